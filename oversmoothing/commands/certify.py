@@ -24,11 +24,11 @@ def certify(
     from oversmoothing.theory.numbers.exact import to_fraction
     from oversmoothing.theory.support.files import to_json, write_atomically
 
-    chosen = chosen_case(case, example)
+    layer, start = chosen_case(case, example)
     tolerance = to_fraction(eps, "--eps")
     if tolerance <= 0:
         raise InputError(f"--eps is {eps}: it must be positive")
-    found = make_certificate(chosen, tolerance)
+    found = make_certificate(layer, start, tolerance)
     if report is not None:
         write_atomically(report, to_json(found.body))
     if as_json:

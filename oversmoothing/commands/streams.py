@@ -67,10 +67,10 @@ def streams(
     from oversmoothing.theory.support.files import output_folder, to_json
 
     if case is not None:
-        from oversmoothing.theory.streams.stream_case import read_stream_case
         from oversmoothing.theory.streams.stream_verdict import stream_verdict
+        from oversmoothing.theory.streams.streams import load_streams
 
-        found = stream_verdict(read_stream_case(case), certified, agree)
+        found = stream_verdict(load_streams(case), certified, agree)
         print(to_json(found.to_json_object()) if as_json else f"{found}\n", end="")
         return
     if certified or as_json:

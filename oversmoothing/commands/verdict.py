@@ -31,10 +31,10 @@ def verdict(
     from oversmoothing.theory.verdict.verdict import answer, check_depths
 
     depths = check_depths(depth or [])
-    chosen = chosen_case(case, example)
-    if depths and chosen.X0 is None:
+    layer, start = chosen_case(case, example)
+    if depths and start is None:
         raise InputError('--depth needs a start: add "X0" to the case')
     if certified:
         print("--certified is now called --exact-binary", file=sys.stderr)
-    result = answer(chosen, depths, exact_binary or certified)
+    result = answer(layer, start, depths, exact_binary or certified)
     print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")

@@ -56,15 +56,14 @@ def data(context: Context) -> pd.DataFrame:
     limit of HFC/LFC, cos_mean_limit (NaN where there is none), limit_rank.
     """
     parts = []
-    for case in cases(context.seed):
-        every = range(case.depth + 1)
-        some = sorted({round(x) for x in np.linspace(0, case.depth, MARKERS)})
+    for name, layer, depth in cases(context.seed):
+        every = range(depth + 1)
+        some = sorted({round(x) for x in np.linspace(0, depth, MARKERS)})
         run = evolve(
-            A=case.A, H=case.H, X0=case.X0, depth=some, method="plain", device=context.device,
-            progress=context.progress,
-        ).metrics()  # fmt: skip
+            **layer, depth=some, method="plain", device=context.device, progress=context.progress
+        ).metrics()
         run.insert(0, "source", "simulation")
-        states = closed_form(A=case.A, H=case.H, X0=case.X0, depths=every)
+        states = closed_form(**layer, depths=every)
         found = metrics(
             join(
                 torch.tensor(np.array([s.hfc for s in states])),
@@ -77,16 +76,16 @@ def data(context: Context) -> pd.DataFrame:
         curve.insert(0, "depth", list(every))
         curve.insert(0, "source", "theory")
         table = pd.concat([curve, run], ignore_index=True)
-        table.insert(0, "case", case.name)
-        answer = verdict(A=case.A, H=case.H, X0=case.X0)
-        h = np.linalg.eigvals(case.H).astype(np.complex128)
-        table["verdict"] = Outcome.TIE if case.name == "tie" else answer.verdict
+        table.insert(0, "case", name)
+        answer = verdict(**layer)
+        h = np.linalg.eigvals(layer["H"]).astype(np.complex128)
+        table["verdict"] = Outcome.TIE if name == "tie" else answer.verdict
         table["rho_consensus"], table["rho_quotient"] = answer.rho_consensus, answer.rho_quotient
         table["log_rate"] = np.log(answer.rate if answer.rate else np.nan)
-        table["log_r_sigma"] = np.log(rank_rate(attention_spectrum(case.A).values, h))
+        table["log_r_sigma"] = np.log(rank_rate(attention_spectrum(layer["A"]).values, h))
         table["limit"] = np.nan if answer.limit is None else answer.limit
         table["limit_rank"] = np.nan if answer.limit_rank is None else answer.limit_rank
-        table["cos_mean_limit"] = cosine_limit(case, answer.verdict)
+        table["cos_mean_limit"] = cosine_limit(layer["A"], layer["H"], answer.verdict)
         parts.append(table)
     return pd.concat(parts, ignore_index=True)
 

@@ -1,7 +1,5 @@
 """The four regimes of the metrics against depth: attention, H and X_0 of each, and limits (T4)."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricIndefinite, sinkhorn
@@ -13,19 +11,9 @@ from oversmoothing.theory.verdict.formulas import Outcome, dominance, threshold
 TOKENS = 8
 
 
-@dataclass(frozen=True)
-class Case:
-    """A [n, n], H [d, d], X0 [n, d], and how many layers are drawn."""
-
-    name: str
-    A: Array
-    H: Array
-    X0: Array
-    depth: int
-
-
-def cases(seed: int) -> list[Case]:
-    """Smoothing, non-smoothing, a tie by construction, and complex spectra on both sides."""
+def cases(seed: int) -> list[tuple[str, dict[str, Array], int]]:
+    """Smoothing, non-smoothing, a tie by construction, and complex spectra on both sides: a name,
+    A [n, n], H [d, d] and X0 [n, d] by their names, and how many layers are drawn."""
     streams = np.random.default_rng(seed).spawn(5)
     A = SymmetricIndefinite(temperature=0.6, dim=8).draw(TOKENS, rng=streams[0])
     balanced = sinkhorn(A)
@@ -37,13 +25,14 @@ def cases(seed: int) -> list[Case]:
             len(eigenvalues), rng=streams[2], eigenvalues=eigenvalues, basis="general"
         )
 
+    values = (
+        ("smoothing", A, H(0.4, 0.15, -0.4), 450),
+        ("non-smoothing", A, H(-0.9, -0.5, -0.2), 60),
+        ("tie", balanced, H(threshold(lowest), -0.3, -0.6), 60),
+        ("complex", twisted, H(-0.5 + 0.45j, -0.5 - 0.45j, -0.2), 60),
+    )
     X0 = streams[3].standard_normal((TOKENS, 3))
-    return [
-        Case("smoothing", A, H(0.4, 0.15, -0.4), X0, 450),
-        Case("non-smoothing", A, H(-0.9, -0.5, -0.2), X0, 60),
-        Case("tie", balanced, H(threshold(lowest), -0.3, -0.6), X0, 60),
-        Case("complex", twisted, H(-0.5 + 0.45j, -0.5 - 0.45j, -0.2), X0, 60),
-    ]
+    return [(name, {"A": a, "H": h, "X0": X0}, depth) for name, a, h, depth in values]
 
 
 def _complex_dominant(rng: np.random.Generator) -> Array:
@@ -57,13 +46,13 @@ def _complex_dominant(rng: np.random.Generator) -> Array:
             return A
 
 
-def cosine_limit(case: Case, answer: Outcome) -> float:
+def cosine_limit(A: Array, H: Array, answer: Outcome) -> float:
     """Limit of the mean cosine: 1 at consensus, ((n_+ - n_-)^2 - n) / (n (n - 1)) for one real
     dominant mode with n_+ positive and n_- negative tokens (T4a, T4b); NaN otherwise."""
     if answer is Outcome.SMOOTHING:
         return 1.0
-    a, V = np.linalg.eig(case.A)
-    h = np.linalg.eigvals(case.H).astype(np.complex128)
+    a, V = np.linalg.eig(A)
+    h = np.linalg.eigvals(H).astype(np.complex128)
     _, i, j = largest_modulus(a, h)
     if answer is not Outcome.NON_SMOOTHING or abs(a[i].imag) > 0 or abs(h[j].imag) > 0:
         return float("nan")

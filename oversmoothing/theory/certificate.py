@@ -25,7 +25,7 @@ import numpy as np
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls
-from oversmoothing.theory.layer.layer import EXACT_SIZE, Case, Entries
+from oversmoothing.theory.layer.layer import EXACT_SIZE, Entries, Layer
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm
 from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum
@@ -55,7 +55,7 @@ class Genericity:
     reason: str
 
 
-def genericity(case: Case, verdict: Outcome) -> Genericity:
+def genericity(case: Layer, start: Entries, verdict: Outcome) -> Genericity:
     """Whether X_0 contains the dominant mode, and how much of it."""
     mode = {Outcome.SMOOTHING: "consensus", Outcome.NON_SMOOTHING: "quotient"}.get(verdict)
     if mode is None:
@@ -70,7 +70,7 @@ def genericity(case: Case, verdict: Outcome) -> Genericity:
             if isinstance(pair, str):
                 reason = pair
                 continue
-            ball = _coefficient(case, attention, value, pair)
+            ball = _coefficient(case, start, attention, value, pair)
         low, high = outward(ball)
         # Below the smallest binary64 number a bound above 0 cannot be written.
         if low > 0:
@@ -108,9 +108,12 @@ def _conjugate(boxes: list[flint.acb], i: int) -> int:
 
 
 def _coefficient(
-    case: Case, attention: BallSpectrum | None, value: BallSpectrum, pair: tuple[int, int]
+    case: Layer,
+    start: Entries,
+    attention: BallSpectrum | None,
+    value: BallSpectrum,
+    pair: tuple[int, int],
 ) -> flint.arb:
-    assert case.rational_X0 is not None
     i, j = pair
     z = flint.acb_mat(len(value.boxes), 1, value.left_vector(j))
     if len(value.boxes) < case.d:
@@ -122,12 +125,12 @@ def _coefficient(
         # In y_k = x_k - x_n, k < n: v^T y = w^T x with w = (v, -sum v).
         v = attention.left_vector(i)
         w = [*v, -sum(v, flint.acb(0))]
-    X0 = flint.acb_mat(to_flint(case.rational_X0))
+    X0 = flint.acb_mat(to_flint(start.fractions))
     content = abs((flint.acb_mat(1, case.n, w) * X0 * z)[0, 0])
     return content / (norm(w) * norm(z.entries()) * norm(X0.entries()))
 
 
-def stationary_balls(case: Case) -> list[flint.acb]:
+def stationary_balls(case: Layer) -> list[flint.acb]:
     """pi of an A whose eigenvalue 1 is simple, in balls."""
     n, A = case.n, attention_balls(case).tolist()
     system = [[A[j][i] - int(i == j) for j in range(n)] for i in range(n - 1)]
@@ -143,15 +146,14 @@ START_SIZE, DEPTH_SIZE = EXACT_SIZE, 8
 
 
 def claims_of_start(
-    case: Case, verdict: Outcome, generic: bool, eps: Fraction
+    case: Layer, start: Entries, verdict: Outcome, generic: bool, eps: Fraction
 ) -> list[dict[str, Any]]:
-    """Claims about the X_0 of a case, each of which stands on those before it.
+    """Claims about X_0, each of which stands on those before it.
 
     generic: whether X_0 contains the dominant mode, so that it has the verdict of generic X_0.
     """
-    X0 = case.rational_X0
-    assert X0 is not None
-    found = outcome_of_start(case)
+    X0 = start.fractions
+    found = outcome_of_start(case, start)
     if found is None and generic:
         found = Outcome.TRIVIAL if all(row == X0[0] for row in X0) else verdict
     if found is None:
@@ -168,15 +170,13 @@ def claims_of_start(
     return claims
 
 
-def outcome_of_start(case: Case) -> Outcome | None:
+def outcome_of_start(case: Layer, start: Entries) -> Outcome | None:
     """The verdict over the modes that X_0 contains, from the exact input; None where it is none."""
-    X0 = case.rational_X0
-    assert X0 is not None
-    if case.starts_at_zero:
+    if start.is_zero:
         return Outcome.UNDEFINED
     if case.logits is not None or max(case.n, case.d) > START_SIZE:
         return None
-    content = start_content(case.rational_A, case.rational_H, X0, case.classes)
+    content = start_content(case.rational_A, case.rational_H, start.fractions, case.classes)
     if content is None:
         return None
     if content.vanishes:
@@ -208,13 +208,17 @@ class Certificate:
     unconfirmed: tuple[str, ...]
 
 
-def certify(case: Case, eps: Fraction = DEFAULT_EPS) -> dict[str, Any]:
-    """The certificate of a case, as a JSON object: the body of `make_certificate`."""
-    return make_certificate(case, eps).body
+def certify(
+    case: Layer, start: Entries | None = None, eps: Fraction = DEFAULT_EPS
+) -> dict[str, Any]:
+    """The certificate of a layer, as a JSON object: the body of `make_certificate`."""
+    return make_certificate(case, start, eps).body
 
 
-def make_certificate(case: Case, eps: Fraction = DEFAULT_EPS) -> Certificate:
-    """The certificate of a case, accepted by the checker.
+def make_certificate(
+    case: Layer, start: Entries | None = None, eps: Fraction = DEFAULT_EPS
+) -> Certificate:
+    """The certificate of a layer, accepted by the checker.
 
     Its verdict comes from the first of `stages.decide` that reaches one. With X_0 it also encloses
     the coefficient of the dominant mode in X_0 (`genericity`) and states the verdict for this X_0
@@ -227,15 +231,15 @@ def make_certificate(case: Case, eps: Fraction = DEFAULT_EPS) -> Certificate:
     parts = [_verdict(found)]
     if exact is not None and found.verdict is Outcome.TIE:
         parts.append(_jordan(exact))
-    if case.X0 is not None:
-        if case.n > 1 and not case.starts_at_zero:
-            content = genericity(case, found.verdict)
+    if start is not None:
+        if case.n > 1 and not start.is_zero:
+            content = genericity(case, start, found.verdict)
             if content.claim is None:
                 left_out.append(f"genericity: {content.reason}")
             else:
                 parts.append({"genericity": content.claim})
-        parts += claims_of_start(case, found.verdict, "genericity" in parts[-1], eps)
-    body, checked, dropped = _confirmed(_input(case), parts)
+        parts += claims_of_start(case, start, found.verdict, "genericity" in parts[-1], eps)
+    body, checked, dropped = _confirmed(_input(case, start), parts)
     return Certificate(body, found.reason, found.method, checked, tuple(left_out), tuple(dropped))
 
 
@@ -297,10 +301,9 @@ def digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _input(case: Case) -> dict[str, Any]:
-    return {"numbers": case.numbers} | {
-        name: _texts(entries) for name, entries in case.given.items()
-    }
+def _input(case: Layer, start: Entries | None) -> dict[str, Any]:
+    given = case.given if start is None else {**case.given, "X0": start}
+    return {"numbers": case.numbers} | {name: _texts(entries) for name, entries in given.items()}
 
 
 def _texts(entries: Entries) -> list[list[str]]:

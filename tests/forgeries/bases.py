@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oversmoothing.theory.certificate import Certificate, make_certificate
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import read_layer
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
@@ -81,4 +81,4 @@ CASES: dict[str, dict[str, Any]] = {
 @cache
 def honest(name: str) -> Certificate:
     """The certificate of one of the cases."""
-    return make_certificate(make_case(**CASES[name]))
+    return make_certificate(*read_layer(**CASES[name]))

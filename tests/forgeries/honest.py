@@ -20,13 +20,13 @@ import numpy as np
 
 from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.support.errors import RequirementError
 from tests.corpora.cases import ATTENTION, VALUE, Rows, attention, case, value
 
 
 def drawn(seed: int) -> dict[str, Any]:
-    """The arguments of `make_case` for one case, the same for every seed."""
+    """The arguments of `Layer.of` for one case, the same for every seed."""
     r = random.Random(f"honest {seed}")
     return KINDS[seed % len(KINDS)](r)
 
@@ -178,7 +178,7 @@ def refusals(seeds: Iterable[int]) -> list[str]:
     found = []
     for seed in seeds:
         try:
-            made = make_certificate(make_case(**drawn(seed)))
+            made = make_certificate(*read_layer(**drawn(seed)))
         except RequirementError as error:
             found.append(f"{seed}: {error}")
             continue

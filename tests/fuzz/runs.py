@@ -83,7 +83,7 @@ def certificates() -> tuple[dict[str, Any], ...]:
 
     eps = to_fraction("1/100", "eps")
     return tuple(
-        make_certificate(chosen_case(None, name), eps).body for name in ("GT1", "GT4", "GT12")
+        make_certificate(*chosen_case(None, name), eps).body for name in ("GT1", "GT4", "GT12")
     )
 
 

@@ -26,7 +26,7 @@ from oversmoothing.theory.layer.attention import (
     rational_quotient,
     stationary_distribution,
 )
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
@@ -208,8 +208,8 @@ def test_T11_8_a_state_free_of_the_dominant_mode_stays_so_in_balls_at_any_depth(
 def test_T11_7_a_mean_that_is_0_is_0_at_every_depth(h):
     """A is not doubly stochastic, yet 1^T A v = 0 for the X_0 = v here: LFC = 0 for ever."""
     A = matrix(["1/2", "1/4", "1/4"], ["1/4", "1/2", "1/4"], ["1/3", "1/3", "1/3"])
-    case = make_case(A, [[h]], column(1, -1, 0))
-    found = ratios_at(case, [0, 1, 64, 65, 1000, 10**6])
+    case, start = read_layer(A, [[h]], column(1, -1, 0))
+    found = ratios_at(case, start, [0, 1, 64, 65, 1000, 10**6])
     assert all(ratio.value == ratio.log == math.inf for ratio in found.values())
 
 

@@ -27,9 +27,10 @@ from oversmoothing.simulations.sweep.config import (
 )
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
 from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at
-from oversmoothing.simulations.sweep.points import DrawnPoint, Points, draw, seed_of
+from oversmoothing.simulations.sweep.points import Points, draw, seed_of
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.spectra.heads import layer_of_heads, stacked
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -170,7 +171,7 @@ def test_a_seed_belongs_to_the_point_alone() -> None:
     assert same["seed"] == 4 and same["n"] == 32
     twin = next(p for p in Points(here) if p == same)
     assert seed_of(same).entropy == seed_of(twin).entropy
-    np.testing.assert_array_equal(draw(same).A, draw(twin).A)
+    np.testing.assert_array_equal(draw(same)[0].A, draw(twin)[0].A)
     # Fixed for good: another value here would make every stored sweep another one.
     assert hex(int(seed_of({"n": 2, "seed": 0}).entropy))[2:14] == "235540cc98cf"  # type: ignore[arg-type]
     seeds = {seed_of(p).entropy for p in Points(config({}, {"seed": list(range(50))}))}
@@ -198,9 +199,10 @@ def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int)
             known = {"estimated"} if heads > 1 else {"certified", "numerical"}
             assert found["status"] in known, found["note"]
             assert found["status"] != "numerical" or found["verdict"] == "UNDECIDED"
-            drawn = draw(point(**given))
-            assert drawn.A.shape == (heads, n, n) and drawn.H.shape == (heads, d, d)
-            assert np.abs(drawn.A.sum(-1) - 1).max() <= n * 2.3e-16
+            layer, _ = draw(point(**given))
+            A = layer.given["A"].floats
+            assert stacked(A).shape == (heads, n, n) and stacked(layer.H).shape == (heads, d, d)
+            assert np.abs(A.sum(-1) - 1).max() <= n * 2.3e-16
             assert (found["verdict"] == "TRIVIAL") == (n == 1)
 
 
@@ -218,11 +220,11 @@ def test_asymmetry_runs_from_a_symmetric_to_an_antisymmetric_product() -> None:
 
 
 def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
-    h = np.linalg.eigvals(draw(point(value="interval", low=-0.7, high=0.2, d=7)).H[0])
+    h = np.linalg.eigvals(draw(point(value="interval", low=-0.7, high=0.2, d=7))[0].H)
     assert np.abs(h.imag).max() < 1e-13 and h.real.min() > -0.7 and h.real.max() < 0.2
-    h = np.linalg.eigvals(draw(point(value="disc", centre=-0.5, radius=0.5, d=7)).H[0])
+    h = np.linalg.eigvals(draw(point(value="disc", centre=-0.5, radius=0.5, d=7))[0].H)
     assert np.abs(h + 0.5).max() <= 0.5 and np.abs(h.imag).max() > 0.01
-    h = np.linalg.eigvals(draw(point(value="plus_minus", scale=2.0, positive=0.25, d=8)).H[0])
+    h = np.linalg.eigvals(draw(point(value="plus_minus", scale=2.0, positive=0.25, d=8))[0].H)
     np.testing.assert_allclose(np.sort(h.real), [-2.0] * 6 + [2.0] * 2, atol=1e-13)
 
 
@@ -233,14 +235,13 @@ def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
 @pytest.mark.parametrize("value", VALUE_KINDS)
 def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value: str) -> None:
     p = point(attention=attention, value=value, n=5, d=4, depth=10)
-    found, drawn = outcome(p, ("ratio",)), draw(p)
-    if drawn.factors is None:
-        expected = verdict(A=drawn.A[0], H=drawn.H[0])
-    else:
-        expected = verdict(A=drawn.A[0], W=drawn.factors)
+    found, (layer, _) = outcome(p, ("ratio",)), draw(p)
+    A = layer.given["A"].floats
+    weights = {"H": layer.H} if layer.factors is None else {"W": layer.factors}
+    expected = verdict(A=A, **weights)
     assert found["verdict"] == expected.verdict
     # The front door divides the rows by their sums once more: a few ulp of A.
-    _, V = np.linalg.eig(quotient(drawn.A[0]))
+    _, V = np.linalg.eig(quotient(A))
     bound = 1e-14 * np.linalg.cond(V) if value != "defective" else 1e-6
     assert found["rho_consensus"] == expected.rho_consensus
     assert found["rho_quotient"] == pytest.approx(expected.rho_quotient, rel=bound)
@@ -249,11 +250,12 @@ def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value
 @pytest.mark.parametrize("seed", range(4))
 def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed: int) -> None:
     p = point(value="interval", low=-0.4, high=0.9, n=6, d=4, depth=600, seed=seed)
-    found, drawn = outcome(p, ALL), draw(p)
+    found, (layer, X0) = outcome(p, ALL), draw(p)
     assert found["verdict"] == "SMOOTHING" and found["tends_to"] == "zero"
     # Two depths: what is left is the change of an O(1) factor, over 300 layers.
     assert found["slope"] == pytest.approx(found["predicted_log_rate"], abs=5 / 300)
-    table = evolve(X0=drawn.X0, A=drawn.A[0], H=drawn.H[0], depth=600, device="cpu").metrics()
+    A = layer.given["A"].floats
+    table = evolve(X0=X0, A=A, H=layer.H, depth=600, device="cpu").metrics()
     for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
         assert found[name] == pytest.approx(float(table[name].iloc[-1]), rel=1e-9)
 
@@ -279,10 +281,11 @@ def test_metrics_of_nothing_are_undefined_and_zero_tokens_are_masked() -> None:
 def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
     value: str, attention: str
 ) -> None:
-    drawn = draw(point(value=value, attention=attention, n=5, d=4))
+    layer, X0 = draw(point(value=value, attention=attention, n=5, d=4))
+    A, H = layer.given["A"].floats, layer.H
     depths = [0, 1, 7, 2000]
-    expected = closed_form(A=drawn.A[0], H=drawn.H[0], X0=drawn.X0, depths=depths)
-    for one, other in zip(iterate(drawn.A, drawn.H, drawn.X0, depths), expected, strict=True):
+    expected = closed_form(A=A, H=H, X0=X0, depths=depths)
+    for one, other in zip(iterate(A[None], H[None], X0, depths), expected, strict=True):
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, abs=1e-8)
         assert cosine_extremes(dense(one))[0] == pytest.approx(
             cosine_extremes(dense(other))[0], abs=1e-8
@@ -291,13 +294,13 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
 
 def test_several_heads_are_the_dense_operator_and_the_plain_sum() -> None:
     p = point(heads=3, n=4, d=3, depth=40, scale=0.7, seed=5)
-    drawn, found = draw(p), outcome(p, ("ratio",))
-    M = np.eye(12) + sum(np.kron(H, A) for A, H in zip(drawn.A, drawn.H, strict=True))
+    (layer, X), found = draw(p), outcome(p, ("ratio",))
+    A, H = layer.given["A"].floats, layer.H
+    M = np.eye(12) + sum(np.kron(h, a) for a, h in zip(A, H, strict=True))
     radii = sorted(np.abs(np.linalg.eigvals(M)))
     assert max(found["rho_consensus"], found["rho_quotient"]) == pytest.approx(radii[-1], rel=1e-12)
-    X = drawn.X0
     for _ in range(40):
-        X = X + sum(A @ X @ H.T for A, H in zip(drawn.A, drawn.H, strict=True))
+        X = X + sum(a @ X @ h.T for a, h in zip(A, H, strict=True))
     hfc = X - X.mean(0)
     log = math.log(np.linalg.norm(hfc) / (2 * np.linalg.norm(X.mean(0))))
     assert found["log_hfc_lfc"] == pytest.approx(log, abs=1e-10)
@@ -306,21 +309,21 @@ def test_several_heads_are_the_dense_operator_and_the_plain_sum() -> None:
 @pytest.mark.parametrize("value", ["interval", "low_rank"])
 def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
     given = {"low": 0.4, "high": 0.8} if value == "interval" else {}
-    drawn = draw(point(value=value, heads=4, n=3, d=400, **given))
-    assert len({A.tobytes() for A in drawn.A}) == len({H.tobytes() for H in drawn.H}) == 4
-    one = draw(point(value=value, n=3, d=400, **given))
-    sizes = [np.linalg.norm(H) for H in drawn.H]
-    np.testing.assert_allclose(sizes, np.linalg.norm(one.H[0]) / 4, rtol=0.3)
+    layer, _ = draw(point(value=value, heads=4, n=3, d=400, **given))
+    assert len({A.tobytes() for A in layer.A}) == len({H.tobytes() for H in layer.H}) == 4
+    one, _ = draw(point(value=value, n=3, d=400, **given))
+    sizes = [np.linalg.norm(H) for H in layer.H]
+    np.testing.assert_allclose(sizes, np.linalg.norm(one.H) / 4, rtol=0.3)
 
 
 def test_equal_heads_are_one_head() -> None:
-    one = draw(point(n=5, d=3, value="ginibre"))
-    two = DrawnPoint(np.repeat(one.A, 2, 0), np.repeat(one.H / 2, 2, 0), one.X0, None)
+    one, X0 = draw(point(n=5, d=3, value="ginibre"))
+    two = layer_of_heads(np.stack([one.A] * 2), np.stack([one.H.T / 2] * 2))
     found, alone = outcomes._verdict(two), outcomes._verdict(one)
     assert found["verdict"] == alone["verdict"]
     for name in ("rho_consensus", "rho_quotient"):
         assert found[name] == pytest.approx(alone[name], rel=1e-12)
-    (a, _), (b, _) = states_at(one, [30]), states_at(two, [30])
+    (a, _), (b, _) = states_at(one, X0, [30]), states_at(two, X0, [30])
     assert a[0].log_hfc_lfc == pytest.approx(b[0].log_hfc_lfc, abs=1e-11)
 
 

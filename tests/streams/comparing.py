@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, log
 
-from oversmoothing.theory.streams.stream_case import StreamCase, make_stream_case
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
+from oversmoothing.theory.streams.streams import Streams, read_streams
 
 from .drawing import Drawn, Rationals, draw
 from .iterated import Growth, growth, mixture
@@ -186,13 +186,13 @@ def _mixed(case: Drawn, true: Drawn, said: StreamVerdict) -> Iterator[Finding]:
     yield Finding(case, "streams", RIGHT if off < 1e-4 else WRONG, str(w), str(at[1]))
 
 
-def _read(case: Drawn) -> StreamCase:
+def _read(case: Drawn) -> Streams:
     matrices = {"A": case.A, "H": case.H, "R": case.R}
     vectors = {"p": case.p, "q": case.q}
     claimed = None if case.mixing == "any" else case.mixing
     if case.numbers == "fractions":
-        return make_stream_case(**matrices, **vectors, mixing=claimed, start=case.start)
-    return make_stream_case(
+        return read_streams(**matrices, **vectors, mixing=claimed, start=case.start)
+    return read_streams(
         **{name: [[float(x) for x in row] for row in M] for name, M in matrices.items()},
         **{name: [float(x) for x in v] for name, v in vectors.items()},
         mixing=claimed,

@@ -22,9 +22,9 @@ from oversmoothing.theory.numbers.exact import to_fractions
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions, spread_after
 from oversmoothing.theory.streams.mixing import make_mixing, roots_of
 from oversmoothing.theory.streams.root_moduli import compare_moduli
-from oversmoothing.theory.streams.stream_case import make_stream_case
 from oversmoothing.theory.streams.stream_enclosure import largest_root
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
+from oversmoothing.theory.streams.streams import read_streams
 
 from .comparing import CLOSE, UNDECIDED, Report, run
 
@@ -50,7 +50,7 @@ def test_most_drawn_cases_are_decided_and_told_by_iteration(drawn: Report) -> No
 
 
 def said(R: Any, H: Any, A: Any = AA, **more: Any) -> StreamVerdict:
-    return stream_verdict(make_stream_case(R=R, A=A, H=H, **more))
+    return stream_verdict(read_streams(R=R, A=A, H=H, **more))
 
 
 @pytest.mark.parametrize("h", ["1/2", "-1/2", "-4/3", "-3/2", "0", "-1"])
@@ -171,7 +171,7 @@ def test_mixing_that_is_not_what_it_claims_to_be_is_refused(
     change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(oversmoothing.InputError, match=words):
-        make_stream_case(**{"R": HALF, "A": AA, "H": [["1/2"]], **change})
+        read_streams(**{"R": HALF, "A": AA, "H": [["1/2"]], **change})
 
 
 def test_degenerate_cases_have_an_answer() -> None:

@@ -14,9 +14,9 @@ from oversmoothing.theory.depth.closed_form import ClosedForm
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import Ratio, _modulo_prime, death, numerical_ratios
 from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.verdict.verdict import case_verdict
+from oversmoothing.theory.verdict.verdict import layer_verdict
 
 BIT = flint.arb(2) ** -10
 
@@ -30,7 +30,7 @@ def uniform(n):
 
 def test_T6b_the_words_of_a_tie_name_the_largest_block_of_each_side():
     """h = -2 against h = 0: |1 + h| = |1 + h a| = 1 for a = 0, with blocks of both sizes."""
-    found = case_verdict(make_case(uniform(3), [[-2, 0, 0], [0, 0, 1], [0, 0, 0]]), [])
+    found = layer_verdict(Layer.of(uniform(3), [[-2, 0, 0], [0, 0, 1], [0, 0, 0]]), None, [])
     assert found.verdict == "TIE"
     assert "Jordan blocks of size 2 (consensus)" in found.reason
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.layer import _is_short, make_case, read_case, softmax
+from oversmoothing.theory.layer.layer import Layer, _is_short, load_layer, read_layer, softmax
 from oversmoothing.theory.support.errors import InputError
 
 A2 = [["1/2", "1/2"], ["1/4", "3/4"]]
@@ -18,10 +18,10 @@ FLOATS = [[0.5, 0.5], [0.25, 0.75]]
 
 def test_entries_are_positive_by_the_fractions_where_rounding_would_lose_them():
     tiny = [[f"1/{10**400}", f"{10**400 - 1}/{10**400}"], ["0", "1"]]
-    case = make_case(tiny, H1)
+    case = Layer.of(tiny, H1)
     assert case.A[0, 0] == 0.0
     assert case.positive.tolist() == [[True, True], [False, True]]
-    assert make_case([[1e-300, 1.0], [0.0, 1.0]], [[0.5]]).positive.tolist() == [
+    assert Layer.of([[1e-300, 1.0], [0.0, 1.0]], [[0.5]]).positive.tolist() == [
         [True] * 2,
         [False, True],
     ]
@@ -40,30 +40,31 @@ def test_entries_are_positive_by_the_fractions_where_rounding_would_lose_them():
     ],
 )
 def test_T2d_columns_of_logits_may_balance_where_rows_and_columns_hold_the_same(logits, balanced):
-    assert make_case(logits=logits, H=[[0.5]]).may_balance is balanced
-    assert make_case(FLOATS, [[0.5]]).may_balance
+    assert Layer.of(logits=logits, H=[[0.5]]).may_balance is balanced
+    assert Layer.of(FLOATS, [[0.5]]).may_balance
 
 
 def test_binary_rows_are_divided_by_their_sums_and_fractions_are_taken_as_they_are():
     A = [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.6, 0.1, 0.3]]
-    rows = make_case(A, [[0.5]]).rational_A
+    rows = Layer.of(A, [[0.5]]).rational_A
     assert all(sum(row) == 1 for row in rows)
     whole = [Fraction(x) for x in A[0]]
     assert sum(whole) != 1 and rows[0] == [x / sum(whole) for x in whole]
-    assert make_case(A2, H1).rational_A == [[Fraction(x) for x in row] for row in A2]
-    near = make_case(logits=[[0.0, 1.0], [2.0, 0.0]], H=[[0.5]])
+    assert Layer.of(A2, H1).rational_A == [[Fraction(x) for x in row] for row in A2]
+    near = Layer.of(logits=[[0.0, 1.0], [2.0, 0.0]], H=[[0.5]])
     assert [sum(row) for row in near.rational_A] == [1, 1]
     np.testing.assert_allclose(np.array(near.rational_A, dtype=float), near.A, rtol=1e-15)
 
 
 @pytest.mark.parametrize("X0", [None, [["0"], ["0"]], [["1"], ["0"]], [[f"1/{10**400}"], ["0"]]])
 def test_T11_a_start_at_zero_is_told_from_none_and_from_one_that_underflows(X0):
-    case = make_case(A2, H1, X0)
-    assert case.starts_at_zero is (X0 == [["0"], ["0"]])
-    assert (case.rational_X0 is None) is (X0 is None)
+    _, start = read_layer(A2, H1, X0)
+    assert (start is not None and start.is_zero) is (X0 == [["0"], ["0"]])
+    assert (start is None) is (X0 is None)
     floats = None if X0 is None else [[float(Fraction(x)) for x in row] for row in X0]
     zero = floats is not None and not np.any(floats)
-    assert make_case(FLOATS, [[0.5]], floats).starts_at_zero is zero
+    _, start = read_layer(FLOATS, [[0.5]], floats)
+    assert (start is not None and start.is_zero) is zero
 
 
 def test_numbers_are_short_up_to_26_bits_wherever_their_point_is():
@@ -74,18 +75,16 @@ def test_numbers_are_short_up_to_26_bits_wherever_their_point_is():
 
 
 def test_short_binary_cases_are_taken_at_their_word_up_to_8():
-    assert make_case(FLOATS, [[-2.0]]).as_fractions().rational_H == [[-2]]
-    assert make_case(FLOATS, [[0.1]]).as_fractions() is None
+    assert Layer.of(FLOATS, [[-2.0]]).as_fractions().rational_H == [[-2]]
+    assert Layer.of(FLOATS, [[0.1]]).as_fractions() is None
     # One row of two that does not sum to 1 exactly is enough.
-    assert make_case([[0.5, 0.5], [0.25, 0.75 + 2**-52]], [[0.5]]).as_fractions() is None
-    # X_0 may be long.
-    assert make_case(FLOATS, [[0.5]], [[0.1], [0.2]]).as_fractions() is not None
+    assert Layer.of([[0.5, 0.5], [0.25, 0.75 + 2**-52]], [[0.5]]).as_fractions() is None
     for n, d, taken in ((8, 8, True), (9, 1, False), (2, 9, False)):
-        case = make_case(np.eye(n).tolist(), (0.5 * np.eye(d)).tolist())
+        case = Layer.of(np.eye(n).tolist(), (0.5 * np.eye(d)).tolist())
         assert (case.as_fractions() is not None) is taken
-    assert make_case(logits=[[0.0, 0.0]] * 2, H=[[0.5]]).as_fractions() is None
-    assert make_case(A2, H1).as_fractions() is None
-    head = make_case(FLOATS, factors=([[1.0], [2.0]], [[3.0, 5.0]])).as_fractions()
+    assert Layer.of(logits=[[0.0, 0.0]] * 2, H=[[0.5]]).as_fractions() is None
+    assert Layer.of(A2, H1).as_fractions() is None
+    head = Layer.of(FLOATS, factors=([[1.0], [2.0]], [[3.0, 5.0]])).as_fractions()
     assert head.rational_H == [[3, 6], [5, 10]]
 
 
@@ -102,7 +101,7 @@ def test_short_binary_cases_are_taken_at_their_word_up_to_8():
 )
 def test_what_is_wrong_is_said_of_which_matrix(arguments, words):
     with pytest.raises(InputError, match=words):
-        make_case(**arguments)
+        read_layer(**arguments)
 
 
 def test_softmax_takes_each_row_from_its_largest():
@@ -125,7 +124,7 @@ def test_a_head_in_a_file_needs_both_of_its_factors(tmp_path):
     ):
         path.write_text(json.dumps(data))
         if read:
-            assert read_case(str(path)).rational_H == [[2]]
+            assert load_layer(str(path))[0].rational_H == [[2]]
         else:
             with pytest.raises(InputError, match='must hold an object with "A" and "H"'):
-                read_case(str(path))
+                load_layer(str(path))

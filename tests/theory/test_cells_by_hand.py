@@ -11,7 +11,7 @@ from math import inf
 
 import pytest
 
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.verdict.cell_limits import decided_in_cell
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import verdict
@@ -274,8 +274,8 @@ def exact(M):
 def test_a_cell_has_the_verdict_and_the_limits_that_all_of_it_shares(
     A, H, X0, outcome, tends_to, limit, rank
 ):
-    case = make_case(floats(_A[A]), floats(_H[H]), floats(X0))
-    found = decided_in_cell(case, generic=X0 is None)
+    case, start = read_layer(floats(_A[A]), floats(_H[H]), floats(X0))
+    found = decided_in_cell(case, start)
     assert (found.outcome, found.limits.tends_to, found.limits.limit_rank) == (
         outcome, tends_to, rank
     )  # fmt: skip
@@ -299,8 +299,8 @@ def test_the_case_in_fractions_agrees_with_its_cell(A, H, X0, outcome, tends_to,
 
 @pytest.mark.parametrize(("n", "outcome"), [(32, "SMOOTHING"), (33, "UNDECIDED")])
 def test_cells_are_looked_at_up_to_32_tokens(n, outcome):
-    case = make_case([[1 / n] * n] * n, [[0.3]], [[float(i)] for i in range(n)])
-    assert decided_in_cell(case, generic=False).outcome == outcome
+    case, start = read_layer([[1 / n] * n] * n, [[0.3]], [[float(i)] for i in range(n)])
+    assert decided_in_cell(case, start).outcome == outcome
 
 
 @pytest.mark.parametrize(

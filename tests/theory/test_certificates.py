@@ -24,7 +24,7 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import product, to_float
 from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
 from oversmoothing.theory.proofs import strategies as own
@@ -175,7 +175,7 @@ def test_certified_verdicts_are_never_wrong(case):
     A, H, _ = case
     floats = to_float(A), to_float(H)
     found = certified_dominance(*floats)
-    exact = make_case(floats[0].tolist(), floats[1].tolist())
+    exact = Layer.of(floats[0].tolist(), floats[1].tolist())
     assume(len(A) > 1)
     truth = exact_dominance(exact.rational_A, exact.rational_H)
     names = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE"}
@@ -192,8 +192,8 @@ def test_near_ties_never_certify_wrongly(attention, k, side):
     A, a = attention
     h = threshold(a) + side * Fraction(1, 10**k)
     floats = to_float(A), [[float(h)]]
-    body = certify(make_case(floats[0].tolist(), floats[1]))
-    exact = make_case(floats[0].tolist(), floats[1])
+    body = certify(Layer.of(floats[0].tolist(), floats[1]))
+    exact = Layer.of(floats[0].tolist(), floats[1])
     true_a = exact.rational_A[0][0] + exact.rational_A[1][1] - 1
     true_h = exact.rational_H[0][0]
     assert body["claim"]["verdict"] == real_verdict(true_h, true_h, true_a)
@@ -203,7 +203,7 @@ def test_near_ties_never_certify_wrongly(attention, k, side):
 @pytest.mark.parametrize("name", list(golden_cases()))
 def test_golden_cases_certify_and_check(name):
     case = golden_cases()[name]
-    body = certify(make_case(case.A, case.H, case.X0))
+    body = certify(*read_layer(case.A, case.H, case.X0))
     assert body["claim"]["verdict"] == case.verdict
     found = check_certificate(json.dumps(body))
     assert found.accepted, found.words
@@ -225,11 +225,13 @@ def without(body: dict, part: str) -> str:
     return json.dumps(copy)
 
 
-SMOOTHING = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]]))
-TIE = certify(make_case([["1/2", "1/2"], ["1/2", "1/2"]], [[0, 1], [0, 0]]))
+SMOOTHING = certify(Layer.of([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]]))
+TIE = certify(Layer.of([["1/2", "1/2"], ["1/2", "1/2"]], [[0, 1], [0, 0]]))
 
-FOR_X0 = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]], [[1], [2]]))
-SPECIAL = certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]], [[1, 1], [1, -1]]))
+FOR_X0 = certify(*read_layer([["3/4", "1/4"], ["1/4", "3/4"]], [["1/2"]], [[1], [2]]))
+SPECIAL = certify(
+    *read_layer([["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]], [[1, 1], [1, -1]])
+)
 
 FORGED = {
     "a depth that is too small": changed(FOR_X0, depth=3),
@@ -237,7 +239,7 @@ FORGED = {
     "a flipped verdict for X_0": changed(FOR_X0, verdict_x0="NON_SMOOTHING"),
     "the generic verdict for a special X_0": changed(SPECIAL, verdict_x0="TIE"),
     "a depth for a state that does not smooth": changed(
-        certify(make_case([["3/4", "1/4"], ["1/4", "3/4"]], [["-1/2"]], [[1], [2]])),
+        certify(*read_layer([["3/4", "1/4"], ["1/4", "3/4"]], [["-1/2"]], [[1], [2]])),
         depth=5,
         eps="1/2",
     ),
@@ -299,7 +301,7 @@ def test_a_larger_certificate_is_checked_by_left_eigenvectors():
     rng = np.random.default_rng(0)
     A = rng.dirichlet(np.ones(50), size=50)
     A /= A.sum(axis=1, keepdims=True)
-    body = certify(make_case(A.tolist(), (0.3 * rng.standard_normal((44, 44))).tolist()))
+    body = certify(Layer.of(A.tolist(), (0.3 * rng.standard_normal((44, 44))).tolist()))
     assert body["claim"]["verdict"] == "SMOOTHING"
     assert check_certificate(json.dumps(body)).accepted
     assert refused(changed(body, verdict="NON_SMOOTHING"))
@@ -342,7 +344,7 @@ def test_binary64_that_no_float_can_separate_is_still_decided():
     """fl(-4/3) > -4/3, so the case in floats is NON_SMOOTHING; the numerical verdict abstains."""
     A, H = [[0.75, 0.25], [0.25, 0.75]], [[-4 / 3]]
     assert verdict(A=A, H=H).verdict == "UNDECIDED"
-    body = certify(make_case(A, H))
+    body = certify(Layer.of(A, H))
     assert body["claim"]["verdict"] == "NON_SMOOTHING"
     assert check_certificate(json.dumps(body)).accepted
 
@@ -363,7 +365,7 @@ def test_exact_discs_are_points():
 def test_claims_about_X0_are_confirmed_by_krylov_vectors_and_powers(case):
     A, H, X0 = case
     assume(len(A) > 1)
-    body = certify(make_case(A, H, X0), Fraction(1, 10))
+    body = certify(*read_layer(A, H, X0), Fraction(1, 10))
     found = check_certificate(json.dumps(body))
     if not found.accepted:
         # What the checker cannot reach it refuses; it never refuses by contradicting the truth.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify, stationary_balls
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
 from oversmoothing.theory.spectra.boxes import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
@@ -33,7 +33,7 @@ A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
 
 
 def claim(A, H, X0=None, **further):
-    return certify(make_case(A, H, X0), **further)["claim"]
+    return certify(*read_layer(A, H, X0), **further)["claim"]
 
 
 def interval(texts):
@@ -123,27 +123,27 @@ def test_a_square_head_is_the_product_of_its_factors():
 
 def test_T2_the_three_stages_agree_where_each_decides():
     for h, word in (("1/2", "SMOOTHING"), ("-1/2", "NON_SMOOTHING")):
-        case = make_case(A3, [[h]])
+        case = Layer.of(A3, [[h]])
         exact, _ = exact_stage(case)
         for found in (exact, float_stage(case), ball_stage(case), decide(case)[0]):
             assert found.verdict == word
             low, high = found.margin
             expected = {"1/2": 1.5 - 1.25, "-1/2": 0.5 - 0.9}[h]
             assert low <= expected <= high and high - low < 1e-10
-    one = exact_stage(make_case([[1]], [["1/2"]]))[0]
+    one = exact_stage(Layer.of([[1]], [["1/2"]]))[0]
     assert (one.verdict, one.quotient, one.gap) == ("TRIVIAL", None, None)
     assert one.consensus.low <= 1.5 <= one.consensus.high
-    tie = exact_stage(make_case(A2, [["-4/3"]]))[0]
+    tie = exact_stage(Layer.of(A2, [["-4/3"]]))[0]
     assert tie.verdict == "TIE" and tie.gap == (0.0, 0.0)
-    assert ball_stage(make_case(A2, [["-4/3"]])).verdict == "UNDECIDED"
-    repeated = exact_stage(make_case([[1, 0], [0, 1]], [["1/2"]]))[0]
+    assert ball_stage(Layer.of(A2, [["-4/3"]])).verdict == "UNDECIDED"
+    repeated = exact_stage(Layer.of([[1, 0], [0, 1]], [["1/2"]]))[0]
     assert "repeats" in repeated.reason and "repeats" not in tie.reason
 
 
 def test_a_difference_of_1e_60_has_a_margin_that_shows_its_sign():
     h = Fraction(-4, 3)
     for side, word in ((1, "NON_SMOOTHING"), (-1, "SMOOTHING")):
-        found = exact_stage(make_case(A2, [[h + side * Fraction(1, 10**60)]]))[0]
+        found = exact_stage(Layer.of(A2, [[h + side * Fraction(1, 10**60)]]))[0]
         low, high = found.margin
         assert found.verdict == word
         assert (high < 0) if side == 1 else (low > 0)
@@ -151,11 +151,11 @@ def test_a_difference_of_1e_60_has_a_margin_that_shows_its_sign():
 
 def test_a_head_goes_through_balls_by_its_core():
     W_V, W_proj = np.array([[1.0], [2.0], [0.0]]), np.array([[0.25, 0.125, 7.0]])
-    case = make_case(FLOAT, factors=(W_V, W_proj))
+    case = Layer.of(FLOAT, factors=(W_V, W_proj))
     core, zeros = value_core(case)
     assert (core.nrows(), int(2 * core[0, 0]), zeros) == (1, 1, 2) and ball_side(case) == 2
     assert ball_stage(case).verdict == decide(case)[0].verdict == "SMOOTHING"
-    dense, none = value_core(make_case(FLOAT, [[0.5]]))
+    dense, none = value_core(Layer.of(FLOAT, [[0.5]]))
     assert (dense.nrows(), none) == (1, 0)
 
 
@@ -169,7 +169,7 @@ def test_bounds_are_rounded_outward():
             1.5
         )
         assert float(norm([flint.acb(3), flint.acb(0, 4)]).mid()) == pytest.approx(5)
-        pi = [float(x.real.mid()) for x in stationary_balls(make_case(A3, [[1]]))]
+        pi = [float(x.real.mid()) for x in stationary_balls(Layer.of(A3, [[1]]))]
     assert pi == pytest.approx([0.65, 0.225, 0.125])
 
 

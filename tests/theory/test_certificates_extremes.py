@@ -16,7 +16,7 @@ from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker import discs
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
@@ -26,7 +26,7 @@ AA = [["3/4", "1/4"], ["1/4", "3/4"]]
 def certified(A, H, X0=None):
     """The claim of an honest certificate, accepted whole and within seconds."""
     began = time.perf_counter()
-    found = make_certificate(make_case(A, H, X0))
+    found = make_certificate(*read_layer(A, H, X0))
     assert found.unconfirmed == () and check_certificate(json.dumps(found.body)).accepted
     assert time.perf_counter() - began < 20
     return found.body["claim"]
@@ -103,7 +103,7 @@ def test_a_radius_close_to_0_is_enclosed(power):
     claim = certified(AA, [[h]], [[1], [2]])
     low, high = bounds(claim["rho_consensus"])
     assert 0 <= low <= float(1 + h) <= high <= 1.0000001 * float(1 + h) + 1e-300
-    ball = exact_dominance(make_case(AA, [[h]]).rational_A, [[h]]).radius(True)
+    ball = exact_dominance(Layer.of(AA, [[h]]).rational_A, [[h]]).radius(True)
     assert ball.overlaps(flint.arb(flint.fmpq(1, 10**power))) and ball.rel_accuracy_bits() > 50
 
 
@@ -123,7 +123,7 @@ def test_radii_beyond_binary64_have_an_open_end(H):
 
 @pytest.mark.parametrize("text", ["inf", "Infinity", "nan", "0x1p5000", "1e999999999"])
 def test_ends_of_no_use_are_no_certificate(text):
-    body = make_certificate(make_case(AA, [["1/2"]])).body
+    body = make_certificate(Layer.of(AA, [["1/2"]])).body
     body["claim"]["rho_consensus"] = [text, text]
     body["digest"] = certificate.digest(body)
     with pytest.raises(NotACertificate):
@@ -138,26 +138,26 @@ def test_numbers_too_long_for_a_file_are_said(tmp_path, capsys):
         assert "range of binary64" in (said := capsys.readouterr().err) or "digits" in said
     long = Fraction(1, 10**25_000)
     with pytest.raises(InputError, match="no certificate of this case can be written"):
-        make_certificate(make_case(AA, [[long]]))
+        make_certificate(Layer.of(AA, [[long]]))
 
 
 def test_what_the_checker_cannot_confirm_is_left_out_and_named(monkeypatch):
-    from oversmoothing.theory.checker import check, start
+    from oversmoothing.theory.checker import check, start as starts
 
     def beyond(*arguments):
         return check.Check(False, "out of reach", beyond=True)
 
-    case = make_case(AA, [["1/2"]], [[1], [2]])
+    case, start = read_layer(AA, [["1/2"]], [[1], [2]])
     with monkeypatch.context() as patch:
-        patch.setattr(start, "check_depth", beyond)
-        found = make_certificate(case)
+        patch.setattr(starts, "check_depth", beyond)
+        found = make_certificate(case, start)
         assert found.unconfirmed == ("eps and depth: out of reach",)
         assert (
             "depth" not in found.body["claim"] and found.body["claim"]["verdict_x0"] == "SMOOTHING"
         )
     with monkeypatch.context() as patch:
         patch.setattr(check, "enclosures", lambda given: iter(()))
-        found = make_certificate(case)
+        found = make_certificate(case, start)
     assert found.body["claim"] == {
         "verdict": "UNDECIDED",
         "verdict_x0": "SMOOTHING",
@@ -175,14 +175,14 @@ def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written
 ):
     monkeypatch.setattr(certificate, "claims_of_start", lambda *arguments: [{"verdict_x0": "TIE"}])
     with pytest.raises(RequirementError, match="the checker contradicts"):
-        make_certificate(make_case(AA, [["1/2"]], [[1], [2]]))
+        make_certificate(*read_layer(AA, [["1/2"]], [[1], [2]]))
     path = tmp_path / "certificate.json"
     assert oversmoothing.main(["certify", "--example", "GT1", "--report", str(path)]) == 1
     assert not path.exists() and "contradicts" in capsys.readouterr().err
 
 
 def test_a_certificate_of_schema_version_1_is_refused_with_the_reason(tmp_path, capsys):
-    body = make_certificate(make_case(AA, [["1/2"]])).body | {"schema_version": 1}
+    body = make_certificate(Layer.of(AA, [["1/2"]])).body | {"schema_version": 1}
     path = tmp_path / "old.json"
     path.write_text(json.dumps(body))
     assert oversmoothing.main(["check", str(path)]) == 2
@@ -192,7 +192,7 @@ def test_a_certificate_of_schema_version_1_is_refused_with_the_reason(tmp_path, 
 def test_a_head_wider_than_its_features_has_no_zeros_of_its_core():
     """W_V W_proj = -I / 2 for d = 41, r = 42: rho_C is 1/2, and not the 1 of a zero."""
     W_V = np.eye(41, 42)
-    body = make_certificate(make_case([[0.75, 0.25], [0.25, 0.75]], factors=(W_V, -0.5 * W_V.T)))
+    body = make_certificate(Layer.of([[0.75, 0.25], [0.25, 0.75]], factors=(W_V, -0.5 * W_V.T)))
     low, high = bounds(body.body["claim"]["rho_consensus"])
     assert body.body["claim"]["verdict"] == "NON_SMOOTHING" and low <= 0.5 <= high < 0.51
     assert body.unconfirmed == ()
@@ -201,6 +201,6 @@ def test_a_head_wider_than_its_features_has_no_zeros_of_its_core():
 def test_spectra_too_large_for_the_checker_are_left_out(monkeypatch):
     monkeypatch.setattr(discs, "DISC_SIZE", 24)
     A = np.random.default_rng(0).dirichlet(np.ones(60), size=60)
-    found = make_certificate(make_case(A / A.sum(axis=1, keepdims=True), [[0.5]]))
+    found = make_certificate(Layer.of(A / A.sum(axis=1, keepdims=True), [[0.5]]))
     assert found.body["claim"] == {"verdict": "UNDECIDED"} and len(found.unconfirmed) == 1
     assert "could not be enclosed by the checker" in found.unconfirmed[0]

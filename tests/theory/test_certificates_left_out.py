@@ -9,7 +9,7 @@ import pytest
 from oversmoothing.theory import certificate
 from oversmoothing.theory.certificate import interval_texts, make_certificate
 from oversmoothing.theory.checker.reading import Check
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import read_layer
 
 AVERAGE = [["3/4", "1/4"], ["1/4", "3/4"]]
 
@@ -22,7 +22,7 @@ def certified(monkeypatch, beyond: str, H, X0=(("1",), ("2",))):
         return Check(not claimed, "out of reach" if claimed else "confirmed", beyond=claimed)
 
     monkeypatch.setattr(certificate, "check_certificate", check)
-    return make_certificate(make_case(AVERAGE, H, X0))
+    return make_certificate(*read_layer(AVERAGE, H, X0))
 
 
 def test_all_is_written_where_all_is_confirmed(monkeypatch):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_in_floats
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -364,7 +364,7 @@ def test_near_ties_are_never_certified_wrongly_by_float_discs():
 
 def test_near_ties_are_all_decided_by_the_stages():
     for A, h, true in near_ties(4000)[:400]:
-        assert decide(make_case(A.tolist(), [[h]]))[0].verdict == true
+        assert decide(Layer.of(A.tolist(), [[h]]))[0].verdict == true
 
 
 def test_near_ties_of_a_softmax_are_decided_in_balls():
@@ -378,7 +378,7 @@ def test_near_ties_of_a_softmax_are_decided_in_balls():
             edge = -2 / (x + y)
             h = float(edge.mid()) * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.integers(2, 18))
             true = "NON_SMOOTHING" if flint.arb(h) > edge else "SMOOTHING"
-        found, _ = decide(make_case(logits=[[s, 0.0], [0.0, t]], H=[[h]]))
+        found, _ = decide(Layer.of(logits=[[s, 0.0], [0.0, t]], H=[[h]]))
         assert found.verdict == true
         stages.add(found.method.split(" ")[0])
     assert stages == {"float64", "balls:"}

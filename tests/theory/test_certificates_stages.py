@@ -16,7 +16,7 @@ from oversmoothing.theory.certificate import certify, digest, genericity, make_c
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import nearest, softmax_enclosure, softmax_in_floats
-from oversmoothing.theory.layer.layer import EXACT_SIZE, make_case, read_case
+from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
@@ -72,7 +72,7 @@ def forged(body, path, value):
 @pytest.mark.parametrize("logits", [LOGITS, CAUSAL], ids=["dense", "causal"])
 @pytest.mark.parametrize(("H", "expected"), [(NEGATIVE, "NON_SMOOTHING"), (POSITIVE, "SMOOTHING")])
 def test_logits_are_certified_and_checked(logits, H, expected):
-    found = make_certificate(make_case(logits=logits, H=H, X0=START))
+    found = make_certificate(*read_layer(logits=logits, H=H, X0=START))
     body = found.body
     assert body["claim"]["verdict"] == body["claim"]["verdict_x0"] == expected
     assert "genericity" in body["claim"] and found.left_out == ()
@@ -84,9 +84,9 @@ def test_logits_are_certified_and_checked(logits, H, expected):
 
 
 def test_logits_in_fractions_stay_fractions():
-    case = make_case(logits=[["1/3", "-inf"], [0, "2/7"]], H=[["1/2"]], X0=[[1], [2]])
+    case, start = read_layer(logits=[["1/3", "-inf"], [0, "2/7"]], H=[["1/2"]], X0=[[1], [2]])
     assert case.numbers == "fractions" and not case.exact
-    body = certify(case)
+    body = certify(case, start)
     assert body["input"]["logits"] == [["1/3", "-inf"], ["0", "2/7"]]
     assert body["claim"]["verdict"] == "SMOOTHING"
     confirmed(body)
@@ -94,7 +94,7 @@ def test_logits_in_fractions_stay_fractions():
 
 def test_one_float_makes_all_of_a_case_binary64():
     """What the certificate says and what was decided are the same numbers."""
-    case = make_case([[0.75, 0.25], [0.25, 0.75]], [["-4/3"]])
+    case = Layer.of([[0.75, 0.25], [0.25, 0.75]], [["-4/3"]])
     assert case.numbers == "binary64" and case.rational_H == [[Fraction(-4 / 3)]]
     body = certify(case)
     assert body["input"]["H"] == [[(-4 / 3).hex()]]
@@ -104,14 +104,12 @@ def test_one_float_makes_all_of_a_case_binary64():
 
 def test_an_underflowing_weight_is_no_mask():
     """exp(-1000) is not 0: the eigenvalue 1 does not repeat, and no tie may be claimed."""
-    case = make_case(logits=[[0.0, -1000.0], [-1000.0, 0.0]], H=[[1.0]])
+    case = Layer.of(logits=[[0.0, -1000.0], [-1000.0, 0.0]], H=[[1.0]])
     assert (case.A > 0).all()
     assert decide(case)[0].verdict == "UNDECIDED"
-    masked = make_case(logits=[[0.0, -np.inf], [-np.inf, 0.0]], H=[[1.0]])
+    masked = Layer.of(logits=[[0.0, -np.inf], [-np.inf, 0.0]], H=[[1.0]])
     assert (np.eye(2) == masked.A).all()
-    tiny = make_case(
-        A=[["1/2", "1/2"], [Fraction(1, 10**400), 1 - Fraction(1, 10**400)]], H=[["1"]]
-    )
+    tiny = Layer.of(A=[["1/2", "1/2"], [Fraction(1, 10**400), 1 - Fraction(1, 10**400)]], H=[["1"]])
     assert len(tiny.classes) == 1 and len(masked.classes) == 2
 
 
@@ -125,7 +123,7 @@ def test_the_verdict_takes_logits(tmp_path, capsys):
     path, cert = tmp_path / "case.json", tmp_path / "cert.json"
     rows = [["-inf" if np.isneginf(x) else x for x in row] for row in CAUSAL.tolist()]
     path.write_text(json.dumps({"logits": rows, "H": POSITIVE.tolist(), "X0": START.tolist()}))
-    assert np.array_equal(read_case(str(path)).logits, CAUSAL)
+    assert np.array_equal(load_layer(str(path))[0].logits, CAUSAL)
     for words in (
         ["verdict", path],
         ["verdict", path, "--certified"],
@@ -156,7 +154,7 @@ def test_illegal_cases_are_refused(given, message, tmp_path):
     path = tmp_path / "case.json"
     path.write_text(json.dumps(given))
     with pytest.raises(InputError, match=message):
-        read_case(str(path))
+        load_layer(str(path))
 
 
 def test_both_softmax_enclosures_hold_the_same_matrix():
@@ -175,12 +173,12 @@ def test_both_softmax_enclosures_hold_the_same_matrix():
 def test_a_head_is_certified_through_its_core(size):
     factors = (HEAD[0][:size], HEAD[1][:, :size])
     X0 = np.random.default_rng(1).standard_normal((7, size))
-    case = make_case(logits=LOGITS, factors=factors, X0=X0)
-    body = certify(case)
+    case, start = read_layer(logits=LOGITS, factors=factors, X0=X0)
+    body = certify(case, start)
     assert set(body["input"]) == {"numbers", "logits", "W_V", "W_proj", "X0"}
     assert body["claim"]["genericity"]["mode"] == "consensus"
     confirmed(body)
-    dense = certify(make_case(logits=LOGITS, H=(factors[0] @ factors[1]).T, X0=X0))
+    dense = certify(*read_layer(logits=LOGITS, H=(factors[0] @ factors[1]).T, X0=X0))
     assert dense["claim"]["verdict"] == body["claim"]["verdict"]
     first, second = (
         float.fromhex(b["claim"]["genericity"]["coefficient"][0]) for b in (body, dense)
@@ -190,14 +188,14 @@ def test_a_head_is_certified_through_its_core(size):
 
 def test_a_head_in_fractions_is_exact():
     factors = ([["1/2"], [1]], [["-1/2", "-1/4"]])
-    case = make_case([["3/4", "1/4"], ["1/4", "3/4"]], factors=factors, X0=[[1, 2], [3, 5]])
+    case, start = read_layer([["3/4", "1/4"], ["1/4", "3/4"]], factors=factors, X0=[[1, 2], [3, 5]])
     assert case.exact
     assert case.rational_H == [
         [Fraction(-1, 4), Fraction(-1, 2)],
         [Fraction(-1, 8), Fraction(-1, 4)],
     ]
     assert verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], W=factors).status == "exact"
-    body = certify(case)
+    body = certify(case, start)
     # h = -1/2 and h = 0: the zero ties with itself at 1.
     assert body["claim"]["verdict"] == "TIE"
     confirmed(body)
@@ -206,7 +204,7 @@ def test_a_head_in_fractions_is_exact():
 def test_the_zeros_of_a_head_tie_by_structure_and_are_checked():
     A = (0.5 * np.eye(4) + 0.125).tolist()
     W_V = np.eye(50)[:, :2]
-    case = make_case(A, factors=(W_V, -0.5 * W_V.T))
+    case = Layer.of(A, factors=(W_V, -0.5 * W_V.T))
     body = certify(case)
     assert body["claim"]["verdict"] == "TIE"
     assert "structure" in confirmed(body)
@@ -227,8 +225,8 @@ def test_the_coefficient_is_that_of_the_eigenvectors(n, d, seed, negative):
     A /= A.sum(axis=1, keepdims=True)
     H = (-0.5 if negative else 0.5) * np.eye(d) + 0.2 * rng.standard_normal((d, d))
     X0 = rng.standard_normal((n, d))
-    case = make_case(A, H, X0)
-    found = genericity(case, decide(case)[0].verdict)
+    case, start = read_layer(A, H, X0)
+    found = genericity(case, start, decide(case)[0].verdict)
     if found.claim is None:
         return
     a, w = np.linalg.eig(A.T)
@@ -249,7 +247,7 @@ def test_the_coefficient_is_that_of_the_eigenvectors(n, d, seed, negative):
 
 def test_a_start_without_the_dominant_mode_is_undecided():
     """A flat X_0 has no part in a quotient mode."""
-    found = make_certificate(make_case(logits=LOGITS, H=NEGATIVE, X0=np.ones((7, 5))))
+    found = make_certificate(*read_layer(logits=LOGITS, H=NEGATIVE, X0=np.ones((7, 5))))
     flat = found.body
     assert flat["claim"]["verdict"] == "NON_SMOOTHING"
     assert "genericity" not in flat["claim"] and "verdict_x0" not in flat["claim"]
@@ -264,14 +262,14 @@ def test_a_start_without_the_dominant_mode_is_undecided():
 
 
 def test_a_flat_start_that_smooths_is_trivial():
-    body = certify(make_case(logits=LOGITS, H=POSITIVE, X0=np.ones((7, 5))))
+    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=np.ones((7, 5))))
     assert body["claim"]["verdict_x0"] == "TRIVIAL"
     confirmed(body)
     assert refused(forged(body, ["claim", "verdict_x0"], "SMOOTHING"))
 
 
 def test_a_zero_start_is_undefined():
-    body = certify(make_case(logits=LOGITS, H=POSITIVE, X0=np.zeros((7, 5))))
+    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=np.zeros((7, 5))))
     assert body["claim"]["verdict_x0"] == "UNDEFINED" and "genericity" not in body["claim"]
     confirmed(body)
     assert refused(forged(body, ["claim", "verdict_x0"], "SMOOTHING"))
@@ -285,13 +283,13 @@ def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
         ([[2, 0], [0, -4]], "SMOOTHING", "several modes"),
         ([["-4/3", 0], [0, "-4/3"]], "TIE", "TIE"),
     ):
-        found = make_certificate(make_case(A, H, [[1, 2], [3, 5]]))
+        found = make_certificate(*read_layer(A, H, [[1, 2], [3, 5]]))
         assert found.body["claim"]["verdict"] == word
         assert "genericity" not in found.body["claim"] and reason in found.left_out[0]
         confirmed(found.body)
 
 
-GENERIC = certify(make_case(logits=LOGITS, H=NEGATIVE, X0=START))
+GENERIC = certify(*read_layer(logits=LOGITS, H=NEGATIVE, X0=START))
 CASES_OF_FORGERY = {
     "a coefficient beside the truth": (["coefficient"], [(0.5).hex(), (0.6).hex()]),
     "a coefficient below the truth": (["coefficient"], [(1e-9).hex(), (2e-9).hex()]),
@@ -342,7 +340,7 @@ def test_malformed_parts_are_no_certificate(path, value):
 
 
 def test_a_depth_is_refused_where_it_cannot_be_recomputed():
-    body = certify(make_case(logits=LOGITS, H=POSITIVE, X0=START))
+    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=START))
     claim = body["claim"] | {"depth": 100, "eps": "1/10"}
     found = check_certificate(forged(body, ["claim"], claim))
     assert not found.accepted and "fractions or binary64 only" in found.words
@@ -356,7 +354,7 @@ def near_tie(n, seed, distance):
     rng = np.random.default_rng(seed)
     A = rng.dirichlet(np.ones(n), size=n)
     A /= A.sum(axis=1, keepdims=True)
-    case = make_case(A, [[1.0]])
+    case = Layer.of(A, [[1.0]])
     with at_precision(stages.BITS):
         finest = list(stages.attention_spectra(case))[-1].boxes
         # T3b for real h: loses iff -s < h < 0, s the largest 2 (1 - Re a) / (1 - |a|^2).
@@ -369,7 +367,7 @@ def near_tie(n, seed, distance):
 @pytest.mark.parametrize("distance", [1e-6, -1e-6, 1e-14, -1e-14, 0.0])
 def test_larger_near_ties_are_decided_in_balls_and_confirmed(distance):
     A, h, true = near_tie(30, 5, distance)
-    found = make_certificate(make_case(A, [[h]], np.arange(30.0)[:, None] % 7))
+    found = make_certificate(*read_layer(A, [[h]], np.arange(30.0)[:, None] % 7))
     body = found.body
     assert body["claim"]["verdict"] == true
     assert found.method.startswith("balls" if abs(distance) < 1e-10 else "float64")
@@ -383,19 +381,19 @@ def test_larger_near_ties_are_decided_in_balls_and_confirmed(distance):
 def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch):
     A, h, _ = near_tie(30, 5, 0.0)
     monkeypatch.setattr(stages, "BALL_SIZE", 29)
-    found = make_certificate(make_case(A, [[h]], np.ones((30, 1))))
+    found = make_certificate(*read_layer(A, [[h]], np.ones((30, 1))))
     assert found.body["claim"]["verdict"] == "UNDECIDED" and "overlap" in found.reason
     assert "genericity" not in found.body["claim"]
     confirmed(found.body)
     monkeypatch.setattr(stages, "BALL_SIZE", 30)
-    assert decide(make_case(A, [[h]]))[0].verdict != "UNDECIDED"
+    assert decide(Layer.of(A, [[h]]))[0].verdict != "UNDECIDED"
 
 
 @given(own.exact_cases(max_n=4, max_d=3))
 @settings(max_examples=60)
 def test_all_stages_agree(drawn):
     A, H, _ = drawn
-    case = make_case(to_float(A), to_float(H))
+    case = Layer.of(to_float(A), to_float(H))
     assume(case.n > 1)
     exact, _ = exact_stage(case)
     for stage in (float_stage, ball_stage):
@@ -406,11 +404,11 @@ def test_fractions_beyond_the_exact_size_go_through_discs():
     n = EXACT_SIZE + 1
     weights = np.random.default_rng(3).integers(1, 50, size=(n, n))
     A = [[Fraction(int(x), int(row.sum())) for x in row] for row in weights]
-    found = make_certificate(make_case(A, [["-1/3"]]))
+    found = make_certificate(Layer.of(A, [["-1/3"]]))
     assert found.method.startswith("float64") and found.body["input"]["numbers"] == "fractions"
     assert found.body["claim"]["verdict"] == "NON_SMOOTHING"
     confirmed(found.body)
-    smaller = make_certificate(make_case([["1/2", "1/2"], ["1/4", "3/4"]], [["-1/3"]]))
+    smaller = make_certificate(Layer.of([["1/2", "1/2"], ["1/4", "3/4"]], [["-1/3"]]))
     assert smaller.method.startswith("exact")
 
 
@@ -516,10 +514,10 @@ def test_causal_attention_shows_its_spectrum_on_the_diagonal():
     nearly[0, 1] = 1e-300
     assert isinstance(attention_discs(nearly), Failure)
     for H in ([[-0.5]], [[0.5]]):
-        confirmed(certify(make_case(logits=logits, H=H)))
+        confirmed(certify(Layer.of(logits=logits, H=H)))
     # a_1 = min A_ii: the threshold decides, in balls where floats cannot.
     edge = -2 / (1 + float(np.diag(A).min()))
-    found = make_certificate(make_case(logits=logits, H=[[edge]]))
+    found = make_certificate(Layer.of(logits=logits, H=[[edge]]))
     assert found.body["claim"]["verdict"] != "UNDECIDED" and found.method.startswith("balls")
     confirmed(found.body)
 
@@ -531,8 +529,10 @@ def test_a_certificate_of_moderate_size_is_checked():
     rng = np.random.default_rng(10)
     n, d, r = 60, 64, 12
     W = rng.standard_normal((d, r)) / 8, rng.standard_normal((r, d)) / 3
-    case = make_case(logits=rng.standard_normal((n, n)), factors=W, X0=rng.standard_normal((n, d)))
-    body = certify(case)
+    case, start = read_layer(
+        logits=rng.standard_normal((n, n)), factors=W, X0=rng.standard_normal((n, d))
+    )
+    body = certify(case, start)
     assert body["claim"]["verdict_x0"] == body["claim"]["verdict"] == "SMOOTHING"
     assert "coefficient" in confirmed(body)
 

@@ -22,7 +22,7 @@ from oversmoothing.theory.checker.reading import Given, NotACertificate, read_in
 from oversmoothing.theory.checker.spectra import maximum
 from oversmoothing.theory.checker.ties import check_tie
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from tests.forgeries.forging import refused
 
@@ -36,7 +36,7 @@ def matrix(rows):
 
 
 def given(A, H, X0=None):
-    return read_input(certify(make_case(A, H, X0))["input"])
+    return read_input(certify(*read_layer(A, H, X0))["input"])
 
 
 def forged(body, **claim) -> str:
@@ -171,13 +171,13 @@ def test_T2b_a_tie_is_confirmed_and_what_is_none_is_refused_however_close():
 
 
 def test_T2b_a_tie_claimed_for_a_difference_of_1e_200_is_refused():
-    body = certify(make_case(A2, [[Fraction(-4, 3) + Fraction(1, 10**200)]]))
+    body = certify(Layer.of(A2, [[Fraction(-4, 3) + Fraction(1, 10**200)]]))
     assert body["claim"]["verdict"] == "NON_SMOOTHING"
     assert check_certificate(json.dumps(body)).accepted
     wide = [(-1.0).hex(), (1.0).hex()]
     for verdict in ("TIE", "SMOOTHING"):
         assert refused(forged(body, verdict=verdict, margin=wide))
-    tie = certify(make_case(A2, [["-4/3"]]))
+    tie = certify(Layer.of(A2, [["-4/3"]]))
     assert check_certificate(json.dumps(tie)).accepted
     for verdict in ("SMOOTHING", "NON_SMOOTHING"):
         assert refused(forged(tie, verdict=verdict, margin=wide))
@@ -211,7 +211,7 @@ def test_T6b_the_blocks_at_a_tie_are_recomputed(A, H, blocks):
         wrong = check_tie(case, other)
         assert not wrong.accepted and "largest Jordan blocks" in wrong.words
         claim = {"jordan_consensus": other[0], "jordan_quotient": other[1]}
-        assert refused(forged(certify(make_case(A, H)), **claim))
+        assert refused(forged(certify(Layer.of(A, H)), **claim))
 
 
 def largest_blocks(A, H):
@@ -259,7 +259,7 @@ def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond(
 
 
 def test_a_tie_of_logits_or_of_large_matrices_is_beyond_the_checker():
-    body = certify(make_case(logits=[[0.0, 1.0], [1.0, 0.0]], H=[[0.5]]))
+    body = certify(Layer.of(logits=[[0.0, 1.0], [1.0, 0.0]], H=[[0.5]]))
     found = check_tie(read_input(body["input"]), None)
     assert found.beyond and "in fractions or binary64 only" in found.words
     six = [[Fraction(-4, 3) * (i == j) for j in range(6)] for i in range(6)]
@@ -309,7 +309,7 @@ def test_T4e_the_largest_modulus_is_of_1_plus_h_a():
 
 @pytest.mark.parametrize("side", ["consensus", "quotient"])
 def test_T4e_an_interval_beside_the_coefficient_is_refused(side):
-    body = certify(make_case(A3, [["1/2" if side == "consensus" else "-1/2"]], [[1], [2], [4]]))
+    body = certify(*read_layer(A3, [["1/2" if side == "consensus" else "-1/2"]], [[1], [2], [4]]))
     assert check_certificate(json.dumps(body)).accepted
     low, high = (float.fromhex(x) for x in body["claim"]["genericity"]["coefficient"])
     for ends in ((low / 2, low * (1 - 1e-9)), (high * (1 + 1e-9), 1.0), (0.0, 1.0)):
@@ -328,7 +328,7 @@ def test_T4e_an_interval_beside_the_coefficient_is_refused(side):
 
 @pytest.mark.parametrize("h", ["1/2", "-1/2"])
 def test_radii_and_margins_beside_the_true_ones_are_refused(h):
-    body = certify(make_case(A2, [[h]]))
+    body = certify(Layer.of(A2, [[h]]))
     for name in ("rho_consensus", "rho_quotient", "margin"):
         low, high = (float.fromhex(x) for x in body["claim"][name])
         for ends in ((low - 1e-3, low - 1e-9), (high + 1e-9, high + 1e-3)):
@@ -347,28 +347,28 @@ def test_radii_and_margins_beside_the_true_ones_are_refused(h):
 
 
 def test_negative_entries_and_wrong_row_sums_are_no_attention():
-    body = certify(make_case(A2, [["1/2"]]))
+    body = certify(Layer.of(A2, [["1/2"]]))
     for rows in ([["5/4", "-1/4"], ["1/4", "3/4"]], [["3/4", "1/2"], ["1/4", "3/4"]]):
         copy = json.loads(json.dumps(body))
         copy["input"]["A"] = rows
         copy["digest"] = digest(copy)
         with pytest.raises(NotACertificate, match="not row-stochastic"):
             check_certificate(json.dumps(copy))
-    causal = certify(make_case([[1, 0], ["1/2", "1/2"]], [["1/2"]]))
+    causal = certify(Layer.of([[1, 0], ["1/2", "1/2"]], [["1/2"]]))
     assert check_certificate(json.dumps(causal)).accepted
 
 
 def test_T11_1_one_token_has_no_block_of_differences():
     assert systems(matrix([[1]]), matrix([[3]]))[1][0].nrows() == 0
     for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
-        body = certify(make_case([[1]], [[h]], X0))
+        body = certify(*read_layer([[1]], [[h]], X0))
         assert check_certificate(json.dumps(body)).accepted
         assert refused(forged(body, verdict="SMOOTHING"))
     assert refused(forged(body, verdict_x0="SMOOTHING"))
 
 
 def test_row_sums_in_binary64_may_be_off_by_rounding_alone():
-    body = certify(make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]]))
+    body = certify(Layer.of([[0.75, 0.25], [0.25, 0.75]], [[0.5]]))
     assert check_certificate(json.dumps(body)).accepted
     body["input"]["A"][0][0] = (0.74).hex()
     body["digest"] = digest(body)

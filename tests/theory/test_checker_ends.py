@@ -30,7 +30,7 @@ from oversmoothing.theory.checker.operators import closed_classes, systems
 from oversmoothing.theory.checker.reading import DEPTH, Given, NotACertificate, parse, read_input
 from oversmoothing.theory.checker.schema import Claim, read_claim
 from oversmoothing.theory.checker.ties import check_tie
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 
@@ -56,7 +56,7 @@ def test_a_ball_is_shown_by_15_digits_of_its_middle():
 
 
 def test_T2_the_words_of_a_verdict_name_each_radius():
-    found = check_certificate(json.dumps(certify(make_case(A2, [["1/2"]]))))
+    found = check_certificate(json.dumps(certify(Layer.of(A2, [["1/2"]]))))
     assert found.words == "SMOOTHING: rho_C = 1.50000000000000, rho_Q = 1.25000000000000"
     wide = Bounds(Fraction(0), Fraction(9))
     claim = Claim("TIE", wide, wide, Bounds(Fraction(-2), Fraction(2)))
@@ -65,7 +65,7 @@ def test_T2_the_words_of_a_verdict_name_each_radius():
 
 
 def test_T2_radii_that_are_not_enclosed_are_beyond_the_checker(monkeypatch):
-    body = certify(make_case(A2, [["1/2"]]))
+    body = certify(Layer.of(A2, [["1/2"]]))
     monkeypatch.setattr(check, "enclosures", lambda given: iter(()))
     found = check_certificate(json.dumps(body))
     assert not found.accepted and found.beyond and "could not be enclosed" in found.words
@@ -320,5 +320,5 @@ def test_T4d_a_coefficient_that_is_not_found_is_beyond_the_checker(monkeypatch):
 
 
 def test_a_digest_covers_the_claim():
-    body = certify(make_case(A2, [["1/2"]]))
+    body = certify(Layer.of(A2, [["1/2"]]))
     assert digest(body) == body["digest"] != digest(body | {"claim": {}})

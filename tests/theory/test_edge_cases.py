@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.golden import golden_case
-from oversmoothing.theory.layer.layer import check_attention, make_case, read_case, read_entries
+from oversmoothing.theory.layer.layer import Layer, check_attention, load_layer, read_entries
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
@@ -218,16 +218,16 @@ def test_an_illegal_case_file_is_refused(tmp_path, text, message):
     path = tmp_path / "case.json"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_case(str(path))
+        load_layer(str(path))
 
 
 def test_an_unreadable_case_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
-        read_case(str(tmp_path / "absent.json"))
+        load_layer(str(tmp_path / "absent.json"))
     binary = tmp_path / "binary.json"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
-        read_case(str(binary))
+        load_layer(str(binary))
 
 
 def test_a_case_file_round_trips(tmp_path):
@@ -237,13 +237,13 @@ def test_a_case_file_round_trips(tmp_path):
         key: [[str(x) for x in row] for row in getattr(golden, key)] for key in ("A", "H", "X0")
     }
     path.write_text(json.dumps(data))
-    case = read_case(str(path))
-    assert case.exact and case.rational_A == golden.A and case.rational_X0 == golden.X0
+    case, start = load_layer(str(path))
+    assert case.exact and case.rational_A == golden.A and start.fractions == golden.X0
 
 
 def test_binary64_A_means_its_rows_divided_by_their_sums():
     A = [[0.1, 0.9], [0.3, 0.7]]
-    rational = make_case(A, [[1.0]]).rational_A
+    rational = Layer.of(A, [[1.0]]).rational_A
     assert [sum(row) for row in rational] == [1, 1]
     assert rational[0][0] == Fraction(0.1) / (Fraction(0.1) + Fraction(0.9))
 
@@ -294,7 +294,7 @@ def test_a_head_without_one_of_its_factors_is_refused(tmp_path):
     path = tmp_path / "case.json"
     path.write_text('{"A": [[1]], "W_V": null, "W_proj": [[1]]}')
     with pytest.raises(InputError, match="both of W_V and W_proj"):
-        read_case(str(path))
+        load_layer(str(path))
 
 
 def test_T4_what_a_start_leads_to_does_not_depend_on_its_scale():

@@ -16,7 +16,7 @@ from oversmoothing.theory.layer.cell import (
     softmax_enclosure,
     softmax_in_floats,
 )
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -271,7 +271,7 @@ def test_T10_a_tie_of_binary64_numbers_is_decided_exactly_up_to_24_tokens(n, sta
     A = np.zeros((n, n))
     A[:, 0] = A[0, 1] = 1.0
     A[0, 0] = 0.0
-    found, exact = stages.decide(make_case(A.tolist(), [[0.0, -1.0], [1.0, 0.0]]))
+    found, exact = stages.decide(Layer.of(A.tolist(), [[0.0, -1.0], [1.0, 0.0]]))
     assert found.method.startswith(stage) and (exact is not None) == (stage == "exact")
     assert found.verdict in ("TIE", "UNDECIDED")
     assert found.verdict == "TIE" or stage == "balls"
@@ -280,7 +280,7 @@ def test_T10_a_tie_of_binary64_numbers_is_decided_exactly_up_to_24_tokens(n, sta
 def test_T10_a_certified_verdict_states_the_middles_of_both_enclosures(monkeypatch):
     found = CertifiedDominance("SMOOTHING", Interval(4.0, 5.0), Interval(1.0, 3.0), "so", "thus")
     monkeypatch.setattr(verdicts, "decide", lambda case: (found, None))
-    case = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]])
+    case = Layer.of([[0.75, 0.25], [0.25, 0.75]], [[0.5]])
     stated = verdicts.certify_case(case, replace(verdict(A=case.A, H=case.H), reason="."))
     assert (stated.rho_consensus, stated.rho_quotient) == (4.5, 2.0)
     assert stated.status == "certified" and stated.reason == "certified: so (thus). ."

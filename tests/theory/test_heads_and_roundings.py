@@ -74,7 +74,7 @@ def test_E3_radii_are_told_apart_where_both_errors_leave_room(
     monkeypatch.setattr(room, "dense_radius", lambda *_: Radius(*consensus, "dense"))
     asked = []
 
-    def other(A, W, residual, dense_size, beside):
+    def other(layer, residual, dense_size, beside):
         asked.append((residual, dense_size, beside.value))
         return Radius(*quotient, "arnoldi")
 
@@ -217,7 +217,7 @@ def test_weights_stay_what_they_are_beside_an_attention_of_less_precision():
     mixed = float32([[0.7, 0.3], [0.4, 0.6]])
     for A, W in ((HALVES, float32([[0.25, 0.5], [0.0, 1.0]])), (mixed, THIRD)):
         for given in ((None, W), (W.T, None)):
-            case, _ = room.rounded_case(A, *given, None, False)
+            (case, _), _ = room.rounded_layer(A, *given, None, False)
             assert np.array_equal(case.H, W.T)
 
 

@@ -15,6 +15,7 @@ from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads import (
     Radius,
     consensus_block,
+    layer_of_heads,
     quotient_operator,
     quotient_radius,
     token_blocks,
@@ -56,7 +57,11 @@ def test_the_spectrum_is_consensus_and_quotient_together(seed, n, d, heads, resi
     A, W = draw(seed, n, d, heads)
     M = whole(A, W, residual)
     C = consensus_block(W, residual)
-    T = quotient_operator(A, W, residual).matmat(np.eye((n - 1) * d)) if n > 1 else np.zeros((0, 0))
+    T = (
+        quotient_operator(layer_of_heads(A, W), residual).matmat(np.eye((n - 1) * d))
+        if n > 1
+        else np.zeros((0, 0))
+    )
     for power in (1, 2, 3):
         parts = [np.linalg.matrix_power(K, power) for K in (M, C, T)]
         size = np.linalg.norm(np.linalg.matrix_power(np.abs(M), power))
@@ -69,7 +74,7 @@ def test_the_spectrum_is_consensus_and_quotient_together(seed, n, d, heads, resi
 @given(**sizes)
 def test_the_operator_and_its_transpose_are_adjoint(seed, n, d, heads, residual):
     A, W = draw(seed, n + 1, d, heads)
-    operator = quotient_operator(A, W, residual)
+    operator = quotient_operator(layer_of_heads(A, W), residual)
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((2, n * d))
     size = np.linalg.norm(x) * np.linalg.norm(y) * (1 + np.linalg.norm(W) * np.linalg.norm(A))
@@ -80,8 +85,8 @@ def test_the_operator_and_its_transpose_are_adjoint(seed, n, d, heads, residual)
 @pytest.mark.parametrize("residual", [True, False])
 def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
     A, W = draw(seed, 12, 10, 3)
-    dense = quotient_radius(A, W, residual)
-    matrix_free = quotient_radius(A, W, residual, dense_size=0)
+    dense = quotient_radius(layer_of_heads(A, W), residual)
+    matrix_free = quotient_radius(layer_of_heads(A, W), residual, dense_size=0)
     assert (dense.method, matrix_free.method) == ("dense", "arnoldi")
     assert dense.value is not None and matrix_free.value is not None
     allowed = dense.error + matrix_free.error
@@ -94,10 +99,10 @@ def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
 @pytest.mark.parametrize("distance", [-0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3])
 def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(seed, distance):
     A, W = draw(seed, 25, 24, 3)
-    exact = quotient_radius(A, W, dense_size=10**4)
+    exact = quotient_radius(layer_of_heads(A, W), dense_size=10**4)
     assert exact.value is not None
     other = Radius((1 + distance) * exact.value, 0.0, "dense")
-    found = quotient_radius(A, W, beside=other)
+    found = quotient_radius(layer_of_heads(A, W), beside=other)
     assert found.method == "arnoldi" and found.value is not None
     assert abs(found.value - exact.value) <= found.error + exact.error
     assert np.sign(found.value - other.value) == -np.sign(distance)
@@ -117,7 +122,7 @@ def test_factors_are_the_dense_weights(seed, n, d, heads, residual, r):
     np.testing.assert_allclose(
         consensus_block(factors, residual), consensus_block(dense, residual), rtol=0, atol=bound
     )
-    one, two = (quotient_operator(A, W, residual) for W in (factors, dense))
+    one, two = (quotient_operator(layer_of_heads(A, W), residual) for W in (factors, dense))
     eye = np.eye(n * d)
     np.testing.assert_allclose(one.matmat(eye), two.matmat(eye), rtol=0, atol=bound)
     np.testing.assert_allclose(one.rmatmat(eye), one.matmat(eye).T, rtol=0, atol=bound)
@@ -209,7 +214,9 @@ def test_causal_heads_decouple_token_by_token(seed, n, d, heads, residual):
     """T7e: the spectrum is the union of those of the G_i, for products of layers too."""
     first, second = draw(seed, n, d, heads, True), draw(seed + 1, n, d, heads, True)
     product = whole(*second, residual) @ whole(*first, residual)
-    blocks = token_blocks(*second, residual) @ token_blocks(*first, residual)
+    blocks = token_blocks(layer_of_heads(*second), residual) @ token_blocks(
+        layer_of_heads(*first), residual
+    )
     assert np.allclose(
         blocks[0], consensus_block(second[1], residual) @ consensus_block(first[1], residual)
     )
@@ -223,14 +230,14 @@ def test_causal_heads_decouple_token_by_token(seed, n, d, heads, residual):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_causal_verdict_is_the_dense_one(seed):
     A, W = draw(seed, 5, 4, 2, causal=True)
-    found, dense = heads_verdict(A=A, W=W), quotient_radius(A, W)
+    found, dense = heads_verdict(A=A, W=W), quotient_radius(layer_of_heads(A, W))
     assert "causal" in found.reason or found.verdict == "SMOOTHING"
     assert found.rho_quotient == pytest.approx(dense.value, rel=1e-6)
 
 
 def test_token_blocks_refuse_attention_to_later_tokens():
     with pytest.raises(InputError, match="causal"):
-        token_blocks(np.full((1, 2, 2), 0.5), np.ones((1, 1, 1)))
+        token_blocks(layer_of_heads(np.full((1, 2, 2), 0.5), np.ones((1, 1, 1))))
 
 
 # -------------------------------------------------------------------------- Lyapunov exponents
@@ -241,7 +248,7 @@ def test_exponents_of_a_fixed_layer_are_the_logarithms_of_the_moduli():
     found = lyapunov_exponents(attention=A, weights=0.3 * W, layers=4000, frame=3, discard=400)
     consensus = np.log(np.sort(np.abs(np.linalg.eigvals(consensus_block(0.3 * W))))[::-1])
     np.testing.assert_allclose(found.consensus, consensus, rtol=0, atol=5e-3)
-    radius = quotient_radius(A, 0.3 * W).value
+    radius = quotient_radius(layer_of_heads(A, 0.3 * W)).value
     assert found.gamma_quotient == pytest.approx(math.log(radius), abs=5e-3)
     assert found.gap == pytest.approx(found.gamma_quotient - found.gamma_consensus, abs=1e-12)
 
@@ -295,7 +302,7 @@ def test_the_sum_of_the_exponents_is_the_logarithm_of_the_determinant():
     logs = []
     for layer in range(400):
         A, W = attention.at(layer, 0), weights.at(layer, 1)
-        T = quotient_operator(A, W).matmat(np.eye(9))
+        T = quotient_operator(layer_of_heads(A, W)).matmat(np.eye(9))
         logs.append([np.linalg.slogdet(M)[1] for M in (consensus_block(W), T)])
     expected = np.mean(logs, axis=0)
     assert found.consensus.sum() == pytest.approx(expected[0], abs=1e-10)

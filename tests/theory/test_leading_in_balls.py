@@ -9,7 +9,7 @@ import flint
 import pytest
 
 from oversmoothing.theory.layer.cell import RoundingCell
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import Block
 from oversmoothing.theory.verdict import by_cells as modes, cell_limits as leading
@@ -83,15 +83,15 @@ def test_T2b_a_multiplier_is_taken_the_way_that_keeps_its_digits():
 
 
 def cell(A, H):
-    return RoundingCell(make_case(A, H))
+    return RoundingCell(Layer.of(A, H))
 
 
 def test_T6_small_eigenvalues_of_a_causal_A_keep_their_digits_and_so_do_those_near_1():
     with at_precision(192):
-        found = next(modes_of(cell([[1.0, 0.0], [1.0, 1e-20]], [[0.5]]), True)).sides
+        found = next(modes_of(cell([[1.0, 0.0], [1.0, 1e-20]], [[0.5]]), None)).sides
         assert [x.consensus for x in found] == [True, False]
         assert found[1].a.real.rel_accuracy_bits() > 45
-        found = next(modes_of(cell([[1.0, 0.0], [1e-20, 1.0]], [[0.5]]), True)).sides
+        found = next(modes_of(cell([[1.0, 0.0], [1e-20, 1.0]], [[0.5]]), None)).sides
         assert found[1].s.real.rel_accuracy_bits() > 45
         assert found[0].s == 0
 

@@ -10,7 +10,7 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.verdict import cosines, decide, resolvent
 from oversmoothing.theory.verdict.disc_limits import Limits, agreed
 from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError
@@ -51,7 +51,7 @@ def test_T4_draws_are_whole_numbers_of_up_to_six_digits(monkeypatch):
         asked.append((low, high, size))
         return np.array([[3], [-4]])
 
-    exact = make_case([["1/2", "1/2"], ["1/4", "3/4"]], [["-1/2"]])
+    exact = Layer.of([["1/2", "1/2"], ["1/4", "3/4"]], [["-1/2"]])
     found = decide._drawn_limits(exact, SimpleNamespace(integers=integers))
     assert asked == [(-(10**6), 10**6, (2, 1))] and found.tends_to == "constant"
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
@@ -23,9 +23,9 @@ EXACT = [["7/10", "3/10"], ["2/5", "3/5"]]
 ZERO = Limits("zero", 0.0, 1)
 
 
-def of_start(case, generic=None):
+def of_start(case, start, generic=None):
     compared = compare_radii(case)
-    return limits_of_start(case, compared, generic or compared.outcome)
+    return limits_of_start(case, start, compared, generic or compared.outcome)
 
 
 # --- sizes ---
@@ -43,20 +43,19 @@ def test_T14_tokens_of_short_floats_are_looked_at_up_to_24_entries(n, d, looked)
 
 def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(monkeypatch):
     monkeypatch.setattr(decide, "start_content", lambda *_, **__: None)
-    generic = make_case(EXACT, [["1/2"]], [[1], [2]])
-    found = of_start(generic)
+    generic, start = read_layer(EXACT, [["1/2"]], [[1], [2]])
+    found = of_start(generic, start)
     assert (found.limits, found.outcome) == (ZERO, Outcome.SMOOTHING)
     # (1, 1) and nothing beside it, of one token too.
     for A, X0 in ((EXACT, [[3], [3]]), ([[1]], [[3]])):
-        same = of_start(make_case(A, [["1/2"]], X0), Outcome.SMOOTHING)
+        same = of_start(*read_layer(A, [["1/2"]], X0), Outcome.SMOOTHING)
         assert (same.limits, same.outcome, same.words) == (ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     # The difference alone: consensus is missing.
-    special = make_case(EXACT, [["1/2"]], [[3], [-4]])
-    open_ = of_start(special)
+    open_ = of_start(*read_layer(EXACT, [["1/2"]], [[3], [-4]]))
     assert open_ == decide.OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
     assert decide._drawn_limits(generic, decide.np.random.default_rng(1)) is UNKNOWN
-    short = make_case([[0.75, 0.25], [0.25, 0.75]], [[0.5]], [[1.0], [2.0]])
-    assert decide._with_short_numbers(open_, short) == open_
+    short, start = read_layer([[0.75, 0.25], [0.25, 0.75]], [[0.5]], [[1.0], [2.0]])
+    assert decide._with_short_numbers(open_, short, start) == open_
 
 
 # --- floats ---
@@ -65,12 +64,12 @@ def test_a_start_too_large_to_decompose_is_generic_where_it_contains_every_mode(
 def test_what_eigenvectors_leave_open_is_what_the_cell_says():
     """Two pairs of tokens and a Jordan block: the rank is 1, the verdict is left open."""
     A = [[0.7, 0.3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.1, 0.9]]
-    case = make_case(A, [[0.3, 1.0], [0.0, 0.3]], [[1.0, 0], [2.0, 0], [3.0, 0], [4.0, 0]])
-    found = of_start(case)
+    case, start = read_layer(A, [[0.3, 1.0], [0.0, 0.3]], [[1.0, 0], [2.0, 0], [3.0, 0], [4.0, 0]])
+    found = of_start(case, start)
     assert found.outcome is Outcome.UNDECIDED and found.limits == Limits(None, None, 1)
     causal = [[1, 0, 0], [0.7, 0.3, 0], [0.2, 0.2, 0.6]]
-    block = make_case(causal, [[-0.9, 1.0], [0, -0.9]], [[1.0, 1], [-1, -1], [0, 0]])
-    decided = of_start(block)
+    block, start = read_layer(causal, [[-0.9, 1.0], [0, -0.9]], [[1.0, 1], [-1, -1], [0, 0]])
+    decided = of_start(block, start)
     assert decided.outcome is Outcome.NON_SMOOTHING and decided.words == ""
     assert decided.limits.tends_to == "constant"
 
@@ -87,12 +86,12 @@ def test_what_eigenvectors_leave_open_is_what_the_cell_says():
     ],
 )
 def test_T11_1_consensus_lasts_where_1_plus_h_is_not_0(H, some, each):
-    case = make_case(FLOATS, H)
+    case = Layer.of(FLOATS, H)
     cell = cell_discs(case)
     assert decide._lasts(case, cell) == some
     assert decide._lasts(case, cell, all_modes=True) == each
     exact = [[Fraction(x) for x in row] for row in H]
-    assert decide._lasts(make_case(EXACT, exact), None)
+    assert decide._lasts(Layer.of(EXACT, exact), None)
 
 
 def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeypatch):
@@ -102,7 +101,7 @@ def test_T11_1_a_start_at_consensus_whose_modes_may_die_out_is_left_open(monkeyp
         ([[-1.0]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
         ([[-1.0, 0.0], [0.0, 0.5]], Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES),
     ):
-        found = of_start(make_case(FLOATS, H, [[2.0] * len(H)] * 2))
+        found = of_start(*read_layer(FLOATS, H, [[2.0] * len(H)] * 2))
         assert (found.outcome, found.limits, found.words) == (outcome, limits, words)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.cell import RoundingCell
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.verdict.cell_limits import LARGEST_SIDE, decided_in_cell
@@ -124,7 +124,7 @@ def test_cyclic_groups_of_a_class(A, groups):
 
 
 def test_1_minus_a_keeps_its_digits_where_a_rounds_to_1():
-    cell = RoundingCell(make_case([[1.0, 0.0], [1e-20, 1.0]], [[0.5]]))
+    cell = RoundingCell(Layer.of([[1.0, 0.0], [1e-20, 1.0]], [[0.5]]))
     assert cell.departures[0][0] == 0
     assert cell.departures[1][1].real.rel_accuracy_bits() > 45
     assert abs(float(cell.departures[1][1].real.mid()) - 1e-20) < 1e-30
@@ -158,13 +158,13 @@ def test_1_minus_a_keeps_its_digits_where_a_rounds_to_1():
     ],
 )
 def test_what_all_cases_of_a_cell_share_is_decided(A, H, X0, expected):
-    found = decided_in_cell(make_case(A, H, X0), generic=False)
+    found = decided_in_cell(*read_layer(A, H, X0))
     assert (found.outcome, found.limits.tends_to, found.limits.limit_rank) == expected
 
 
 def test_T4c_a_limit_is_that_of_the_eigenvector():
     A = [[1.0, 0.0], [0.7, 0.3]]
-    found = decided_in_cell(make_case(A, [[-0.6]], [[1.0], [5.0]]), generic=False)
+    found = decided_in_cell(*read_layer(A, [[-0.6]], [[1.0], [5.0]]))
     # v = (0, 1): P v = (-1/2, 1/2) against sqrt 2 times a mean of 1/2.
     assert found.limits.limit == pytest.approx(1.0, rel=1e-12)
 
@@ -181,21 +181,21 @@ def test_T4c_a_limit_is_that_of_the_eigenvector():
     ],
 )
 def test_what_they_do_not_share_is_left_open(A, H, X0):
-    assert decided_in_cell(make_case(A, H, X0), generic=False).outcome == "UNDECIDED"
+    assert decided_in_cell(*read_layer(A, H, X0)).outcome == "UNDECIDED"
 
 
 def test_one_token_and_large_cases_are_left_to_other_ways():
     large = np.full((LARGEST_SIDE + 1, LARGEST_SIDE + 1), 1 / (LARGEST_SIDE + 1))
-    for case in (
-        make_case([[1.0]], [[0.5]], [[1.0]]),
-        make_case(large, [[0.3]], np.arange(1.0, LARGEST_SIDE + 2)[:, None]),
+    for case, start in (
+        read_layer([[1.0]], [[0.5]], [[1.0]]),
+        read_layer(large, [[0.3]], np.arange(1.0, LARGEST_SIDE + 2)[:, None]),
     ):
-        assert decided_in_cell(case, generic=False).outcome == "UNDECIDED"
+        assert decided_in_cell(case, start).outcome == "UNDECIDED"
 
 
 def test_heads_have_a_cell_too():
-    case = make_case(_TWO, None, [[1.0], [2.0]], factors=([[0.5]], [[0.5]]))
-    assert decided_in_cell(case, generic=False).outcome == "SMOOTHING"
+    case, start = read_layer(_TWO, None, [[1.0], [2.0]], factors=([[0.5]], [[0.5]]))
+    assert decided_in_cell(case, start).outcome == "SMOOTHING"
 
 
 def test_logits_have_a_cell_too():

@@ -7,7 +7,7 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict import resolvent as resolvents
@@ -351,9 +351,9 @@ def test_short_binary_numbers_are_decided_exactly_where_rounding_would_decide():
     assert (found.verdict, found.status) == ("TIE", "exact")
     third = verdict(A=FLOAT_AA, H=[[-4 / 3]])
     assert (third.verdict, third.status) == ("UNDECIDED", "numerical")
-    assert make_case(FLOAT_AA, [[-4 / 3]]).as_fractions() is None
-    assert make_case([[0.7, 0.3], [0.3, 0.7]], [[1.0]]).as_fractions() is None
-    assert make_case(FLOAT_AA, [[1.0]], [[0.1], [0.7]]).as_fractions() is not None
+    assert Layer.of(FLOAT_AA, [[-4 / 3]]).as_fractions() is None
+    assert Layer.of([[0.7, 0.3], [0.3, 0.7]], [[1.0]]).as_fractions() is None
+    assert Layer.of(FLOAT_AA, [[1.0]]).as_fractions() is not None
 
 
 def test_T11_1_a_single_token_that_dies_is_undefined_in_floats_too():

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from oversmoothing.theory.layer.layer import make_case, read_case
+from oversmoothing.theory.layer.layer import load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
@@ -73,7 +73,7 @@ def test_what_binary64_cannot_hold_is_refused_by_name(name):
     if name == "logits":
         del given["A"]
     with pytest.raises(InputError, match=f"{name} has an entry beyond the range of binary64"):
-        make_case(**given)
+        read_layer(**given)
 
 
 def test_only_a_regular_file_of_some_size_is_read(tmp_path, monkeypatch):
@@ -86,7 +86,7 @@ def test_only_a_regular_file_of_some_size_is_read(tmp_path, monkeypatch):
             read_text(path)
     (tmp_path / "case.json").write_text('{"A": [["1"]], "H": [["1"]], "H": [["2"]]}')
     with pytest.raises(InputError, match="'H' occurs more than once"):
-        read_case(str(tmp_path / "case.json"))
+        load_layer(str(tmp_path / "case.json"))
     monkeypatch.setattr(files, "BYTES", 2**10)
     (tmp_path / "large").write_text("x" * 2**10 + "y")
     with pytest.raises(InputError, match="larger than"):

@@ -20,7 +20,7 @@ from oversmoothing.theory.depth.ratios import (
     floating_ratios,
     ratios_at,
 )
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import decide, resolvent as resolvents
@@ -35,9 +35,9 @@ A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
 A3_FLOAT = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
 
 
-def of_start(case):
+def of_start(case, start):
     compared = compare_radii(case)
-    return limits_of_start(case, compared, compared.outcome)
+    return limits_of_start(case, start, compared, compared.outcome)
 
 
 def both(h):
@@ -163,22 +163,26 @@ def test_T4e_in_floats_only_structure_makes_a_tie_among_the_modes_of_X_0():
 def test_T4e_radii_a_little_apart_decide_at_every_scale_of_X_0(size):
     signs = (1e-6, "SMOOTHING"), (-1e-6, "NON_SMOOTHING"), (1e-14, "SMOOTHING")
     for h, expected in (*signs, (-1e-300, "NON_SMOOTHING")):
-        case = make_case(FLOAT, [[h]], [[2 * size], [size]])
-        assert of_start(case).outcome == expected
-        grown = make_case(FLOAT, [[1e3 + h, 0], [0, -0.5]], [[2 * size, 0], [size, 0]])
-        assert of_start(grown).outcome == "SMOOTHING"
+        case, start = read_layer(FLOAT, [[h]], [[2 * size], [size]])
+        assert of_start(case, start).outcome == expected
+        grown, start = read_layer(FLOAT, [[1e3 + h, 0], [0, -0.5]], [[2 * size, 0], [size, 0]])
+        assert of_start(grown, start).outcome == "SMOOTHING"
 
 
 @pytest.mark.parametrize("apart", [0.0, 1.2e-16, -1.2e-16])
 def test_T4e_radii_within_rounding_of_each_other_do_not_decide_however_large(apart):
     # 1 + 999 at consensus against 1 + 1998/2, up to a unit in the last place.
-    case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]])
-    assert of_start(case).outcome == "UNDECIDED"
+    case, start = read_layer(
+        FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]]
+    )
+    assert of_start(case, start).outcome == "UNDECIDED"
 
 
 def test_T4e_radii_thousands_of_units_apart_decide_however_large():
-    case = make_case(FLOAT, [[999.0, 0], [0, 1998 * (1 - 3e-13)]], [[2.0, 2.0], [2.0, -2.0]])
-    assert of_start(case).outcome == "SMOOTHING"
+    case, start = read_layer(
+        FLOAT, [[999.0, 0], [0, 1998 * (1 - 3e-13)]], [[2.0, 2.0], [2.0, -2.0]]
+    )
+    assert of_start(case, start).outcome == "SMOOTHING"
 
 
 def test_T11_8_where_no_eigenbasis_is_trusted_the_reason_says_so_after_the_verdict():
@@ -289,20 +293,20 @@ def test_fractions_too_large_for_an_exact_decision_are_rounded():
 
 
 def test_T11_5_deep_ratios_of_large_states_come_from_the_closed_form_in_order():
-    case = make_case(A3_FLOAT, [[-0.5]], [[1.0], [2.0], [4.0]])
+    case, start = read_layer(A3_FLOAT, [[-0.5]], [[1.0], [2.0], [4.0]])
     depths = [ITERATED_DEPTH + 1, 3, ITERATED_DEPTH, 10**6]
-    found = floating_ratios(case, depths)
+    found = floating_ratios(case, start, depths)
     assert list(found) == sorted(depths)
     pi = exact_stationary(case.rational_A, [[0, 1, 2]])
-    balls = ball_ratios(case.rational_A, case.rational_H, case.rational_X0, pi, depths)
+    balls = ball_ratios(case.rational_A, case.rational_H, start.fractions, pi, depths)
     for depth in depths:
         assert found[depth].log == pytest.approx(balls[depth].log, abs=1e-9)
         assert found[depth].value == pytest.approx(balls[depth].value, rel=1e-9)
 
 
 def test_T11_5_a_ratio_beyond_the_floats_keeps_its_logarithm():
-    case = make_case(FLOAT, [[-0.5]], [[1.0], [2.0]])
-    found = floating_ratios(case, [10**4])[10**4]
+    case, start = read_layer(FLOAT, [[-0.5]], [[1.0], [2.0]])
+    found = floating_ratios(case, start, [10**4])[10**4]
     # HFC/LFC starts at 1/3 and grows by (3/4)/(1/2) a layer.
     assert found.log == pytest.approx(10**4 * math.log(1.5) - math.log(3), rel=1e-9)
     assert found.value == math.inf
@@ -314,15 +318,15 @@ def test_T11_5_a_ratio_near_the_largest_float_has_a_value_as_long_as_one_exists(
     growth = L * math.log(883 / 766)
     for log, exists in ((709.5, True), (709.9, False)):
         t = math.exp(log - growth)
-        case = make_case(FLOAT, [[-0.234]], [[1 + t], [1 - t]])
-        found = floating_ratios(case, [L])[L]
+        case, start = read_layer(FLOAT, [[-0.234]], [[1 + t], [1 - t]])
+        found = floating_ratios(case, start, [L])[L]
         assert found.log == pytest.approx(log, abs=1e-6)
         assert found.value == (pytest.approx(math.exp(log), rel=1e-6) if exists else math.inf)
 
 
 @pytest.mark.parametrize("depth", [ITERATED_DEPTH, ITERATED_DEPTH + 1])
 def test_T11_7_a_state_of_zeros_has_no_ratio_at_any_depth(depth):
-    found = floating_ratios(make_case(FLOAT, [[0.5]], [[0.0], [0.0]]), [depth])
+    found = floating_ratios(*read_layer(FLOAT, [[0.5]], [[0.0], [0.0]]), [depth])
     assert found == {depth: Ratio(None, None)}
 
 
@@ -335,8 +339,8 @@ def test_T11_5_iteration_reaches_up_to_its_depth_and_the_closed_form_begins_beyo
 
     closed_form = closed_forms.closed_form
     monkeypatch.setattr(closed_forms, "closed_form", spy)
-    case = make_case(FLOAT, [[0.5]], [[1.0], [2.0]])
-    found = floating_ratios(case, [ITERATED_DEPTH, ITERATED_DEPTH + 1])
+    case, start = read_layer(FLOAT, [[0.5]], [[1.0], [2.0]])
+    found = floating_ratios(case, start, [ITERATED_DEPTH, ITERATED_DEPTH + 1])
     assert asked == [ITERATED_DEPTH + 1]
     # (5/4)/(3/2) a layer, from 1/3.
     for depth, ratio in found.items():
@@ -344,8 +348,8 @@ def test_T11_5_iteration_reaches_up_to_its_depth_and_the_closed_form_begins_beyo
 
 
 def test_T11_5_the_squared_ratio_is_exact_up_to_its_depth_and_in_balls_beyond():
-    case = make_case(EXACT, [["1/2"]], [[1], [2]])
-    found = ratios_at(case, [0, EXACT_DEPTH, EXACT_DEPTH + 1])
+    case, start = read_layer(EXACT, [["1/2"]], [[1], [2]])
+    found = ratios_at(case, start, [0, EXACT_DEPTH, EXACT_DEPTH + 1])
     assert found[0].squared == Fraction(1, 9)
     assert found[EXACT_DEPTH].squared == Fraction(5, 6) ** (2 * EXACT_DEPTH) / 9
     assert found[EXACT_DEPTH + 1].squared is None
@@ -366,19 +370,17 @@ def test_T11_5_balls_are_for_states_of_up_to_64_coordinates_of_the_quotient(
     monkeypatch.setattr(ratios, "ball_ratios", spy)
     X0 = np.ones((n, d))
     X0[0], X0[1] = 2.0, 0.0
-    found = ratios_at(make_case(np.full((n, n), 1 / n), np.eye(d), X0), [3])[3]
+    found = ratios_at(*read_layer(np.full((n, n), 1 / n), np.eye(d), X0), [3])[3]
     assert asked == ([(n, d)] if balls else [])
     # ||HFC||^2 = 2 d and ||LFC||^2 = n d at the start; 1 + h = 2.
     assert found.value == pytest.approx(math.sqrt(2 / n) / 2**3, rel=1e-12)
 
 
 def test_T11_5_without_an_eigenbasis_every_depth_is_iterated():
-    case = make_case(FLOAT, [[0.5, 1.0], [0.0, 0.5]], [[1.0, 2.0], [3.0, 5.0]])
-    found = floating_ratios(case, [ITERATED_DEPTH + 1])[ITERATED_DEPTH + 1]
+    case, start = read_layer(FLOAT, [[0.5, 1.0], [0.0, 0.5]], [[1.0, 2.0], [3.0, 5.0]])
+    found = floating_ratios(case, start, [ITERATED_DEPTH + 1])[ITERATED_DEPTH + 1]
     pi = [Fraction(1, 2)] * 2
-    balls = ball_ratios(
-        case.rational_A, case.rational_H, case.rational_X0, pi, [ITERATED_DEPTH + 1]
-    )
+    balls = ball_ratios(case.rational_A, case.rational_H, start.fractions, pi, [ITERATED_DEPTH + 1])
     assert found.log == pytest.approx(balls[ITERATED_DEPTH + 1].log, rel=1e-9)
 
 
@@ -515,9 +517,9 @@ def test_T6b_the_largest_block_on_each_side_is_the_one_that_counts():
 
 
 def test_a_validated_case_gets_no_certificate_by_default():
-    case = make_case(FLOAT, [[0.5]])
-    assert "certified: " not in answer(case, []).reason
-    assert answer(case, [], True).reason.startswith("certified: ")
+    case = Layer.of(FLOAT, [[0.5]])
+    assert "certified: " not in answer(case, None, []).reason
+    assert answer(case, None, [], True).reason.startswith("certified: ")
 
 
 # --- a start with more modes than are told apart ---
@@ -595,7 +597,7 @@ def test_T2_real_eigenvalues_as_close_as_can_be_are_no_complex_pair(power):
         H = [[2 * sign, 1, 0], [f"1e-{power}", 2 * sign, 0], [0, 0, -2 * sign]]
         found = verdict(A=swap, H=H, X0=[[1, 2, 3], [3, 5, -4]])
         assert (found.verdict, found.verdict_x0) == (expected, expected)
-        assert check_certificate(json.dumps(certify(make_case(swap, H)))).accepted
+        assert check_certificate(json.dumps(certify(Layer.of(swap, H)))).accepted
 
 
 # --- eigenvectors in floats, and what is asked beyond them ---

@@ -23,7 +23,12 @@ from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
 from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.simulations.spectra.steps import CLASSES as LAYER_CLASSES
-from oversmoothing.theory.spectra.heads import consensus_block, dense_radius, quotient_radius
+from oversmoothing.theory.spectra.heads import (
+    consensus_block,
+    dense_radius,
+    layer_of_heads,
+    quotient_radius,
+)
 from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -66,7 +71,7 @@ def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
     def won(A: Array) -> str:
         if A.shape[-1] == 1:
             return "consensus"
-        found = quotient_radius(A, W, beside=consensus)
+        found = quotient_radius(layer_of_heads(A, W), beside=consensus)
         if found.value is None:
             return "undecided"
         if abs(rho_c - found.value) <= SAFETY * (error + found.error):

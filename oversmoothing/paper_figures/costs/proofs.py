@@ -31,7 +31,7 @@ from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.verdict import given_case, verdict
+from oversmoothing.theory.verdict.verdict import given_layer, verdict
 
 # What is varied, the other size at FIXED.
 SIZES = {"n": (8, 16, 32, 64, 128), "d": (8, 16, 32, 64, 128)}
@@ -73,8 +73,8 @@ def of_size(variable: str, size: int, seed: int) -> list[dict[str, Any]]:
     """The rows of one size."""
     n, d = (size, FIXED) if variable == "n" else (FIXED, size)
     A, H = layer(n, d, seed)
-    case = given_case(A, None, H, None, None)
-    certificate = make_certificate(case)
+    given, _ = given_layer(A, None, H, None, None)
+    certificate = make_certificate(given)
     said = {
         "verdict": str(verdict(A=A, H=H).verdict),
         "certify": certificate.body["claim"]["verdict"],
@@ -83,7 +83,7 @@ def of_size(variable: str, size: int, seed: int) -> list[dict[str, Any]]:
     forward, enclose = _block(n, d, seed)
     runs: dict[str, Callable[[], object]] = {
         "verdict": lambda: verdict(A=A, H=H),
-        "certify": lambda: make_certificate(case),
+        "certify": lambda: make_certificate(given),
         "check": lambda: check_certificate(text),
         "forward": forward,
         "enclose": enclose,

@@ -17,8 +17,8 @@ from oversmoothing.simulations.streams.mixings import MIXINGS, draw_mixing
 from oversmoothing.simulations.streams.stream_iteration import MIXING_STREAM
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions
 from oversmoothing.theory.streams.mixing import make_mixing
-from oversmoothing.theory.streams.stream_case import make_stream_case
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
+from oversmoothing.theory.streams.streams import read_streams
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number
 
@@ -108,8 +108,7 @@ def simulate_streams(
     theory: dict[str, Any] = {"kind": "changing" if c.changing else "fixed"}
     if not c.changing:
         found = stream_verdict(
-            make_stream_case(R=mixing.at(0, MIXING_STREAM), p=p, q=q, A=A, H=W.T),
-            agree_to=c.agree_to,
+            read_streams(R=mixing.at(0, MIXING_STREAM), p=p, q=q, A=A, H=W.T), agree_to=c.agree_to
         )
         words.append(str(found))
         theory["verdict"] = found.to_json_object()

@@ -11,12 +11,13 @@ import numpy as np
 
 from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
-from oversmoothing.simulations.sweep.points import DrawnPoint, Point, draw
+from oversmoothing.simulations.sweep.points import Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.layer import Case, make_case
-from oversmoothing.theory.spectra.heads import dense_quotient_radius, dense_radius
+from oversmoothing.theory.layer.layer import Entries, Layer
+from oversmoothing.theory.spectra.heads import dense_quotient_radius, dense_radius, stacked
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
@@ -73,12 +74,12 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
     try:
         # An overflow is an error of the point, not a line on stderr.
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            drawn = draw(point)
-            found = _verdict(drawn)
+            layer, X0 = draw(point)
+            found = _verdict(layer)
             if any(measure in _OF_A_STATE for measure in measures):
-                found |= _state(drawn, int(point["depth"]), measures)
+                found |= _state(layer, X0, int(point["depth"]), measures)
             if "limits" in measures:
-                found |= _limits(drawn)
+                found |= _limits(layer, X0)
     except MemoryError:
         raise  # of the machine, not of the point: the chunk is tried again by the next run
     except Exception as error:
@@ -89,32 +90,32 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 # ------------------------------------------------------------------------------- the verdict
 
 
-def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
-    if len(drawn.A) == 1:
-        found = compare_radii(_case(drawn))
+def _verdict(layer: Layer) -> dict[str, Any]:
+    if layer.heads == 1:
+        found = compare_radii(layer)
         rho_c, error = found.rho_consensus, found.error
         rho_q = found.rho_quotient
         name, status = found.outcome, found.status
-        if len(drawn.X0) == 1:
+        if layer.n == 1:
             return {"status": status, "verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
     else:
         # T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h).
         status = "estimated"
-        W = drawn.H.sum(axis=0)
+        W = layer.H.sum(axis=0)
         consensus = dense_radius(np.eye(len(W)) + W, "dense")
         rho_c = consensus.value or 0.0
         known = {"status": status, "rho_consensus": rho_c}
-        B = quotient(drawn.A)
-        rows = B.shape[-1] * drawn.H.shape[-1]
+        B = quotient(layer.given["A"].floats)
+        rows = B.shape[-1] * layer.d
         if rows > OPERATOR_LIMIT:
             return known | {
                 "verdict": Outcome.UNDECIDED,
                 "note": f"the quotient operator of several heads has {rows} rows, more than "
                 f"{OPERATOR_LIMIT}",
             }
-        if len(drawn.X0) == 1:
+        if layer.n == 1:
             return known | {"verdict": Outcome.TRIVIAL}
-        other = dense_quotient_radius(B, drawn.H)
+        other = dense_quotient_radius(B, layer.H)
         rho_q, error = other.value or 0.0, consensus.error + other.error
         name = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
     return {
@@ -128,13 +129,6 @@ def _verdict(drawn: DrawnPoint) -> dict[str, Any]:
     }
 
 
-def _case(drawn: DrawnPoint) -> Case:
-    """The layer of a point of one head."""
-    if drawn.factors is not None:
-        return make_case(drawn.A[0], None, drawn.X0, factors=drawn.factors)
-    return make_case(drawn.A[0], drawn.H[0], drawn.X0)
-
-
 def _log_ratio(rho_q: float, rho_c: float) -> float:
     if rho_c == 0:
         return math.inf
@@ -144,9 +138,9 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
 # ------------------------------------------------------------------------------ the measures
 
 
-def _state(drawn: DrawnPoint, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
+def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
     half = depth // 2
-    (early, late), method = states_at(drawn, [half, depth])
+    (early, late), method = states_at(layer, X0, [half, depth])
     found: dict[str, Any] = {"method": method}
     if "ratio" in measures:
         first, last = early.log_hfc_lfc, late.log_hfc_lfc
@@ -162,23 +156,23 @@ def _state(drawn: DrawnPoint, depth: int, measures: tuple[str, ...]) -> dict[str
     return found
 
 
-def states_at(drawn: DrawnPoint, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
+def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
     """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
-    if len(drawn.A) == 1:
+    A, H = layer.given["A"].floats, layer.H
+    if layer.heads == 1:
         try:
-            found = closed_form(A=drawn.A[0], H=drawn.H[0], X0=drawn.X0, depths=depths)
+            found = closed_form(A=A, H=H, X0=X0, depths=depths)
         except InputError:
             pass  # defective or nearly so; the column `method` says that it was iterated
         else:
             return found, "closed form"
-    return iterate(drawn.A, drawn.H, drawn.X0, depths), "iteration"
+    return iterate(stacked(A), stacked(H), X0, depths), "iteration"
 
 
-def _limits(drawn: DrawnPoint) -> dict[str, Any]:
+def _limits(layer: Layer, X0: Array) -> dict[str, Any]:
     """T4 for this X_0; no answer for several heads, whose modes do not factor."""
-    if len(drawn.A) > 1 or len(drawn.X0) == 1:
+    if layer.heads > 1 or layer.n == 1:
         return {}
-    case = _case(drawn)
-    compared = compare_radii(case)
-    found = limits_of_start(case, compared, compared.outcome).limits
+    compared = compare_radii(layer)
+    found = limits_of_start(layer, Entries(X0, None), compared, compared.outcome).limits
     return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}

@@ -9,7 +9,6 @@ that the sum over the heads has the size of one head. X_0 has entries N(0, 1).
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,8 @@ from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import SCHEMA_VERSION, Config
 from oversmoothing.simulations.sweep.parameters import PARAMETERS, Value
+from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.spectra.heads import layer_of_heads
 from oversmoothing.theory.support.sizes import Array
 
 Point = dict[str, Value]
@@ -75,35 +76,25 @@ class Points:
         return np.flatnonzero(keep)
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnPoint:
-    """A [heads, n, n], H [heads, d, d], X0 [n, d]; X' = X + sum over h of A_h X H_h^T.
+def draw(point: Point) -> tuple[Layer, Array]:
+    """The layer of a point, of one head or several, and X_0 [n, d], drawn from its own seed.
 
-    factors: (W_V [d, r], W_proj [r, d]) of a single head of low rank, else None.
+    A single head of low rank has its factors. Raises `InputError` for parameters that do not fit.
     """
-
-    A: Array
-    H: Array
-    X0: Array
-    factors: tuple[Array, Array] | None
-
-
-def draw(point: Point) -> DrawnPoint:
-    """Draw a point from its own seed. Raises `InputError` for parameters that do not fit."""
     for_A, for_H, for_X0 = (np.random.default_rng(s) for s in seed_of(point).spawn(3))
     n, d, heads = int(point["n"]), int(point["d"]), int(point["heads"])
     attention = _generator("attention", ATTENTION, point)
     A = np.stack([attention.draw(n, rng=rng) for rng in for_A.spawn(heads)])
     value = _generator("value", VALUE_PROJECTION, point)
-    factors = None
+    W: Array | tuple[Array, ...]
     if isinstance(value, LowRank):
         drawn = [value.factors(d, rng=rng) for rng in for_H.spawn(heads)]
         parts = [(W_V, W_proj / heads) for W_V, W_proj in drawn]
-        H = np.stack([(W_V @ W_proj).T for W_V, W_proj in parts])
-        factors = parts[0] if heads == 1 else None
+        W = parts[0] if heads == 1 else np.stack([W_V @ W_proj for W_V, W_proj in parts])
     else:
         H = np.stack([value.draw(d, rng=rng) for rng in for_H.spawn(heads)]) / heads
-    return DrawnPoint(A, H, for_X0.standard_normal((n, d)), factors)
+        W = np.swapaxes(H, -1, -2)
+    return layer_of_heads(A, W), for_X0.standard_normal((n, d))
 
 
 def _generator(what: str, known: Mapping[str, type[Generator]], point: Point) -> Generator:

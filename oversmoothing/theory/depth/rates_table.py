@@ -4,7 +4,6 @@ Predicted from the two spectra in float64; measured on X_L at 1200 digits betwee
 float64 sees nothing beyond 1e-16.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -65,39 +64,35 @@ class RateRow:
         return {**vars(self), **numbers}
 
 
-@dataclass(frozen=True)
-class _Case:
-    name: str
-    A: Matrix
-    H: Matrix
-    X0: Matrix
-    depths: tuple[int, int] = (400, 1200)
+# A name, A, H and X_0 in fractions.
+_Case = tuple[str, Matrix, Matrix, Matrix]
 
 
 def rate_rows(seed: int = 0) -> list[RateRow]:
     """The whole table: random cases from `seed`, a near-tie and a non-normal pair. About 2 s."""
     rows: list[RateRow] = []
-    for case in _cases(seed):
-        rows += _slopes(case) + _effective_rank(case) + _depth(case) + _transient(case)
+    for case, depths in _cases(seed):
+        rows += _slopes(*case, depths) + _effective_rank(*case) + _depth(*case) + _transient(*case)
     return rows
 
 
-def _cases(seed: int) -> list[_Case]:
+def _cases(seed: int) -> list[tuple[_Case, tuple[int, int]]]:
     found = []
+    depths = 400, 1200
     for k, (n, d, shift) in enumerate(((4, 3, "3/2"), (3, 2, "1/2"), (5, 4, "2"), (3, 3, "1"))):
         A, H, X0 = measured.random_case(100 * seed + k, n, d, Fraction(shift))
-        found.append(_Case(f"random {k}, n = {n}, d = {d}", A, H, X0))
+        found.append(((f"random {k}, n = {n}, d = {d}", A, H, X0), depths))
     A, _, X0 = measured.random_case(100 * seed + 10, 4, 3, Fraction(0))
     near = [[Fraction(0)] * 3 for _ in range(3)]
     for j, value in enumerate(("1", "99/100", "1/2")):
         near[j][j] = Fraction(value)
-    found.append(_Case("near-tie of two h", A, near, X0, (1000, 2000)))
+    found.append((("near-tie of two h", A, near, X0), (1000, 2000)))
     steep = [
         [Fraction(1 if i == j else 20 if j == i + 1 else 0) for j in range(3)] for i in range(3)
     ]
     for j, value in enumerate(("1", "4/5", "3/5")):
         steep[j][j] = Fraction(value)
-    found.append(_Case("non-normal H", _slow(4), steep, X0))
+    found.append((("non-normal H", _slow(4), steep, X0), depths))
     return found
 
 
@@ -108,29 +103,24 @@ def _slow(n: int) -> Matrix:
     )
 
 
-def _spectra(case: _Case) -> tuple[Sequence[complex], Sequence[complex]]:
-    a = attention_spectrum(to_float(case.A)).values
-    h = value_projection_spectrum(to_float(case.H)).values
-    return list(a), list(h)
-
-
-def _slopes(case: _Case) -> list[RateRow]:
-    a, h = _spectra(case)
+def _slopes(name: str, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int]) -> list[RateRow]:
+    a = list(attention_spectrum(to_float(A)).values)
+    h = list(value_projection_spectrum(to_float(H)).values)
 
     def slope(measure: measured.Measure) -> float:
-        return measured.slope(measure, case.A, case.H, case.X0, case.depths)
+        return measured.slope(measure, A, H, X0, depths)
 
-    where = f"layers {case.depths[0]} to {case.depths[1]}"
+    where = f"layers {depths[0]} to {depths[1]}"
     return [
-        RateRow(case.name, f"r of HFC/LFC, {where}", ratio_rate(a, h), slope(measured.hfc_lfc)),
+        RateRow(name, f"r of HFC/LFC, {where}", ratio_rate(a, h), slope(measured.hfc_lfc)),
         RateRow(
-            case.name,
+            name,
             f"r_sigma of sigma_2/sigma_1, {where}",
             rank_rate(a, h),
             slope(measured.sigma_ratio),
         ),
         RateRow(
-            case.name,
+            name,
             f"sqrt of the rate of max 1 - |cos|, {where}",
             float(np.sqrt(angle_rate(a, h))),
             float(np.sqrt(slope(measured.worst_angle_gap))),
@@ -138,10 +128,10 @@ def _slopes(case: _Case) -> list[RateRow]:
     ]
 
 
-def _effective_rank(case: _Case) -> list[RateRow]:
+def _effective_rank(name: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
     """At the first depth (of powers of 2) where sigma_2/sigma_1 < 1e-4: float64 still holds it."""
     depths = [2**k for k in range(13)]
-    for depth, X in measured.states(case.A, case.H, case.X0, depths).items():
+    for depth, X in measured.states(A, H, X0, depths).items():
         sigma = measured.singular_values(X)
         with at_precision(measured.BITS):
             ratios = [float((s / sigma[0]).mid()) for s in sigma[1:]]
@@ -149,7 +139,7 @@ def _effective_rank(case: _Case) -> list[RateRow]:
             excess = float(measured.effective_rank_excess(X).mid())
             return [
                 RateRow(
-                    case.name,
+                    name,
                     f"erank - 1 to order {order}, layer {depth}",
                     effective_rank_excess_expanded(ratios, order),
                     excess,
@@ -159,31 +149,31 @@ def _effective_rank(case: _Case) -> list[RateRow]:
     return []
 
 
-def _depth(case: _Case) -> list[RateRow]:
+def _depth(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
     """Certified depth (balls; float64 where balls cannot isolate) against the actual one."""
-    found = certified_depth_in_balls(case.A, case.H, case.X0, _EPS)
+    found = certified_depth_in_balls(A, H, X0, _EPS)
     if found is None:
-        floats = to_float(case.A), to_float(case.H), to_float(case.X0)
+        floats = to_float(A), to_float(H), to_float(X0)
         found = certified_depth(*floats, float(_EPS))
     if found is None:
         return []
-    pi = exact_stationary(case.A, [list(range(len(case.A)))])
-    ratios = ball_ratios(case.A, case.H, case.X0, pi, range(found.depth + 1))
+    pi = exact_stationary(A, [list(range(len(A)))])
+    ratios = ball_ratios(A, H, X0, pi, range(found.depth + 1))
     above = [L for L, r in ratios.items() if r.value is None or r.value > _EPS]
     actual = max(above, default=-1) + 1
     name = "depth to HFC/LFC <= 1/1000: certified, actual"
-    return [RateRow(case.name, name, float(found.depth), float(actual), "bound")]
+    return [RateRow(case, name, float(found.depth), float(actual), "bound")]
 
 
-def _transient(case: _Case) -> list[RateRow]:
+def _transient(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
     """max over 400 layers of ||T^L||/rho_Q^L, against kappa(V_H) kappa(V_B)."""
-    A, H = to_float(case.A), to_float(case.H)
-    found = certified_depth(A, H, to_float(case.X0), float(_EPS))
+    layer = to_float(A), to_float(H)
+    found = certified_depth(*layer, to_float(X0), float(_EPS))
     if found is None:
         return []
     bound = found.kappa_H * found.kappa_B
     name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
-    return [RateRow(case.name, name, bound, transient_growth(A, H, 400), "bound")]
+    return [RateRow(case, name, bound, transient_growth(*layer, 400), "bound")]
 
 
 def to_csv(rows: list[RateRow]) -> str:

@@ -25,7 +25,7 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     fraction_text,
@@ -303,8 +303,8 @@ def _numerical_ratio(
     return ratio_of_log(log)
 
 
-def softmax_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
-    """HFC/LFC at each of the depths, to about 1e-17 relative, of a case with logits, n > 1 and X_0.
+def softmax_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
+    """HFC/LFC at each of the depths, to about 1e-17 relative, of a layer with logits, n > 1.
 
     No value where `MAX_BITS` bits do not tell HFC or LFC from 0.
     """
@@ -313,15 +313,14 @@ def softmax_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
     bits = 192
     while wanted and bits <= MAX_BITS:
         with at_precision(bits):
-            found |= _try_in_balls(case, sorted(wanted), bits)
+            found |= _try_in_balls(case, start, sorted(wanted), bits)
         wanted -= found.keys()
         bits *= 2
     return found | dict.fromkeys(wanted, Ratio(None, None))
 
 
-def _try_in_balls(case: Case, depths: list[int], bits: int) -> dict[int, Ratio]:
-    X0, H, n, d = case.rational_X0, case.rational_H, case.n, case.d
-    assert X0 is not None
+def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
+    X0, H, n, d = start.fractions, case.rational_H, case.n, case.d
     A = softmax_balls(case.given["logits"].masked, bits)
     # A doubly stochastic A has pi = 1/n exactly, so that a mean of 0 stays 0.
     pi = None if case.may_balance else stationary_balls(A, case.classes)
@@ -372,19 +371,18 @@ def _from_the_last(X0: Matrix) -> list[flint.arb]:
 ITERATED_DEPTH = 5000
 
 
-def ratios_at(case: Case, depths: list[int]) -> dict[int, Ratio]:
-    """HFC/LFC of a case with X_0: in fractions to EXACT_DEPTH (for exact input), then in balls.
+def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
+    """HFC/LFC from X_0: in fractions to EXACT_DEPTH (for exact input), then in balls.
 
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
     ITERATED_DEPTH where the eigenbases allow it.
     """
     small = (case.n - 1) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
-        return dict(sorted(softmax_ratios(case, depths).items()))
+        return dict(sorted(softmax_ratios(case, start, depths).items()))
     found: dict[int, Ratio] = {}
     if case.decidable or small:
-        A, H, X0 = case.rational_A, case.rational_H, case.rational_X0
-        assert X0 is not None
+        A, H, X0 = case.rational_A, case.rational_H, start.fractions
         shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
         for depth, state in exact_state(A, H, X0, shallow).items():
             found[depth] = ratio_of_squares(*squared_norms(state))
@@ -392,23 +390,23 @@ def ratios_at(case: Case, depths: list[int]) -> dict[int, Ratio]:
             rest = [depth for depth in depths if depth not in found]
             found |= ball_ratios(A, H, X0, case.rational_pi, rest)
     rest = [depth for depth in depths if depth not in found]
-    return dict(sorted((found | floating_ratios(case, rest)).items()))
+    return dict(sorted((found | floating_ratios(case, start, rest)).items()))
 
 
-def floating_ratios(case: Case, depths: list[int]) -> dict[int, Ratio]:
+def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
     """By iteration, and by the closed form beyond ITERATED_DEPTH where the eigenbases allow it."""
-    assert case.X0 is not None
+    X0 = start.floats
     deep = [depth for depth in depths if depth > ITERATED_DEPTH]
     found: dict[int, Ratio] = {}
     if deep:
         from oversmoothing.theory.depth.closed_form import closed_form
 
         try:
-            for state in closed_form(A=case.A, H=case.H, X0=case.X0, depths=deep):
+            for state in closed_form(A=case.A, H=case.H, X0=X0, depths=deep):
                 log = state.log_hfc_lfc
                 found[state.depth] = Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
         except InputError:
             # No well-conditioned eigenbasis: there is only iteration left.
             found = {}
     shallow = [depth for depth in depths if depth not in found]
-    return dict(sorted((found | numerical_ratios(case.A, case.H, case.X0, shallow)).items()))
+    return dict(sorted((found | numerical_ratios(case.A, case.H, X0, shallow)).items()))

@@ -24,7 +24,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Case, read_entries
+from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import (
     UNIT,
     at_precision,
@@ -44,9 +44,9 @@ Balls = list[list[flint.acb]]
 
 @dataclass(frozen=True)
 class RoundingCell:
-    """The cell of a case [n, d] in binary64."""
+    """The cell of a layer [n, d] in binary64."""
 
-    case: Case
+    case: Layer
 
     @cached_property
     def _attention(self) -> list[list[flint.arb]]:
@@ -90,19 +90,14 @@ class RoundingCell:
     def value(self) -> Balls:
         """H."""
         if self.case.factors is None:
-            return _entries(self.case.given["H"].floats)
-        W_V, W_proj = (flint.acb_mat(_entries(M)) for M in self.case.factors)
+            return cell_of(self.case.given["H"].floats)
+        W_V, W_proj = (flint.acb_mat(cell_of(M)) for M in self.case.factors)
         product: Balls = (W_V * W_proj).transpose().tolist()
         return product
 
-    @cached_property
-    def start(self) -> Balls:
-        """X_0 [n, d]."""
-        assert self.case.X0 is not None
-        return _entries(self.case.X0)
 
-
-def _entries(M: Array) -> Balls:
+def cell_of(M: Array) -> Balls:
+    """All that rounds to the entries of M."""
     return [[flint.acb(_ball(x, _UNIT)) for x in row] for row in M.tolist()]
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from oversmoothing.theory.layer.layer import Case, make_case, read_case
+from oversmoothing.theory.layer.layer import Entries, Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import Matrix, to_fractions
 from oversmoothing.theory.support.errors import InputError
 
@@ -63,13 +63,13 @@ def golden_case(name: str) -> GoldenCase:
         raise InputError(f"no example '{name}'; there are {known}") from None
 
 
-def chosen_case(path: str | None, example: str | None) -> Case:
+def chosen_case(path: str | None, example: str | None) -> tuple[Layer, Entries | None]:
     """The case of a file, or a golden one by name. Raises `InputError` for both and for neither."""
     if path is not None and example is None:
-        return read_case(path)
+        return load_layer(path)
     if path is not None or example is None:
         raise InputError(
             "give either a CASE.json or --example NAME, one of " + ", ".join(golden_cases())
         )
     golden = golden_case(example)
-    return make_case(golden.A, golden.H, golden.X0)
+    return read_layer(golden.A, golden.H, golden.X0)

@@ -1,10 +1,10 @@
-"""A CASE: X' = X + A X H^T and optionally X_0, as read from JSON or passed by a user.
+"""A layer X' = X + A X H^T and a start X_0 beside it, as read from JSON or passed by a user.
 
 Attention is given as A or as the "logits" whose softmax over each row it is ("-inf" masks); the
 value projection as H or as the factors "W_V" and "W_proj" of a head, H = (W_V W_proj)^T. Numbers
 are binary64 (A then means A_ij / sum_k A_ik); strings ("3/4"), integers and Fractions are exact,
-and then the rows of A must sum to 1 exactly. One float anywhere makes the case numerical. Every
-entry is read once, here.
+and then the rows of A must sum to 1 exactly. One float anywhere, in X_0 too, makes all of it
+numerical. Every entry is read once, here.
 
 A declared property is verified here, never believed. Every refusal names the place and the remedy.
 """
@@ -47,7 +47,7 @@ class Entries:
     """The entries of one matrix, read once.
 
     floats: in binary64, -inf where a logit is masked. written: in fractions, None where masked, if
-    the whole case was given so.
+    all that it was read with was given so.
     """
 
     floats: Array
@@ -65,6 +65,10 @@ class Entries:
     def fractions(self) -> Matrix:
         """The entries exactly, of a matrix without masks."""
         return [[x for x in row if x is not None] for row in self.masked]
+
+    @property
+    def is_zero(self) -> bool:
+        return not (self.floats.any() if self.written is None else any(map(any, self.fractions)))
 
 
 def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
@@ -102,28 +106,41 @@ def _is_mask(entry: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A [n, n], H [d, d], X0 [n, d] or None in binary64, each row of A divided by its sum.
+class Layer:
+    """A [n, n] in binary64, each row divided by its sum, and H [d, d]; of several heads
+    (`spectra.heads.layer_of_heads`) A [heads, n, n] and H [heads, d, d].
 
-    given: the matrices as they were given, by name: "A" or "logits", "H" or "W_V" and "W_proj",
-    and "X0". numbers: "fractions" where every entry was given exactly (logits too), else
+    given: the matrices as they were given, by name: "A" or "logits", "H" or "W_V" and "W_proj".
+    numbers: "fractions" where every entry was given exactly (logits too), else
     "binary64". The fractions (`rational_*`) are exact in both: those of binary64 input are its
     binary values, with the rows of A divided by their sums. For logits `rational_A` is a matrix
     near A, not A.
     """
 
     A: Array
-    H: Array
-    X0: Array | None
     given: dict[str, Entries]
+
+    @cached_property
+    def H(self) -> Array:
+        if self.factors is None:
+            return self.given["H"].floats
+        W_V, W_proj = self.factors
+        # What overflows is refused by name.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.swapaxes(W_V @ W_proj, -1, -2)
+
+    @property
+    def heads(self) -> int:
+        return 1 if self.A.ndim == 2 else len(self.A)
 
     @property
     def n(self) -> int:
-        return len(self.A)
+        return int(self.A.shape[-1])
 
     @property
     def d(self) -> int:
-        return len(self.H)
+        """Of H [d, d] and of W_V [d, r]."""
+        return int(self.given["H" if "H" in self.given else "W_V"].floats.shape[-2])
 
     @property
     def numbers(self) -> str:
@@ -137,7 +154,7 @@ class Case:
 
     @property
     def decidable(self) -> bool:
-        """Whether exact arithmetic decides the case: fractions, and not too many of them."""
+        """Whether exact arithmetic decides the layer: fractions, and not too many of them."""
         return self.exact and max(self.n, self.d) <= EXACT_SIZE
 
     @property
@@ -147,7 +164,7 @@ class Case:
 
     @property
     def factors(self) -> tuple[Array, Array] | None:
-        """(W_V [d, r], W_proj [r, d]), where H was given so."""
+        """(W_V [*heads, d, r], W_proj [*heads, r, d]), where H was given so."""
         return (
             None if "H" in self.given else (self.given["W_V"].floats, self.given["W_proj"].floats)
         )
@@ -194,19 +211,8 @@ class Case:
         """W_V and W_proj, where H was given so."""
         return self.given["W_V"].fractions, self.given["W_proj"].fractions
 
-    @cached_property
-    def rational_X0(self) -> Matrix | None:
-        return self.given["X0"].fractions if "X0" in self.given else None
-
-    @property
-    def starts_at_zero(self) -> bool:
-        """Whether X_0 = 0."""
-        if self.numbers == "fractions":
-            return self.rational_X0 is not None and not any(map(any, self.rational_X0))
-        return self.X0 is not None and not self.X0.any()
-
-    def as_fractions(self) -> "Case | None":
-        """The same case in fractions, where its binary64 numbers mean what they say; else None.
+    def as_fractions(self) -> "Layer | None":
+        """The same layer in fractions, where its binary64 numbers mean what they say; else None.
 
         They do where A, with rows that sum to 1 exactly, and H (or its factors) have short entries.
         """
@@ -215,16 +221,23 @@ class Case:
         if max(self.n, self.d) > _SHORT_SIZE:
             return None
         fractions = {name: entries.fractions for name, entries in self.given.items()}
-        layer = [x for name, M in fractions.items() if name != "X0" for row in M for x in row]
-        if any(sum(row) != 1 for row in fractions["A"]) or not all(map(_is_short, layer)):
+        entries = [x for M in fractions.values() for row in M for x in row]
+        if any(sum(row) != 1 for row in fractions["A"]) or not all(map(_is_short, entries)):
             return None
         factors = None if "H" in fractions else (fractions["W_V"], fractions["W_proj"])
-        return make_case(fractions["A"], fractions.get("H"), fractions.get("X0"), factors=factors)
+        return Layer.of(fractions["A"], fractions.get("H"), factors=factors)
 
     @cached_property
     def rational_pi(self) -> list[Fraction]:
         """The stationary distribution of `rational_A`, the mean over the closed classes (T1d)."""
         return exact_stationary(self.rational_A, self.classes)
+
+    @staticmethod
+    def of(
+        A: Any = None, H: Any = None, *, logits: Any = None, factors: tuple[Any, Any] | None = None
+    ) -> "Layer":
+        """A layer without a start, read by `read_layer`."""
+        return read_layer(A, H, logits=logits, factors=factors)[0]
 
 
 def _is_short(x: Fraction) -> bool:
@@ -232,17 +245,18 @@ def _is_short(x: Fraction) -> bool:
     return (odd // (odd & -odd) if odd else 0).bit_length() <= _SHORT_BITS
 
 
-def make_case(
+def read_layer(
     A: Any = None,
     H: Any = None,
     X0: Any = None,
     *,
     logits: Any = None,
     factors: tuple[Any, Any] | None = None,
-) -> Case:
-    """Validate one case. Raises `InputError` saying what is wrong with which matrix.
+) -> tuple[Layer, Entries | None]:
+    """A validated layer, and its start X_0 [n, d] where there is one.
 
-    Exactly one of A and logits, and one of H and factors = (W_V, W_proj).
+    Exactly one of A and logits, and one of H and factors = (W_V, W_proj). Raises
+    `InputError` saying what is wrong with which matrix.
     """
     if (A is None) == (logits is None):
         raise InputError('give exactly one of "A" and "logits" (A is the softmax of their rows)')
@@ -269,7 +283,7 @@ def make_case(
     else:
         attention = check_attention(given["A"].floats)
     if factors is None:
-        value = check_square(given["H"].floats)
+        check_square(given["H"].floats)
     else:
         W_V, W_proj = given["W_V"].floats, given["W_proj"].floats
         if W_proj.shape != W_V.shape[::-1]:
@@ -277,14 +291,13 @@ def make_case(
                 f"W = (W_V, W_proj) has shapes {list(W_V.shape)} and {list(W_proj.shape)}; a "
                 "head needs [d, r] and [r, d]"
             )
-        # What overflows is refused by name.
-        with np.errstate(over="ignore", invalid="ignore"):
-            product = (W_V @ W_proj).T
-        value = check_square(product, name="(W_V W_proj)^T")
-    states = None
-    if "X0" in given:
-        states = check_states(given["X0"].floats, len(attention), len(value))
-    return Case(attention, value, states, given)
+    start = given.pop("X0", None)
+    layer = Layer(attention, given)
+    if factors is not None:
+        check_square(layer.H, name="(W_V W_proj)^T")
+    if start is not None:
+        check_states(start.floats, layer.n, layer.d)
+    return layer, start
 
 
 def _checked_logits(table: Array) -> Array:
@@ -324,8 +337,8 @@ def _check_exact_attention(A: Matrix) -> None:
             )
 
 
-def read_case(path: str) -> Case:
-    """Read CASE.json. Raises `InputError` on anything that is not a legal case."""
+def load_layer(path: str) -> tuple[Layer, Entries | None]:
+    """CASE.json by `read_layer`. Raises `InputError` on anything that is not a legal case."""
     data = read_json(path)
     factored = {"W_V", "W_proj"}
     if (
@@ -343,7 +356,7 @@ def read_case(path: str) -> Case:
             f"'{path}' has unknown keys {unknown}; known are A, logits, H, W_V, W_proj and X0"
         )
     factors = (data.get("W_V"), data.get("W_proj")) if factored & data.keys() else None
-    return make_case(
+    return read_layer(
         data.get("A"), data.get("H"), data.get("X0"), logits=data.get("logits"), factors=factors
     )
 

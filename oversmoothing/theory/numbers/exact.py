@@ -80,7 +80,7 @@ def to_float(matrix: Matrix) -> NDArray[np.float64]:
     return np.array([[float(entry) for entry in row] for row in matrix], dtype=np.float64)
 
 
-def to_flint(matrix: Matrix) -> flint.fmpq_mat:
+def to_flint(matrix: Sequence[Sequence[Fraction]]) -> flint.fmpq_mat:
     """The same matrix as FLINT's fmpq_mat."""
     return flint.fmpq_mat(
         [[flint.fmpq(entry.numerator, entry.denominator) for entry in row] for row in matrix]

@@ -15,7 +15,7 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import Matrix, identity as identity_matrix, to_flint
+from oversmoothing.theory.numbers.exact import identity as identity_matrix, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 
@@ -188,7 +188,7 @@ class Eigenvalue:
         return self.factor.degree == 1 and int(self.factor.polynomial(1)) == 0
 
 
-def factors(matrix: Matrix) -> list[Factor]:
+def factors(matrix: Sequence[Sequence[Fraction]]) -> list[Factor]:
     """The Galois classes of eigenvalues of a rational matrix with their Jordan block sizes."""
     if not matrix:
         return []

@@ -17,7 +17,13 @@ import numpy as np
 import scipy.sparse.linalg
 
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.layer import _real_array, check_attention, check_square
+from oversmoothing.theory.layer.layer import (
+    Entries,
+    Layer,
+    _real_array,
+    check_attention,
+    check_square,
+)
 from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS
 from oversmoothing.theory.support.errors import InputError
@@ -53,7 +59,7 @@ class Radius:
 def consensus_block(W: Any, residual: bool = True) -> Array:
     """[I +] sum_h H_h [d, d], what a layer does to tokens that are all alike.
 
-    W [heads, d, d] or the factors (W_V [heads, d, r], W_O [heads, r, d]).
+    W: a layer, or as in `head_weights`.
     """
     weights = head_weights(W)
     P, Q = weights.P, weights.Q
@@ -64,16 +70,14 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     return np.eye(len(total)) + total if residual else total
 
 
-def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
+def quotient_operator(layer: Layer, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
     """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
 
-    A [heads, n, n] row-stochastic. W [heads, d, d]: 2 heads n d (n + d) operations a product; or
-    the factors (W_V [heads, d, r], W_O [heads, r, d]): 2 heads n r (n + 2 d).
+    2 heads n d (n + d) operations a product with W [heads, d, d], 2 heads n r (n + 2 d) with
+    factors.
     """
-    A = checked_heads(A, W)
-    weights = head_weights(W)
+    weights, B = head_weights(layer), quotient(stacked(layer.A))
     P, Q, d = weights.P, weights.Q, weights.d
-    B = quotient(A)
     heads, k = len(B), B.shape[-1]
 
     def operator(B: Array, P: Array | None, Q: Array) -> Callable[[Array], Array]:
@@ -103,11 +107,7 @@ def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.lin
 
 
 def quotient_radius(
-    A: Any,
-    W: Any,
-    residual: bool = True,
-    dense_size: int = DENSE_SIZE,
-    beside: Radius | None = None,
+    layer: Layer, residual: bool = True, dense_size: int = DENSE_SIZE, beside: Radius | None = None
 ) -> Radius:
     """rho_Q, the spectral radius of `quotient_operator`; 0 for one token.
 
@@ -117,14 +117,12 @@ def quotient_radius(
     where the two are far apart, 1e-4 is enough. The error does not see an eigenvalue that
     Arnoldi's method has not met.
     """
-    A = checked_heads(A, W)
-    size = (A.shape[-1] - 1) * head_weights(W).d
+    size = (layer.n - 1) * layer.d
     if size == 0:
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
-        B, H = quotient(A), np.swapaxes(head_weights(W).dense(), -1, -2)
-        return dense_quotient_radius(B, H, residual)
-    operator = quotient_operator(A, W, residual)
+        return dense_quotient_radius(quotient(stacked(layer.A)), stacked(layer.H), residual)
+    operator = quotient_operator(layer, residual)
     if beside is not None:
         rough = _arnoldi_radius(operator, residual, _ROUGH)
         if _far_apart(beside, rough):
@@ -202,13 +200,13 @@ def _unknown(reason: str) -> Radius:
     return Radius(None, float("inf"), "arnoldi", f"Arnoldi's method {reason}")
 
 
-def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
+def token_blocks(layer: Layer, residual: bool = True) -> Array:
     """G_i = [I +] sum_h A_h,ii H_h, [n, d, d]: the diagonal blocks of a causal layer (T7e).
 
     For several causal layers multiply the G_i of one token. Raises `InputError` unless every A_h is
     lower triangular.
     """
-    A, W = checked_heads(A, W), head_weights(W).dense()
+    A, W = stacked(layer.A), np.swapaxes(stacked(layer.H), -1, -2)
     if np.triu(A, 1).any():
         raise InputError(
             "some A_h has entries above its diagonal: token blocks are for causal heads"
@@ -219,27 +217,32 @@ def token_blocks(A: Any, W: Any, residual: bool = True) -> Array:
 
 
 def other_radius(
-    A: Any, W: Any, residual: bool, dense_size: int = DENSE_SIZE, beside: Radius | None = None
+    layer: Layer, residual: bool, dense_size: int = DENSE_SIZE, beside: Radius | None = None
 ) -> Radius:
     """rho_Q by the way that suits: of causal heads token by token, else `quotient_radius`."""
-    A = checked_heads(A, W)
-    if np.triu(A, 1).any() or A.shape[-1] == 1:
-        return quotient_radius(A, W, residual, dense_size, beside)
-    rest = [dense_radius(G, "causal") for G in token_blocks(A, W, residual)[1:]]
+    if np.triu(layer.A, 1).any() or layer.n == 1:
+        return quotient_radius(layer, residual, dense_size, beside)
+    rest = [dense_radius(G, "causal") for G in token_blocks(layer, residual)[1:]]
     top = max(rest, key=lambda r: r.value or 0.0)
     reach = max((r.value or 0.0) + r.error for r in rest) - (top.value or 0.0)
     return Radius(top.value, max(reach, top.error), "causal")
 
 
-def checked_heads(A: Any, W: Any) -> Array:
-    """A as [heads, n, n] in float64. Raises `InputError` unless A and W fit as heads."""
-    checked, heads = stacked(check_attention(A)), head_weights(W).heads
-    if checked.ndim != 3 or len(checked) != heads:
+def layer_of_heads(A: Any, W: Any) -> Layer:
+    """One layer of all heads in float64, of A [heads, n, n] (or [n, n]) and weights as
+    `head_weights` takes them. Raises `InputError` unless they fit."""
+    checked, weights = stacked(check_attention(A)), head_weights(W)
+    P, Q = weights.P, weights.Q
+    if checked.ndim != 3 or len(checked) != weights.heads:
         raise InputError(
-            f"A has shape {list(checked.shape)} but the weights have {heads} heads: A must be "
-            f"[{heads}, n, n]"
+            f"A has shape {list(checked.shape)} but the weights have {weights.heads} heads: A must "
+            f"be [{weights.heads}, n, n]"
         )
-    return checked
+    parts = {"H": np.ascontiguousarray(Q.swapaxes(1, 2))} if P is None else {"W_V": P, "W_proj": Q}
+    matrices = {"A": stacked(np.array(A, dtype=np.float64))} | parts
+    if weights.heads == 1:
+        checked, matrices = checked[0], {name: M[0] for name, M in matrices.items()}
+    return Layer(checked, {name: Entries(M, None) for name, M in matrices.items()})
 
 
 def _far_apart(one: Radius, other: Radius) -> bool:
@@ -269,13 +272,17 @@ class HeadWeights:
 
 
 def head_weights(value: Any) -> HeadWeights:
-    """The weights of one layer: W [heads, d, d] or [d, d], or the pair (W_V, W_O).
+    """The weights of a `Layer`, of W [heads, d, d] or [d, d], or of the pair (W_V, W_O).
 
     W_V [heads, d, r] and W_O [heads, r, d] (W_proj cut into heads), or [d, r] and [r, d].
     Raises `InputError` on other shapes, NaN or infinite entries.
     """
     if isinstance(value, HeadWeights):
         return value
+    if isinstance(value, Layer):
+        if value.factors is None:
+            return HeadWeights(None, np.swapaxes(stacked(value.H), -1, -2))
+        return HeadWeights(*map(stacked, value.factors))
     if isinstance(value, tuple):
         if len(value) != 2:
             raise InputError(f"weights as factors are a pair (W_V, W_O), not {len(value)} arrays")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import closed_classes, quotient
 from oversmoothing.theory.layer.cell import of_others
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -128,7 +128,7 @@ def value_projection_spectrum(H: Array) -> Spectrum:
     return eigenvalues(H)
 
 
-def spectra_of(case: Case) -> tuple[Spectrum, Spectrum]:
+def spectra_of(case: Layer) -> tuple[Spectrum, Spectrum]:
     """(spec(A) without one copy of 1, spec(H)) of a case, of a head through its factors."""
     value = (
         value_projection_spectrum(case.H) if case.factors is None else head_spectrum(*case.factors)

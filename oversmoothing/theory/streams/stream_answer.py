@@ -32,7 +32,7 @@ class StreamMode:
 
 @dataclass(frozen=True)
 class StreamVerdict:
-    """The answer for A, H and a mixing, for a generic start (see `StreamCase.start`).
+    """The answer for A, H and a mixing, for a generic start (see `Streams.start`).
 
     verdict, status, rho_consensus, rho_quotient: as for one stream, of the n tokens with all
     streams; a radius is None where rounding leaves no digit of it. dominant: the modes of largest

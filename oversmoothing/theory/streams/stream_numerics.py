@@ -15,9 +15,9 @@ from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.streams.mixing import Mixing
 from oversmoothing.theory.streams.root_moduli import largest_modulus
 from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
-from oversmoothing.theory.streams.stream_case import StreamCase
 from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
 from oversmoothing.theory.streams.stream_enclosure import EnclosedRadii, enclosed_radii
+from oversmoothing.theory.streams.streams import Streams
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.by_discs import cell_discs
@@ -36,7 +36,7 @@ _LEADING = 64
 _BITS_KNOWN = 10
 
 
-def verdict_from_balls(case: StreamCase, certified: bool, known: dict[str, Any]) -> StreamVerdict:
+def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) -> StreamVerdict:
     """Numerical, or certified; known: fields of the answer that are known already."""
     mixing, layer = case.asked, case.layer
     cell = cell_discs(layer)
@@ -91,7 +91,7 @@ def _words(radius: flint.arb) -> str:
     return f"{0.99 * low:.3g} to {1.01 * high:.3g}"  # outwards, by more than printing rounds
 
 
-def _certified(case: StreamCase) -> Iterator[EnclosedRadii]:
+def _certified(case: Streams) -> Iterator[EnclosedRadii]:
     """Finer and finer radii from spectra enclosed in balls."""
     layer = case.layer
     if ball_side(layer) > BALL_SIZE:
@@ -189,7 +189,7 @@ def _leading_mode(
     ]
 
 
-def _agreement_in_balls(case: StreamCase, found: EnclosedRadii) -> tuple[float | None, bool | None]:
+def _agreement_in_balls(case: Streams, found: EnclosedRadii) -> tuple[float | None, bool | None]:
     mixing = case.mixing
     if case.start == "equal" or mixing.streams == 1:
         return None, None

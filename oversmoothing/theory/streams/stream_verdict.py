@@ -18,18 +18,16 @@ from oversmoothing.theory.streams.mixing import Mixing
 from oversmoothing.theory.streams.root_moduli import largest_modulus
 from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
 from oversmoothing.theory.streams.stream_band import safe_band
-from oversmoothing.theory.streams.stream_case import StreamCase
 from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
 from oversmoothing.theory.streams.stream_modes import EXACT_DEGREE, StreamModes, exact_modes
 from oversmoothing.theory.streams.stream_numerics import verdict_from_balls
+from oversmoothing.theory.streams.streams import Streams
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 
 _BITS = 256
 
 
-def stream_verdict(
-    case: StreamCase, certified: bool = False, agree_to: float = 1e-6
-) -> StreamVerdict:
+def stream_verdict(case: Streams, certified: bool = False, agree_to: float = 1e-6) -> StreamVerdict:
     """The verdict: exact on fractions of moderate size, else numerical, or certified where asked.
 
     Raises `InputError` unless 0 < agree_to < 1.
@@ -52,7 +50,7 @@ def stream_verdict(
 # ----------------------------------------------------------------------------------------- exact
 
 
-def _exactly(case: StreamCase, known: dict[str, Any]) -> StreamVerdict:
+def _exactly(case: Streams, known: dict[str, Any]) -> StreamVerdict:
     A, H, mixing = case.layer.rational_A, case.layer.rational_H, case.asked
     found = exact_modes(A, H, mixing)
     outcome = Outcome.TRIVIAL if case.layer.n == 1 else outcome_of_sign(found.comparison)
@@ -75,7 +73,7 @@ def _exactly(case: StreamCase, known: dict[str, Any]) -> StreamVerdict:
     )
 
 
-def _named(found: StreamModes, case: StreamCase) -> list[StreamMode]:
+def _named(found: StreamModes, case: Streams) -> list[StreamMode]:
     """The dominant modes with their pairs (h, a) and the mix of streams in them."""
     mixing = case.asked
     idle = {_key(x) for x in mixing.idle_values}
@@ -129,7 +127,7 @@ def _tidy(z: complex) -> complex:
     return complex(z.real, 0.0 if abs(z.imag) < 1e-30 else z.imag)
 
 
-def _agreement(case: StreamCase, dominant: list[Eigenvalue]) -> tuple[float | None, bool | None]:
+def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None, bool | None]:
     """The rate of differences between streams, and whether it is below that of the state (T13a).
 
     Differences x_k - x_l have all eigenvalues of a family R + t p q^T but that of the vector 1,

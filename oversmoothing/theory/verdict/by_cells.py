@@ -12,8 +12,9 @@ from itertools import combinations
 
 import flint
 
-from oversmoothing.theory.layer.cell import Balls, RoundingCell
+from oversmoothing.theory.layer.cell import Balls, RoundingCell, cell_of
 from oversmoothing.theory.spectra.blocks import Block, Blocks, invariant_blocks
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
 
 
@@ -204,13 +205,13 @@ def _multiplier(side: Side, h: flint.acb) -> flint.acb:
     return min(ways, key=lambda z: float(z.real.rad()) + float(z.imag.rad()))
 
 
-def modes_of(cell: RoundingCell, generic: bool) -> Iterator[Modes]:
-    """The modes of generic X_0, or of the X_0 of the case, by finer and coarser blocks."""
+def modes_of(cell: RoundingCell, X0: Array | None) -> Iterator[Modes]:
+    """The modes of generic X_0 (None), or of this X_0, by finer and coarser blocks."""
     for A in invariant_blocks(cell.departures):
         sides = _sides(cell, A)
         if sides is not None:
             for H in invariant_blocks(cell.value):
-                coefficients = None if generic else _coefficients(cell, A, sides, H)
+                coefficients = None if X0 is None else _coefficients(X0, A, sides, H)
                 yield Modes(cell, A, H, sides, coefficients)
 
 
@@ -226,11 +227,12 @@ def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
     return sides
 
 
-def _coefficients(cell: RoundingCell, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
+def _coefficients(X0: Array, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
     """V^-1 X_0 U^-T. Only the rows of a = 1 see what all tokens share: the others are taken of
     the differences to one token, which may be far smaller."""
-    left, U = flint.acb_mat(A.inverse), flint.acb_mat(H.inverse).transpose()
-    found: Balls = (left * flint.acb_mat(_from_the_first(cell.start)) * U).tolist()
-    means: Balls = (left * flint.acb_mat(cell.start) * U).tolist()
+    start, left = cell_of(X0), flint.acb_mat(A.inverse)
+    U = flint.acb_mat(H.inverse).transpose()
+    found: Balls = (left * flint.acb_mat(_from_the_first(start)) * U).tolist()
+    means: Balls = (left * flint.acb_mat(start) * U).tolist()
     fixed = {column for side in sides if side.consensus for column in side.block.columns}
     return [means[i] if i in fixed else row for i, row in enumerate(found)]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.cell import softmax_within
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import (
@@ -43,7 +43,7 @@ class CellDiscs:
     norms give.
     """
 
-    case: Case
+    case: Layer
     relative: float
     A: Array
     error: Array
@@ -71,7 +71,7 @@ class CellDiscs:
         return Spectrum(a.centres, a.radii == 0), Spectrum(h.centres, h.radii == 0)
 
 
-def cell_discs(case: Case, relative: float = UNIT) -> CellDiscs:
+def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     """The discs of everything within the rounding of a case (not decided in fractions).
 
     relative: how well an entry of A and H is known, half a unit in its last place; the number of
@@ -93,7 +93,7 @@ def cell_discs(case: Case, relative: float = UNIT) -> CellDiscs:
     return CellDiscs(case, relative, A, error, attention, value, repeated)
 
 
-def _attention(case: Case, relative: float) -> tuple[Array, Array]:
+def _attention(case: Layer, relative: float) -> tuple[Array, Array]:
     if case.logits is None:
         A, error = normalised(case.A, relative)
         # Fractions may be so small that nothing of them is left in A.
@@ -101,13 +101,13 @@ def _attention(case: Case, relative: float) -> tuple[Array, Array]:
     return softmax_within(case.logits, relative)
 
 
-def _value(case: Case, relative: float) -> Discs | Failure:
+def _value(case: Layer, relative: float) -> Discs | Failure:
     if case.factors is not None:
         return head_discs(*case.factors, relative, keep=True)
     return enclose(*value_within(case, relative), keep=True)
 
 
-def value_within(case: Case, relative: float = UNIT) -> tuple[Array, Array]:
+def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:
     """(W, error): W = H^T [d, d] within its rounding, or the core of a head."""
     if case.factors is not None:
         return core_within(*case.factors, relative)

@@ -8,6 +8,8 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from math import ceil, log2, prod
 
 import flint
@@ -176,10 +178,21 @@ def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
     return best, decided, used
 
 
-def all_modes(A: Matrix, H: Matrix) -> list[Mode]:
-    """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus."""
+_Rows = tuple[tuple[Fraction, ...], ...]
+
+
+def all_modes(A: Matrix, H: Matrix) -> tuple[Mode, ...]:
+    """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus.
+
+    Those of the last few layers are kept: whatever a verdict asks of one, roots are found once.
+    """
+    return _modes(tuple(map(tuple, A)), tuple(map(tuple, H)))
+
+
+@lru_cache(maxsize=4)
+def _modes(A: _Rows, H: _Rows) -> tuple[Mode, ...]:
     a_values = eigenvalues(factors(rational_quotient(A)))
-    return [Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values)]
+    return tuple(Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values))
 
 
 def exact_dominance(A: Matrix, H: Matrix) -> ExactDominance:

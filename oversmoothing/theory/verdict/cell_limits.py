@@ -14,7 +14,7 @@ import flint
 
 from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.cell import RoundingCell
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import Block
 from oversmoothing.theory.verdict.by_cells import Mode, Modes, Side, lasts, modes_of
@@ -259,13 +259,13 @@ class Decided:
     limits: Limits
 
 
-def decided_in_cell(case: Case, generic: bool) -> Decided:
-    """For generic X_0, or for the X_0 of the case, which is not at consensus."""
+def decided_in_cell(case: Layer, start: Entries | None) -> Decided:
+    """For generic X_0 (None), or for a start that is not at consensus."""
     outcome, limits = Outcome.UNDECIDED, UNKNOWN
     if max(case.n, case.d) > LARGEST_SIDE or case.n == 1:
         return Decided(outcome, limits)
     with at_precision(_BITS):
-        for modes in modes_of(RoundingCell(case), generic):
+        for modes in modes_of(RoundingCell(case), None if start is None else start.floats):
             if outcome is Outcome.UNDECIDED:
                 outcome = modes.outcome()
             limits = merged(limits, second=limits_in_balls(modes, outcome))

@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Case
-from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
@@ -63,13 +62,13 @@ class Comparison:
     error: float = 0.0
 
 
-def compare_radii(case: Case, relative: float = UNIT) -> Comparison:
+def compare_radii(case: Layer, relative: float = UNIT) -> Comparison:
     """Exactly where the case allows it, else for everything within the rounding of its entries,
     with UNDECIDED where that decides. relative: how well they are known, if not as float64."""
     return _exactly(case) if case.decidable else _numerically(case, relative)
 
 
-def _exactly(case: Case) -> Comparison:
+def _exactly(case: Layer) -> Comparison:
     found = exact_dominance(case.rational_A, case.rational_H)
     outcome = outcome_of_sign(found.comparison)
     rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
@@ -105,12 +104,12 @@ def _mode_words(mode: Mode) -> str:
     return f"h = {number(h)}, a = {number(complex(a))}"
 
 
-def _numerically(case: Case, relative: float) -> Comparison:
+def _numerically(case: Layer, relative: float) -> Comparison:
     cell = cell_discs(case, relative)
     found = decide_cell(cell)
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
-        outcome = decided_in_cell(case, generic=True).outcome
+        outcome = decided_in_cell(case, None).outcome
     rho_c, rho_q = consensus.shown, quotient.shown
     if outcome is Outcome.TIE:
         rho_q = rho_c
@@ -166,7 +165,7 @@ _ZERO = Limits("zero", 0.0, 1)
 _COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
 
 
-def generic_limits(case: Case, found: Comparison) -> Limits:
+def generic_limits(case: Layer, found: Comparison) -> Limits:
     """Limits for generic X_0.
 
     SMOOTHING is T4a. In floats the dominant pair decides, and what it leaves open the balls around
@@ -184,7 +183,7 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
         known = behaviour.whole or (depends and behaviour.limit_rank is not None)
         if known or found.cell.relative > UNIT:
             return behaviour
-        return merged(behaviour, second=decided_in_cell(case, generic=True).limits)
+        return merged(behaviour, second=decided_in_cell(case, None).limits)
     if found.outcome is Outcome.UNDECIDED:
         return UNKNOWN
     rng = np.random.default_rng(2401_04301)
@@ -194,7 +193,7 @@ def generic_limits(case: Case, found: Comparison) -> Limits:
     return replace(behaviour, limit_rank=found.rank)
 
 
-def _drawn_limits(case: Case, rng: np.random.Generator) -> Limits:
+def _drawn_limits(case: Layer, rng: np.random.Generator) -> Limits:
     draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
     start = [[Fraction(int(x)) for x in row] for row in draw]
     content = start_content(case.rational_A, case.rational_H, start, case.classes, begins=False)
@@ -213,18 +212,16 @@ class OfStart:
     tokens: TokenLimits = UNKNOWN_TOKENS
 
 
-def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
-    """What the X_0 (not 0) of a case leads to (T4e), exactly where the case is decidable.
+def limits_of_start(case: Layer, start: Entries, found: Comparison, generic: Outcome) -> OfStart:
+    """What an X_0 (not 0) leads to (T4e), exactly where the layer is decidable.
 
     generic: the verdict for generic X_0, and found what it rests on.
     """
     if found.cell is not None:
-        return _with_short_numbers(_start_in_floats(case, found.cell, generic), case)
-    X0 = case.rational_X0
-    assert X0 is not None
-    content = start_content(case.rational_A, case.rational_H, X0, case.classes)
+        return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
+    content = start_content(case.rational_A, case.rational_H, start.fractions, case.classes)
     if content is None:
-        return _large_start(case, X0, generic)
+        return _large_start(case, start, generic)
     tokens = token_limits(content.tokens, case.d)
     if content.vanishes:
         return OfStart(content.limits, Outcome.UNDEFINED, VANISHES, tokens=tokens)
@@ -234,15 +231,15 @@ def limits_of_start(case: Case, found: Comparison, generic: Outcome) -> OfStart:
     return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
 
 
-def _with_short_numbers(found: OfStart, case: Case) -> OfStart:
+def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
     """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
     exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
-    if exact is None or exact.rational_X0 is None:
+    if exact is None:
         return found
     try:
-        content = start_content(exact.rational_A, exact.rational_H, exact.rational_X0)
+        content = start_content(exact.rational_A, exact.rational_H, start.fractions)
     except CloseRootsError:
         return found
     if content is None:
@@ -253,43 +250,41 @@ def _with_short_numbers(found: OfStart, case: Case) -> OfStart:
     return replace(found, words=shown(content.onset), onset=content.onset)
 
 
-def _large_start(case: Case, X0: Matrix, generic: Outcome) -> OfStart:
+def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
-    if len(set(map(tuple, X0))) == 1:
-        return _at_consensus(case, None)
-    if has_every_mode(case.rational_A, case.rational_H, X0):
+    if len(set(map(tuple, start.fractions))) == 1:
+        return _at_consensus(case, start, None)
+    if has_every_mode(case.rational_A, case.rational_H, start.fractions):
         return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def _start_in_floats(case: Case, cell: CellDiscs, generic: Outcome) -> OfStart:
+def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfStart:
     """The same from discs, and what they leave open from all cases that round to the same floats,
     as far as these agree; else UNDECIDED."""
-    assert case.X0 is not None
-    if (case.X0[0] == case.X0).all():
-        return _at_consensus(case, cell)
+    case, X0 = cell.case, start.floats
+    if (X0[0] == X0).all():
+        return _at_consensus(case, start, cell)
     pair = DominantPair(cell)
-    found = DiscStart(pair).contained(generic)
+    found = DiscStart(pair, X0).contained(generic)
     outcome, known = found.outcome, found.limits
     if outcome is not Outcome.SMOOTHING and not known.whole:
-        shared = decided_in_cell(case, generic=False)
+        shared = decided_in_cell(case, start)
         outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
         known = merged(known, second=shared.limits)
-        if known.tends_to is None and pair.without_mean(outcome):
+        if known.tends_to is None and pair.without_mean(outcome, X0):
             known = Limits("infinity", float("inf"), known.limit_rank)
     if outcome is Outcome.UNDECIDED:
         return OfStart(known, outcome, ILL_CONDITIONED)
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
-    begins = onset_of_cell(cell, tends_to)
+    begins = onset_of_cell(cell, X0, tends_to)
     return OfStart(known, outcome, shown(begins), begins)
 
 
-def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:
+def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> OfStart:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
-    X0 = case.rational_X0
-    assert X0 is not None
-    content = start_content([[Fraction(1)]], case.rational_H, X0[:1])
+    content = start_content([[Fraction(1)]], case.rational_H, start.fractions[:1])
     if content is not None:
         if content.vanishes:
             return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
@@ -299,7 +294,7 @@ def _at_consensus(case: Case, cell: CellDiscs | None) -> OfStart:
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def _lasts(case: Case, cell: CellDiscs | None, all_modes: bool = False) -> bool:
+def _lasts(case: Layer, cell: CellDiscs | None, all_modes: bool = False) -> bool:
     """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
     its disc; in fractions none is unknown."""
     if cell is None:

@@ -16,6 +16,7 @@ from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, gamma, inflated, times
 from oversmoothing.theory.spectra.discs import Discs, Failure, Vectors, by_vectors
 from oversmoothing.theory.spectra.layer_discs import minimum_by, pair_moduli, quotient_within
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
 from oversmoothing.theory.verdict.formulas import Outcome
 
@@ -154,15 +155,15 @@ class DominantPair:
             return False
         return bool((stationary_distribution(case.A) == 1 / self.n).all())
 
-    def without_mean(self, outcome: Outcome) -> bool:
-        """Whether the mean over the tokens grows more slowly than X_L for the X_0 of the case.
+    def without_mean(self, outcome: Outcome, X0: Array) -> bool:
+        """Whether the mean over the tokens grows more slowly than X_L from this X_0.
 
         That of a doubly stochastic A is consensus alone. In a tie it is 0 for ever where the
         columns of X_0 that lead sum to 0 (taken as they are meant, like those of A).
         """
-        X0, value = self.cell.case.X0, self.cell.value
-        if X0 is None or outcome is not Outcome.TIE:
-            return X0 is not None and outcome is Outcome.NON_SMOOTHING and self.balanced
+        value = self.cell.value
+        if outcome is not Outcome.TIE:
+            return outcome is Outcome.NON_SMOOTHING and self.balanced
         centred = np.array([math.fsum(column) == 0 for column in X0.T])
         still = (value.centres == 0) & (value.radii == 0)
         if centred.all() and (self.balanced or still.all()):

@@ -119,11 +119,9 @@ NOTHING = Contained(Outcome.UNDECIDED, UNKNOWN)
 class DiscStart:
     """X_0 [n, d] over the discs of a cell."""
 
-    def __init__(self, pair: DominantPair) -> None:
+    def __init__(self, pair: DominantPair, X0: Array) -> None:
         self.pair = pair
         self.cell = pair.cell
-        X0 = self.cell.case.X0
-        assert X0 is not None
         # HFC/LFC does not see the scale: a power of two loses what is below all numbers, no more.
         power = int(np.frexp(np.abs(X0).max())[1])
         self.X0 = np.ldexp(X0, -power)
@@ -296,15 +294,14 @@ class Expansion:
     balanced: bool
 
 
-def onset_of_cell(cell: CellDiscs, tends_to: str | None) -> Onset | None:
-    """The onset of the X_0 of a case in floats; None where eigenvectors do not give it."""
-    expansion = _expanded(cell)
+def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | None:
+    """The onset of an X_0 in floats; None where eigenvectors do not give it."""
+    expansion = _expanded(cell, X0)
     return None if expansion is None else onset_of_expansion(expansion, tends_to)
 
 
-def _expanded(cell: CellDiscs) -> Expansion | None:
-    X0, H = cell.case.X0, cell.case.H
-    assert X0 is not None
+def _expanded(cell: CellDiscs, X0: Array) -> Expansion | None:
+    H = cell.case.H
     X0 = np.ldexp(X0, -int(np.frexp(np.abs(X0).max())[1]))
     with np.errstate(all="ignore"):
         try:

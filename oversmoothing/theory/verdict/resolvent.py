@@ -280,7 +280,7 @@ class Multipliers:
         self.pairs = cache(self._pairs)
 
     @cached_property
-    def _modes(self) -> list[Mode]:
+    def _modes(self) -> tuple[Mode, ...]:
         return all_modes(self._A, self._H)
 
     def _pairs(self, root: Eigenvalue, bits: int = _FINE) -> list[Mode]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_floats
-from oversmoothing.theory.layer.layer import Case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum, enclose_in_balls
@@ -142,7 +142,7 @@ BALL_SIZE = 256
 _BITS = 160
 
 
-def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
+def decide(case: Layer) -> tuple[CertifiedDominance, ExactDominance | None]:
     """The verdict of the first stage that reaches one; its exact form where it was exact."""
     if case.decidable:
         return exact_stage(case)
@@ -162,7 +162,7 @@ def decide(case: Case) -> tuple[CertifiedDominance, ExactDominance | None]:
 # --------------------------------------------------------------------------------------- float64
 
 
-def float_stage(case: Case) -> CertifiedDominance:
+def float_stage(case: Layer) -> CertifiedDominance:
     """Discs in float64 around the numbers as given, or around fractions rounded once."""
     attention: Discs | Failure
     if case.numbers == "fractions":
@@ -184,7 +184,7 @@ def float_stage(case: Case) -> CertifiedDominance:
 # ----------------------------------------------------------------------------------------- exact
 
 
-def exact_stage(case: Case) -> tuple[CertifiedDominance, ExactDominance]:
+def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
     """Roots of characteristic polynomials, and a gap bound for equality."""
     found = exact_dominance(case.rational_A, case.rational_H)
     trivial = case.n == 1
@@ -227,12 +227,12 @@ def _radius(ball: flint.arb) -> Interval:
 # ----------------------------------------------------------------------------------------- balls
 
 
-def ball_side(case: Case) -> int:
+def ball_side(case: Layer) -> int:
     """Side of the largest matrix that `ball_stage` works on."""
     return max(case.n, case.d if case.factors is None else min(case.factors[0].shape))
 
 
-def attention_balls(case: Case) -> flint.arb_mat:
+def attention_balls(case: Layer) -> flint.arb_mat:
     """A [n, n] in balls: the softmax of the logits, or the exact values with their row sums."""
     with at_precision(BITS):
         if case.logits is not None:
@@ -240,7 +240,7 @@ def attention_balls(case: Case) -> flint.arb_mat:
         return flint.arb_mat(to_flint(case.rational_A))
 
 
-def value_core(case: Case) -> tuple[flint.fmpq_mat, int]:
+def value_core(case: Layer) -> tuple[flint.fmpq_mat, int]:
     """A matrix with the spectrum of H up to that many exact zeros: (W_proj W_V)^T for a head."""
     if case.factors is None or case.factors[0].shape[1] >= case.d:
         return to_flint(case.rational_H), 0
@@ -248,7 +248,7 @@ def value_core(case: Case) -> tuple[flint.fmpq_mat, int]:
     return (W_proj * W_V).transpose(), case.d - W_V.ncols()
 
 
-def attention_spectra(case: Case) -> Iterator[BallSpectrum]:
+def attention_spectra(case: Layer) -> Iterator[BallSpectrum]:
     """Finer and finer spectra of A without one copy of 1, through B'_ij = A_ij - A_nj (T1c)."""
     with at_precision(BITS):
         A = attention_balls(case).tolist()
@@ -257,14 +257,14 @@ def attention_spectra(case: Case) -> Iterator[BallSpectrum]:
     return enclose_in_balls(quotient)
 
 
-def value_spectra(case: Case) -> Iterator[BallSpectrum]:
+def value_spectra(case: Layer) -> Iterator[BallSpectrum]:
     """Finer and finer spectra of the core of H."""
     with at_precision(BITS):
         core = flint.acb_mat(value_core(case)[0])
     return enclose_in_balls(core)
 
 
-def attention_boxes(case: Case) -> Iterator[list[flint.acb]]:
+def attention_boxes(case: Layer) -> Iterator[list[flint.acb]]:
     """The boxes of `attention_spectra`; of a causal A its diagonal without A_11 = 1 (T1h)."""
     if not np.triu(case.positive, 1).any():
         A = attention_balls(case)
@@ -272,7 +272,7 @@ def attention_boxes(case: Case) -> Iterator[list[flint.acb]]:
     return (found.boxes for found in attention_spectra(case))
 
 
-def ball_stage(case: Case) -> CertifiedDominance:
+def ball_stage(case: Layer) -> CertifiedDominance:
     """The radii compared in balls, as finely as it takes."""
     method = f"balls: discs of a similarity refined in up to {BITS} bits"
     zeros = [flint.acb(0)] * bool(value_core(case)[1])
@@ -294,7 +294,7 @@ def ball_stage(case: Case) -> CertifiedDominance:
     return CertifiedDominance(outcome, consensus, quotient, reason, method, gap)
 
 
-def certify_case(case: Case, of_cell: Verdict) -> Verdict:
+def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
     """The verdict by the first stage that reaches one (theory.verdict.stages).
 
     of_cell: that on all that rounds to the case; what it decides holds for the case too.

@@ -21,10 +21,11 @@ import numpy as np
 from oversmoothing.theory.depth.ratios import ratios_at
 from oversmoothing.theory.layer.attention import complement_basis, quotient
 from oversmoothing.theory.layer.layer import (
-    Case,
+    Entries,
+    Layer,
     check_attention,
-    make_case,
     one_of,
+    read_layer,
     row_sum_tolerance,
 )
 from oversmoothing.theory.numbers.exact import rows_of
@@ -32,9 +33,9 @@ from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import (
     DENSE_SIZE,
-    checked_heads,
     consensus_block,
     dense_radius,
+    layer_of_heads,
     other_radius,
 )
 from oversmoothing.theory.spectra.layer_discs import largest_modulus
@@ -60,12 +61,14 @@ from oversmoothing.theory.verdict.decide import (
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
+Given = tuple[Layer, Entries | None]
 
-def given_case(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Case:
-    """The case of the arguments of `verdict`."""
+
+def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Given:
+    """The layer, and the start, of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
-        return make_case(A, None, X0, logits=logits, factors=W)
-    return make_case(A, H if W is None else _transpose(W), X0, logits=logits)
+        return read_layer(A, None, X0, logits=logits, factors=W)
+    return read_layer(A, H if W is None else _transpose(W), X0, logits=logits)
 
 
 def _transpose(W: Any) -> Any:
@@ -89,14 +92,16 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdict:
-    """The verdict on a validated case, exactly where the input is exact and not too large.
+def layer_verdict(
+    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+) -> Verdict:
+    """The verdict on a validated layer, exactly where the input is exact and not too large.
 
     What binary64 leaves open is decided in fractions where the numbers are short ones that mean
-    what they say (`Case.as_fractions`). relative: how well the entries of A and H are known.
+    what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _case_verdict(case, depths, relative)
+        found = _layer_verdict(case, start, depths, relative)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -104,19 +109,21 @@ def case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdi
             None,
             None,
             CLOSE_EIGENVALUES,
-            verdict_x0=None if case.X0 is None else Outcome.UNDECIDED,
-            hfc_lfc={} if case.X0 is None else ratios_at(case, depths),
-            has_x0=case.X0 is not None,
+            verdict_x0=None if start is None else Outcome.UNDECIDED,
+            hfc_lfc={} if start is None else ratios_at(case, start, depths),
+            has_x0=start is not None,
         )
     left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
     if relative == UNIT and (left_open or None in (found.tends_to, found.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
-            return _case_verdict(exact, depths)
+            return _layer_verdict(exact, start, depths)
     return found
 
 
-def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verdict:
+def _layer_verdict(
+    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+) -> Verdict:
     found = compare_radii(case, relative)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
     status = found.status
@@ -126,23 +133,23 @@ def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verd
         reason += repeated_one(len(case.classes))
     verdict_x0 = shows_from = None
     tokens = UNKNOWN_TOKENS
-    if case.X0 is None:
+    if start is None:
         behaviour = generic_limits(case, found)
-    elif case.starts_at_zero:
+    elif start.is_zero:
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
         status = "certified" if status == "numerical" else status
         tokens = all_zero(case.n)
     else:
-        start = limits_of_start(case, found, outcome)
-        behaviour, verdict_x0, tokens = start.limits, start.outcome, start.tokens
-        shows_from = None if start.onset is None else start.onset.layer
-        reason += start.words
+        of_start = limits_of_start(case, start, found, outcome)
+        behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
+        shows_from = None if of_start.onset is None else of_start.onset.layer
+        reason += of_start.words
     distance = _distance(case, outcome, found)
     if distance:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
-        reason += limit_words(behaviour, case.X0 is not None)
+        reason += limit_words(behaviour, start is not None)
     reason += token_words(tokens)
     return Verdict(
         outcome,
@@ -154,8 +161,8 @@ def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verd
         behaviour.limit,
         behaviour.limit_rank,
         verdict_x0,
-        {} if case.X0 is None else ratios_at(case, depths),
-        case.X0 is not None,
+        {} if start is None else ratios_at(case, start, depths),
+        start is not None,
         found.attention,
         found.value,
         shows_from,
@@ -168,7 +175,7 @@ def _case_verdict(case: Case, depths: list[int], relative: float = UNIT) -> Verd
     )
 
 
-def _distance(case: Case, outcome: Outcome, found: Comparison) -> float | None:
+def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     """The distance to another verdict, for what is undecided or near a tie."""
     largest = max(found.rho_consensus, found.rho_quotient)
     if outcome is Outcome.TIE:
@@ -256,8 +263,8 @@ def refuse_batches(matrices: dict[str, Any]) -> None:
             )
 
 
-def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, float | None]:
-    """(the case, how well its numbers are known relative to themselves) for an A of a type in EPS.
+def rounded_layer(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Given, float | None]:
+    """(layer and start, how well the layer is known relative to itself) for an A of a type in EPS.
 
     None where they are taken as they are written: rows that sum to 1 in float64 too, with short
     numbers, which nobody gets by rounding, or where `exact` is asked for (a start, a certificate).
@@ -271,7 +278,7 @@ def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, fl
     if (sums <= row_sum_tolerance(len(table))).all():
         parts = W if isinstance(W, tuple) else (H if W is None else W,)
         if exact or all(map(_is_short, (A, *parts))):
-            return given_case(table, None, H, W, X0), None
+            return given_layer(table, None, H, W, X0), None
     elif exact:
         raise InputError(
             f"A is {kind}, and its rows sum to 1 only within the rounding of that: X0, depth and "
@@ -281,7 +288,7 @@ def rounded_case(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Case, fl
     attention = check_attention(table, tolerance=2 * EPS[kind] + len(table) * EPS["float32"])
     factors = W if isinstance(W, tuple) else (W,)
     kinds = [name for name in map(precision, (A, H, *factors)) if name is not None]
-    return given_case(attention, None, H, W, None), max(EPS[name] for name in kinds)
+    return given_layer(attention, None, H, W, None), max(EPS[name] for name in kinds)
 
 
 def _is_short(value: Any) -> bool:
@@ -293,7 +300,7 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(found: Verdict, case: Case, kind: str, error: float) -> Verdict:
+def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
@@ -325,20 +332,19 @@ def heads_verdict(
     Arnoldi's method does not converge, TIE only where both radii are exactly 0. Raises
     `InputError` on illegal input.
     """
-    A = checked_heads(A, W)
-    consensus = dense_radius(consensus_block(W, residual), "dense")
+    layer = layer_of_heads(A, W)
+    consensus = dense_radius(consensus_block(layer, residual), "dense")
     rho_c = consensus.value
-    _, n, _ = A.shape
-    if n == 1:
+    if layer.n == 1:
         return Verdict(Outcome.TRIVIAL, "estimated", rho_c, None, ONE_TOKEN)
-    quotient = other_radius(A, W, residual, dense_size, beside=consensus)
+    quotient = other_radius(layer, residual, dense_size, beside=consensus)
     rho_q = quotient.value
     if rho_c is None or rho_q is None:
         reason = f"rho_Q is not known: {quotient.reason}. A larger dense_size settles it by LAPACK."
         return Verdict(Outcome.UNDECIDED, "estimated", rho_c, None, reason)
     error = consensus.error + quotient.error
     outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
-    heads = f"{len(A)} head" + ("s" if len(A) > 1 else "")
+    heads = f"{layer.heads} head" + ("s" if layer.heads > 1 else "")
     reasons = {
         Outcome.SMOOTHING: "consensus dominates: the radius of "
         f"{'I + ' if residual else ''}sum_h H_h ({heads}) is {rho_c:.6g}, that of the quotient "
@@ -387,16 +393,18 @@ def verdict(
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
     depths, kind = check_depths(depth), precision(A)
     if kind is None or logits is not None:
-        return answer(given_case(A, logits, H, W, X0), depths, exact_binary)
-    case, error = rounded_case(A, H, W, X0, X0 is not None or exact_binary)
+        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary)
+    (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
-        return answer(case, depths, exact_binary)
-    return within(case_verdict(case, depths, error), case, kind, error)
+        return answer(case, start, depths, exact_binary)
+    return within(layer_verdict(case, None, depths, error), case, kind, error)
 
 
-def answer(case: Case, depths: list[int], exact_binary: bool = False) -> Verdict:
-    """The verdict on a validated case."""
-    found = case_verdict(case, depths)
+def answer(
+    case: Layer, start: Entries | None, depths: list[int], exact_binary: bool = False
+) -> Verdict:
+    """The verdict on a validated layer."""
+    found = layer_verdict(case, start, depths)
     if not exact_binary or case.decidable:
         return found
     # Loaded for who asks for it: a verdict is quick to start.

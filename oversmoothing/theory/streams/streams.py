@@ -1,4 +1,4 @@
-"""A case of several streams: A, H and X_0 as in a CASE, and the mixing R, p, q (T13a)."""
+"""Streams that share a layer and are mixed by R, p, q, as read from JSON or given (T13a)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Case, check_states, make_case
+from oversmoothing.theory.layer.layer import Layer, check_states
 from oversmoothing.theory.streams.mixing import Mixing, make_mixing
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json
-from oversmoothing.theory.support.sizes import Array
 
 _LAYER = ("A", "logits", "H", "W_V", "W_proj")
 _MIXING = ("R", "p", "q", "mixing", "start")
@@ -20,16 +19,15 @@ STARTS = ("generic", "equal")
 
 
 @dataclass(frozen=True)
-class StreamCase:
-    """layer: A and H. mixing: R, p, q. X0: [s, n, d] in binary64, or None.
+class Streams:
+    """layer: A and H. mixing: R, p, q.
 
     start: "generic", any start of the streams, or "equal", copies of one X_0 in each, as
     hyper-connections begin; the question is then asked of the streams that these can reach.
     """
 
-    layer: Case
+    layer: Layer
     mixing: Mixing
-    X0: Array | None = None
     start: str = "generic"
 
     @property
@@ -37,13 +35,13 @@ class StreamCase:
         """The mixing that the verdict is about."""
         return self.mixing.equal_start() if self.start == "equal" else self.mixing
 
-    def in_fractions(self) -> StreamCase | None:
-        """The case on fractions where its numbers mean what they say, else None."""
+    def in_fractions(self) -> Streams | None:
+        """The same on fractions where the numbers mean what they say, else None."""
         layer = self.layer if self.layer.exact else self.layer.as_fractions()
         return None if layer is None else replace(self, layer=layer)
 
 
-def make_stream_case(
+def read_streams(
     *,
     R: Any,
     p: Any = None,
@@ -55,18 +53,17 @@ def make_stream_case(
     H: Any = None,
     factors: tuple[Any, Any] | None = None,
     X0: Any = None,
-) -> StreamCase:
-    """Validate one case. Raises `InputError` saying what is wrong with which part.
+) -> Streams:
+    """Validated streams. Raises `InputError` saying what is wrong with which part.
 
     R [s, s]; p, q [s], 1 and 1/s each where not given. mixing: what R is said to be, which is
-    checked. start: see `StreamCase`. A, logits, H, factors: as in `make_case`. X0 [s, n, d], or
-    [n, d] for copies of it in every stream.
+    checked. start: see `Streams`. A, logits, H, factors: as in `Layer.of`. X0 [s, n, d], or
+    [n, d] for copies of it in every stream: it is checked, and no verdict depends on it.
     """
     if start not in STARTS:
         raise InputError(f"start '{start}' is none of {', '.join(STARTS)}")
-    layer = make_case(A, H, None, logits=logits, factors=factors)
+    layer = Layer.of(A, H, logits=logits, factors=factors)
     mixed = make_mixing(R, p, q, mixing)
-    states = None
     if X0 is not None:
         if not isinstance(X0, np.ndarray):
             X0 = _numbers(X0)
@@ -80,10 +77,10 @@ def make_stream_case(
             )
         if start == "equal" and (states != states[0]).any():
             raise InputError('start "equal" means copies of one X0, but the streams of X0 differ')
-    return StreamCase(layer, mixed, states, start)
+    return Streams(layer, mixed, start)
 
 
-def read_stream_case(path: str) -> StreamCase:
+def load_streams(path: str) -> Streams:
     """Read CASE.json. Raises `InputError` on anything that is not a legal case."""
     data = read_json(path)
     if not isinstance(data, dict) or "R" not in data:
@@ -97,7 +94,7 @@ def read_stream_case(path: str) -> StreamCase:
             f"'{path}' has unknown keys {unknown}; known are {', '.join(sorted(_KEYS))}"
         )
     pair = (data.get("W_V"), data.get("W_proj"))
-    return make_stream_case(
+    return read_streams(
         A=data.get("A"),
         logits=data.get("logits"),
         H=data.get("H"),
