@@ -141,8 +141,8 @@ def _by_schur(M: Balls) -> Iterator[Blocks]:
     scale = float(np.linalg.norm(middle))
     seen: list[list[list[int]]] = []
     for distance in _DISTANCES:
-        apart = np.abs(values[:, None] - values) > distance * scale
-        groups = sorted(clusters(len(values), lambda i, j, apart=apart: not apart[i, j]))
+        near = np.abs(values[:, None] - values) <= distance * scale
+        groups = sorted(clusters(len(values), near.item))
         if groups in seen:
             continue
         seen.append(groups)
