@@ -125,10 +125,12 @@ def quotient_radius(
         B, H = quotient(A), np.swapaxes(head_weights(W).dense(), -1, -2)
         return dense_quotient_radius(B, H, residual)
     operator = quotient_operator(A, W, residual)
-    if beside is not None:
+    if beside is not None and beside.value is not None:
         rough = _arnoldi_radius(operator, residual, _ROUGH)
-        if _far_apart(beside, rough):
-            return rough
+        if rough.value is not None:
+            far = _FAR * max(beside.value, rough.value) + 10 * rough.error
+            if abs(beside.value - rough.value) > far:
+                return rough
     return _arnoldi_radius(operator, residual, _TOLERANCE)
 
 
@@ -240,12 +242,6 @@ def checked_heads(A: Any, W: Any) -> Array:
             f"[{heads}, n, n]"
         )
     return checked
-
-
-def _far_apart(one: Radius, other: Radius) -> bool:
-    if one.value is None or other.value is None:
-        return False
-    return abs(one.value - other.value) > _FAR * max(one.value, other.value) + 10 * other.error
 
 
 @dataclass(frozen=True)
