@@ -9,12 +9,13 @@ Causal heads (every A_h lower triangular) decouple token by token (T7e): the spe
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse.linalg
 
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import _real_array, check_attention, check_square
@@ -22,6 +23,9 @@ from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400
@@ -64,12 +68,15 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     return np.eye(len(total)) + total if residual else total
 
 
-def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
+def quotient_operator(A: Any, W: Any, residual: bool = True) -> LinearOperator:
     """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
 
     A [heads, n, n] row-stochastic. W [heads, d, d]: 2 heads n d (n + d) operations a product; or
     the factors (W_V [heads, d, r], W_O [heads, r, d]): 2 heads n r (n + 2 d).
     """
+    # Loaded for who asks for it: a verdict on one head starts without scipy.
+    from scipy.sparse.linalg import LinearOperator
+
     A = checked_heads(A, W)
     weights = head_weights(W)
     P, Q, d = weights.P, weights.Q, weights.d
@@ -94,7 +101,7 @@ def quotient_operator(A: Any, W: Any, residual: bool = True) -> scipy.sparse.lin
     turned = np.ascontiguousarray(B.swapaxes(1, 2))
     first = None if P is None else np.ascontiguousarray(Q.swapaxes(1, 2))
     last = np.ascontiguousarray((Q if P is None else P).swapaxes(1, 2))
-    return scipy.sparse.linalg.LinearOperator(
+    return LinearOperator(
         (k * d, k * d),
         matvec=operator(B, P, Q),
         rmatvec=operator(turned, first, last),
@@ -165,9 +172,9 @@ def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
 
 
-def _arnoldi_radius(
-    operator: scipy.sparse.linalg.LinearOperator, with_identity: bool, tolerance: float
-) -> Radius:
+def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:
+    from scipy.sparse.linalg import ArpackError, eigs
+
     size = operator.shape[0]
     start = np.random.default_rng(2401_04301).standard_normal(size)
     moved = operator.matvec(start) - (start if with_identity else 0.0)
@@ -182,9 +189,9 @@ def _arnoldi_radius(
         "tol": max(EPS, tolerance * added),
     }
     try:
-        values, right = scipy.sparse.linalg.eigs(operator, **options)
-        left_values, left = scipy.sparse.linalg.eigs(operator.H, **options)
-    except scipy.sparse.linalg.ArpackError as failure:
+        values, right = eigs(operator, **options)
+        left_values, left = eigs(operator.H, **options)
+    except ArpackError as failure:
         return _unknown(f"did not converge ({failure})")
     place = int(np.argmax(np.abs(values)))
     value, v = values[place], right[:, place]
