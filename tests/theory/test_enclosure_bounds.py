@@ -211,8 +211,8 @@ def test_T10_a_disc_of_a_similarity_is_as_wide_as_its_row_and_as_its_column():
     """left_vector bounds by columns what Gershgorin's theorem encloses by rows."""
     identity = flint.acb_mat(2, 2, [1, 0, 0, 1])
     found = ball_discs(identity, flint.acb_mat(2, 2, [1, 2, 0, 9]), 128)
-    assert found.radii.tolist() == [np.nextafter(2.0, np.inf)] * 2
-    assert all(box.real.rad() >= 2 and box.imag.rad() >= 2 for box in found.boxes)
+    for box in found.boxes:
+        assert 2 <= box.real.rad() < 2 + 1e-8 and 2 <= box.imag.rad() < 2 + 1e-8
     assert found.alone == [True, True]
 
 
