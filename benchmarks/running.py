@@ -72,7 +72,7 @@ def record(rows: list[Row], device: str) -> dict[str, Any]:
     """The rows with date, device and versions: what is kept of a run."""
     import torch
 
-    from oversmoothing.theory.support.runs import provenance
+    from oversmoothing.simulations.provenance import provenance
 
     name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
     return {

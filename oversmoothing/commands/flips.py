@@ -34,8 +34,8 @@ def flips(
     from oversmoothing.experiments.sign_flips.flip_plot import draw
     from oversmoothing.experiments.sign_flips.flips import sign_flips
     from oversmoothing.simulations.drawing.picture import figure_contents
+    from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together
-    from oversmoothing.theory.support.runs import provenance
 
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir, part=part)
     opened = opened.renamed(Path(opened.name).name)

@@ -45,8 +45,8 @@ def ladder(
     from oversmoothing.experiments.ladder import ladder as climb
     from oversmoothing.experiments.ladder.split import split_inputs
     from oversmoothing.experiments.models.named import named_model
+    from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together
-    from oversmoothing.theory.support.runs import provenance
 
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
     # By its own name alone: what is written says nothing of the folders of this machine.

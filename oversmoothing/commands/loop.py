@@ -49,8 +49,8 @@ def loop(
     from oversmoothing.experiments.loops.recall import recall_table, recall_words
     from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
     from oversmoothing.simulations.drawing.picture import figure_contents
+    from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together
-    from oversmoothing.theory.support.runs import provenance
 
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir, part=part)
     opened = opened.renamed(Path(opened.name).name)

@@ -227,11 +227,11 @@ def _thorough(
     out: Path,
     as_json: bool,
 ) -> int:
+    from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.proofs.report import searches_text
     from oversmoothing.theory.proofs.running import run_chunks
     from oversmoothing.theory.proofs.thorough import Coverage, pending
     from oversmoothing.theory.support.files import output_folder, to_json
-    from oversmoothing.theory.support.runs import provenance
 
     record = "thorough.json" if own is None else f"thorough-{own.stem}.json"
     coverage = Coverage(output_folder(out) / record, own)

@@ -37,8 +37,8 @@ def stability(
     from oversmoothing.experiments.stability.stability import stability as measure
     from oversmoothing.experiments.stability.stability_plot import draw
     from oversmoothing.simulations.drawing.picture import figure_contents
+    from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together
-    from oversmoothing.theory.support.runs import provenance
 
     opened = named_model(
         model, out, seed=seed, device="cpu", data_dir=data_dir, dtype=torch.float64, part=part

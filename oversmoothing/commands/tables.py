@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oversmoothing.theory.support.wording import formatters, in_column
+from oversmoothing.simulations.drawing.wording import formatters, in_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +61,8 @@ def write_run(
     of log HFC/LFC that is predicted.
     """
     from oversmoothing.simulations.drawing.notebook import columns_of_run, few
+    from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import to_json, write_together
-    from oversmoothing.theory.support.runs import provenance
 
     record = {"schema_version": 1, "configuration": configuration, "device": device}
     contents: dict[str | os.PathLike[str], str | bytes] = {

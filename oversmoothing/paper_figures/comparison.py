@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from oversmoothing.theory.support.wording import signed
+from oversmoothing.simulations.drawing.wording import signed
 
 REPRODUCED, DIFFERS, UNCHECKED = "reproduced", "differs", "cannot be checked"
 SAME_SIGN = "same sign, far from the paper's accuracy"

@@ -30,8 +30,8 @@ from oversmoothing.paper_figures.comparison import (
 )
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL
 from oversmoothing.paper_figures.figure_base import label_panels, new_figure
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.wording import signed
 
 # The models that the paper has: one H in each layer.
 VARIANTS = ("vit", "vit+", "vit-")

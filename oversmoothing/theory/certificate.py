@@ -32,7 +32,7 @@ from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum
 from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import to_json
-from oversmoothing.theory.verdict.by_fractions import ExactDominance, jordan_size
+from oversmoothing.theory.verdict.by_fractions import jordan_size
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.stages import (
     BALL_SIZE,
@@ -47,21 +47,16 @@ from oversmoothing.theory.verdict.stages import (
 from oversmoothing.theory.verdict.start import start_content
 
 
-@dataclass(frozen=True)
-class Genericity:
-    """claim: {"mode", "coefficient": bounds} where the coefficient is not 0, else None; and why."""
+def genericity(case: Layer, start: Entries, verdict: Outcome) -> tuple[dict[str, Any] | None, str]:
+    """Whether X_0 contains the dominant mode, and how much of it, and why.
 
-    claim: dict[str, Any] | None
-    reason: str
-
-
-def genericity(case: Layer, start: Entries, verdict: Outcome) -> Genericity:
-    """Whether X_0 contains the dominant mode, and how much of it."""
+    The claim is {"mode", "coefficient": bounds} where the coefficient is not 0, else None.
+    """
     mode = {Outcome.SMOOTHING: "consensus", Outcome.NON_SMOOTHING: "quotient"}.get(verdict)
     if mode is None:
-        return Genericity(None, f"{verdict}: no single mode dominates")
+        return None, f"{verdict}: no single mode dominates"
     if ball_side(case) > BALL_SIZE:
-        return Genericity(None, f"matrices beyond side {BALL_SIZE} are not enclosed in balls")
+        return None, f"matrices beyond side {BALL_SIZE} are not enclosed in balls"
     reason = "no eigenvectors were proved independent"
     sides = repeat(None) if mode == "consensus" else attention_spectra(case)
     for attention, value in zip(sides, value_spectra(case), strict=False):
@@ -76,9 +71,9 @@ def genericity(case: Layer, start: Entries, verdict: Outcome) -> Genericity:
         if low > 0:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
             bounds = [low.hex(), min(1.0, high).hex()]
-            return Genericity({"mode": mode, "coefficient": bounds}, reason)
+            return {"mode": mode, "coefficient": bounds}, reason
         reason = "the coefficient of the dominant mode is 0, or too small to tell from it"
-    return Genericity(None, reason)
+    return None, reason
 
 
 def dominant(attention: BallSpectrum | None, value: BallSpectrum) -> tuple[int, int] | str:
@@ -230,14 +225,16 @@ def make_certificate(
     left_out: list[str] = []
     parts = [_verdict(found)]
     if exact is not None and found.verdict is Outcome.TIE:
-        parts.append(_jordan(exact))
+        # The largest Jordan blocks at a tie, which decide it (T6b).
+        sides = {"jordan_consensus": exact.consensus, "jordan_quotient": exact.quotient}
+        parts.append({name: max(map(jordan_size, modes)) for name, modes in sides.items()})
     if start is not None:
         if case.n > 1 and not start.is_zero:
-            content = genericity(case, start, found.verdict)
-            if content.claim is None:
-                left_out.append(f"genericity: {content.reason}")
+            content, reason = genericity(case, start, found.verdict)
+            if content is None:
+                left_out.append(f"genericity: {reason}")
             else:
-                parts.append({"genericity": content.claim})
+                parts.append({"genericity": content})
         parts += claims_of_start(case, start, found.verdict, "genericity" in parts[-1], eps)
     body, checked, dropped = _confirmed(_input(case, start), parts)
     return Certificate(body, found.reason, found.method, checked, tuple(left_out), tuple(dropped))
@@ -329,11 +326,3 @@ def interval_texts(bounds: Interval | tuple[float, float]) -> list[str]:
     """Both ends in hexadecimal; "-inf" or "inf" where there is none within binary64."""
     ends = (bounds.low, bounds.high) if isinstance(bounds, Interval) else bounds
     return [float(x).hex() for x in ends]
-
-
-def _jordan(found: ExactDominance) -> dict[str, Any]:
-    """The largest Jordan blocks at a tie, which decide it (T6b)."""
-    return {
-        "jordan_consensus": max(map(jordan_size, found.consensus)),
-        "jordan_quotient": max(map(jordan_size, found.quotient)),
-    }

@@ -26,7 +26,7 @@ from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import product, to_float
-from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
+from oversmoothing.theory.numbers.rounding import gamma, upper_product
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
@@ -34,6 +34,7 @@ from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 from oversmoothing.theory.verdict.stages import (
     certified_dominance,
+    certify_spectra,
     consensus_radius,
     quotient_radius,
 )
@@ -52,13 +53,6 @@ def test_products_stay_within_their_rounding_bound_exactly(n, k, seed, exponent)
         for j in range(n):
             exact = sum(Fraction(x) * Fraction(y) for x, y in zip(P[i], Q[:, j], strict=True))
             assert abs(Fraction(computed[i, j]) - exact) <= Fraction(bound[i, j])
-
-
-@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
-def test_the_upper_modulus_is_one(x, y):
-    assume(np.hypot(x, y) < 1e307)
-    bound = Fraction(float(upper_modulus(np.array([x]), np.array([y]))[0]))
-    assert bound**2 >= Fraction(x) ** 2 + Fraction(y) ** 2
 
 
 def contains(discs: Discs, values: list[complex]) -> bool:
@@ -310,7 +304,7 @@ def test_a_larger_certificate_is_checked_by_left_eigenvectors():
 def test_exact_zeros_of_a_head_certify_a_tie_by_structure():
     A = 0.6 * np.eye(4) + 0.1
     W_V = np.eye(6)[:, :2]
-    found = certified_dominance(A, factors=(W_V, -0.5 * W_V.T))
+    found = certify_spectra(attention_discs(A), head_discs(W_V, -0.5 * W_V.T))
     assert found.verdict == "TIE" and found.margin[0] <= 0 <= found.margin[1]
 
 

@@ -22,7 +22,6 @@ from oversmoothing.theory.numbers.rounding import (
     UNIT,
     gamma,
     inflated,
-    upper_modulus,
     upper_product,
     upper_sum,
 )
@@ -71,12 +70,6 @@ def test_a_bound_is_inflated_by_twice_the_roundings_that_made_it(operations, x):
     found = Fraction(float(inflated(np.array(x), operations)))
     assert agree(found, exactly_inflated(Fraction(x), operations), 2 * U)
     assert float(inflated(np.array(0.0), operations)) == operations * TINY
-
-
-def test_a_modulus_is_inflated_for_four_roundings():
-    found = upper_modulus(np.array([3.0, 4.0]), np.array([4.0, 3.0]))
-    assert found.tolist() == [5 * (1 + 2 * gamma(6))] * 2
-    assert float(upper_modulus(np.zeros(1), np.zeros(1))[0]) == 4 * TINY
 
 
 @pytest.mark.parametrize(("m", "k", "r"), [(1, 1, 1), (2, 1, 7), (9, 2, 5), (2, 9, 3)])
@@ -218,8 +211,8 @@ def test_T10_a_disc_of_a_similarity_is_as_wide_as_its_row_and_as_its_column():
     """left_vector bounds by columns what Gershgorin's theorem encloses by rows."""
     identity = flint.acb_mat(2, 2, [1, 0, 0, 1])
     found = ball_discs(identity, flint.acb_mat(2, 2, [1, 2, 0, 9]), 128)
-    assert found.radii.tolist() == [np.nextafter(2.0, np.inf)] * 2
-    assert all(box.real.rad() >= 2 and box.imag.rad() >= 2 for box in found.boxes)
+    for box in found.boxes:
+        assert 2 <= box.real.rad() < 2 + 1e-8 and 2 <= box.imag.rad() < 2 + 1e-8
     assert found.alone == [True, True]
 
 

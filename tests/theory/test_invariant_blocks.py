@@ -180,10 +180,13 @@ def test_T10_a_smaller_change_of_the_basis_than_an_eighth_is_claimed_alone():
 
 
 def test_T10_eigenvalues_are_linked_by_chains_up_to_the_distance():
-    values = np.array([0.0, 2.0, 1.0, 5.0, 6.5], complex)
-    assert module._linked(values, 1.0) == [[0, 1, 2], [3], [4]]
-    assert module._linked(values, 0.99) == [[0], [1], [2], [3], [4]]
-    assert module._linked(np.array([0, 1, 2, 2.5], complex), 1.0) == [[0, 1, 2, 3]]
+    def linked(values, distance):
+        return module.clusters(len(values), lambda i, j: abs(values[i] - values[j]) <= distance)
+
+    values = [0.0, 2.0, 1.0, 5.0, 6.5]
+    assert linked(values, 1.0) == [[0, 1, 2], [3], [4]]
+    assert linked(values, 0.99) == [[0], [1], [2], [3], [4]]
+    assert linked([0, 1, 2, 2.5], 1.0) == [[0, 1, 2, 3]]
 
 
 def test_T10_the_separation_is_the_least_singular_value_of_sylvesters_operator():

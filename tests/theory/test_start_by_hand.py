@@ -460,9 +460,9 @@ def cycle(k):
 
 def test_T4e_the_work_of_a_resolvent_is_its_order_and_the_bits_of_a_layer():
     """1 + 7 * 5 * 2 = 71: 7 bits."""
-    step, _ = resolvents._in_integers(matrix([[1, 7], [0, 3]]), matrix([[5]]), column(1, 1))
+    step, _ = resolvents.in_integers(matrix([[1, 7], [0, 3]]), matrix([[5]]), column(1, 1))
     assert step.bits == 7
-    turned, _ = resolvents._in_integers(matrix([[5]]), matrix([[1, 7], [0, 3]]), [[1, 1]])
+    turned, _ = resolvents.in_integers(matrix([[5]]), matrix([[1, 7], [0, 3]]), [[1, 1]])
     assert turned.bits == 7
 
 

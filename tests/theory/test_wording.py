@@ -11,7 +11,8 @@ import pytest
 import oversmoothing
 from oversmoothing.commands.tables import table_text
 from oversmoothing.simulations.drawing.notebook import as_html
-from oversmoothing.theory.support.wording import ratio_text, signed
+from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.theory.depth.ratios import ratio_text
 from oversmoothing.theory.verdict.verdict import verdict
 
 AA = [["3/4", "1/4"], ["1/4", "3/4"]]

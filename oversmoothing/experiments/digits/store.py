@@ -23,6 +23,7 @@ from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
 from oversmoothing.experiments.stored_weights import weights_of
+from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
     output_folder,
@@ -31,7 +32,6 @@ from oversmoothing.theory.support.files import (
     to_json,
     write_atomically,
 )
-from oversmoothing.theory.support.runs import provenance
 
 FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
 WATCHED = "watched.csv"

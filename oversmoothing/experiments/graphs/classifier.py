@@ -19,8 +19,8 @@ from oversmoothing.experiments.graphs.drawn import homophilous_graph, labels_of,
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
-from oversmoothing.theory.support.wording import signed
 
 Setting = Literal["smoothing", "sharpening"]
 FORM: dict[Setting, str] = {"smoothing": "plus", "sharpening": "minus"}

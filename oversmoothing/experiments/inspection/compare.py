@@ -20,11 +20,11 @@ from oversmoothing.experiments.inspection.answer_object import row_objects
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import in_words, mean_interval
 from oversmoothing.simulations.drawing.notebook import as_html
+from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
-from oversmoothing.theory.support.runs import provenance
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.support.wording import signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

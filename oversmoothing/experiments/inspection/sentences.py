@@ -23,7 +23,7 @@ from oversmoothing.experiments.inspection.head_table import worst_heads
 from oversmoothing.experiments.inspection.sinks import CONVERGED
 from oversmoothing.experiments.inspection.token_clusters import TOGETHER, shortened
 from oversmoothing.experiments.intervals import FEWEST, in_words
-from oversmoothing.theory.support.wording import factor_text, signed
+from oversmoothing.simulations.drawing.wording import factor_text, signed
 
 DOES = {
     Grade.STRONG_SHARPENING: "sharpens its tokens strongly",

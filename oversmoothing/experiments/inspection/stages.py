@@ -21,10 +21,10 @@ from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.support.wording import signed
 
 SCHEMA_VERSION = 1
 

@@ -14,9 +14,9 @@ import pandas as pd
 from oversmoothing.experiments.loops.outcomes import COLLAPSED
 from oversmoothing.experiments.loops.predictors import LOCAL
 from oversmoothing.experiments.loops.scoring import LINE, Chosen, LoopScore, choose, score_loops
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.files import json_row
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.support.wording import signed
 
 # HFC/LFC that the loops to it are counted for.
 SMOOTHER = (0.5, COLLAPSED, 0.1)

@@ -30,8 +30,8 @@ from oversmoothing.experiments.power_method.directions import (
     shares,
 )
 from oversmoothing.experiments.table1.value_spectra import factors
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
-from oversmoothing.theory.support.wording import signed
 
 RANDOM = 200
 

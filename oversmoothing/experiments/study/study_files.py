@@ -12,8 +12,8 @@ from oversmoothing.experiments.study.adjudicate import adjudicated
 from oversmoothing.experiments.study.base_streams import base_streams, base_watched
 from oversmoothing.experiments.study.protocol import Protocol
 from oversmoothing.experiments.study.study_runs import run_table
+from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
-from oversmoothing.theory.support.runs import provenance
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from oversmoothing.experiments.study.adjudicate import difference
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
 from oversmoothing.experiments.study.protocol import Choice, Protocol
 from oversmoothing.experiments.study.run_measures import MEASURES
-from oversmoothing.theory.support.wording import signed
+from oversmoothing.simulations.drawing.wording import signed
 
 # What is compared with the run of the same seed whose H is free and that has no remedy.
 COMPARED = ("test_error", "corrupted_error", "log_hfc_lfc")

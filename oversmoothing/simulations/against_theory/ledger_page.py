@@ -8,11 +8,11 @@ from markupsafe import Markup
 
 from oversmoothing.simulations.drawing.web.typeset import typeset
 from oversmoothing.simulations.drawing.web.web_page import web_page
+from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.proofs.ledger import Entry
 from oversmoothing.theory.proofs.mathml import mathml
 from oversmoothing.theory.proofs.report import to_json_object, totals
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.runs import provenance
 
 # Claims up to this number stand open; of more a reader opens what is wanted.
 FEW = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from oversmoothing.theory.support.wording import formatters
+from oversmoothing.simulations.drawing.wording import formatters
 
 # Rows of a table that is shown.
 ROWS = 9

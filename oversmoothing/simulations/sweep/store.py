@@ -25,13 +25,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy
 
+from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.parameters import PARAMETERS
 from oversmoothing.simulations.sweep.point_outcome import columns
 from oversmoothing.simulations.sweep.points import Point
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import output_folder, read_json, to_json, write_atomically
-from oversmoothing.theory.support.runs import provenance
 
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.

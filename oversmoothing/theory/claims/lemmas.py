@@ -1,8 +1,7 @@
-"""Steps that several written proofs share."""
+"""Steps and matrices of symbols that several written proofs share."""
 
 import sympy as sp
 
-from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import by
 
 SPECTRUM = by.step(
@@ -13,6 +12,25 @@ POSITIVE_SPECTRUM = by.step(
     "[] A > 0 with A 1 = 1: the eigenvalue 1 is simple, every other has |a_i| < 1, and pi > 0 "
     "(Perron)."
 )
+
+
+def symbolic_attention(n: int) -> sp.Matrix:
+    """A row-stochastic A in symbols: the last entry of each row is 1 minus the others."""
+    free = [[sp.Symbol(f"a{i + 1}{j + 1}", positive=True) for j in range(n - 1)] for i in range(n)]
+    return sp.Matrix([[*row, 1 - sum(row)] for row in free])
+
+
+def symbolic_matrix(rows: int, columns: int, name: str) -> sp.Matrix:
+    """A matrix of real symbols name_ij."""
+    return sp.Matrix(rows, columns, lambda i, j: sp.Symbol(f"{name}{i + 1}{j + 1}", real=True))
+
+
+def complement(n: int) -> sp.Matrix:
+    """Q [n, n-1] in sympy: Helmert's orthonormal basis of the vectors orthogonal to 1."""
+    columns = [
+        sp.Matrix([1] * k + [-k] + [0] * (n - k - 1)) / sp.sqrt(k * (k + 1)) for k in range(1, n)
+    ]
+    return sp.Matrix.hstack(*columns)
 
 
 def angle() -> sp.Expr:

@@ -8,10 +8,10 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.claims.t7 import dobrushin
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
-from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (

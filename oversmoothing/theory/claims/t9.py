@@ -11,10 +11,9 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import angle
+from oversmoothing.theory.claims.lemmas import angle, symbolic_matrix
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
     AA,

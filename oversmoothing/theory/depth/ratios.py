@@ -39,7 +39,6 @@ from oversmoothing.theory.numbers.exact import (
 )
 from oversmoothing.theory.numbers.rounding import add, at_precision, normalise, to_ball
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.wording import ratio_text
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -53,6 +52,23 @@ _LARGEST_LOG = 709.78
 # The first prime after pi 2^59, far from every power of two: rows of binary64 attention sum to
 # fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
 _PRIME = 1_811_004_864_519_280_733
+
+
+def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:
+    """A ratio to so many digits, '-' for none; from its natural logarithm where binary64 cannot
+    hold it, as 3.4e-301031."""
+    if log is None or not math.isfinite(log):
+        return "-" if value is None or math.isnan(value) else f"{value:.{digits}g}"
+    if value is not None and 1e-300 < value < math.inf:
+        return f"{value:.{digits}g}"
+    # The logarithm has 15 digits: those in front of its point are none of the mantissa.
+    digits = min(digits, max(1, 14 - len(str(int(abs(log))))))
+    power = log / math.log(10)
+    exponent = math.floor(power)
+    mantissa = f"{10 ** (power - exponent):.{digits}g}"
+    if float(mantissa) >= 10:
+        mantissa, exponent = "1", exponent + 1
+    return f"{mantissa}e{exponent:+03d}"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ attention, diagonal H), with relative errors however small the entries are; else
 forms, refined by nothing but proved in balls, as Stewart (1973) does for a perturbed matrix.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import reduce
+from itertools import pairwise, permutations
 
 import flint
 import numpy as np
@@ -88,7 +89,14 @@ def _by_substitution(M: Balls, order: list[int]) -> Blocks:
     zero, one = flint.acb(0), flint.acb(1)
     V = [[zero] * k for _ in range(k)]
     blocks = []
-    for members in _chained(M, order, reach):
+
+    def chained(p: int, q: int) -> bool:
+        """Whether eigenvalues may be equal of which one reaches the other."""
+        i, j = order[p], order[q]
+        return j in reach[i] and bool(M[i][i].overlaps(M[j][j]))
+
+    for places in clusters(k, chained):
+        members = [order[p] for p in places]
         T = [[zero] * len(members) for _ in members]
         for i in order:
             sums = [
@@ -104,7 +112,7 @@ def _by_substitution(M: Balls, order: list[int]) -> Blocks:
                     (V[i][members[r]] * T[r][p] for r in range(p + 1, len(members))), zero
                 )
                 V[i][members[p]] = zero if total == 0 else total / (T[p][p] - M[i][i])
-        value = _hull([M[i][i] for i in members])
+        value = reduce(flint.acb.union, (M[i][i] for i in members))
         blocks.append(Block(tuple(members), T, value, True))
     inverse = [[zero] * k for _ in range(k)]
     for i in order:
@@ -114,26 +122,14 @@ def _by_substitution(M: Balls, order: list[int]) -> Blocks:
     return Blocks(blocks, V, inverse, triangular=True)
 
 
-def _chained(M: Balls, order: list[int], reach: dict[int, set[int]]) -> list[list[int]]:
-    """Indices whose eigenvalues may be equal and of which one reaches the other, in `order`."""
+def clusters(count: int, near: Callable[[int, int], bool]) -> list[list[int]]:
+    """0 ... count - 1 in groups: two near one another, by `near`(later, earlier), share one."""
     groups: list[list[int]] = []
-    for i in order:
-        near = [
-            group
-            for group in groups
-            if any(j in reach[i] and M[i][i].overlaps(M[j][j]) for j in group)
-        ]
-        groups = [group for group in groups if group not in near]
-        merged = [j for group in near for j in group]
-        groups.append([*sorted(merged, key=order.index), i])
+    for i in range(count):
+        joined = [g for g in groups if any(near(i, j) for j in g)]
+        groups = [g for g in groups if g not in joined]
+        groups.append([*sorted(j for g in joined for j in g), i])
     return groups
-
-
-def _hull(values: list[flint.acb]) -> flint.acb:
-    found = values[0]
-    for x in values[1:]:
-        found = found.union(x)
-    return found
 
 
 def _by_schur(M: Balls) -> Iterator[Blocks]:
@@ -145,21 +141,14 @@ def _by_schur(M: Balls) -> Iterator[Blocks]:
     scale = float(np.linalg.norm(middle))
     seen: list[list[list[int]]] = []
     for distance in _DISTANCES:
-        groups = _linked(values, distance * scale)
+        near = np.abs(values[:, None] - values) <= distance * scale
+        groups = sorted(clusters(len(values), near.item))
         if groups in seen:
             continue
         seen.append(groups)
         found = _stewart(M, middle, values, groups)
         if found is not None:
             yield found
-
-
-def _linked(values: Complex, distance: float) -> list[list[int]]:
-    groups: list[list[int]] = []
-    for i in range(len(values)):
-        near = [g for g in groups if (np.abs(values[g] - values[i]) <= distance).any()]
-        groups = [g for g in groups if g not in near] + [sorted([i, *(j for g in near for j in g)])]
-    return sorted(groups)
 
 
 def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) -> Blocks | None:
@@ -192,12 +181,12 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
     D = [np.array([[complex(similar[p, q].mid()) for q in s] for p in s]) for s in spans]
     off = similar - _diagonal(D, len(M))
     error = _frobenius(off)
-    separation = _least(
-        [_separation(x, y) for i, x in enumerate(D) for j, y in enumerate(D) if i != j]
-    )
-    if separation is not None and not 2 * error <= _LARGEST_CHANGE * separation:
-        return None
-    moved = flint.arb(0) if separation is None else 2 * error / separation
+    moved = flint.arb(0)
+    if len(D) > 1:
+        separation = flint.arb(min(_separation(x, y) for x, y in permutations(D, 2)))
+        if not 2 * error <= _LARGEST_CHANGE * separation:
+            return None
+        moved = 2 * error / separation
     within = error * (1 + moved)
     blocks = [
         Block(tuple(s), _balls(x, within), _disc(x, within), False)
@@ -210,8 +199,8 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
     blurred = whole / (1 - whole) * _frobenius(inverse)
     return Blocks(
         [_realised(block, blocks) for block in blocks],
-        _blurred(S, moved * _frobenius(S)),
-        _blurred(inverse, blurred),
+        _balls(S, moved * _frobenius(S)),
+        _balls(inverse, blurred),
     )
 
 
@@ -229,10 +218,6 @@ def _frobenius(M: flint.acb_mat) -> flint.arb:
     """An upper bound of the norm of Frobenius."""
     sizes = (abs(x).upper() for x in M.entries())
     return sum((x * x for x in sizes), flint.arb(0)).sqrt().upper()
-
-
-def _least(values: list[float]) -> flint.arb | None:
-    return flint.arb(min(values)) if values else None
 
 
 def _separation(first: Complex, second: Complex) -> float:
@@ -276,14 +261,9 @@ def _disc(block: Complex, error: flint.arb) -> flint.acb:
     return _balls(np.array([[centre]]), radius)[0][0]
 
 
-def _balls(M: Complex, error: flint.arb) -> Balls:
+def _balls(M: Complex | flint.acb_mat, error: flint.arb) -> Balls:
     around = flint.arb(0, error.upper())
     return [[flint.acb(x) + flint.acb(around, around) for x in row] for row in M.tolist()]
-
-
-def _blurred(M: flint.acb_mat, error: flint.arb) -> Balls:
-    around = flint.arb(0, error.upper())
-    return [[x + flint.acb(around, around) for x in row] for row in M.tolist()]
 
 
 def _realised(block: Block, blocks: list[Block]) -> Block:

@@ -12,12 +12,10 @@ from functools import reduce
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.spectra.blocks import clusters
+from oversmoothing.theory.support.sizes import Complex
 
 # Bits that the entries of a matrix are enclosed with, and bits worked with step by step: each step
 # squares the error of V, from 1e-14 over 1e-28 to 1e-56.
@@ -30,15 +28,13 @@ class BallSpectrum:
     """Every eigenvalue of M has a box of its own that contains it: k boxes.
 
     alone: whether the box holds that eigenvalue only (else it is the hull of a cluster). basis V,
-    similar V^-1 M V, radii [k] of the discs around its diagonal, rounded up, and the bits that all
-    this was computed with.
+    similar V^-1 M V, and the bits that all this was computed with.
     """
 
     boxes: list[flint.acb]
     alone: list[bool]
     basis: flint.acb_mat
     similar: flint.acb_mat
-    radii: Array
     bits: int
 
     def left_vector(self, i: int) -> list[flint.acb]:
@@ -97,36 +93,19 @@ def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:
     similar = V.solve(M * V)
     moduli = [[abs(x) for x in row] for row in similar.tolist()]
     k = len(moduli)
-    boxes, radii = [], []
+    boxes = []
     for i in range(k):
         row = _sum(moduli[i][j] for j in range(k) if j != i)
         column = _sum(moduli[j][i] for j in range(k) if j != i)
         radius = row.max(column).upper()
         boxes.append(similar[i, i] + flint.acb(flint.arb(0, radius), flint.arb(0, radius)))
-        radii.append(np.nextafter(float(radius), np.inf))
-    label = _components(boxes)
-    members = [np.flatnonzero(label == c) for c in label]
-    hulls = [reduce(flint.acb.union, (boxes[j] for j in group)) for group in members]
-    alone = [len(group) == 1 for group in members]
-    return BallSpectrum(hulls, alone, V, similar, np.array(radii), bits)
+    alone, hulls = [False] * k, list(boxes)
+    for group in clusters(k, lambda i, j: bool(boxes[i].overlaps(boxes[j]))):
+        whole = reduce(flint.acb.union, (boxes[j] for j in group))
+        for j in group:
+            alone[j], hulls[j] = len(group) == 1, whole
+    return BallSpectrum(hulls, alone, V, similar, bits)
 
 
 def _sum(values: Iterable[flint.arb]) -> flint.arb:
     return sum(values, flint.arb(0))
-
-
-def _components(boxes: list[flint.acb]) -> NDArray[np.intp]:
-    """Connected components of the union of boxes, [k]."""
-    centre = np.array([complex(box.mid()) for box in boxes])
-    reach = np.array([float(box.real.rad()) + float(box.imag.rad()) for box in boxes])
-    # The floats only choose the candidates: with room for their rounding.
-    room = 1e-12 * np.abs(centre) + 1e-300
-    spread = 2 * reach + room
-    # Not "at most": of centres beyond the floats the distance is NaN, and they are candidates too.
-    with np.errstate(invalid="ignore", over="ignore"):
-        near = ~(np.abs(centre[:, None] - centre[None, :]) > spread[:, None] + spread[None, :])
-    pairs = [(i, j) for i, j in np.argwhere(near) if boxes[i].overlaps(boxes[j])]
-    rows, columns = np.transpose(pairs)
-    graph = coo_matrix((np.ones(len(pairs)), (rows, columns)), shape=near.shape)
-    label: NDArray[np.intp] = connected_components(graph, directed=False)[1].astype(np.intp)
-    return label

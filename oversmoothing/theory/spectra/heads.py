@@ -9,12 +9,13 @@ Causal heads (every A_h lower triangular) decouple token by token (T7e): the spe
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse.linalg
 
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import (
@@ -28,6 +29,9 @@ from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400
@@ -70,12 +74,15 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     return np.eye(len(total)) + total if residual else total
 
 
-def quotient_operator(layer: Layer, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
+def quotient_operator(layer: Layer, residual: bool = True) -> LinearOperator:
     """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
 
     2 heads n d (n + d) operations a product with W [heads, d, d], 2 heads n r (n + 2 d) with
     factors.
     """
+    # Loaded for who asks for it: a verdict on one head starts without scipy.
+    from scipy.sparse.linalg import LinearOperator
+
     weights, B = head_weights(layer), quotient(stacked(layer.A))
     P, Q, d = weights.P, weights.Q, weights.d
     heads, k = len(B), B.shape[-1]
@@ -98,7 +105,7 @@ def quotient_operator(layer: Layer, residual: bool = True) -> scipy.sparse.linal
     turned = np.ascontiguousarray(B.swapaxes(1, 2))
     first = None if P is None else np.ascontiguousarray(Q.swapaxes(1, 2))
     last = np.ascontiguousarray((Q if P is None else P).swapaxes(1, 2))
-    return scipy.sparse.linalg.LinearOperator(
+    return LinearOperator(
         (k * d, k * d),
         matvec=operator(B, P, Q),
         rmatvec=operator(turned, first, last),
@@ -123,10 +130,12 @@ def quotient_radius(
     if size <= max(dense_size, _WANTED + 2):
         return dense_quotient_radius(quotient(stacked(layer.A)), stacked(layer.H), residual)
     operator = quotient_operator(layer, residual)
-    if beside is not None:
+    if beside is not None and beside.value is not None:
         rough = _arnoldi_radius(operator, residual, _ROUGH)
-        if _far_apart(beside, rough):
-            return rough
+        if rough.value is not None:
+            far = _FAR * max(beside.value, rough.value) + 10 * rough.error
+            if abs(beside.value - rough.value) > far:
+                return rough
     return _arnoldi_radius(operator, residual, _TOLERANCE)
 
 
@@ -161,9 +170,9 @@ def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
 
 
-def _arnoldi_radius(
-    operator: scipy.sparse.linalg.LinearOperator, with_identity: bool, tolerance: float
-) -> Radius:
+def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:
+    from scipy.sparse.linalg import ArpackError, eigs
+
     size = operator.shape[0]
     start = np.random.default_rng(2401_04301).standard_normal(size)
     moved = operator.matvec(start) - (start if with_identity else 0.0)
@@ -178,9 +187,9 @@ def _arnoldi_radius(
         "tol": max(EPS, tolerance * added),
     }
     try:
-        values, right = scipy.sparse.linalg.eigs(operator, **options)
-        left_values, left = scipy.sparse.linalg.eigs(operator.H, **options)
-    except scipy.sparse.linalg.ArpackError as failure:
+        values, right = eigs(operator, **options)
+        left_values, left = eigs(operator.H, **options)
+    except ArpackError as failure:
         return _unknown(f"did not converge ({failure})")
     place = int(np.argmax(np.abs(values)))
     value, v = values[place], right[:, place]
@@ -243,12 +252,6 @@ def layer_of_heads(A: Any, W: Any) -> Layer:
     if weights.heads == 1:
         checked, matrices = checked[0], {name: M[0] for name, M in matrices.items()}
     return Layer(checked, {name: Entries(M, None) for name, M in matrices.items()})
-
-
-def _far_apart(one: Radius, other: Radius) -> bool:
-    if one.value is None or other.value is None:
-        return False
-    return abs(one.value - other.value) > _FAR * max(one.value, other.value) + 10 * other.error
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What every package of the project leans on: errors, files, provenance."""
+"""What every package of the project leans on: errors, files, workers, sizes."""

@@ -107,7 +107,7 @@ def output_folder(path: str | os.PathLike[str], room: int = ROOM) -> Path:
     """
     folder = Path(path)
     try:
-        _make_folder(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as probe:
             # Real bytes, down to the disk: a full one takes an empty file.
             probe.write(b"\xa5" * room)
@@ -119,10 +119,6 @@ def output_folder(path: str | os.PathLike[str], room: int = ROOM) -> Path:
             "choose another with --out, or mend its permissions or space"
         ) from error
     return folder
-
-
-def _make_folder(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -195,7 +191,7 @@ class _Staged:
         """Lay the content down beside its place."""
         # A name that is no text in any encoding (a byte of a path) is written as in JSON.
         data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-        _make_folder(self.target.parent)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
         handle, self.new = self._beside()
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)

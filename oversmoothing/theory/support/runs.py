@@ -1,65 +1,11 @@
-"""Where a result came from, kept beside it; and worker processes that end with their parent."""
+"""Worker processes that end with their parent."""
 
 import ctypes
 import os
-import platform
 import signal
-import subprocess
 import sys
 import threading
 import time
-from importlib import metadata
-from pathlib import Path
-
-_RECORDED = (
-    "oversmoothing",
-    "numpy",
-    "scipy",
-    "torch",
-    "sympy",
-    "python-flint",
-    "matplotlib",
-    "scikit-learn",
-    "accelerate",
-    "kornia",
-)
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _commit() -> str | None:
-    """The commit of the checkout this code runs from; None for an installed wheel."""
-    root = Path(__file__).resolve().parents[3]
-    if not (root / ".git").exists():
-        return None
-    try:
-        answer = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip()
-
-
-def provenance() -> dict[str, object]:
-    """Versions of Python and of the libraries that shape a number, the commit, the platform."""
-    return {
-        "python": sys.version.split()[0],
-        "platform": f"{platform.system()} {platform.machine()}",
-        "commit": _commit(),
-        "versions": {name: _version(name) for name in _RECORDED},
-    }
-
 
 # prctl(2): the signal that a process gets when the thread that started it ends.
 _PR_SET_PDEATHSIG = 1

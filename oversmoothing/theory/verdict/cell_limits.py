@@ -7,7 +7,7 @@ means that may be 0, are left open.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import flint
@@ -15,15 +15,21 @@ import flint
 from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.cell import RoundingCell
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision, norm
 from oversmoothing.theory.spectra.blocks import Block
 from oversmoothing.theory.verdict.by_cells import Mode, Modes, Side, lasts, modes_of
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, agreed
+from oversmoothing.theory.verdict.disc_limits import (
+    UNKNOWN,
+    ZERO,
+    Decided,
+    Limits,
+    agreed,
+    infinite,
+)
 from oversmoothing.theory.verdict.formulas import Outcome
 
 # A limit is a number where the cell leaves so little (relative) of it open.
 _KNOWN = 1e-7
-ZERO = Limits("zero", 0.0, 1)
 
 Vector = list[flint.acb]
 _Item = TypeVar("_Item")
@@ -47,7 +53,7 @@ def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
 def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
     found = _by_directions(modes, top)
     if found.tends_to is None and all(_without_mean(modes, mode.attention) for mode in top):
-        return Limits("infinity", float("inf"), found.limit_rank)
+        return infinite(found.limit_rank)
     return found
 
 
@@ -61,7 +67,9 @@ def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
     ):
         return ZERO
     one_value = len(values) == 1 and values[0].real and len(values[0]) == 1
-    if len(sides) == 1 and not sides[0].consensus and not _still(top):
+    # Where one h = 0 leads, its part of X_0 stays as it is, whatever A does.
+    still = len(top) == 1 and len(values[0]) == 1 and values[0].value == 0
+    if len(sides) == 1 and not sides[0].consensus and not still:
         found = _of_one_side(modes, top, sides[0])
         if found.limit_rank is not None or not one_value:
             return found
@@ -69,13 +77,9 @@ def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
         return _of_one_value(modes, top)
     if len(values) == 1 and _one_feature(top, sides, values[0]):
         return Limits(None, None, 1)
-    paired = _are_conjugate(values) and (all(side.consensus for side in sides) or len(top) == 2)
+    conjugate = len(values) == 2 and values[0].columns == values[1].conjugate
+    paired = conjugate and (all(side.consensus for side in sides) or len(top) == 2)
     return _of_pair(modes, top) if paired else UNKNOWN
-
-
-def _still(top: list[Mode]) -> bool:
-    """Whether one h = 0 leads: its part of X_0 stays as it is, whatever A does."""
-    return len(top) == 1 and len(top[0].value) == 1 and top[0].value.value == 0
 
 
 def _distinct(items: Sequence[_Item]) -> list[_Item]:
@@ -171,7 +175,7 @@ def _constant(v: Vector) -> Limits:
     mean, spread = _parts(v)
     if mean.contains(0) or not any(not x.contains(0) for x in spread):
         return Limits(None, None, 1)
-    limit = _norm(spread) / (abs(mean) * flint.arb(len(v)).sqrt())
+    limit = norm(spread) / (abs(mean) * flint.arb(len(v)).sqrt())
     known = limit.rad() <= _KNOWN * limit.mid()
     return Limits("constant", float(limit.mid()) if known else None, 1)
 
@@ -180,10 +184,6 @@ def _parts(v: Vector) -> tuple[flint.acb, Vector]:
     """The mean of the entries, and what they are beside it."""
     mean = sum(v, flint.acb(0)) / len(v)
     return mean, [x - mean for x in v]
-
-
-def _norm(v: Vector) -> flint.arb:
-    return sum((x.real * x.real + x.imag * x.imag for x in v), flint.arb(0)).sqrt()
 
 
 def _of_one_value(modes: Modes, top: list[Mode]) -> Limits:
@@ -198,10 +198,6 @@ def _of_one_value(modes: Modes, top: list[Mode]) -> Limits:
         return _constant([row[0] for row in w])
     pair = len(top) == 2 and top[0].attention.block.columns == top[1].attention.block.conjugate
     return replace(_of_pair(modes, top), limit_rank=1) if pair else Limits(None, None, 1)
-
-
-def _are_conjugate(values: list[Block]) -> bool:
-    return len(values) == 2 and values[0].columns == values[1].conjugate
 
 
 def _of_pair(modes: Modes, top: list[Mode]) -> Limits:
@@ -229,7 +225,7 @@ def _of_pair(modes: Modes, top: list[Mode]) -> Limits:
     # Phases of a quarter turn make e^(2 i L phase) real; of real mu there is nothing that turns.
     if _quarter_turn(mode):
         return Limits(None, None, rank)
-    around = sum((x * x for x in spread), flint.acb(0)) / _norm(spread) ** 2
+    around = sum((x * x for x in spread), flint.acb(0)) / norm(spread) ** 2
     gap = (around - mean * mean / abs(mean) ** 2) * sum((x * x for x in u), flint.acb(0))
     # Not finite where the mean or the spread may be 0.
     turns = gap.is_finite() and not gap.contains(0)
@@ -249,14 +245,6 @@ def _is_complex(v: Vector) -> bool:
 _BITS = 192
 # Beyond this side the balls would take longer than a verdict in floats is worth.
 LARGEST_SIDE = 32
-
-
-@dataclass(frozen=True)
-class Decided:
-    """The outcome that the whole cell shares, or UNDECIDED, and what is known of its limits."""
-
-    outcome: Outcome
-    limits: Limits
 
 
 def decided_in_cell(case: Layer, start: Entries | None) -> Decided:

@@ -21,6 +21,7 @@ from math import fsum, isfinite, lcm
 
 import flint
 
+from oversmoothing.theory.numbers.exact import identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
@@ -42,7 +43,6 @@ from oversmoothing.theory.verdict.tokens import (
     real_power,
     signs,
     token_of,
-    unit_row,
 )
 
 
@@ -204,10 +204,9 @@ class TokensOfStart:
     def _tokens(self) -> list[Token | OutOfReachError | None]:
         """None for a token that becomes 0, the error for one whose growth is not decided."""
         result: list[Token | OutOfReachError | None] = []
-        for i in range(self._n):
+        for row in identity(self._n):
             try:
-                part = self._found.part(unit_row(i, self._n))
-                result.append(token_of(part, self._multipliers))
+                result.append(token_of(self._found.part([row]), self._multipliers))
             except OutOfReachError as error:
                 result.append(error)
         return result
@@ -255,16 +254,14 @@ class TokensOfStart:
             values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
         if not any(value is not None for value in values):
             return UNDEFINED
-        alike = len(set(values)) == 1
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
-        if alike and (len(values) == 1 or self._keep_their_angle(pair, tokens)):
+        if len(set(values)) == 1 and (
+            len(values) == 1
+            or len(tokens[0].part.numerators) == 1
+            or keep_their_angle(pair, tokens, self._found, self._multipliers)
+        ):
             return CosineLimit("constant", values[:1])
         return CosineLimit("periodic", values)
-
-    def _keep_their_angle(self, pair: Pair, tokens: tuple[Token, Token]) -> bool:
-        return len(tokens[0].part.numerators) == 1 or keep_their_angle(
-            pair, tokens, self._found, self._multipliers
-        )
 
     def _residue(
         self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int

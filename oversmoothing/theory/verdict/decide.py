@@ -28,7 +28,14 @@ from oversmoothing.theory.verdict.by_fractions import (
 )
 from oversmoothing.theory.verdict.cell_limits import decided_in_cell, merged
 from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, DominantPair, Limits, agreed
+from oversmoothing.theory.verdict.disc_limits import (
+    UNKNOWN,
+    ZERO,
+    DominantPair,
+    Limits,
+    agreed,
+    infinite,
+)
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.onset import Onset
@@ -160,7 +167,6 @@ def _numerical_reason(
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
-_ZERO = Limits("zero", 0.0, 1)
 # Outcomes for one X_0 that compare its modes.
 _COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
 
@@ -174,9 +180,9 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
     draws can show it; a limit on which they differ depends on X_0 and is None.
     """
     if case.n == 1:
-        return _ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
+        return ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
     if found.outcome is Outcome.SMOOTHING:
-        return _ZERO
+        return ZERO
     if found.cell is not None:
         behaviour = DominantPair(found.cell).generic(found.outcome)
         depends = found.outcome is Outcome.TIE and behaviour.tends_to == "constant"
@@ -255,7 +261,7 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     if len(set(map(tuple, start.fractions))) == 1:
         return _at_consensus(case, start, None)
     if has_every_mode(case.rational_A, case.rational_H, start.fractions):
-        return OfStart(_ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
+        return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
@@ -273,7 +279,7 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
         outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
         known = merged(known, second=shared.limits)
         if known.tends_to is None and pair.without_mean(outcome, X0):
-            known = Limits("infinity", float("inf"), known.limit_rank)
+            known = infinite(known.limit_rank)
     if outcome is Outcome.UNDECIDED:
         return OfStart(known, outcome, ILL_CONDITIONED)
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
@@ -288,9 +294,9 @@ def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> OfStar
     if content is not None:
         if content.vanishes:
             return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
-        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+        return OfStart(ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     if _lasts(case, cell, all_modes=True):
-        return OfStart(_ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
+        return OfStart(ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 

@@ -40,7 +40,20 @@ class Limits:
         return not missing and None not in (self.tends_to, self.limit_rank)
 
 
-UNKNOWN = Limits(None, None, None)
+UNKNOWN, ZERO = Limits(None, None, None), Limits("zero", 0.0, 1)
+
+
+def infinite(rank: int | None) -> Limits:
+    """HFC/LFC grows without bound."""
+    return Limits("infinity", math.inf, rank)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The outcome that all cases of a cell share, or UNDECIDED, and what is known of the limits."""
+
+    outcome: Outcome
+    limits: Limits
 
 
 def agreed(first: Limits, second: Limits) -> Limits:
@@ -65,10 +78,8 @@ class Tokens:
     spread: Bounded
     mean: Bounded
 
-    def ratio(self, balanced: bool) -> Limits:
+    def ratio(self) -> Limits:
         """HFC/LFC -> ||P v|| / (sqrt n |mean v|), rank 1 (T1f)."""
-        if balanced:
-            return Limits("infinity", float("inf"), 1)
         if not abs(complex(self.mean.value)) > float(self.mean.error) * (1 + 8 * UNIT):
             return Limits(None, None, 1)
         mean = Bounded(self.mean.value[None], self.mean.error[None])
@@ -107,9 +118,6 @@ def from_quotient(y: Bounded) -> Bounded:
     value = np.concatenate([[-total], y.value - total / (root + 1)])
     error = np.concatenate([[sums], y.error + sums / (root + 1) + 4 * UNIT * np.abs(value[1:])])
     return Bounded(value, inflated(error, 8))
-
-
-_INFINITE = Limits("infinity", float("inf"), None)
 
 
 class DominantPair:
@@ -224,12 +232,12 @@ class DominantPair:
         both = a.imag != 0 and h.imag != 0
         rank = 2 if both else 1
         if self.balanced:
-            return Limits("infinity", float("inf"), rank)
+            return infinite(rank)
         tokens = self.tokens(i)
         if tokens is None:
             return Limits(None, None, rank)
         if a.imag == 0:
-            return tokens.ratio(False)
+            return tokens.ratio()
         return Limits("oscillates" if self._oscillates(tokens, i, j) else None, None, rank)
 
     def _oscillates(self, tokens: Tokens, i: int, j: int) -> bool:
@@ -272,7 +280,7 @@ class DominantPair:
 
     def _of_leading(self) -> Limits:
         # LFC = c (I + W)^L of a doubly stochastic A, and HFC grows like rho_Q.
-        tends = _INFINITE if self.balanced else UNKNOWN
+        tends = infinite(None) if self.balanced else UNKNOWN
         moduli = self.cell.quotient
         i, j = divmod(int(np.argmax(moduli.centre)), moduli.centre.shape[1])
         if self.leads(i, j):
@@ -282,7 +290,7 @@ class DominantPair:
             # One direction of tokens, whatever H does beside it.
             tokens = None if self.balanced else self.tokens(i)
             known = Limits(tends.tends_to, tends.limit, 1)
-            return known if tokens is None else tokens.ratio(False)
+            return known if tokens is None else tokens.ratio()
         if h.alone[j] and h.centres[j].imag == 0 and self._outgrows(j, axis=1):
             return Limits(tends.tends_to, tends.limit, 1)
         return tends

@@ -12,7 +12,7 @@ and no limit rests on it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,15 @@ from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.by_discs import CellDiscs
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, DominantPair, Limits, ratio_of
+from oversmoothing.theory.verdict.disc_limits import (
+    UNKNOWN,
+    ZERO,
+    Decided,
+    DominantPair,
+    Limits,
+    infinite,
+    ratio_of,
+)
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.onset import EACH, GAP, Onset, Series, Sides, onset
 
@@ -102,18 +110,7 @@ def ratio_of_state(X: Bounded) -> float | None:
 
 # So many of the largest pairs are asked for before balls are.
 _TRIED = 4
-_ZERO = Limits("zero", 0.0, 1)
-
-
-@dataclass(frozen=True)
-class Contained:
-    """The verdict over what X_0 contains, and its limits."""
-
-    outcome: Outcome
-    limits: Limits
-
-
-NOTHING = Contained(Outcome.UNDECIDED, UNKNOWN)
+NOTHING = Decided(Outcome.UNDECIDED, UNKNOWN)
 
 
 class DiscStart:
@@ -127,15 +124,16 @@ class DiscStart:
         self.X0 = np.ldexp(X0, -power)
         self._lost = np.where(np.ldexp(self.X0, power) == X0, 0.0, TINY)
 
-    def contained(self, generic: Outcome) -> Contained:
+    def contained(self, generic: Outcome) -> Decided:
         """What follows where `generic` is the verdict for generic X_0; perhaps nothing."""
         if generic is Outcome.SMOOTHING:
             low, rest = self.cell.consensus.low[0], self.cell.quotient.high.max(initial=0.0)
             for j in np.argsort(-low, kind="stable")[:_TRIED].tolist():
                 if not low[j] > rest:
                     break
-                if self._in_consensus(j):
-                    return Contained(generic, _ZERO)
+                z = self._value_vector(j)
+                if z is not None and self._has_mean(self._X, z):
+                    return Decided(generic, ZERO)
         if generic is Outcome.NON_SMOOTHING:
             moduli, rest = self.cell.quotient, self.cell.consensus.high.max()
             order = np.argsort(-moduli.low, axis=None, kind="stable")[:_TRIED]
@@ -146,13 +144,13 @@ class DiscStart:
                     leads = self.pair.leads(i, j)
                     limits = self.pair.limits(i, j) if leads else UNKNOWN
                     if self.pair.balanced:
-                        limits = Limits("infinity", float("inf"), limits.limit_rank)
-                    return Contained(generic, limits)
+                        limits = infinite(limits.limit_rank)
+                    return Decided(generic, limits)
         if generic is Outcome.TIE and self.cell.case.factors is not None:
             return self._tie_of_a_head()
         return NOTHING
 
-    def _tie_of_a_head(self) -> Contained:
+    def _tie_of_a_head(self) -> Decided:
         """Where the exact zeros of a head lead alone, the part of X_0 on which W is 0 stays: a tie
         where its tokens differ and pi^T of it is not 0."""
         generic, factors = self.pair.still(), self.cell.case.factors
@@ -167,7 +165,7 @@ class DiscStart:
             return NOTHING
         rank = generic.limit_rank if rank_at_least(part, generic.limit_rank) else None
         limits = Limits("constant", ratio_of_state(part), rank)
-        return Contained(Outcome.TIE, limits)
+        return Decided(Outcome.TIE, limits)
 
     @cached_property
     def _X(self) -> Bounded:
@@ -206,11 +204,6 @@ class DiscStart:
         known, z = self.pair.attention.find(i), self._value_vector(j)
         w = None if known is None else known[0].left(known[1])
         return w is not None and z is not None and _not_zero(Bounded(*w), self._differences, z)
-
-    def _in_consensus(self, j: int) -> bool:
-        """Whether pi^T X_0 z is not 0."""
-        z = self._value_vector(j)
-        return z is not None and self._has_mean(self._X, z)
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
         """Whether pi^T X z is not 0."""
@@ -279,55 +272,53 @@ TRUSTED = 1e6
 DOUBT = 64
 
 
-@dataclass(frozen=True)
-class Expansion:
-    """X_0 = V C U^T: attention [n] and value [d], the eigenvalues, those of a = 1 of the `classes`
-    closed classes last; V [n, n], U [d, d]; coefficients [n, d]; present: those that are there."""
-
-    attention: Complex
-    value: Complex
-    V: Complex
-    U: Complex
-    coefficients: Complex
-    present: NDArray[np.bool_]
-    classes: int
-    balanced: bool
-
-
 def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | None:
-    """The onset of an X_0 in floats; None where eigenvectors do not give it."""
-    expansion = _expanded(cell, X0)
-    return None if expansion is None else onset_of_expansion(expansion, tends_to)
+    """The onset of an X_0 in floats; None where eigenvectors do not give it.
 
-
-def _expanded(cell: CellDiscs, X0: Array) -> Expansion | None:
-    H = cell.case.H
-    X0 = np.ldexp(X0, -int(np.frexp(np.abs(X0).max())[1]))
+    X_0 = V C U^T with the eigenvectors of A and H, those of a = 1 last.
+    """
+    A, H = cell.case.A, cell.case.H
+    n, d = X0.shape
     with np.errstate(all="ignore"):
         try:
-            V, a, classes = _tokens(cell.case.A)
-            h, U = np.linalg.eigh(H) if _symmetric(H) else np.linalg.eig(H)
+            V, a, classes = _tokens(A)
+            h, U = np.linalg.eigh(H) if (H.T == H).all() else np.linalg.eig(H)
             U = U.astype(np.complex128)
-            left = np.linalg.solve(V, X0.astype(np.complex128))
-            C = np.asarray(np.linalg.solve(U, left.T).T, dtype=np.complex128)
+            start = np.ldexp(X0, -int(np.frexp(np.abs(X0).max())[1])).astype(np.complex128)
+            C = np.asarray(np.linalg.solve(U, np.linalg.solve(V, start).T).T, dtype=np.complex128)
         except np.linalg.LinAlgError:
             return None
         if not np.isfinite(C).all() or not np.linalg.cond(V) * np.linalg.cond(U) < TRUSTED:
             return None
-    there = np.abs(C) > DOUBT * EPS * len(X0) * np.abs(C).max()
-    values = h.astype(np.complex128)
-    sums = cell.case.A.sum(axis=0)
-    balanced = cell.case.may_balance and bool((np.abs(sums - 1) <= len(X0) * EPS).all())
-    return Expansion(a, values, V, U, C, there, classes, balanced)
-
-
-def _symmetric(M: Array) -> bool:
-    return bool((M == M.T).all())
+    there = np.abs(C) > DOUBT * EPS * n * np.abs(C).max()
+    balanced = cell.case.may_balance and bool((np.abs(A.sum(axis=0) - 1) <= n * EPS).all())
+    expansion = _Expansion(a, h.astype(np.complex128), U, C)
+    moduli = np.abs(expansion.mu)
+    rho = float(moduli[there].max(initial=0.0))
+    if rho <= 0:
+        return None
+    leading = np.abs(C[there & (moduli >= rho * (1 - GAP))])
+    if leading.max() < np.finfo(np.float64).tiny:
+        return None
+    # P V and 1^T V / n, exactly 0 where the structure of A or rounding says so.
+    mean = V.mean(axis=0, keepdims=True)
+    hfc = V - mean
+    if classes == 1:
+        hfc[:, n - 1 :] = 0.0
+    if balanced:
+        mean[:, : n - classes] = 0.0
+    for image in (hfc, mean):
+        image[:, np.abs(image).max(axis=0) <= DOUBT * EPS * n] = 0.0
+    whole, _ = expansion.series(V, there)
+    (of_hfc, up), (of_mean, down) = (expansion.series(image, there) for image in (hfc, mean))
+    assert whole is not None
+    each = int(np.clip(_WORK / (n * d * (n + d)), _FEWEST, EACH))
+    return onset(Sides(whole, of_hfc, of_mean, up - down, each=each), tends_to)
 
 
 def _tokens(A: Array) -> tuple[Complex, Complex, int]:
     """(V [n, n], a [n], closed classes): eigenvectors of A, those of a = 1 last."""
-    a, V = np.linalg.eigh(A) if _symmetric(A) else np.linalg.eig(A)
+    a, V = np.linalg.eigh(A) if (A.T == A).all() else np.linalg.eig(A)
     order = np.argsort(-np.abs(a - 1), kind="stable")
     a, V = a[order].astype(np.complex128), V[:, order].astype(np.complex128)
     means, ends = class_families(A)
@@ -340,78 +331,51 @@ def _tokens(A: Array) -> tuple[Complex, Complex, int]:
     return V, a, m
 
 
-def onset_of_expansion(expansion: Expansion, tends_to: str | None) -> Onset | None:
-    """The onset of an X_0, of the modes that are there; None where none is."""
-    mu = multipliers(expansion.attention, expansion.value)
-    moduli, sure = np.abs(mu), expansion.present
-    rho = float(moduli[sure].max(initial=0.0))
-    if rho <= 0:
-        return None
-    leading = np.abs(expansion.coefficients[sure & (moduli >= rho * (1 - GAP))])
-    if leading.max() < np.finfo(np.float64).tiny:
-        return None
-    n, d = expansion.coefficients.shape
-    images = (expansion.V, *_images(expansion))
-    (whole, _), (hfc, up), (mean, down) = (_series(expansion, image, sure) for image in images)
-    assert whole is not None
-    each = int(np.clip(_WORK / (n * d * (n + d)), _FEWEST, EACH))
-    return onset(Sides(whole, hfc, mean, up - down, each=each), tends_to)
+@dataclass(frozen=True)
+class _Expansion:
+    """The eigenvalues of A [n] and H [d], the eigenvectors U [d, d] of H, coefficients C [n, d]."""
 
+    attention: Complex
+    value: Complex
+    U: Complex
+    C: Complex
 
-def _images(expansion: Expansion) -> tuple[Complex, Complex]:
-    """P V and 1^T V / n, exactly 0 where the structure of A or rounding says so."""
-    mean = expansion.V.mean(axis=0, keepdims=True)
-    hfc = expansion.V - mean
-    split = len(expansion.V) - expansion.classes
-    if expansion.classes == 1:
-        hfc[:, split:] = 0.0
-    if expansion.balanced:
-        mean[:, :split] = 0.0
-    for image in (hfc, mean):
-        image[:, np.abs(image).max(axis=0) <= DOUBT * EPS * len(expansion.V)] = 0.0
-    return hfc, mean
+    @cached_property
+    def mu(self) -> Complex:
+        return multipliers(self.attention, self.value)
 
+    def series(self, image: Complex, kept: NDArray[np.bool_]) -> tuple[Series | None, float]:
+        """A part of X_L and the logarithm of its leading modulus; None where nothing of it is left.
 
-def _series(
-    expansion: Expansion, image: Complex, kept: NDArray[np.bool_]
-) -> tuple[Series | None, float]:
-    """A part of X_L and the logarithm of its leading modulus; None where nothing of it is left."""
-    lengths = np.multiply.outer(np.linalg.norm(image, axis=0), np.linalg.norm(expansion.U, axis=0))
-    with np.errstate(divide="ignore"):
-        logs = _log_moduli(expansion)
-        size = np.log(np.abs(expansion.coefficients)) + np.log(lengths)
-    there = kept & (lengths > 0)
-    top = logs[there].max(initial=-np.inf)
-    if np.isneginf(top):
-        return None, 0.0
-    leads = there & (logs >= top + np.log1p(-GAP))
-    mu = multipliers(expansion.attention, expansion.value)
-    turned = np.angle(mu * mu[leads][0].conj())
-    rate = np.where(leads, 0.0, logs - top) + 1j * turned
-    phases = np.exp(1j * np.angle(expansion.coefficients))
-    units = np.divide(phases, lengths, out=np.zeros_like(phases), where=lengths > 0)
-    found = Series(
-        rate[there],
-        np.zeros(int(there.sum())),
-        size[there],
-        leads[there],
-        partial(_combined, image, expansion.U, units, there),
-    )
-    return found, float(top)
+        image: what the part takes of the eigenvectors of A.
+        """
+        C, U = self.C, self.U
+        lengths = np.multiply.outer(np.linalg.norm(image, axis=0), np.linalg.norm(U, axis=0))
+        with np.errstate(divide="ignore"):
+            logs = self._log_moduli()
+            size = np.log(np.abs(C)) + np.log(lengths)
+        there = kept & (lengths > 0)
+        top = logs[there].max(initial=-np.inf)
+        if np.isneginf(top):
+            return None, 0.0
+        leads = there & (logs >= top + np.log1p(-GAP))
+        turned = np.angle(self.mu * self.mu[leads][0].conj())
+        rate = np.where(leads, 0.0, logs - top) + 1j * turned
+        phases = np.exp(1j * np.angle(C))
+        units = np.divide(phases, lengths, out=np.zeros_like(phases), where=lengths > 0)
 
+        def combined(weights: Complex) -> Complex:
+            full = np.zeros(there.shape, dtype=np.complex128)
+            full[there] = weights
+            return np.asarray(image @ (full * units) @ U.T)
 
-def _log_moduli(expansion: Expansion) -> Array:
-    """log |1 + h a|, with all its digits where h a is small."""
-    z = np.multiply.outer(expansion.attention, expansion.value)
-    near = np.abs(z) < 0.5
-    small = np.where(near, z, 0.0)
-    logs = 0.5 * np.log1p(2 * small.real + np.abs(small) ** 2)
-    return np.asarray(np.where(near, logs, np.log(np.abs(1 + z))))
+        powers = np.zeros(int(there.sum()))
+        return Series(rate[there], powers, size[there], leads[there], combined), float(top)
 
-
-def _combined(
-    image: Complex, U: Complex, units: Complex, there: NDArray[np.bool_], weights: Complex
-) -> Complex:
-    full = np.zeros(there.shape, dtype=np.complex128)
-    full[there] = weights
-    return np.asarray(image @ (full * units) @ U.T)
+    def _log_moduli(self) -> Array:
+        """log |1 + h a|, with all its digits where h a is small."""
+        z = np.multiply.outer(self.attention, self.value)
+        near = np.abs(z) < 0.5
+        small = np.where(near, z, 0.0)
+        logs = 0.5 * np.log1p(2 * small.real + np.abs(small) ** 2)
+        return np.asarray(np.where(near, logs, np.log(np.abs(1 + z))))

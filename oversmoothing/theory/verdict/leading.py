@@ -12,8 +12,10 @@ lead, or by elimination in the field of the one root that leads.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from math import ceil, comb, prod
+from typing import Any
 
 import flint
 
@@ -284,38 +286,30 @@ def _rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int |
     _, inverse, _ = (cofactor % over_q).xgcd(over_q)
     weight = inverse * over_q.derivative()
     sequences = [
-        _series((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, whole.numerators)
+        terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, whole.numerators)
     ]
     degree, rank, depth = over_q.degree(), 0, 0
     while depth < comb(degree + rank, rank + 1):
         if depth > 4096:
             return None
-        entries = [sequence(depth) for sequence in sequences]
-        rank = max(rank, int(flint.fmpq_mat(*shape, entries).rank()))
+        rank = max(rank, int(flint.fmpq_mat(*shape, list(map(next, sequences))).rank()))
         if rank == min(shape):
             return rank
         depth += 1
     return rank
 
 
-def _series(
-    numerator: flint.fmpq_poly, denominator: flint.fmpq_poly
-) -> Callable[[int], flint.fmpq]:
+def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
     """The terms of numerator/denominator = sum over L of term_L z^-(L+1), denominator monic."""
-    degree = denominator.degree()
-    terms: list[flint.fmpq] = []
-
-    def term(depth: int) -> flint.fmpq:
-        while len(terms) <= depth:
-            k = len(terms)
-            # Coefficients beyond the polynomial, on either side, are 0.
-            value = numerator[degree - 1 - k]
-            for i in range(1, min(k, degree) + 1):
-                value -= denominator[degree - i] * terms[k - i]
-            terms.append(value)
-        return terms[depth]
-
-    return term
+    degree = int(denominator.degree())
+    found: list[Any] = []
+    for k in count():
+        # Coefficients beyond the polynomial, on either side, are 0.
+        value = numerator[degree - 1 - k]
+        for i in range(1, min(k, degree) + 1):
+            value -= denominator[degree - i] * found[k - i]
+        found.append(value)
+        yield value
 
 
 def _rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, int]) -> int:

@@ -225,7 +225,9 @@ def onset(sides: Sides, tends_to: str | None) -> Onset | None:
     tends_to: what HFC/LFC tends to, None where that is not decided.
     """
     try:
-        outweighs = _outweighs_from(sides)
+        whole = sides.whole
+        end = _settled(whole.peak if whole.power.any() else 0.0, lambda L: whole.rest(L)[0] <= 1)
+        outweighs = None if end is None else _first_of_all(whole.outweighs, end, sides.each)
         if outweighs and tends_to in ("zero", "infinity"):
             falls = tends_to == "zero"
             layer = _moves_from(sides, -1 if falls else 1)
@@ -234,16 +236,6 @@ def onset(sides: Sides, tends_to: str | None) -> Onset | None:
     except LostError:
         return None
     return None if outweighs is None else Onset(float(outweighs), OUTWEIGHS)
-
-
-def _outweighs_from(sides: Sides) -> int | None:
-    whole = sides.whole
-    end = _settled(whole.peak if _has_powers(whole) else 0.0, lambda L: whole.rest(L)[0] <= 1)
-    return None if end is None else _first_of_all(whole.outweighs, end, sides.each)
-
-
-def _has_powers(series: Series) -> bool:
-    return bool(series.power.any())
 
 
 def _moves_from(sides: Sides, sign: int) -> int | None:

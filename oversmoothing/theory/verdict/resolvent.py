@@ -131,7 +131,7 @@ def has_every_mode(A: Matrix, H: Matrix, X0: Matrix) -> bool:
 
     It then contains every mode, each eigenvalue with the whole of its one Jordan block.
     """
-    step, start = _in_integers(A, H, X0)
+    step, start = in_integers(A, H, X0)
     size = start.nrows() * start.ncols()
     return len(_independent_rows(step, start, _PRIMES[0], size) or ()) == size
 
@@ -141,7 +141,7 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
 
     A [n, n] and H [d, d] are rational; nothing else is asked of them.
     """
-    step, start = _in_integers(A, H, X0)
+    step, start = in_integers(A, H, X0)
     for prime in _PRIMES:
         independent = _independent_rows(step, start, prime, LARGEST_ORDER)
         if independent is None:
@@ -209,7 +209,7 @@ class _Step:
         return found
 
 
-def _in_integers(A: Matrix, H: Matrix, X0: Matrix) -> tuple[_Step, flint.fmpz_mat]:
+def in_integers(A: Matrix, H: Matrix, X0: Matrix) -> tuple[_Step, flint.fmpz_mat]:
     s, t, u = (lcm(*(x.denominator for row in M for x in row)) for M in (A, H, X0))
     return _Step(_integers(A, s), _integers(H, t).transpose(), s * t), _integers(X0, u)
 

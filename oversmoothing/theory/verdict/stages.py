@@ -25,7 +25,6 @@ from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zer
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
     attention_discs,
-    attention_discs_all,
     consensus_radius,
     head_discs,
     quotient_radius,
@@ -88,12 +87,6 @@ def certify_spectra(
     if repeated:
         # rho_Q >= rho_C exactly: smoothing is excluded, and a tie cannot be told from enclosures.
         quotient = Interval(max(quotient.low, consensus.low), quotient.high)
-    return _decide(consensus, quotient, repeated, method)
-
-
-def _decide(
-    consensus: Interval, quotient: Interval, repeated: int, method: str
-) -> CertifiedDominance:
     c, q = consensus, quotient
     also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
     reasons = {
@@ -107,31 +100,12 @@ def _decide(
     return CertifiedDominance(outcome, consensus, quotient, reasons[outcome], method)
 
 
-def certified_dominance(
-    A: Array, H: Array | None = None, factors: tuple[Array, Array] | None = None
-) -> CertifiedDominance:
-    """The fast path: A [n, n] float64 >= 0 (meaning A_ij / sum), H [d, d] or the head's factors.
+def certified_dominance(A: Array, H: Array) -> CertifiedDominance:
+    """The fast path: A [n, n] float64 >= 0 (meaning A_ij / sum) and H [d, d].
 
     Success and UNDECIDED are the outcomes; a wrong verdict is not one of them.
     """
-    return certified_dominances(A[None], given_discs(H, factors))[0]
-
-
-def given_discs(H: Array | None, factors: tuple[Array, Array] | None) -> Discs | Failure:
-    """spec(H) from whichever was given."""
-    if factors is not None:
-        return head_discs(*factors)
-    if H is None:
-        raise ValueError("give H or the factors of the head")
-    return value_discs(H)
-
-
-def certified_dominances(A: Array, value: Discs | Failure) -> list[CertifiedDominance]:
-    """One value projection against each attention of a stack [m, n, n], in batched products."""
-    return [
-        certify_spectra(found, value, len(closed_classes(each)) - 1)
-        for found, each in zip(attention_discs_all(A), A, strict=True)
-    ]
+    return certify_spectra(attention_discs(A), value_discs(H), len(closed_classes(A)) - 1)
 
 
 # Up to this n and d the exact values of binary64 numbers that float64 does not separate.
@@ -173,7 +147,7 @@ def float_stage(case: Layer) -> CertifiedDominance:
         if zeros and isinstance(value, Discs):
             value = with_zeros(value, zeros)
     else:
-        value = given_discs(case.H, case.factors)
+        value = head_discs(*case.factors) if case.factors else value_discs(case.H)
         if case.logits is None:
             attention = attention_discs(case.given["A"].floats)
         else:

@@ -11,21 +11,19 @@ first layers are looked at in integers.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import flint
 import numpy as np
 
 from oversmoothing.theory.layer.attention import closed_classes
-from oversmoothing.theory.numbers.exact import Matrix, exact_stationary
+from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
-from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.cosines import TokensOfStart
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, infinite
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.verdict.resolvent import (
@@ -37,6 +35,7 @@ from oversmoothing.theory.verdict.resolvent import (
     Resolvent,
     compare_growth,
     growth_of,
+    in_integers,
     resolvent,
     squared_modulus,
 )
@@ -83,10 +82,9 @@ def start_content(
         positive = np.array([[float(x > 0) for x in row] for row in A])
         classes = [members.tolist() for members in closed_classes(positive)]
     n = len(A)
-    identity = [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
     multipliers = Multipliers(A, H, found.scale)
-    whole = found.part(identity)
-    hfc = found.part([[n * x - 1 for x in row] for row in identity])
+    whole = found.part(identity(n))
+    hfc = found.part([[n * x - 1 for x in row] for row in identity(n)])
     mean = found.part([[Fraction(1)] * n])
     consensus = found.part([exact_stationary(A, [members]) for members in classes])
     comparison = first = None
@@ -95,7 +93,9 @@ def start_content(
         comparison = _compare(consensus, hfc, multipliers)
         behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
         if begins and not whole.dies:
-            first = onset_of_start(whole, hfc, mean, multipliers, behaviour.tends_to)
+            first = onset_of_start(
+                (whole, hfc, mean), multipliers, changes(A, H, X0), behaviour.tends_to
+            )
     except OutOfReachError:
         pass
     return Content(
@@ -129,11 +129,11 @@ def _limits(
     if hfc.dies:
         return Limits("zero", 0.0, rank)
     if mean.dies:
-        return Limits("infinity", float("inf"), rank)
+        return infinite(rank)
     growths: tuple[Growth, Growth] = (growth_of(hfc, multipliers), growth_of(mean, multipliers))
     sign = compare_growth(*growths, multipliers)
     if sign > 0:
-        return Limits("infinity", float("inf"), rank)
+        return infinite(rank)
     if sign < 0:
         return Limits("zero", 0.0, rank)
     return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
@@ -152,14 +152,17 @@ _KNOWN, _FIRST, _MOST = 60, 128, 2**14
 
 
 def onset_of_start(
-    whole: Part, hfc: Part, mean: Part, multipliers: Moduli, tends_to: str | None
+    parts: tuple[Part, Part, Part],
+    multipliers: Moduli,
+    change: Callable[[int], int],
+    tends_to: str | None,
 ) -> Onset | None:
     """The onset of an X_0 that does not die out. Raises `OutOfReachError`."""
+    whole, hfc, mean = parts
     drift, sides = 0.0, [None if part.dies else series(part, multipliers) for part in (hfc, mean)]
     if None not in sides:
         first, second = (growth_of(part, multipliers).roots[0] for part in (hfc, mean))
         drift = _log_quotient(first, second, multipliers)
-    change = Squares(hfc, mean).change
     return onset(Sides(series(whole, multipliers), sides[0], sides[1], drift, change), tends_to)
 
 
@@ -181,14 +184,10 @@ def series(part: Part, multipliers: Moduli) -> Series:
                 sizes.append(float(size.log().mid()))
                 leads.append(power == growth.power and root in growth.roots)
                 units.append([complex((x / size).mid()) for x in G])
+    table = np.array(units)
     return Series(
-        np.array(rates), np.array(powers), np.array(sizes), np.array(leads),
-        partial(_combined, np.array(units)),
-    )  # fmt: skip
-
-
-def _combined(units: Complex, weights: Complex) -> Complex:
-    return np.asarray(weights @ units)
+        np.array(rates), np.array(powers), np.array(sizes), np.array(leads), lambda w: w @ table
+    )
 
 
 def _rate(root: Eigenvalue, growth: Growth, multipliers: Moduli, bits: int) -> complex:
@@ -239,40 +238,24 @@ def _taylor(polynomial: flint.fmpz_poly, x: flint.acb, count: int) -> Iterator[f
         polynomial = polynomial.derivative()
 
 
-class Squares:
-    """The squared norms of HFC and mean in integers, layer by layer."""
+def changes(A: Matrix, H: Matrix, X0: Matrix) -> Callable[[int], int]:
+    """The sign of HFC/LFC at the next layer less that at this one; 0 where both are infinite.
 
-    def __init__(self, hfc: Part, mean: Part) -> None:
-        self._found: list[tuple[flint.fmpz, flint.fmpz]] = []
-        self._next = zip(_squares(hfc), _squares(mean), strict=True)
+    With S = ||X_L||^2 and T = ||1^T X_L||^2, n HFC^2 = n S - T and n LFC^2 = T: in integers it is
+    the sign of S_(L+1) T_L - S_L T_(L+1).
+    """
+    step, state = in_integers(A, H, X0)
+    ones = flint.fmpz_mat([[1] * state.nrows()])
+    known: list[list[flint.fmpz]] = []
 
-    def change(self, layer: int) -> int:
-        """The sign of HFC/LFC at the next layer less that at this one; 0 where both are inf."""
-        while len(self._found) < layer + 2:
-            self._found.append(next(self._next))
-        (top, bottom), (then, below) = self._found[layer : layer + 2]
-        gap = then * bottom - top * below
+    def change(layer: int) -> int:
+        nonlocal state
+        while len(known) < layer + 2:
+            both = state.entries(), (ones * state).entries()
+            known.append([sum((x * x for x in entries), flint.fmpz(0)) for entries in both])
+            state = step(state)
+        (S, T), (then, below) = known[layer : layer + 2]
+        gap = then * T - S * below
         return (gap > 0) - (gap < 0)
 
-
-def _squares(part: Part) -> Iterator[flint.fmpz]:
-    """||q_L||^2 for L = 0, 1 ...: q_L the coefficient of z^-(L+1) in numerators / denominator."""
-    p = part.denominator
-    order = p.degree()
-    if not order:
-        while True:
-            yield flint.fmpz(0)
-    # The coefficient of z^(order-1-L) in the numerator is q_L + p_(order-1) q_(L-1) + ...
-    window: list[flint.fmpz_mat] = []
-    numerators = [[int(f[order - 1 - L]) for f in part.numerators] for L in range(order)]
-    for L in range(order):
-        row = flint.fmpz_mat([numerators[L]])
-        for j, q in enumerate(window):
-            row -= q * int(p[order - L + j])
-        window.append(row)
-    while True:
-        row = window[0] * int(-p[0])
-        for j in range(1, order):
-            row -= window[j] * int(p[j])
-        yield sum((x * x for x in window.pop(0).entries()), flint.fmpz(0))
-        window.append(row)
+    return change

@@ -9,15 +9,15 @@ Where some power of a root is real, residues of L have limits of their own (T14h
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property
+from itertools import islice
 from math import lcm
 
 import flint
 
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
-from oversmoothing.theory.verdict.leading import coefficients, working_bits
+from oversmoothing.theory.verdict.leading import coefficients, terms, working_bits
 from oversmoothing.theory.verdict.resolvent import (
     Growth,
     Multipliers,
@@ -84,11 +84,6 @@ class Token:
             return TokenGrowth(max(float(rate.mid()), _TINY), self.growth.power)
 
 
-def unit_row(i: int, n: int) -> list[list[Fraction]]:
-    """e_i^T [1, n]: its image of X_L is token i."""
-    return [[Fraction(int(i == k)) for k in range(n)]]
-
-
 def token_of(part: Part, multipliers: Multipliers) -> Token | None:
     """The token with this row of the resolvent, None where it is 0 from some depth on.
 
@@ -109,11 +104,11 @@ def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Toke
     factors = [(factor, factor.multiplicity) for factor in factors_of(polynomial)]
     numerators = []
     for numerator in part.numerators:
-        terms = _terms(numerator, q, first + period * degree)[first::period]
+        found = list(islice(terms(numerator, q), first, first + period * degree, period))
         numerators.append(
             flint.fmpz_poly(
                 [
-                    sum(int(polynomial[k + 1 + j]) * terms[j] for j in range(degree - k))
+                    sum(polynomial[k + 1 + j] * found[j] for j in range(degree - k))
                     for k in range(degree)
                 ]
             )
@@ -140,17 +135,6 @@ def factors_of(polynomial: flint.fmpz_poly) -> list[Factor]:
     """Its irreducible factors, as of a matrix with one Jordan block for each root."""
     _, found = polynomial.factor()
     return [Factor(polynomial=f, multiplicity=int(e), jordan=(int(e),)) for f, e in found]
-
-
-def _terms(numerator: flint.fmpz_poly, q: flint.fmpz_poly, count: int) -> list[int]:
-    """The first terms of numerator/q = sum over L of term_L z^-(L+1), q monic."""
-    degree, terms = int(q.degree()), list[int]()
-    for k in range(count):
-        # Coefficients beyond the polynomial, on either side, are 0.
-        value = int(numerator[degree - 1 - k])
-        value -= sum(int(q[degree - i]) * terms[k - i] for i in range(1, min(k, degree) + 1))
-        terms.append(value)
-    return terms
 
 
 class _Powers:

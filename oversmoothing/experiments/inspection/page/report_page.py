@@ -28,7 +28,7 @@ from oversmoothing.experiments.inspection.token_clusters import (
     shortened,
 )
 from oversmoothing.simulations.drawing.web.web_page import as_data, as_link, web_page
-from oversmoothing.theory.support.runs import provenance
+from oversmoothing.simulations.provenance import provenance
 
 # Clusters of an input after a layer that the page lists, and letters of each; report_words.csv has
 # all.
