@@ -66,7 +66,7 @@ _TESTS = {
     cells_by_hand certificates certificates_by_hand certificates_left_out cosines_by_hand
     certificates_soundness certificates_stages
     checker_parts checker_starts checker_verdicts closed_form_by_hand
-    dominance_complex dominance_real edge_cases enclosure_bounds equality_by_gaps discs
+    dominance_complex dominance_real edge_cases enclosure_bounds discs
     golden heads_and_roundings intervals_of_radii invariant_blocks leading_by_hand
     leading_in_balls limits limits_at_tolerances limits_of_starts low_precision
     outcome rates rates_by_hand ratios_from_logits rounding_cell
