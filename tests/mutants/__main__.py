@@ -68,8 +68,8 @@ _TESTS = {
     checker_parts checker_starts checker_verdicts closed_form_by_hand
     dominance_complex dominance_real edge_cases enclosure_bounds discs
     golden heads_and_roundings intervals_of_radii invariant_blocks leading_by_hand
-    leading_in_balls limits limits_at_tolerances limits_of_starts low_precision
-    outcome rates rates_by_hand ratios_from_logits rounding_cell
+    limits limits_at_tolerances limits_of_starts low_precision
+    outcome rates rates_by_hand ratios_from_logits
     spectra_of_the_checker start_by_hand reading_of_certificates
     tokens_as_sequences verdict_branches words_of_a_verdict""",
     "tests/forgeries": """forgeries garbled""",
