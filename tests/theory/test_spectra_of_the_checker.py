@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -121,22 +122,24 @@ def test_T10_softmax_of_giant_logits_is_taken_from_the_largest():
 
 
 @pytest.mark.parametrize(
-    ("own", "causal"),
+    ("own", "spectrum"),
     [
-        (given(A=LOWER), True),
-        (given(A=identity(3)), True),
-        (given(A=UPPER), False),
+        (given(A=LOWER), [0.5]),
+        (given(A=identity(3)), [1, 1]),
+        (given(A=UPPER), [0.5]),
         # One entry above the diagonal is enough, next to it or at the end of a row of zeros.
-        (given(A=[[HALF, HALF, 0], [0, 1, 0], [0, 0, 1]]), False),
-        (given(A=[[HALF, 0, HALF], [0, 1, 0], [0, 0, 1]]), False),
-        (given(A=[[1, 0, 0], [0, HALF, HALF], [0, 0, 1]]), False),
-        (given(logits=[[Fraction(0), None], [Fraction(0), Fraction(0)]]), True),
-        (given(logits=[[Fraction(0)] * 2] * 2), False),
-        (given(logits=[[HALF, None, HALF], [HALF] * 3, [HALF] * 3]), False),
+        (given(A=[[HALF, HALF, 0], [0, 1, 0], [0, 0, 1]]), [0.5, 1]),
+        (given(A=[[HALF, 0, HALF], [0, 1, 0], [0, 0, 1]]), [0.5, 1]),
+        (given(A=[[1, 0, 0], [0, HALF, HALF], [0, HALF, HALF]]), [0, 1]),
+        (given(logits=[[Fraction(0), None], [Fraction(0), Fraction(0)]]), [0.5]),
+        (given(logits=[[Fraction(0)] * 2] * 2), [0]),
+        (given(logits=[[HALF, None, HALF], [HALF] * 3, [HALF] * 3]), [0, 1 / 6]),
     ],
-)  # fmt: skip
-def test_T1h_attention_is_causal_where_nothing_lies_above_the_diagonal(own, causal):
-    assert spectra._is_causal(own) is causal
+)
+def test_T1h_attention_is_causal_where_nothing_lies_above_the_diagonal(own, spectrum):
+    """Taken for causal the others would have other eigenvalues: those of the diagonal."""
+    a, _ = eigenvalues(replace(own, H=[[HALF]]), 160, 1)
+    assert sorted(float(x.real.mid()) for x in a) == pytest.approx(spectrum, abs=1e-15)
 
 
 def test_T1h_causal_fractions_without_a_polynomial_have_their_diagonal_as_spectrum():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import comb
 from types import SimpleNamespace
 
@@ -35,9 +36,15 @@ class ByModulus:
         return 0 if gap.contains(0) else 1 if gap > 0 else -1
 
 
+@cache
+def factor(coefficients, exponent):
+    """One and the same for all parts: a factor is equal to itself alone."""
+    return Factor(flint.fmpz_poly(list(coefficients)), exponent, (exponent,))
+
+
 def part(numerators, *factors):
     """Of (coefficients, exponent)."""
-    found = tuple((Factor(flint.fmpz_poly(c), e, (e,)), e) for c, e in factors)
+    found = tuple((factor(tuple(c), e), e) for c, e in factors)
     return Part(tuple(map(flint.fmpz_poly, numerators)), found)
 
 
@@ -53,8 +60,8 @@ def moduli(growth):
 
 
 def roots(*coefficients):
-    factor = Factor(flint.fmpz_poly(list(coefficients)), 1, (1,))
-    return [Eigenvalue(factor, k) for k in range(factor.degree)]
+    found = Factor(flint.fmpz_poly(list(coefficients)), 1, (1,))
+    return [Eigenvalue(found, k) for k in range(found.degree)]
 
 
 SEQUENCES = {

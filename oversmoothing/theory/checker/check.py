@@ -59,7 +59,7 @@ def _check_verdict(given: Given, claim: Claim) -> Check:
         return _confirmed(claim.verdict, None, None)
     missing = "the spectra could not be enclosed by the checker's own means"
     for rho_c, rho_q, margin in enclosures(given):
-        wrong, missing = _compared(claim, rho_c, rho_q, margin)
+        wrong, missing = compared(claim, rho_c, rho_q, margin)
         if wrong:
             return Check(False, wrong)
         if not missing:
@@ -81,7 +81,7 @@ def _confirmed(verdict: str, rho_c: Any, rho_q: Any) -> Check:
     return Check(True, f"{words}: {', '.join(radii)}" if radii else words)
 
 
-def _compared(claim: Claim, rho_c: Any, rho_q: Any, margin: Any) -> tuple[str, str]:
+def compared(claim: Claim, rho_c: Any, rho_q: Any, margin: Any) -> tuple[str, str]:
     """(what is false, what is not confirmed yet) about the radii in these balls, "" for nothing."""
     verdict, missing = claim.verdict, ""
     for name, ball, stated in (

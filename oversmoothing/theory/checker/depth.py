@@ -36,7 +36,7 @@ def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> C
     found = Check(False, "no left eigenvector of H was found that X_0 contains", beyond=True)
     with flint.ctx.workprec(bits):
         start = exact(X).transpose() * flint.fmpq_mat(len(A), 1, weights[0])
-        for growth, weight in _consensus_modes(H, start):
+        for growth, weight in consensus_modes(H, start):
             course = _Course(A, H, X, weights[0], growth)
             found = _followed(course, weight, depth, eps, bits)
             if found.accepted or not found.beyond:
@@ -208,7 +208,7 @@ def two_norm(M: Any) -> Any:
     return trace if trace == 0 else (trace.log() / 2 ** (SQUARINGS + 1)).exp().upper()
 
 
-def _consensus_modes(H: Matrix, c: Any) -> list[tuple[Any, Any]]:
+def consensus_modes(H: Matrix, c: Any) -> list[tuple[Any, Any]]:
     """(|1 + h|, |z^T c_0| / ||z||) for each simple h whose left eigenvector z sees c_0, the largest
     |1 + h| first."""
     d = len(H)

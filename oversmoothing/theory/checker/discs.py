@@ -44,7 +44,7 @@ def discs(M: Any, bits: int) -> Discs | None:
                     np.divide(R, gap, out=step, where=np.abs(gap) / 4 > np.abs(R))
                 U = (U + _matrix(step) * U).mid()
                 similar = _similar(U, M)
-            return _merged(U, similar)
+            return merged(U, similar)
     except (np.linalg.LinAlgError, ZeroDivisionError):
         return None
 
@@ -66,7 +66,8 @@ def _off_diagonal(moduli: list[list[Any]], i: int) -> tuple[Any, Any]:
     return row, sum((moduli[j][i] for j in others), flint.arb(0))
 
 
-def _merged(U: Any, similar: list[list[Any]]) -> Discs:
+def merged(U: Any, similar: list[list[Any]]) -> Discs:
+    """The discs of similar = U M U^-1; those that meet share a box."""
     moduli = [[abs(x) for x in row] for row in similar]
     boxes = []
     for i in range(len(similar)):

@@ -42,7 +42,7 @@ def coefficient(given: Given, consensus: bool, bits: int) -> Any:
     if value is None or (attention is None and not consensus):
         return None
     with flint.ctx.workprec(bits):
-        pair = _dominant(attention, value)
+        pair = dominant(attention, value)
         if pair is None:
             return None
         z = left_eigenvector(value, pair[1]).transpose()
@@ -66,7 +66,7 @@ def _length(entries: list[Any]) -> Any:
     return sum(squares, flint.arb(0)).sqrt()
 
 
-def _dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
+def dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
     """The pair of largest |1 + h a| (a = 1 without attention), alone but for its conjugate."""
     sides = ([flint.acb(1)], [True]), (value.boxes, value.single)
     if attention is not None:

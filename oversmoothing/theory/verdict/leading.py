@@ -81,7 +81,7 @@ def ratio_limit(
         if any(not gap.contains(0) for gap in gaps):
             return "oscillates", None
         settled = len(roots) == 1 or shared(roots, multipliers, "attention") is not None
-        if not settled and not _proportional(parts, growths, roots, groups):
+        if not settled and not proportional(parts, growths, roots, groups):
             return None, None
         limit = float((top / (bottom * n)).sqrt().mid())
         # A constant that is not 0, though binary64 may not reach it.
@@ -126,7 +126,7 @@ def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers, side: str) -> 
     return found if all(getattr(pair, side) == first for pair in pairs) else None
 
 
-def _proportional(
+def proportional(
     parts: tuple[Part, Part],
     growths: tuple[Growth, Growth],
     roots: Sequence[Eigenvalue],
@@ -195,19 +195,19 @@ def leading_rank(
     whole: Part, growth: Growth, shape: tuple[int, int], multipliers: Multipliers
 ) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
-    upper = _rank_bound(growth, multipliers)
+    upper = rank_bound(growth, multipliers)
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
     with at_precision(bits):
         depths = range(_LOOKS if len(growth.roots) > 1 else 1)
         sums = (_sum_at(table, depth, bits) for depth in depths)
-        lower = max(_ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
+        lower = max(ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
     if lower == upper:
         return lower
     if len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots}):
-        return _rational_rank(whole, growth, shape)
+        return rational_rank(whole, growth, shape)
     if len(growth.roots) == 1:
-        return _rank_in_field(whole, growth.roots[0].factor.polynomial, shape)
+        return rank_in_field(whole, growth.roots[0].factor.polynomial, shape)
     return None
 
 
@@ -220,7 +220,7 @@ def _sum_at(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> 
     ]
 
 
-def _ball_rank(rows: list[list[flint.acb]]) -> int:
+def ball_rank(rows: list[list[flint.acb]]) -> int:
     """A lower bound of the rank: pivots that are certainly not zero."""
     rank = 0
     while rows and rows[0]:
@@ -240,7 +240,7 @@ def _ball_rank(rows: list[list[flint.acb]]) -> int:
     return rank
 
 
-def _rank_bound(growth: Growth, multipliers: Multipliers) -> int:
+def rank_bound(growth: Growth, multipliers: Multipliers) -> int:
     """An upper bound: rows are eigenvectors of A, columns of H, each as often as it can occur.
 
     A sum of blocks E_a X E_h^T has at most the rank of a maximum flow from the a to the h over the
@@ -275,7 +275,7 @@ def _key(pair: Mode, side: str) -> object:
     return None if value is None else (id(value.factor), value.index)
 
 
-def _rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | None:
+def rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | None:
     """The rank where all conjugates of the leading roots lead: the leading sum is rational.
 
     Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
@@ -312,7 +312,7 @@ def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
         yield value
 
 
-def _rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, int]) -> int:
+def rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, int]) -> int:
     """The rank of N(x) for one root x, by elimination in Q(x)."""
     field = flint.fmpq_poly(polynomial)
     entries = [flint.fmpq_poly(n) % field for n in whole.numerators]

@@ -1,0 +1,404 @@
+"""T4, T5d, T11, T14: what the checker confirms of one X_0: its depth, its verdict, its coefficient.
+
+Numbers worked by hand, or the layers themselves in fractions."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.certificate import certify
+from oversmoothing.theory.checker import depth as depths, generic, start
+from oversmoothing.theory.checker.check import check_certificate
+from oversmoothing.theory.checker.containment import Bounds
+from oversmoothing.theory.checker.depth import check_depth, consensus_modes, norm, two_norm
+from oversmoothing.theory.checker.generic import check_genericity, coefficient
+from oversmoothing.theory.checker.operators import closed_classes, stationary, systems
+from oversmoothing.theory.checker.reading import Check, Given
+from oversmoothing.theory.checker.schema import Claim
+from oversmoothing.theory.checker.start import DEPTH_SIDE, check_x0, verdict_of
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.layer.layer import read_layer
+from oversmoothing.theory.numbers.exact import from_flint
+from tests.forgeries.forging import claiming, refused
+from tests.support.tables import identity, matrix
+
+# The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
+CHAIN = "1 0 0; 1/2 1/2 0; 0 1/2 1/2"
+STEEP = "1 0 0; 1/2 1/2 0; 1/100 89/100 1/10"
+H2 = "1/2 1/3; -1/4 1/5"
+PI3 = [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
+
+
+def given(A, H, X0=None):
+    return Given(matrix(A), None, matrix(H), None, None if X0 is None else matrix(X0))
+
+
+def uniform(n):
+    return [[Fraction(1, n)] * n for _ in range(n)]
+
+
+def column(n):
+    return [[i + 1] for i in range(n)]
+
+
+# --- the two systems ---
+
+
+@pytest.mark.parametrize("h", ["1/2", "-4/3"])
+def test_T1c_T1d_the_systems_of_the_checker_are_one_layer(h):
+    A, H, X = matrix("A3"), matrix(h), matrix("1; 2; 4")
+    layers = [[from_flint(M) for M in system] for system in systems(A, X)]
+    (one, c), (_, y) = layers
+    assert one == [[1]] and c == [[sum(p * x[0] for p, x in zip(PI3, X, strict=True))]]
+    assert y == [[X[1][0] - X[0][0]], [X[2][0] - X[0][0]]]
+    after = exact_state(A, H, X, [1])[1]
+    moved = [
+        [[z[0] + H[0][0] * sum(b * v[0] for b, v in zip(row, Z, strict=True))]
+         for row, z in zip(T, Z, strict=True)]
+        for T, Z in layers
+    ]  # fmt: skip
+    assert moved[0] == [[sum(p * x[0] for p, x in zip(PI3, after, strict=True))]]
+    assert moved[1] == [[after[1][0] - after[0][0]], [after[2][0] - after[0][0]]]
+    (one, c), (B, Y) = systems(matrix("1"), matrix("3 5"))
+    assert [(M.nrows(), M.ncols()) for M in (one, c, B, Y)] == [(1, 1), (1, 2), (0, 0), (0, 2)]
+
+
+# Tokens 2 and 4 form one class, token 3 another; token 1 leaves into both.
+MIXED = "0 1/2 1/2 0; 0 3/4 0 1/4; 0 0 1 0; 0 1/2 0 1/2"
+
+
+@pytest.mark.parametrize(
+    ("A", "classes", "weights"),
+    [
+        ("A3", [[0, 1, 2]], [PI3]),
+        ("1 0; 0 1", [[0], [1]], [[1, 0], [0, 1]]),
+        ("1/3 2/3; 0 1", [[1]], [[0, 1]]),
+        (MIXED, [[1, 3], [2]], [[0, Fraction(2, 3), 0, Fraction(1, 3)], [0, 0, 1, 0]]),
+        # Tokens that reach each other in several steps are one class.
+        ("CYCLE", [[0, 1, 2]], [[Fraction(1, 3)] * 3]),
+        ("0 1 0 0; 0 0 1 0; 0 0 0 1; 0 0 1 0", [[2, 3]], [[0, 0, Fraction(1, 2), Fraction(1, 2)]]),
+    ],
+)  # fmt: skip
+def test_T1d_the_stationary_distribution_of_each_closed_class_is_solved_for(A, classes, weights):
+    A = matrix(A)
+    assert closed_classes(A) == classes
+    assert [[Fraction(int(x.p), int(x.q)) for x in row] for row in stationary(A)] == weights
+    X = [[i * i + 1] for i in range(len(A))]
+    expected = [[sum(w * x[0] for w, x in zip(row, X, strict=True))] for row in weights]
+    assert from_flint(systems(A, matrix(X))[0][1]) == expected
+
+
+# --- depth ---
+
+
+def last_above(A, H, X, eps, layers=200):
+    """The last layer above eps, by the layers in fractions."""
+    states = exact_state(matrix(A), matrix(H), matrix(X), range(layers))
+    squares = {L: squared_norms(Y) for L, Y in states.items()}
+    return max(L for L, (hfc, lfc) in squares.items() if hfc > eps**2 * lfc)
+
+
+def depth_of(A, H, X, depth, eps):
+    return check_depth(matrix(A), matrix(H), matrix(X), depth, Fraction(eps))
+
+
+@pytest.mark.parametrize("eps", [Fraction(1, 1000), Fraction(1, 5)])
+@pytest.mark.parametrize(
+    ("A", "H", "X"),
+    [
+        ("AA", "1/2", "1; 2"),
+        ("A3", "1/2", "1; 2; 4"),
+        ("A3", "1/2", "1; 0; -1"),
+        (CHAIN, "1/2", "1; 1; 2"),
+        (STEEP, "1/2 0; 0 1/5", "1 0; 3 0; -2 0"),
+        (STEEP, "1/2 1/3; -1/4 1/5", "1 2; 3 5; -2 1"),
+        # Non-normal H: HFC/LFC rises before it falls, and falls and rises by turns.
+        ("A3", "1/2 10 0; 0 1/4 10; 0 0 1/8", "1 2 3; 3 5 -1; -2 1 4"),
+        ("AA", "3/10 20; 0 1/5", "1 2; 1 -2"),
+        ("C3", "1/4", "1; 5; -3"),
+        ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
+        # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
+        ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
+    ],
+)
+def test_T5d_a_depth_is_confirmed_from_the_first_true_one_on_and_refused_before(A, H, X, eps):
+    last = last_above(A, H, X, eps)
+    assert 0 < last < 150
+    for depth in (last + 1, last + 2, last + 8):
+        assert depth_of(A, H, X, depth, eps).accepted
+    for depth in (last, max(last - 3, 0), 0):
+        early = depth_of(A, H, X, depth, eps)
+        assert not early.accepted and not early.beyond and "does not hold at layer" in early.words
+    assert f"does not hold at layer {last}, past {last}" in depth_of(A, H, X, last, eps).words
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X", "words"),
+    [
+        ("AA", "-1/2", "1; 2", "smaller than consensus"),
+        ("AA", "0", "1; 2", "smaller than consensus"),
+        ("AA", "1/2", "1; -1", "that X_0 contains"),
+        ("1 0; 0 1", "1/2", "1; 2", "not unique"),
+        # c_0 = (4, -3): consensus only shrinks, and the quotient outgrows it.
+        ("AA", "1/2 1; 0 -1/4", "5 -2; 3 -4", "smaller than consensus"),
+    ],
+)
+def test_T5d_a_depth_needs_consensus_that_wins_and_is_there(A, H, X, words):
+    found = depth_of(A, H, X, 50, "1/10")
+    assert not found.accepted and found.beyond and words in found.words
+
+
+def test_T5d_a_flat_start_a_deep_one_and_one_mode_that_refuses():
+    flat = depth_of("AA", "1/2", "2; 2", 0, "1/10")
+    assert flat.accepted and "HFC = 0" in flat.words
+    # Powers multiply roundings by as much as the depth: 512 bits and 8 for each of its own.
+    assert depth_of("AA", H2, "1 2; 3 5", 2**60, "1/10").accepted
+    early = depth_of("AA", "1/2 0; 0 1/4", "1 2; 3 5", 1, "1/1000")
+    assert not early.accepted and not early.beyond
+
+
+@pytest.mark.parametrize(("h", "depth"), [("1/1000", 11627), ("1e-10", 116182859815)])
+def test_T5d_a_slow_rate_takes_no_longer(h, depth):
+    began = time.perf_counter()
+    assert depth_of("AA", h, "1; 2", depth, "1/1000").accepted
+    early = depth_of("AA", h, "1; 2", depth - max(2, depth // 1000), "1/1000")
+    assert not early.accepted and not early.beyond and time.perf_counter() - began < 5
+
+
+def test_T5d_no_depth_where_the_bound_is_not_seen_in_the_steps_allowed(monkeypatch):
+    """The chain takes a step a layer from where the bound holds to where its powers show it."""
+    last = last_above(CHAIN, "1/2", "1; 1; 2", Fraction(1, 10))
+    monkeypatch.setattr(depths, "STEPS", 0)
+    found = depth_of(CHAIN, "1/2", "1; 1; 2", last + 1, "1/10")
+    assert not found.accepted and found.beyond and "within the layers checked" in found.words
+
+
+def test_T5d_norms_are_bounds_from_above():
+    with flint.ctx.workprec(53):
+        found = {n: norm([flint.acb(1)] * n) for n in (2, 3, 5)}
+    with flint.ctx.workprec(200):
+        assert all(n <= x * x < n + 1e-6 for n, x in found.items())
+    for rows, size in (
+        ([[-2]], 2), ([[0, 3], [0, 0]], 3), ([[3, 4], [0, 0]], 5), ([[0, 0]] * 2, 0),
+        ([[0.5, 0], [0, 0.25]], 0.5), ([[0.5, 1], [0, 0.5]], (1 + math.sqrt(2)) / 2),
+    ):  # fmt: skip
+        found = two_norm(flint.acb_mat([[flint.acb(x) for x in row] for row in rows]))
+        assert size - 1e-15 <= found.upper() and found < size + 1e-3
+    wrong = flint.acb_mat([[flint.acb("nan"), 0], [0, 0.5]])
+    assert not two_norm(wrong).is_finite()
+
+
+@pytest.mark.parametrize(
+    ("H", "c", "modes"),
+    [
+        # Simple modes that c_0 sees and that stay, by growth and not by content.
+        ("diag 1/2 1/2 2 -1/4", [1, 1, 1, 1], [(3, 1), (0.75, 1)]),
+        ("diag 2 1/4 1/4 -1/2 1/4", [1] * 5, [(3, 1), (0.5, 1)]),
+        ("diag -1 1/2", [1, 1], [(1.5, 1)]),
+        ("diag -2 -1 1", [1, 1, 1], [(2, 1), (1, 1)]),
+        ("diag 1 1/2", [1, 100], [(2, 1), (1.5, 100)]),
+        ("diag 1 1/2", [0, 1], [(1.5, 1)]),
+        # z = (1, 1) for h = 1 and (0, 1) for h = 1/2, over their lengths.
+        ("1 1/2; 0 1/2", [3, 0], [(2, 3 / math.sqrt(2))]),
+        ("1 1/2; 0 1/2", [3, 1], [(2, 4 / math.sqrt(2)), (1.5, 1)]),
+        # A quarter turn: z = (1, +- i) sees (1, 0) by 1.
+        ("0 -1; 1 0", [1, 0], [(math.sqrt(2), math.sqrt(0.5))] * 2),
+    ],
+)
+def test_T5d_modes_of_consensus_have_their_growth_and_their_content(H, c, modes):
+    found = consensus_modes(matrix(H), flint.fmpq_mat(len(c), 1, c))
+    assert [float(x.mid()) for mode in found for x in mode] == pytest.approx(
+        [x for mode in modes for x in mode], rel=1e-9
+    )
+
+
+# --- what is checked of a start, and up to which sizes ---
+
+DEPTH = Claim("SMOOTHING", eps=Fraction(1, 2), depth=3)
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "followed"),
+    [
+        (uniform(65), "1", column(65), True),
+        (uniform(66), "1", column(66), False),
+        (uniform(17), identity(4), [[i + j for j in range(4)] for i in range(17)], True),
+        (uniform(14), identity(5), [[i + j for j in range(5)] for i in range(14)], False),
+    ],
+)  # fmt: skip
+def test_T5d_a_depth_is_confirmed_up_to_64_coordinates(monkeypatch, A, H, X0, followed):
+    assert DEPTH_SIDE == 64
+    monkeypatch.setattr(start, "has_polynomial", lambda *_: True)
+    monkeypatch.setattr(start, "check_depth", lambda *_: Check(True, "followed"))
+    found = check_x0(given(A, H, X0), DEPTH)
+    assert (found.accepted, found.beyond) == (followed, not followed)
+
+
+def test_T5d_a_depth_is_confirmed_of_matrices_and_a_start_that_are_all_given(monkeypatch):
+    X, H, A = matrix("1; 2"), matrix("1/3"), matrix("FLAT")
+    assert check_x0(Given(A, None, H, None, X), DEPTH).accepted
+    for own in ((None, H, X), (A, [], X), (A, H, None)):
+        found = check_x0(Given(own[0], None, own[1], None, own[2]), DEPTH)
+        words = "a depth is confirmed for A and H in fractions or binary64 only"
+        assert found == Check(False, words, beyond=True)
+    # Without both a depth and an eps there is none.
+    for claim in (Claim("SMOOTHING", eps=Fraction(1, 2)), Claim("SMOOTHING", depth=3)):
+        assert check_x0(Given(None, None, H, None, X), claim) == Check(True, "")
+    for known in (A, H):
+        monkeypatch.setattr(start, "has_polynomial", lambda M, _, known=known: M is known)
+        found = check_x0(Given(A, None, H, None, X), DEPTH)
+        assert not found.accepted and found.beyond
+
+
+@pytest.mark.parametrize(("n", "told"), [(9, True), (48, True), (49, False)])
+def test_T4e_krylov_vectors_settle_one_start_up_to_48_tokens(n, told):
+    found = check_x0(
+        given(uniform(n), "1/2", column(n)), Claim("SMOOTHING", verdict_x0="SMOOTHING")
+    )
+    assert found.accepted == told and found.beyond != told
+
+
+# --- the verdict ---
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X", "verdict"),
+    [
+        ("AA", "-1/2", "1; 1", "TRIVIAL"),
+        ("AA", "-1", "1; 1", "UNDEFINED"),
+        ("AA", "1/2", "0; 0", "UNDEFINED"),
+        ("AA", "1/2", "1; -1", "NON_SMOOTHING"),
+        *[("AA", "-1/2", f"1; {1 + Fraction(1, 10**k)}", "NON_SMOOTHING") for k in (10, 100, 3000)],
+        *[("AA", f"1e-{k}", "1; 2", "SMOOTHING") for k in (10, 100, 3000)],
+        *[("AA", f"{Fraction(1, 10**k) - 1}", "1; 1", "TRIVIAL") for k in (10, 100, 3000)],
+        # A tie of the modes that it contains.
+        (uniform(4), "diag -2 -1/3", "1 0; 2 0; 4 0; 8 0", "TIE"),
+        (uniform(4), "diag -3/2 1/2", "1 0; 2 0; 4 0; 8 0", "NON_SMOOTHING"),
+        (uniform(8), "diag -2" + " 0" * 7, [[i + 1] + [0] * 7 for i in range(8)], "TIE"),
+        (uniform(8), "diag 1" + " 0" * 7, [[i + 1] + [0] * 7 for i in range(8)], "SMOOTHING"),
+        ("FLAT", "-2/5 -4/5; 4/5 -2/5", "1 2; 3 5", "TIE"),
+        ("AA", f"diag 1 {Fraction(-4, 3) + Fraction(1, 10**400)}", "0 1; 0 2", "NON_SMOOTHING"),
+        ("AA", f"diag 1 {Fraction(-4, 3) - Fraction(1, 10**400)}", "0 1; 0 2", "SMOOTHING"),
+        # Several classes have a consensus each.
+        ("1 0; 0 1", "1/2", "0; 1", "TIE"),
+        ("1 0; 0 1", "1/2", "1; -1", "TIE"),
+        ("1 0; 0 1", "1/2", "1; 1", "TRIVIAL"),
+        ("1 0; 0 1", "-1", "1; 2", "UNDEFINED"),
+        ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "1/2", "1; 2; 3", "TIE"),
+        ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "1/2", "0; 2; 1", "SMOOTHING"),
+        ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "-1/2", "1; -1; 0", "NON_SMOOTHING"),
+        *[("1", h, "3", "TRIVIAL") for h in ("1/2", "-2", "0")],
+        ("1", "-1", "3", "UNDEFINED"),
+    ],
+)
+def test_T4e_the_verdict_for_one_start_is_that_of_the_modes_it_contains(A, H, X, verdict):
+    assert verdict_of(matrix(A), matrix(H), matrix(X)) == verdict
+
+
+@pytest.mark.parametrize("known", [(None, "q"), ("c", None), (None, None)])
+def test_T4e_a_side_whose_modes_take_too_long_leaves_the_verdict_open(monkeypatch, known):
+    sides = iter(known)
+    monkeypatch.setattr(start, "minimal_polynomial", lambda *_: next(sides))
+    assert verdict_of(matrix("FLAT"), matrix("1/3"), matrix("1; 2")) is None
+
+
+@pytest.mark.parametrize(("tie", "found"), [((["c"], ["q"]), "TIE"), (9e9, None)])
+def test_T4e_roots_that_balls_do_not_part_tie_by_proof_alone(monkeypatch, tie, found):
+    monkeypatch.setattr(start, "tied", lambda *_: tie)
+    assert verdict_of(matrix("AA"), matrix("-4/3"), matrix("1; 2")) == found
+
+
+# --- genericity ---
+
+
+def left(A, k):
+    """The k-th left eigenvector of A by LAPACK, in the order of its eigenvalues."""
+    values, vectors = np.linalg.eig(np.array(matrix(A), dtype=float).T)
+    return vectors[:, np.argsort(values)[k]]
+
+
+X3 = np.array([1.0, 2, 4])
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "consensus", "expected"),
+    [
+        ("A3", "-1/2", "1; 2; 4", True, (26 + 2 * 9 + 4 * 5) / math.sqrt(782 * 21)),
+        ("A3", "-1/2", "1; 2; 4", False, abs(left("A3", 0) @ X3) / 21**0.5),
+        # h > 0: the dominant pair of the quotient is that of the largest a.
+        ("A3", "1/2", "1; 2; 4", False, abs(left("A3", 1) @ X3) / 21**0.5),
+        # h = -9/4 beats h = 1/8 at consensus: |1 + h| = 5/4 against 9/8.
+        ("AA", "diag -9/4 1/8", "1 5; 2 7", True, 1.5 / math.sqrt(0.5 * (1 + 25 + 4 + 49))),
+        # A complex pair leads together, as one.
+        ("AA", "1/2 -1; 1 1/2", "1 0; 1 0", True, math.sqrt(0.5)),
+        ("AA", "diag 1/2 1/4", "1 0; 1 0", True, 1.0),
+        ("AA", "1/2 -1 0; 1 1/2 0; 0 0 1/4", "1 0 0; 1 0 0", True, math.sqrt(0.5)),
+        ("AA", "diag 1/2 1/2", "1 2; 3 5", True, None),
+        # |1 + 1| = |1 - 3|: equal moduli of no conjugates.
+        ("AA", "diag 1 -3", "1 2; 3 5", True, None),
+        ("AA", "0 -1 0 0; 1 0 0 0; 0 0 0 -1; 0 0 1 0", "1 2 3 4; 5 6 7 9", True, None),
+        # Two a with one h; h and conj h with a and conj a.
+        ("2/3 1/6 1/6; 1/6 2/3 1/6; 1/6 1/6 2/3", "-1/2", "1; 2; 4", False, None),
+        ("C3", "-1/2", "1; 0; 0", False, math.sqrt(1 / 3)),
+        ("C3", "1/5 -3/2; 3/2 1/5", "1 0; 0 0; 0 0", False, math.sqrt(1 / 6)),
+    ],
+)  # fmt: skip
+def test_T4d_the_coefficient_is_that_of_the_dominant_pair_alone(A, H, X0, consensus, expected):
+    found = coefficient(given(A, H, X0), consensus, 160)
+    if expected is None:
+        assert found is None
+    else:
+        assert float(found.mid()) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("h", ["1/2", "-1/2"])
+def test_T4e_an_interval_beside_the_coefficient_is_refused(h):
+    body = certify(*read_layer(matrix("A3"), [[h]], [[1], [2], [4]]))
+    assert check_certificate(json.dumps(body)).accepted
+    part = body["claim"]["genericity"]
+    low, high = (float.fromhex(x) for x in part["coefficient"])
+    for ends in ((low / 2, low * (1 - 1e-9)), (high * (1 + 1e-9), 1.0), (0.0, 1.0)):
+        assert refused(claiming(body, genericity=part | {"coefficient": [x.hex() for x in ends]}))
+    wide = part | {"coefficient": [(low / 2).hex(), (1.0).hex()]}
+    assert check_certificate(claiming(body, genericity=wide)).accepted
+    other = {"consensus": "quotient", "quotient": "consensus"}[part["mode"]]
+    assert refused(claiming(body, genericity=part | {"mode": other}))
+
+
+SMALL = Fraction(1, 10**100)
+
+
+@pytest.mark.parametrize(
+    ("H", "X0", "low", "words"),
+    [
+        # X_0 = pi z^T: no other coefficient can exceed 1.
+        ("1/2", "3; 3", 0.5, "coefficient 1.00000000000000"),
+        ("-1/2", f"1; {1 + SMALL}", 1e-101, "e-101"),
+        (f"diag -1/2 {' '.join(f'-1/{2 + 7 * i}' for i in range(1, 20))}",
+         [[1 + SMALL] * 20, [1] * 20], 1e-103, "e-101"),
+        # Beyond 20 features more bits take too long.
+        (f"diag -1/2 {' '.join(f'-1/{2 + 7 * i}' for i in range(1, 21))}",
+         [[1 + SMALL] * 21, [1] * 21], 1e-103, None),
+    ],
+)  # fmt: skip
+def test_T4d_coefficients_reach_from_close_to_0_up_to_1(H, X0, low, words):
+    found = check_genericity(given("AA", H, X0), Bounds(Fraction(low), Fraction(1)), H == "1/2")
+    assert found.accepted == (words is not None) and found.beyond == (words is None)
+    assert words is None or words in found.words
+
+
+def test_T4d_without_the_spectra_that_it_needs_there_is_no_coefficient(monkeypatch):
+    case = given("FLAT", "1/2", "1; 2")
+    monkeypatch.setattr(generic, "attention_discs", lambda given, bits: None)
+    assert coefficient(case, False, 160) is None and coefficient(case, True, 160) > 0
+    monkeypatch.setattr(generic, "value_discs", lambda given, bits: (None, None, False))
+    assert coefficient(case, True, 160) is None
+    found = check_genericity(case, Bounds(Fraction(0), Fraction(1)), True)
+    assert not found.accepted and found.beyond and "could not be confirmed" in found.words

@@ -1,0 +1,354 @@
+"""T2, T6b, T10: what the checker says of a verdict, of radii and of ties, and where it stops."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from types import SimpleNamespace
+
+import flint
+import pytest
+
+from oversmoothing.theory.certificate import certify, digest
+from oversmoothing.theory.checker import ties
+from oversmoothing.theory.checker.check import check_certificate, compared
+from oversmoothing.theory.checker.containment import Bounds, contained, show
+from oversmoothing.theory.checker.moduli import Pair, Polynomial, Root, equal, equality_bits
+from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
+from oversmoothing.theory.checker.schema import Claim
+from oversmoothing.theory.checker.spectra import TIE_SIZE, maximum
+from oversmoothing.theory.checker.ties import TIE_BITS, check_tie, tied
+from oversmoothing.theory.layer.layer import read_layer
+from oversmoothing.theory.numbers.exact import to_flint
+from tests.forgeries.forging import claiming, forged, refused, stated
+from tests.support.tables import floats, identity, matrix
+
+WIDE = (0, 9)
+HALF = ["AA", "1/2", None]  # 3/2 against 5/4
+LOST = ["AA", "-1/2", None]  # 1/2 against 3/4
+EVEN = ["AA", "-4/3", None]  # 1/3 twice
+
+
+def given(A, H, X0=None):
+    return Given(matrix(A), None, matrix(H), None, None if X0 is None else matrix(X0))
+
+
+def first_only(n):
+    """Every token attends to the first: a = 0 but for one 1."""
+    return [[int(j == 0) for j in range(n)] for _ in range(n)]
+
+
+# --- radii and words ---
+
+
+@pytest.mark.parametrize(
+    ("case", "claim", "words"),
+    [
+        (HALF, ("SMOOTHING", WIDE, WIDE, (0.1, 1)), "SMOOTHING: rho_C = 1.50000000000000, rho_Q"),
+        (LOST, ("NON_SMOOTHING", WIDE, WIDE, (-1, -0.1)), "rho_Q = 0.750000000000000"),
+        (HALF, ("UNDECIDED", None, None, None), "UNDECIDED claims nothing of the verdict"),
+        (HALF, ("UNDECIDED", (1.5, 1.5), (1, 2), (-1, 1)), "UNDECIDED claims nothing of the ver"),
+        (HALF, ("SMOOTHING", (-9, "inf"), WIDE, (0.1, "inf")), "SMOOTHING: rho_C"),
+        (["1", "1/2", None], ("TRIVIAL", (1, 2), None, None), "n = 1: there is no quotient: rho_C"),
+        (["1", "1/2", None], ("TRIVIAL", None, None, None), "n = 1: there is no quotient"),
+        (EVEN, ("TIE", WIDE, WIDE, (-1, 1)), "TIE: the squared radii are equal"),
+        (["1 0; 0 1", "1/2", None], ("TIE", WIDE, WIDE, (-1, 1)), "TIE: "),
+    ],
+)
+def test_T2_what_is_true_is_confirmed_with_each_radius(case, claim, words):
+    found = stated(*case, *claim)
+    assert found.accepted and words in found.words, found
+
+
+@pytest.mark.parametrize(
+    ("case", "claim", "words"),
+    [
+        (HALF, ("SMOOTHING", WIDE, WIDE, (-1, 2)), "the stated margin does not support SMOOTHING"),
+        (HALF, ("SMOOTHING", WIDE, WIDE, (0, 2)), "does not support SMOOTHING"),
+        (LOST, ("NON_SMOOTHING", WIDE, WIDE, (-2, 0)), "does not support NON_SMOOTHING"),
+        (EVEN, ("TIE", WIDE, WIDE, (0.1, 1)), "does not support TIE"),
+        (EVEN, ("TIE", WIDE, WIDE, (-1, -0.1)), "does not support TIE"),
+        (HALF, ("SMOOTHING", WIDE, WIDE, (2, 3)), "margin is 0.25"),
+        (LOST, ("SMOOTHING", WIDE, WIDE, (1, 2)), "margin is -0.25"),
+        (HALF, ("SMOOTHING", (5, 6), WIDE, (0.1, 1)), "rho_consensus is 1.5"),
+        (HALF, ("SMOOTHING", WIDE, (5, 6), (0.1, 1)), "rho_quotient is 1.25"),
+        # A radius that is not stated excuses no other.
+        (HALF, ("UNDECIDED", None, (5, 6), None), "rho_quotient is 1.25"),
+        (HALF, ("TIE", WIDE, WIDE, (-2, 2)), "no tie: rho_C = 1.50000000000000, rho_Q = 1.2500000"),
+        (LOST, ("TIE", WIDE, WIDE, (-2, 2)), "no tie"),
+        (HALF, ("SMOOTHING", None, WIDE, (0.1, 1)), "must state both radii and the margin"),
+        (HALF, ("SMOOTHING", WIDE, WIDE, None), "must state both radii and the margin"),
+        (HALF, ("TRIVIAL", WIDE, None, None), "n = 1 and TRIVIAL go together"),
+        (["1", "1/2", None], ("UNDECIDED", WIDE, None, None), "n = 1 and TRIVIAL go together"),
+        (["1", "1/2", None], ("TRIVIAL", WIDE, WIDE, None), "n = 1: there is no quotient"),
+        (["1", "1/2", None], ("TRIVIAL", WIDE, None, WIDE), "n = 1: there is no quotient"),
+    ],
+)
+def test_T2_what_is_false_is_refused_and_said(case, claim, words):
+    found = stated(*case, *claim)
+    assert not found.accepted and not found.beyond and words in found.words, found
+
+
+@pytest.mark.parametrize(("verdict", "end"), [("SMOOTHING", 1), ("NON_SMOOTHING", -1)])
+@pytest.mark.parametrize("case", [EVEN, ["FLAT", "-2/5 -4/5; 4/5 -2/5", None]])
+def test_T2_equal_radii_confirm_no_order_whatever_margin_is_stated(case, verdict, end):
+    found = stated(*case, verdict, WIDE, WIDE, sorted([5e-324 * end, 1.0 * end]))
+    assert not found.accepted and "margin is 0" in found.words
+
+
+def said(verdict, c, q, gap, low=-1, high=1):
+    claim = Claim(
+        verdict, *[Bounds(Fraction(0), Fraction(9))] * 2, Bounds(Fraction(low), Fraction(high))
+    )
+    return compared(claim, c, q, gap)
+
+
+def test_T2_balls_that_are_wide_confirm_what_holds_of_all_of_them():
+    one, two, doubt, zero = flint.arb(1), flint.arb(2), flint.arb(0, 100), flint.arb(0, 0.25)
+    # The order of the radii is certain, the margin is not.
+    for verdict, ends, pair in (
+        ("SMOOTHING", (1, 2), (one, two)),
+        ("NON_SMOOTHING", (-2, -1), (two, one)),
+    ):
+        assert "is false" in said(verdict, *pair, doubt, *ends)[0]
+        assert "too close to tell" in said(verdict, one, one, doubt, *ends)[1]
+    # A radius is never negative, a margin may be.
+    claim = Claim("UNDECIDED", Bounds(Fraction(0), Fraction(9)))
+    assert compared(claim, zero, zero, None) == ("", "")
+    assert "margin could not be seen" in said("UNDECIDED", one, one, zero, 0, 1)[1]
+    narrow = Claim("UNDECIDED", Bounds(Fraction(2), Fraction(9)))
+    assert "rho_consensus could not be seen" in compared(narrow, flint.arb(2, 0.5), one, None)[1]
+    assert "rho_consensus is" in compared(narrow, flint.arb(1, 0.5), one, None)[0]
+
+
+def test_a_ball_is_contained_whole_or_not_at_all():
+    ball, one, near = flint.arb(1, 0.25), flint.arb(1), flint.arb(0, 0.25)
+    for x, low, high, known, found in (
+        (ball, "1/2", 2, {}, True), (ball, 1, 2, {}, None), (ball, 0, 1, {}, None),
+        (ball, "9/10", "11/10", {}, None), (ball, 2, 3, {}, False), (ball, -1, "1/2", {}, False),
+        (one, 1, 1, {}, True), (ball, None, None, {}, True), (ball, None, 1, {}, None),
+        (ball, 2, None, {}, False), (ball, 0, None, {}, True), (flint.arb("nan"), 0, 9, {}, None),
+        # What is known of the number is no part of the ball's doubt.
+        (near, 0, 1, {}, None), (near, 0, 1, {"at_least": Fraction(0)}, True),
+        (flint.arb(1, 0.5), 0, 1, {"at_most": Fraction(1)}, True),
+    ):  # fmt: skip
+        ends = [None if end is None else Fraction(end) for end in (low, high)]
+        assert contained(x, Bounds(*ends), **known) is found
+    assert show(flint.arb(1) / 3) == "0.333333333333333"
+
+
+def test_the_largest_of_several_balls_reaches_from_the_largest_low_to_the_largest_high():
+    for balls, low, high in (
+        ([(3, 0.5)], 2.5, 3.5),
+        ([(3, 1), (2, 3), (1, 0)], 2, 5),
+        ([(1, 0.5), (1.25, 0.125), (0, 0)], 1.125, 1.5),
+    ):
+        found = maximum([flint.arb(*x) for x in balls])
+        assert low - 1e-6 < found.lower() <= low and high <= found.upper() < high + 1e-6
+
+
+# --- certificates with other claims ---
+
+
+@pytest.mark.parametrize("h", ["1/2", "-1/2"])
+def test_radii_margins_and_words_beside_the_true_ones_are_refused(h):
+    body = certify(*read_layer(matrix("AA"), [[h]]))
+    for name in ("rho_consensus", "rho_quotient", "margin"):
+        low, high = (float.fromhex(x) for x in body["claim"][name])
+        for ends in ((low - 1e-3, low - 1e-9), (high + 1e-9, high + 1e-3)):
+            found = check_certificate(claiming(body, **{name: [x.hex() for x in ends]}))
+            assert not found.accepted and "outside the stated interval" in found.words
+        assert refused(claiming(body, **{name: None}))
+    assert check_certificate(json.dumps(body)).accepted
+    for verdict in {"SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL"} - {body["claim"]["verdict"]}:
+        assert refused(claiming(body, verdict=verdict))
+    assert check_certificate(claiming(body, verdict="UNDECIDED")).accepted
+
+
+@pytest.mark.parametrize(
+    ("numbers", "first"), [(matrix, "5/4 -1/4"), (matrix, "3/4 1/2"), (floats, "0.74 0.25")]
+)
+def test_negative_entries_and_wrong_row_sums_are_no_attention(numbers, first):
+    body = certify(*read_layer(numbers("AA"), numbers("1/2")))
+    row = [x.hex() if numbers is floats else str(x) for x in numbers(first)[0]]
+    with pytest.raises(NotACertificate, match="not row-stochastic"):
+        check_certificate(forged(body, ["input", "A", 0], row))
+
+
+def test_T11_1_one_token_has_no_other_word():
+    for h, X0 in (("1/2", [[3]]), ("-1", [[3]]), ("1/2", [[0]])):
+        body = certify(*read_layer([[1]], [[h]], X0))
+        assert check_certificate(json.dumps(body)).accepted
+        assert refused(claiming(body, verdict="SMOOTHING"))
+    assert refused(claiming(body, verdict_x0="SMOOTHING"))
+    assert digest(body) == body["digest"] != digest(body | {"claim": {}})
+
+
+# --- ties ---
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "words"),
+    [
+        ("AA", "-4/3", "squared radii are equal"),
+        # |1 + h| = 1 = |1 + 0 h| for h = -2 and for 1 + h = (3 +- 4 i)/5.
+        ("FLAT", "-2 0; 0 -1/3", "squared radii are equal"),
+        ("FLAT", "-2/5 -4/5; 4/5 -2/5", "squared radii are equal"),
+        ("AA", "1/2", "the squared radii differ"),
+        ("AA", "-1/2", "the squared radii differ"),
+        ("AA", str(Fraction(-4, 3) + Fraction(1, 10**9)), "the squared radii differ"),
+        ("FLAT", "0 2; 1 0", "the squared radii differ"),
+        ("AA", "diag " + "-4/3 " * 6, "squared radii are equal"),
+        ("AA", f"diag {Fraction(1, 7**40) - 2} -2 -2", "the squared radii differ"),
+        (first_only(TIE_SIZE), "-2 0; 0 -2", "squared radii are equal"),
+    ],
+)
+def test_T2b_a_tie_is_confirmed_and_what_is_none_refused_however_close(A, H, words):
+    found = check_tie(given(A, H), None)
+    assert found.accepted == ("equal" in words) and not found.beyond and words in found.words
+
+
+def test_T2b_a_tie_claimed_for_a_difference_of_1e_200_is_refused():
+    near = certify(*read_layer(matrix("AA"), [[Fraction(-4, 3) + Fraction(1, 10**200)]]))
+    tie = certify(*read_layer(matrix("AA"), [["-4/3"]]))
+    wide = [(-1.0).hex(), (1.0).hex()]
+    for body, true in ((near, "NON_SMOOTHING"), (tie, "TIE")):
+        assert body["claim"]["verdict"] == true and check_certificate(json.dumps(body)).accepted
+        for verdict in {"TIE", "SMOOTHING", "NON_SMOOTHING"} - {true}:
+            assert refused(claiming(body, verdict=verdict, margin=wide))
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "blocks"),
+    [
+        ("7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3", "-2 0 0; 0 0 1; 0 0 0", (2, 2)),
+        ("AA", "-4/3 1; 0 -4/3", (2, 2)),
+        ("FLAT", "0 1; 0 0", (2, 1)),
+        ("AA", "-4/3", (1, 1)),
+        # A has a Jordan block of 1/2: with the block of -4/3 that makes 2 + 2 - 1.
+        ("2/3 2/9 1/9; 1/6 23/36 7/36; 1/6 5/36 25/36", "-4/3 1; 0 -4/3", (2, 3)),
+    ],
+)
+def test_T6b_the_blocks_at_a_tie_are_recomputed(A, H, blocks):
+    A, H = matrix(A), matrix(H)
+    assert largest_blocks(A, H) == blocks
+    right = check_tie(given(A, H), blocks)
+    assert right.accepted and f"largest Jordan blocks {blocks[0]} and {blocks[1]}" in right.words
+    body = certify(*read_layer(A, H))
+    for other in ((blocks[0] + 1, blocks[1]), (blocks[0], blocks[1] + 1), (0, 0)):
+        wrong = check_tie(given(A, H), other)
+        assert not wrong.accepted and "largest Jordan blocks" in wrong.words
+        assert refused(claiming(body, jordan_consensus=other[0], jordan_quotient=other[1]))
+
+
+def largest_blocks(A, H):
+    """From the minimal polynomials of both operators themselves."""
+    B = [[x - y for x, y in zip(row[1:], A[0][1:], strict=True)] for row in A[1:]]
+    k, d = len(B), len(H)
+    consensus = [[x + (i == j) for j, x in enumerate(row)] for i, row in enumerate(H)]
+    quotient = [
+        [H[p][q] * B[i][j] + (p == q and i == j) for q in range(d) for j in range(k)]
+        for p in range(d)
+        for i in range(k)
+    ]
+    found = []
+    for M in (consensus, quotient):
+        roots = to_flint(M).minpoly().numer().complex_roots()
+        top = max(float(abs(root).mid()) for root, _ in roots)
+        found.append(max(m for root, m in roots if float(abs(root).mid()) > top - 1e-9))
+    return tuple(found)
+
+
+def test_a_tie_of_logits_or_of_large_matrices_is_beyond_the_checker():
+    body = certify(*read_layer(logits=[[0.0, 1.0], [1.0, 0.0]], H=[[0.5]]))
+    for case, words in (
+        (read_input(body["input"]), "in fractions or binary64 only"),
+        (given(first_only(TIE_SIZE + 1), "-2"), f"up to n, d = {TIE_SIZE} only"),
+        (given("FLAT", identity(TIE_SIZE + 1)), f"up to n, d = {TIE_SIZE} only"),
+    ):
+        found = check_tie(case, (1, 1))
+        assert not found.accepted and found.beyond and words in found.words
+
+
+# --- how many bits a tie takes ---
+
+
+def pair(modulus, number=0):
+    """A mode of consensus, h = -2 - number, whose modulus is known in that ball."""
+    poly = Polynomial(flint.fmpz_poly([2 + number, 1]), 1)
+    return Pair(Root(poly, number, 0, 0, flint.acb(-2 - number)), None, flint.acb(modulus), modulus)
+
+
+def test_T6b_equality_asks_for_squares_closer_than_the_bound():
+    bits = int(equality_bits(pair(flint.arb(1)), pair(flint.arb(1), 1)) + 1)
+    with flint.ctx.workprec(400):
+        unit = flint.arb(2) ** -bits
+        for first, second, found in (
+            ((0, 0), (0, 0), True),
+            ((0, 0.12), (0, 0.12), True),
+            # The squares differ by twice as much as the moduli.
+            ((0.3, 0.3), (0, 0.3), None),
+            ((1, 0.1), (0, 0.1), False),
+            ((0, 0), (4, 0), False),
+        ):
+            one, other = (flint.arb(1 + x * unit, r * unit) for x, r in (first, second))
+            assert equal(pair(one), pair(other, 1), 400) is found
+    # The same root needs no bits.
+    wide = flint.arb(1, 0.25)
+    assert equal(pair(wide), pair(wide, 1), 400) is None and equal(pair(wide), pair(wide), 400)
+
+
+SIDES = ["c1", "c2"], ["q1", "q2"]
+# Bits that the proof takes for each pair, of consensus and of the quotient in this order.
+NEEDED = {("c1", "q1"): 7000.5, ("c1", "q2"): 9000.0, ("c2", "q1"): 100.0, ("c2", "q2"): 8000.0}
+FIRST = [320, 1280, 5120]
+
+
+def proof(monkeypatch, answers, needed=NEEDED):
+    """What `tied` says, and the bits it spent, where `equal` says so of each pair at these bits."""
+    asked = []
+    monkeypatch.setattr(ties, "equal", lambda c, q, bits: answers(bits)[c, q])
+    monkeypatch.setattr(ties, "equality_bits", lambda c, q: needed[c, q])
+    modes = SimpleNamespace(
+        pairs={320: SIDES}.get, refined=lambda sides, bits: asked.append(bits) or sides
+    )
+    return tied(modes, lambda sides, bits: sides), asked
+
+
+def every(answer):
+    return dict.fromkeys(NEEDED, answer)
+
+
+@pytest.mark.parametrize(
+    ("answers", "needed", "found", "asked"),
+    [
+        # What shows at few bits takes no more; the hardest pair says how many the proof takes.
+        *[(lambda b, k=k: every(True if b >= k else None), NEEDED, SIDES, FIRST[: i + 1])
+          for i, k in enumerate(FIRST)],
+        *[(lambda b, k=k: every(False if b >= k else None), NEEDED, None, FIRST[: i + 1])
+          for i, k in enumerate(FIRST)],
+        (lambda b: every(True if b > 5120 else None), NEEDED, SIDES, [*FIRST, 9512]),
+        (lambda b: every(False if b > 5120 else None), NEEDED, None, [*FIRST, 9512]),
+        (lambda b: every(None), NEEDED, 9000.0, [*FIRST, 9512]),
+        # Pairs that are equal beside others are no tie, whichever are the largest.
+        (lambda b: every(True) | {("c2", "q1"): False}, NEEDED, 9000.0, [*FIRST, 9512]),
+        (lambda b: every(True) | {("c2", "q1"): None}, NEEDED, 9000.0, [*FIRST, 9512]),
+        (lambda b: every(None), every(10.0), 10.0, [*FIRST, 5120]),
+        # More bits than are spent are said and not tried.
+        (lambda b: every(None), every(2.0**20), 2.0**20, [*FIRST, 2**20 + 512]),
+        (lambda b: every(None), every(2.0**20 + 1), 2.0**20 + 1, FIRST),
+    ],
+)  # fmt: skip
+def test_T2_a_proof_takes_the_bits_of_its_hardest_pair(monkeypatch, answers, needed, found, asked):
+    assert TIE_BITS == 2**20
+    assert proof(monkeypatch, answers, needed) == (found, asked)
+
+
+def test_T2_a_tie_beyond_the_bits_that_are_spent_is_beyond_the_checker(monkeypatch):
+    """|1 + h| for h = -2 and 1 for a = 0: a handful of bits would tell them apart."""
+    monkeypatch.setattr(ties, "TIE_BITS", 0)
+    monkeypatch.setattr(ties, "equal", lambda first, second, bits: None)
+    for jordan in (None, (1, 1)):
+        found = check_tie(given("FLAT", "-2 0; 0 -1/3"), jordan)
+        assert not found.accepted and found.beyond
+        assert "the tie would take 5 bits to confirm, more than are spent" in found.words
