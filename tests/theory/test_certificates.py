@@ -26,7 +26,7 @@ from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import product, to_float
-from oversmoothing.theory.numbers.rounding import gamma, upper_modulus, upper_product
+from oversmoothing.theory.numbers.rounding import gamma, upper_product
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
@@ -52,13 +52,6 @@ def test_products_stay_within_their_rounding_bound_exactly(n, k, seed, exponent)
         for j in range(n):
             exact = sum(Fraction(x) * Fraction(y) for x, y in zip(P[i], Q[:, j], strict=True))
             assert abs(Fraction(computed[i, j]) - exact) <= Fraction(bound[i, j])
-
-
-@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
-def test_the_upper_modulus_is_one(x, y):
-    assume(np.hypot(x, y) < 1e307)
-    bound = Fraction(float(upper_modulus(np.array([x]), np.array([y]))[0]))
-    assert bound**2 >= Fraction(x) ** 2 + Fraction(y) ** 2
 
 
 def contains(discs: Discs, values: list[complex]) -> bool:

@@ -21,7 +21,6 @@ from oversmoothing.theory.numbers.rounding import (
     at_precision,
     gamma,
     inflated,
-    upper_modulus,
     upper_product,
     upper_sum,
 )
@@ -107,15 +106,6 @@ def test_products_stay_within_their_bounds_exactly(kind):
         for i in range(rows):
             assert Fraction(sums[i]) >= sum(map(Fraction, np.abs(P[i])))
     assert tried > 300
-
-
-def test_the_upper_modulus_is_one_at_every_scale():
-    rng = np.random.default_rng(1)
-    scale = 10.0 ** rng.integers(-320, 300, size=4000)
-    x, y = rng.standard_normal((2, 4000)) * scale
-    y[::5] = 0.0
-    for a, b, bound in zip(x, y, upper_modulus(x, y), strict=True):
-        assert Fraction(bound) ** 2 >= Fraction(a) ** 2 + Fraction(b) ** 2
 
 
 def exact_modulus_sums(real, imaginary):

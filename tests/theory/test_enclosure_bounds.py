@@ -22,7 +22,6 @@ from oversmoothing.theory.numbers.rounding import (
     UNIT,
     gamma,
     inflated,
-    upper_modulus,
     upper_product,
     upper_sum,
 )
@@ -71,12 +70,6 @@ def test_a_bound_is_inflated_by_twice_the_roundings_that_made_it(operations, x):
     found = Fraction(float(inflated(np.array(x), operations)))
     assert agree(found, exactly_inflated(Fraction(x), operations), 2 * U)
     assert float(inflated(np.array(0.0), operations)) == operations * TINY
-
-
-def test_a_modulus_is_inflated_for_four_roundings():
-    found = upper_modulus(np.array([3.0, 4.0]), np.array([4.0, 3.0]))
-    assert found.tolist() == [5 * (1 + 2 * gamma(6))] * 2
-    assert float(upper_modulus(np.zeros(1), np.zeros(1))[0]) == 4 * TINY
 
 
 @pytest.mark.parametrize(("m", "k", "r"), [(1, 1, 1), (2, 1, 7), (9, 2, 5), (2, 9, 3)])

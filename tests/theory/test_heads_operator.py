@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads import (
     Radius,
@@ -21,7 +22,7 @@ from oversmoothing.theory.spectra.heads import (
     token_blocks,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict, verdict
 
 EPS = 2.0**-52
 
@@ -153,6 +154,20 @@ def test_a_radius_that_hardly_converges_is_undecided_or_right():
     assert found.verdict in ("SMOOTHING", "UNDECIDED")
     if found.rho_quotient is not None:
         assert found.rho_quotient == pytest.approx(dense.rho_quotient, rel=1e-10)
+
+
+def test_one_head_is_a_layer_and_several_are_one_too():
+    A, W = draw(2, 4, 3, 2)
+    one, two = layer_of_heads(A[:1], W[:1]), layer_of_heads(A, (W, np.stack([np.eye(3)] * 2)))
+    plain = Layer.of(A[0], W[0].T)
+    assert (one.heads, two.heads) == (1, 2) and one.numbers == plain.numbers
+    assert (one.n, one.d, two.n, two.d) == (plain.n, plain.d, plain.n, plain.d) == (4, 3, 4, 3)
+    for ours, theirs in ((one.A, plain.A), (one.H, plain.H), (two.H, W.swapaxes(1, 2))):
+        assert np.array_equal(ours, theirs)
+    said = [str(layer_verdict(layer, None, [])) for layer in (one, plain)]
+    assert said[0] == said[1]
+    with pytest.raises(InputError, match="several heads: heads_verdict"):
+        layer_verdict(two, None, [])
 
 
 @settings(max_examples=40)

@@ -42,16 +42,12 @@ def golden_cases() -> dict[str, GoldenCase]:
     data = json.loads(
         resources.files("oversmoothing.theory.layer").joinpath("golden.json").read_text("utf-8")
     )
-    return {
-        entry["id"]: GoldenCase(
-            entry["id"],
-            to_fractions(entry["A"], "A"),
-            to_fractions(entry["H"], "H"),
-            to_fractions(entry["X0"], "X0"),
-            {key: entry[key] for key in entry if key not in ("id", "A", "H", "X0")},
-        )
-        for entry in data
-    }
+    found = {}
+    for entry in data:
+        name = entry.pop("id")
+        A, H, X0 = (to_fractions(entry.pop(key), key) for key in ("A", "H", "X0"))
+        found[name] = GoldenCase(name, A, H, X0, entry)
+    return found
 
 
 def golden_case(name: str) -> GoldenCase:

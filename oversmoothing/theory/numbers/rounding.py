@@ -55,11 +55,6 @@ def upper_sum(P: Array) -> Array:
     return inflated(P.sum(axis=-1), P.shape[-1])
 
 
-def upper_modulus(real: Array, imaginary: Array) -> Array:
-    """An upper bound on |real + i imaginary|."""
-    return inflated(np.hypot(real, imaginary), 4)
-
-
 @dataclass(frozen=True)
 class Bounded:
     """A complex vector or number within `error` of `value`, entry by entry."""

@@ -9,12 +9,13 @@ Causal heads (every A_h lower triangular) decouple token by token (T7e): the spe
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse.linalg
 
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import (
@@ -28,6 +29,10 @@ from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    # It loads where it is needed: a verdict on one head starts without it.
+    from scipy.sparse.linalg import LinearOperator
 
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400
@@ -70,12 +75,14 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     return np.eye(len(total)) + total if residual else total
 
 
-def quotient_operator(layer: Layer, residual: bool = True) -> scipy.sparse.linalg.LinearOperator:
+def quotient_operator(layer: Layer, residual: bool = True) -> LinearOperator:
     """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
 
     2 heads n d (n + d) operations a product with W [heads, d, d], 2 heads n r (n + 2 d) with
     factors.
     """
+    from scipy.sparse.linalg import LinearOperator
+
     weights, B = head_weights(layer), quotient(stacked(layer.A))
     P, Q, d = weights.P, weights.Q, weights.d
     heads, k = len(B), B.shape[-1]
@@ -98,7 +105,7 @@ def quotient_operator(layer: Layer, residual: bool = True) -> scipy.sparse.linal
     turned = np.ascontiguousarray(B.swapaxes(1, 2))
     first = None if P is None else np.ascontiguousarray(Q.swapaxes(1, 2))
     last = np.ascontiguousarray((Q if P is None else P).swapaxes(1, 2))
-    return scipy.sparse.linalg.LinearOperator(
+    return LinearOperator(
         (k * d, k * d),
         matvec=operator(B, P, Q),
         rmatvec=operator(turned, first, last),
@@ -161,9 +168,9 @@ def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
 
 
-def _arnoldi_radius(
-    operator: scipy.sparse.linalg.LinearOperator, with_identity: bool, tolerance: float
-) -> Radius:
+def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:
+    import scipy.sparse.linalg
+
     size = operator.shape[0]
     start = np.random.default_rng(2401_04301).standard_normal(size)
     moved = operator.matvec(start) - (start if with_identity else 0.0)

@@ -68,11 +68,9 @@ def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Given:
     """The layer, and the start, of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
         return read_layer(A, None, X0, logits=logits, factors=W)
-    return read_layer(A, H if W is None else _transpose(W), X0, logits=logits)
-
-
-def _transpose(W: Any) -> Any:
-    return [list(column) for column in zip(*rows_of(W, "W"), strict=True)]
+    if W is not None:
+        H = [list(column) for column in zip(*rows_of(W, "W"), strict=True)]
+    return read_layer(A, H, X0, logits=logits)
 
 
 def check_depths(depth: int | Iterable[int]) -> list[int]:
