@@ -10,7 +10,7 @@ import sympy as sp
 from hypothesis import assume, given, settings, strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from oversmoothing.theory.layer import attention, symbolic
+from oversmoothing.theory.layer import attention
 from oversmoothing.theory.layer.attention import (
     closed_classes,
     complement_basis,
@@ -20,7 +20,7 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint, to_float
-from oversmoothing.theory.proofs import strategies as own
+from oversmoothing.theory.proofs import strategies as own, symbolic
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.spectra.discs import Discs, enclose
 from oversmoothing.theory.spectra.layer_discs import (

@@ -2,8 +2,8 @@
 
 import sympy as sp
 
-from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import by
+from oversmoothing.theory.proofs.symbolic import symbolic_matrix
 
 SPECTRUM = by.step(
     "[] The eigenvalues of I + H (x) A are 1 + h_j a_i over all pairs, with multiplicity (T1a)."

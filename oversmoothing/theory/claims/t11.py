@@ -11,7 +11,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.t7 import dobrushin
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
-from oversmoothing.theory.layer.symbolic import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
@@ -27,6 +26,7 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
+from oversmoothing.theory.proofs.symbolic import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

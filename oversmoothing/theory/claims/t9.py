@@ -14,7 +14,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import angle
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.layer.symbolic import symbolic_matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
     AA,
@@ -27,6 +26,7 @@ from oversmoothing.theory.proofs.kit import (
     given,
     spectra,
 )
+from oversmoothing.theory.proofs.symbolic import symbolic_matrix
 from oversmoothing.theory.support.sizes import Array
 
 T9 = Chapter(__file__)
