@@ -31,7 +31,6 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
-    # It loads where it is needed: a verdict on one head starts without it.
     from scipy.sparse.linalg import LinearOperator
 
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
