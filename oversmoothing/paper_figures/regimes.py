@@ -1,5 +1,7 @@
 """The four regimes of the metrics against depth: attention, H and X_0 of each, and limits (T4)."""
 
+from typing import Any
+
 import numpy as np
 
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricIndefinite, sinkhorn
@@ -11,7 +13,7 @@ from oversmoothing.theory.verdict.formulas import Outcome, dominance, threshold
 TOKENS = 8
 
 
-def cases(seed: int) -> list[tuple[str, dict[str, Array], int]]:
+def cases(seed: int) -> list[tuple[str, dict[str, Any], int]]:
     """Smoothing, non-smoothing, a tie by construction, and complex spectra on both sides: a name,
     A [n, n], H [d, d] and X0 [n, d] by their names, and how many layers are drawn."""
     streams = np.random.default_rng(seed).spawn(5)

@@ -236,9 +236,8 @@ def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
 def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value: str) -> None:
     p = point(attention=attention, value=value, n=5, d=4, depth=10)
     found, (layer, _) = outcome(p, ("ratio",)), draw(p)
-    A = layer.given["A"].floats
-    weights = {"H": layer.H} if layer.factors is None else {"W": layer.factors}
-    expected = verdict(A=A, **weights)
+    A, weights = layer.given["A"].floats, layer.factors or layer.H.T
+    expected = verdict(A=A, W=weights)
     assert found["verdict"] == expected.verdict
     # The front door divides the rows by their sums once more: a few ulp of A.
     _, V = np.linalg.eig(quotient(A))
@@ -254,8 +253,7 @@ def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed: int) -> 
     assert found["verdict"] == "SMOOTHING" and found["tends_to"] == "zero"
     # Two depths: what is left is the change of an O(1) factor, over 300 layers.
     assert found["slope"] == pytest.approx(found["predicted_log_rate"], abs=5 / 300)
-    A = layer.given["A"].floats
-    table = evolve(X0=X0, A=A, H=layer.H, depth=600, device="cpu").metrics()
+    table = evolve(X0=X0, A=layer.A, H=layer.H, depth=600, device="cpu").metrics()
     for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
         assert found[name] == pytest.approx(float(table[name].iloc[-1]), rel=1e-9)
 

@@ -300,3 +300,11 @@ def test_comparison_of_modes_is_antisymmetric(A, case):
     first, second = modes[0], modes[-1]
     forward, backward = compare(first, second)[0], compare(second, first)[0]
     assert forward is not None and forward == -backward
+
+
+def test_a_verdict_factors_the_spectrum_of_each_matrix_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(by_fractions, "factors", lambda M: asked.append(len(M)) or factors(M))
+    H = table(["1/3", "1/7", 0], [0, "1/5", 1], ["1/11", 0, "-1/2"])
+    assert verdict(A=HALF, H=H, X0=[[1, 2, 3], [4, 5, 7]], depth=3).status == "exact"
+    assert sorted(asked) == [1, 3]

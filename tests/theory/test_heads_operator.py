@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads import (
     Radius,
@@ -21,7 +22,7 @@ from oversmoothing.theory.spectra.heads import (
     token_blocks,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict, verdict
 
 EPS = 2.0**-52
 
@@ -57,11 +58,8 @@ def test_the_spectrum_is_consensus_and_quotient_together(seed, n, d, heads, resi
     A, W = draw(seed, n, d, heads)
     M = whole(A, W, residual)
     C = consensus_block(W, residual)
-    T = (
-        quotient_operator(layer_of_heads(A, W), residual).matmat(np.eye((n - 1) * d))
-        if n > 1
-        else np.zeros((0, 0))
-    )
+    layer, size = layer_of_heads(A, W), (n - 1) * d
+    T = quotient_operator(layer, residual).matmat(np.eye(size)) if size else np.zeros((0, 0))
     for power in (1, 2, 3):
         parts = [np.linalg.matrix_power(K, power) for K in (M, C, T)]
         size = np.linalg.norm(np.linalg.matrix_power(np.abs(M), power))
@@ -155,6 +153,18 @@ def test_a_radius_that_hardly_converges_is_undecided_or_right():
         assert found.rho_quotient == pytest.approx(dense.rho_quotient, rel=1e-10)
 
 
+def test_one_head_is_a_layer_and_several_are_one_too():
+    A, W = draw(2, 4, 3, 2)
+    one, two = layer_of_heads(A[:1], W[:1]), layer_of_heads(A, (W, np.stack([np.eye(3)] * 2)))
+    plain = Layer.of(A[0], W[0].T)
+    assert (one.heads, two.heads) == (1, 2) and one.numbers == plain.numbers
+    assert (one.n, one.d) == (plain.n, plain.d) == (two.n, two.d) == (4, 3)
+    assert np.array_equal(one.H, plain.H) and np.array_equal(two.H, W.swapaxes(1, 2))
+    assert str(layer_verdict(one, None, [])) == str(layer_verdict(plain, None, []))
+    with pytest.raises(InputError, match="several heads: heads_verdict"):
+        layer_verdict(two, None, [])
+
+
 @settings(max_examples=40)
 @given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 4), sign=st.sampled_from([-1, 1]))
 def test_one_head_has_the_verdict_of_one_head(seed, n, d, sign):
@@ -214,9 +224,8 @@ def test_causal_heads_decouple_token_by_token(seed, n, d, heads, residual):
     """T7e: the spectrum is the union of those of the G_i, for products of layers too."""
     first, second = draw(seed, n, d, heads, True), draw(seed + 1, n, d, heads, True)
     product = whole(*second, residual) @ whole(*first, residual)
-    blocks = token_blocks(layer_of_heads(*second), residual) @ token_blocks(
-        layer_of_heads(*first), residual
-    )
+    left, right = (token_blocks(layer_of_heads(*each), residual) for each in (second, first))
+    blocks = left @ right
     assert np.allclose(
         blocks[0], consensus_block(second[1], residual) @ consensus_block(first[1], residual)
     )

@@ -353,7 +353,6 @@ def test_short_binary_numbers_are_decided_exactly_where_rounding_would_decide():
     assert (third.verdict, third.status) == ("UNDECIDED", "numerical")
     assert Layer.of(FLOAT_AA, [[-4 / 3]]).as_fractions() is None
     assert Layer.of([[0.7, 0.3], [0.3, 0.7]], [[1.0]]).as_fractions() is None
-    assert Layer.of(FLOAT_AA, [[1.0]]).as_fractions() is not None
 
 
 def test_T11_1_a_single_token_that_dies_is_undefined_in_floats_too():

@@ -172,17 +172,13 @@ def test_T4e_radii_a_little_apart_decide_at_every_scale_of_X_0(size):
 @pytest.mark.parametrize("apart", [0.0, 1.2e-16, -1.2e-16])
 def test_T4e_radii_within_rounding_of_each_other_do_not_decide_however_large(apart):
     # 1 + 999 at consensus against 1 + 1998/2, up to a unit in the last place.
-    case, start = read_layer(
-        FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]]
-    )
-    assert of_start(case, start).outcome == "UNDECIDED"
+    given = FLOAT, [[999.0, 0], [0, 1998 * (1 + apart)]], [[2.0, 2.0], [2.0, -2.0]]
+    assert of_start(*read_layer(*given)).outcome == "UNDECIDED"
 
 
 def test_T4e_radii_thousands_of_units_apart_decide_however_large():
-    case, start = read_layer(
-        FLOAT, [[999.0, 0], [0, 1998 * (1 - 3e-13)]], [[2.0, 2.0], [2.0, -2.0]]
-    )
-    assert of_start(case, start).outcome == "SMOOTHING"
+    given = FLOAT, [[999.0, 0], [0, 1998 * (1 - 3e-13)]], [[2.0, 2.0], [2.0, -2.0]]
+    assert of_start(*read_layer(*given)).outcome == "SMOOTHING"
 
 
 def test_T11_8_where_no_eigenbasis_is_trusted_the_reason_says_so_after_the_verdict():

@@ -64,8 +64,7 @@ class RateRow:
         return {**vars(self), **numbers}
 
 
-# A name, A, H and X_0 in fractions.
-_Case = tuple[str, Matrix, Matrix, Matrix]
+_Case = tuple[str, Matrix, Matrix, Matrix]  # a name, A, H and X_0
 
 
 def rate_rows(seed: int = 0) -> list[RateRow]:

@@ -12,19 +12,33 @@ from importlib import resources
 from typing import Any
 
 from oversmoothing.theory.layer.layer import Entries, Layer, load_layer, read_layer
-from oversmoothing.theory.numbers.exact import Matrix, to_fractions
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
 
 
 @dataclass(frozen=True)
 class GoldenCase:
-    """A, H, X0 in fractions and what is known of them (see `golden.json` for the fields)."""
+    """A layer and X_0 in fractions and what is known of them (see `golden.json`)."""
 
     id: str
-    A: Matrix
-    H: Matrix
-    X0: Matrix
+    layer: Layer
+    start: Entries
     expected: dict[str, Any]
+
+    @property
+    def A(self) -> Matrix:
+        """[n, n], in fractions."""
+        return self.layer.rational_A
+
+    @property
+    def H(self) -> Matrix:
+        """[d, d], in fractions."""
+        return self.layer.rational_H
+
+    @property
+    def X0(self) -> Matrix:
+        """[n, d], in fractions."""
+        return self.start.fractions
 
     @property
     def verdict(self) -> str:
@@ -42,16 +56,13 @@ def golden_cases() -> dict[str, GoldenCase]:
     data = json.loads(
         resources.files("oversmoothing.theory.layer").joinpath("golden.json").read_text("utf-8")
     )
-    return {
-        entry["id"]: GoldenCase(
-            entry["id"],
-            to_fractions(entry["A"], "A"),
-            to_fractions(entry["H"], "H"),
-            to_fractions(entry["X0"], "X0"),
-            {key: entry[key] for key in entry if key not in ("id", "A", "H", "X0")},
-        )
-        for entry in data
-    }
+    found = {}
+    for entry in data:
+        name = entry.pop("id")
+        layer, start = read_layer(*(entry.pop(key) for key in ("A", "H", "X0")))
+        assert start is not None
+        found[name] = GoldenCase(name, layer, start, entry)
+    return found
 
 
 def golden_case(name: str) -> GoldenCase:
@@ -72,4 +83,4 @@ def chosen_case(path: str | None, example: str | None) -> tuple[Layer, Entries |
             "give either a CASE.json or --example NAME, one of " + ", ".join(golden_cases())
         )
     golden = golden_case(example)
-    return read_layer(golden.A, golden.H, golden.X0)
+    return golden.layer, golden.start

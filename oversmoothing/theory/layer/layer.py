@@ -246,12 +246,7 @@ def _is_short(x: Fraction) -> bool:
 
 
 def read_layer(
-    A: Any = None,
-    H: Any = None,
-    X0: Any = None,
-    *,
-    logits: Any = None,
-    factors: tuple[Any, Any] | None = None,
+    A: Any = None, H: Any = None, X0: Any = None, *, logits: Any = None, factors: Any = None
 ) -> tuple[Layer, Entries | None]:
     """A validated layer, and its start X_0 [n, d] where there is one.
 

@@ -8,9 +8,9 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log2, prod
+from typing import Any
 
 import flint
 
@@ -178,19 +178,16 @@ def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
     return best, decided, used
 
 
-_Rows = tuple[tuple[Fraction, ...], ...]
-
-
 def all_modes(A: Matrix, H: Matrix) -> tuple[Mode, ...]:
     """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus.
 
-    Those of the last few layers are kept: whatever a verdict asks of one, roots are found once.
+    Of the last few layers they are kept, with the roots that were found: a verdict asks thrice.
     """
     return _modes(tuple(map(tuple, A)), tuple(map(tuple, H)))
 
 
 @lru_cache(maxsize=4)
-def _modes(A: _Rows, H: _Rows) -> tuple[Mode, ...]:
+def _modes(A: Any, H: Any) -> tuple[Mode, ...]:
     a_values = eigenvalues(factors(rational_quotient(A)))
     return tuple(Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values))
 

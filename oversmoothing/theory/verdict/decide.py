@@ -9,6 +9,7 @@ from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.answer import (
     AT_CONSENSUS,
     ILL_CONDITIONED,
@@ -72,6 +73,8 @@ class Comparison:
 def compare_radii(case: Layer, relative: float = UNIT) -> Comparison:
     """Exactly where the case allows it, else for everything within the rounding of its entries,
     with UNDECIDED where that decides. relative: how well they are known, if not as float64."""
+    if case.heads > 1:
+        raise InputError("the layer has several heads: heads_verdict is about all of them together")
     return _exactly(case) if case.decidable else _numerically(case, relative)
 
 

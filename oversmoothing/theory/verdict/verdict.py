@@ -61,10 +61,8 @@ from oversmoothing.theory.verdict.decide import (
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
-Given = tuple[Layer, Entries | None]
 
-
-def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Given:
+def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
     """The layer, and the start, of the arguments of `verdict`."""
     if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
         return read_layer(A, None, X0, logits=logits, factors=W)
@@ -259,7 +257,9 @@ def refuse_batches(matrices: dict[str, Any]) -> None:
             )
 
 
-def rounded_layer(A: Any, H: Any, W: Any, X0: Any, exact: bool) -> tuple[Given, float | None]:
+def rounded_layer(
+    A: Any, H: Any, W: Any, X0: Any, exact: bool
+) -> tuple[tuple[Layer, Entries | None], float | None]:
     """(layer and start, how well the layer is known relative to itself) for an A of a type in EPS.
 
     None where they are taken as they are written: rows that sum to 1 in float64 too, with short
