@@ -92,12 +92,6 @@ def rank_at_least(X: Bounded, rank: int) -> bool:
     return int(np.count_nonzero(~np.isin(found.component, bad))) >= rank
 
 
-def tokens_differ(X: Bounded) -> bool:
-    """Whether some two tokens of X [n, d] differ for certain."""
-    away = np.abs(X.value[1:] - X.value[0])
-    return bool((away > (X.error[1:] + X.error[0]) * (1 + 8 * UNIT)).any())
-
-
 def ratio_of_state(X: Bounded) -> float | None:
     """HFC/LFC of X [n, d], where its bounds leave a number."""
     n, middle = len(X.value), X.value.mean(axis=0)
@@ -159,7 +153,10 @@ class DiscStart:
         if factors is None or generic.limit_rank is None:
             return NOTHING
         part = left_alone(self._X, *factors)
-        if part is None or not tokens_differ(part):
+        if part is None:
+            return NOTHING
+        away, error = np.abs(part.value[1:] - part.value[0]), part.error[1:] + part.error[0]
+        if not (away > error * (1 + 8 * UNIT)).any():
             return NOTHING
         column = np.zeros(part.value.shape[1])
         column[np.argmax(np.abs(part.value.mean(axis=0)))] = 1.0
@@ -175,13 +172,8 @@ class DiscStart:
         error = np.where(self.X0 == 0, 0.0, UNIT * np.abs(self.X0) + TINY)
         return Bounded(self.X0, error + self._lost)
 
-    @cached_property
-    def _differences(self) -> Bounded:
-        """Those of X_0 between tokens."""
-        return self._between(self._X)
-
     def _between(self, given: Bounded) -> Bounded:
-        """Q^T X [n-1, d]; X without its first token, less that, for a causal A."""
+        """The differences Q^T X [n-1, d]; X without its first token, less that, for a causal A."""
         X, off = given.value.real, given.error
         away = X[1:] - X[0]
         error = off[1:] + off[0] + UNIT * np.abs(away)
@@ -205,7 +197,9 @@ class DiscStart:
     def _present(self, i: int, j: int) -> bool:
         known, z = self.pair.attention.find(i), self._value_vector(j)
         w = None if known is None else known[0].left(known[1])
-        return w is not None and z is not None and _not_zero(Bounded(*w), self._differences, z)
+        if w is None or z is None:
+            return False
+        return _not_zero(Bounded(*w), self._between(self._X), z)
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
         """Whether pi^T X z is not 0."""
