@@ -34,7 +34,7 @@ from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.verdict.by_fractions import jordan_size
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import (
     BALL_SIZE,
     CertifiedDominance,
@@ -163,13 +163,7 @@ def outcome_of_start(case: Case) -> Outcome | None:
     if case.logits is not None or max(case.n, case.d) > START_SIZE:
         return None
     content = start_content(case.rational_A, case.rational_H, X0, case.classes)
-    if content is None:
-        return None
-    if content.vanishes:
-        return Outcome.UNDEFINED
-    if content.at_consensus:
-        return Outcome.TRIVIAL
-    return outcome_of_sign(content.comparison)
+    return None if content is None else content.outcome
 
 
 SCHEMA_VERSION = 2

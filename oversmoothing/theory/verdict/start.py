@@ -24,6 +24,7 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings, large
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, infinite
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.verdict.resolvent import (
@@ -61,6 +62,13 @@ class Content:
     limits: Limits
     onset: Onset | None
     tokens: TokensOfStart
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict for this X_0 (T4e)."""
+        if self.vanishes:
+            return Outcome.UNDEFINED
+        return Outcome.TRIVIAL if self.at_consensus else outcome_of_sign(self.comparison)
 
 
 def start_content(
