@@ -37,6 +37,7 @@ from oversmoothing.theory.verdict.disc_limits import (
     Decided,
     DominantPair,
     Limits,
+    eigenvector,
     infinite,
     ratio_of,
 )
@@ -188,18 +189,14 @@ class DiscStart:
 
     def _value_vector(self, j: int) -> Bounded | None:
         """The left eigenvector z of H for h_j [d]: W z = h z, or W_V g for a core."""
-        case, known = self.cell.case, self.pair.value.find(j)
-        found = None if known is None else known[0].right(known[1])
-        if found is None or case.factors is None or case.factors[0].shape[1] >= case.d:
-            return None if found is None else Bounded(*found)
-        return times(case.factors[0], Bounded(*found))
+        case, z = self.cell.case, eigenvector(self.pair.value, j)
+        if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
+            return z
+        return times(case.factors[0], z)
 
     def _present(self, i: int, j: int) -> bool:
-        known, z = self.pair.attention.find(i), self._value_vector(j)
-        w = None if known is None else known[0].left(known[1])
-        if w is None or z is None:
-            return False
-        return _not_zero(Bounded(*w), self._between(self._X), z)
+        w, z = eigenvector(self.pair.attention, i, left=True), self._value_vector(j)
+        return w is not None and z is not None and _not_zero(w, self._between(self._X), z)
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
         """Whether pi^T X z is not 0."""
