@@ -25,6 +25,7 @@ import numpy as np
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls
+from oversmoothing.theory.layer.cell import stationary_balls
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Entries, Layer
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm
@@ -33,7 +34,7 @@ from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.verdict.by_fractions import jordan_size
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import (
     BALL_SIZE,
     CertifiedDominance,
@@ -115,7 +116,7 @@ def _coefficient(
         # z = W_V u for u^T (W_proj W_V)^T = h u^T.
         z = flint.acb_mat(to_flint(case.rational_factors[0])) * z
     if attention is None:
-        w = stationary_balls(case)
+        w = [flint.acb(x) for x in stationary_balls(attention_balls(case), case.classes)]
     else:
         # In y_k = x_k - x_n, k < n: v^T y = w^T x with w = (v, -sum v).
         v = attention.left_vector(i)
@@ -123,16 +124,6 @@ def _coefficient(
     X0 = flint.acb_mat(to_flint(start.fractions))
     content = abs((flint.acb_mat(1, case.n, w) * X0 * z)[0, 0])
     return content / (norm(w) * norm(z.entries()) * norm(X0.entries()))
-
-
-def stationary_balls(case: Layer) -> list[flint.acb]:
-    """pi of an A whose eigenvalue 1 is simple, in balls."""
-    n, A = case.n, attention_balls(case).tolist()
-    system = [[A[j][i] - int(i == j) for j in range(n)] for i in range(n - 1)]
-    system.append([flint.arb(1)] * n)
-    right = flint.arb_mat(n, 1, [0] * (n - 1) + [1])
-    solution: list[Any] = flint.arb_mat(system).solve(right).entries()
-    return [flint.acb(x) for x in solution]
 
 
 # Up to this n and d the modes of X_0 are computed exactly, here and by whoever checks it, and up to
@@ -172,13 +163,7 @@ def outcome_of_start(case: Layer, start: Entries) -> Outcome | None:
     if case.logits is not None or max(case.n, case.d) > START_SIZE:
         return None
     content = start_content(case.rational_A, case.rational_H, start.fractions, case.classes)
-    if content is None:
-        return None
-    if content.vanishes:
-        return Outcome.UNDEFINED
-    if content.at_consensus:
-        return Outcome.TRIVIAL
-    return outcome_of_sign(content.comparison)
+    return None if content is None else content.outcome
 
 
 SCHEMA_VERSION = 2
@@ -236,7 +221,9 @@ def make_certificate(
             else:
                 parts.append({"genericity": content})
         parts += claims_of_start(case, start, found.verdict, "genericity" in parts[-1], eps)
-    body, checked, dropped = _confirmed(_input(case, start), parts)
+    matrices = case.given if start is None else {**case.given, "X0": start}
+    given = {"numbers": case.numbers} | {name: _texts(x) for name, x in matrices.items()}
+    body, checked, dropped = _confirmed(given, parts)
     return Certificate(body, found.reason, found.method, checked, tuple(left_out), tuple(dropped))
 
 
@@ -296,11 +283,6 @@ def digest(body: dict[str, Any]) -> str:
     part = {key: body[key] for key in ("schema_version", "kind", "input", "claim")}
     text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _input(case: Layer, start: Entries | None) -> dict[str, Any]:
-    given = case.given if start is None else {**case.given, "X0": start}
-    return {"numbers": case.numbers} | {name: _texts(entries) for name, entries in given.items()}
 
 
 def _texts(entries: Entries) -> list[list[str]]:

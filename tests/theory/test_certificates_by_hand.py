@@ -8,13 +8,15 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificate import certify, stationary_balls
+from oversmoothing.theory.certificate import certify
+from oversmoothing.theory.layer.cell import stationary_balls
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
 from oversmoothing.theory.spectra.boxes import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs
 from oversmoothing.theory.verdict.stages import (
+    attention_balls,
     ball_side,
     ball_stage,
     certified_dominance,
@@ -169,7 +171,8 @@ def test_bounds_are_rounded_outward():
             1.5
         )
         assert float(norm([flint.acb(3), flint.acb(0, 4)]).mid()) == pytest.approx(5)
-        pi = [float(x.real.mid()) for x in stationary_balls(Layer.of(A3, [[1]]))]
+        case = Layer.of(A3, [[1]])
+        pi = [float(x.mid()) for x in stationary_balls(attention_balls(case), case.classes)]
     assert pi == pytest.approx([0.65, 0.225, 0.125])
 
 

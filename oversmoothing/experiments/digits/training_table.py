@@ -4,7 +4,6 @@ import pandas as pd
 
 from oversmoothing.experiments.digits.starts import spread
 from oversmoothing.experiments.digits.training import TrainedModel
-from oversmoothing.theory.support.files import printable
 
 
 def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
@@ -29,7 +28,8 @@ def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
                 "cos(H_start, H_end)": spread(model.model.cos_start),
                 "h safe": f"{100 * (1 - kept['outside_share'].mean()):.0f} %",
                 "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
-                "folder": printable(model.run.folder),
+                # A byte of a path that is no text in any encoding is written as in JSON.
+                "folder": str(model.run.folder).encode("utf-8", "backslashreplace").decode("utf-8"),
             }
         )
     return pd.DataFrame(rows)

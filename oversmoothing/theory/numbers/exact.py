@@ -40,10 +40,6 @@ def rows_of(value: Any, name: str) -> list[list[Any]]:
     return rows
 
 
-def _is_sympy_rational(entry: Any) -> bool:
-    return bool(getattr(entry, "is_Rational", False))
-
-
 def to_fraction(entry: Any, where: str) -> Fraction:
     """One entry as a Fraction, floats by their exact binary value.
 
@@ -53,7 +49,8 @@ def to_fraction(entry: Any, where: str) -> Fraction:
         raise InputError(f"{where} is {entry}: a truth value is not a number")
     if isinstance(entry, np.generic):
         entry = entry.item()
-    if _is_sympy_rational(entry):
+    # Of sympy.
+    if getattr(entry, "is_Rational", False):
         return Fraction(int(entry.p), int(entry.q))
     if isinstance(entry, str):
         refuse_endless(entry, where)

@@ -158,7 +158,7 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
     which maps column blocks with ||Y_j|| <= y = 2 ||O|| / sep into themselves where y <= 1/8, as
     then 1 + 2 y + y^2 <= 2. Norms of Frobenius; sep: the least over pairs of blocks.
     """
-    from scipy.linalg import schur
+    from scipy.linalg import block_diag, schur
 
     parts = []
     place = {i: g for g, group in enumerate(groups) for i in group}
@@ -179,8 +179,7 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
     ends = np.cumsum([0, *map(len, groups)])
     spans = [range(a, b) for a, b in pairwise(ends.tolist())]
     D = [np.array([[complex(similar[p, q].mid()) for q in s] for p in s]) for s in spans]
-    off = similar - _diagonal(D, len(M))
-    error = _frobenius(off)
+    error = _frobenius(similar - flint.acb_mat(block_diag(*D).tolist()))
     moved = flint.arb(0)
     if len(D) > 1:
         separation = flint.arb(min(_separation(x, y) for x, y in permutations(D, 2)))
@@ -202,16 +201,6 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
         _balls(S, moved * _frobenius(S)),
         _balls(inverse, blurred),
     )
-
-
-def _diagonal(D: list[Complex], k: int) -> flint.acb_mat:
-    found, start = flint.acb_mat(k, k), 0
-    for block in D:
-        for p, row in enumerate(block.tolist()):
-            for q, x in enumerate(row):
-                found[start + p, start + q] = x
-        start += len(block)
-    return found
 
 
 def _frobenius(M: flint.acb_mat) -> flint.arb:

@@ -162,11 +162,6 @@ def write_together(contents: Mapping[str | os.PathLike[str], str | bytes]) -> li
     return [each.path for each in staged]
 
 
-def printable(path: Path) -> str:
-    """A path as text of any encoding: bytes of it that are no text are written as in JSON."""
-    return str(path).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 class _Staged:
     """One file on its way: its new content beside it, and what it held before."""
 

@@ -5,11 +5,6 @@ leading multipliers have a real power, each residue of L has a limit of its own;
 each is the common case, with one residue or, of opposite signs, two. Else the cosine comes again
 and again near each of its values over the depths, since all phases recur together: two different
 values are no limit, and equal ones are a limit where structure says so.
-
-Where phases are no rational parts of a turn, equal values of a cosine at some depths prove nothing.
-These do: the tokens are multiples of each other at every depth; their leading sums are, by one
-real simple eigenvalue of A or by a rational factor; they have no feature in common; or one pair of
-conjugate multipliers leads both and g_x . g_x = 0, so that sizes and inner product do not change.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -52,7 +47,7 @@ def keep_their_angle(
     """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
     at the depths at which neither token is 0, from some depth on or in the limit.
 
-    Raises `OutOfReachError`.
+    Equal values at some depths prove nothing; each of these reasons does. Raises `OutOfReachError`.
     """
     if not all(_is_never_small(token) for token in tokens):
         first, _ = tokens

@@ -172,6 +172,8 @@ def _numerical_reason(
 _SHORT_STATE = 24
 # Outcomes for one X_0 that compare its modes.
 _COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
+# Others that an X_0 has whatever leads, in words.
+_SETTLED = {Outcome.UNDEFINED: VANISHES, Outcome.TRIVIAL: AT_CONSENSUS}
 
 
 def generic_limits(case: Layer, found: Comparison) -> Limits:
@@ -231,12 +233,9 @@ def limits_of_start(case: Layer, start: Entries, found: Comparison, generic: Out
     content = start_content(case.rational_A, case.rational_H, start.fractions, case.classes)
     if content is None:
         return _large_start(case, start, generic)
-    tokens = token_limits(content.tokens, case.d)
-    if content.vanishes:
-        return OfStart(content.limits, Outcome.UNDEFINED, VANISHES, tokens=tokens)
-    if content.at_consensus:
-        return OfStart(content.limits, Outcome.TRIVIAL, AT_CONSENSUS, tokens=tokens)
-    outcome = outcome_of_sign(content.comparison)
+    tokens, outcome = token_limits(content.tokens, case.d), content.outcome
+    if outcome in _SETTLED:
+        return OfStart(content.limits, outcome, _SETTLED[outcome], tokens=tokens)
     return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
 
 
@@ -254,7 +253,7 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
     if content is None:
         return found
     found = replace(found, tokens=token_limits(content.tokens, case.d))
-    if found.outcome not in _COMPARED or outcome_of_sign(content.comparison) is not found.outcome:
+    if found.outcome not in _COMPARED or content.outcome is not found.outcome:
         return found
     return replace(found, words=shown(content.onset), onset=content.onset)
 

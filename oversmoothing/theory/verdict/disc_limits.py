@@ -120,6 +120,16 @@ def from_quotient(y: Bounded) -> Bounded:
     return Bounded(value, inflated(error, 8))
 
 
+def eigenvector(of: Vectors, i: int, left: bool = False) -> Bounded | None:
+    """The right or left eigenvector of the disc i, which is alone; None where none is proved."""
+    known = of.find(i)
+    if known is None:
+        return None
+    basis, place = known
+    found = basis.left(place) if left else basis.right(place)
+    return None if found is None else Bounded(*found)
+
+
 class DominantPair:
     """Vectors of the discs of a cell, taken where they are asked for."""
 
@@ -189,17 +199,16 @@ class DominantPair:
 
     def tokens(self, i: int) -> Tokens | None:
         """The tokens of the eigenvector of a_i, whose disc is alone."""
-        n, known = self.n, self.attention.find(i)
-        found = None if known is None else known[0].right(known[1])
-        if known is None or found is None:
+        n, known, y = self.n, self.attention.find(i), eigenvector(self.attention, i)
+        if known is None or y is None:
             return None
-        (basis, place), (y, off) = known, found
+        basis, place = known
         if self.causal:
-            value, error = np.concatenate([[0.0], y]), np.concatenate([[0.0], off])
+            value, error = (np.concatenate([[0.0], x]) for x in (y.value, y.error))
             mean = Bounded(value, error).dot(Bounded(np.full(n, 1 / n), np.full(n, UNIT / n)))
             off = error + mean.error + 4 * UNIT * (np.abs(value) + np.abs(mean.value))
             return Tokens(Bounded(value - mean.value, inflated(off, 4)), mean)
-        spread = from_quotient(Bounded(y, off))
+        spread = from_quotient(y)
         # A v = a v + t 1 beside consensus: the mean of the eigenvector is t / (a - 1), and
         # t = sum_j (s_j - 1) v_j / n with the sums s of the columns, as sum_j v_j = 0.
         sums = self.cell.A.sum(axis=0)
@@ -254,11 +263,9 @@ class DominantPair:
         if h.centres[j].imag == 0:
             return True
         # u of H is the left eigenvector of the matrix whose discs these are, W or a core of it.
-        known = self.value.find(j)
-        found = None if known is None else known[0].left(known[1])
-        if found is None:
+        u = eigenvector(self.value, j, left=True)
+        if u is None:
             return False
-        u = Bounded(*found)
         factors = self.cell.case.factors
         if factors is not None and factors[0].shape[1] < self.cell.case.d:
             u = times(factors[1].T, u, self.cell.relative)

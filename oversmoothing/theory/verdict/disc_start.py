@@ -37,6 +37,7 @@ from oversmoothing.theory.verdict.disc_limits import (
     Decided,
     DominantPair,
     Limits,
+    eigenvector,
     infinite,
     ratio_of,
 )
@@ -90,12 +91,6 @@ def rank_at_least(X: Bounded, rank: int) -> bool:
     # A component of which every disc is free of 0 holds as many eigenvalues that are not 0.
     bad = np.unique(found.component[~free])
     return int(np.count_nonzero(~np.isin(found.component, bad))) >= rank
-
-
-def tokens_differ(X: Bounded) -> bool:
-    """Whether some two tokens of X [n, d] differ for certain."""
-    away = np.abs(X.value[1:] - X.value[0])
-    return bool((away > (X.error[1:] + X.error[0]) * (1 + 8 * UNIT)).any())
 
 
 def ratio_of_state(X: Bounded) -> float | None:
@@ -157,7 +152,10 @@ class DiscStart:
         if factors is None or generic.limit_rank is None:
             return NOTHING
         part = left_alone(self._X, *factors)
-        if part is None or not tokens_differ(part):
+        if part is None:
+            return NOTHING
+        away, error = np.abs(part.value[1:] - part.value[0]), part.error[1:] + part.error[0]
+        if not (away > error * (1 + 8 * UNIT)).any():
             return NOTHING
         column = np.zeros(part.value.shape[1])
         column[np.argmax(np.abs(part.value.mean(axis=0)))] = 1.0
@@ -173,13 +171,8 @@ class DiscStart:
         error = np.where(self.X0 == 0, 0.0, UNIT * np.abs(self.X0) + TINY)
         return Bounded(self.X0, error + self._lost)
 
-    @cached_property
-    def _differences(self) -> Bounded:
-        """Those of X_0 between tokens."""
-        return self._between(self._X)
-
     def _between(self, given: Bounded) -> Bounded:
-        """Q^T X [n-1, d]; X without its first token, less that, for a causal A."""
+        """The differences Q^T X [n-1, d]; X without its first token, less that, for a causal A."""
         X, off = given.value.real, given.error
         away = X[1:] - X[0]
         error = off[1:] + off[0] + UNIT * np.abs(away)
@@ -194,16 +187,14 @@ class DiscStart:
 
     def _value_vector(self, j: int) -> Bounded | None:
         """The left eigenvector z of H for h_j [d]: W z = h z, or W_V g for a core."""
-        case, known = self.cell.case, self.pair.value.find(j)
-        found = None if known is None else known[0].right(known[1])
-        if found is None or case.factors is None or case.factors[0].shape[1] >= case.d:
-            return None if found is None else Bounded(*found)
-        return times(case.factors[0], Bounded(*found))
+        case, z = self.cell.case, eigenvector(self.pair.value, j)
+        if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
+            return z
+        return times(case.factors[0], z)
 
     def _present(self, i: int, j: int) -> bool:
-        known, z = self.pair.attention.find(i), self._value_vector(j)
-        w = None if known is None else known[0].left(known[1])
-        return w is not None and z is not None and _not_zero(Bounded(*w), self._differences, z)
+        w, z = eigenvector(self.pair.attention, i, left=True), self._value_vector(j)
+        return w is not None and z is not None and _not_zero(w, self._between(self._X), z)
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
         """Whether pi^T X z is not 0."""

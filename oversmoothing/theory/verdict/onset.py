@@ -84,15 +84,14 @@ class Series:
     def weights(self, layer: float) -> tuple[Complex, float]:
         """Weights of the G and the logarithm of what they were divided by."""
         real = self.rate.real * layer if layer else np.zeros(len(self.size))
-        real = np.where(np.isneginf(self.rate.real), self._alone(layer), real)
+        # mu = 0 is there at L = k alone.
+        alone = np.where(self.power == layer, 0.0, -math.inf)
+        real = np.where(np.isneginf(self.rate.real), alone, real)
         real = real + self.size + _log_binomial(layer, self.power)
         shift = float(real.max(initial=-math.inf))
         if math.isinf(shift):
             return np.zeros(len(self.size), dtype=np.complex128), 0.0
         return np.exp(real - shift + 1j * np.fmod(self.rate.imag * layer, 2 * math.pi)), shift
-
-    def _alone(self, layer: float) -> Array:
-        return np.where(self.power == layer, 0.0, -math.inf)
 
     def step(self, layer: float) -> Complex:
         """log of what a layer multiplies each term with; of those that are there before it."""
@@ -174,8 +173,6 @@ FALLS, RISES, OUTWEIGHS = "falls", "rises", "outweighs"
 EACH = 512
 _PER_OCTAVE = 8
 _FARTHEST = 2.0**1020
-# Changes of HFC/LFC above this, relative to what they are summed from, are beyond doubt.
-_CLEAR = 1e-8
 
 
 @dataclass(frozen=True)
@@ -195,20 +192,14 @@ class Sides:
 
     def direction(self, layer: int) -> int:
         """Whether HFC/LFC rises (1), falls (-1) or does neither (0) over this layer."""
-        exact = self.exact if layer < EACH else None
-        if self.hfc is None or self.mean is None:
-            return exact(layer) if exact else 0
-        try:
-            (up, parts), (down, others) = self.hfc.change(layer), self.mean.change(layer)
-        except LostError:
-            if exact is None:
-                raise
-            return exact(layer)
+        if self.exact and layer < EACH:
+            return self.exact(layer)
+        assert self.hfc is not None and self.mean is not None
+        (up, parts), (down, others) = self.hfc.change(layer), self.mean.change(layer)
         total = self.drift + up - down
-        scale = abs(self.drift) + parts + others
-        if exact and not abs(total) > _CLEAR * scale:
-            return exact(layer)
-        return 0 if abs(total) <= SEEN * scale else 1 if total > 0 else -1
+        if abs(total) <= SEEN * (abs(self.drift) + parts + others):
+            return 0
+        return 1 if total > 0 else -1
 
 
 @dataclass(frozen=True)

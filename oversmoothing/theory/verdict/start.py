@@ -24,6 +24,7 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings, large
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, infinite
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.verdict.resolvent import (
@@ -61,6 +62,13 @@ class Content:
     limits: Limits
     onset: Onset | None
     tokens: TokensOfStart
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict for this X_0 (T4e)."""
+        if self.vanishes:
+            return Outcome.UNDEFINED
+        return Outcome.TRIVIAL if self.at_consensus else outcome_of_sign(self.comparison)
 
 
 def start_content(
@@ -169,11 +177,15 @@ def onset_of_start(
 def series(part: Part, multipliers: Moduli) -> Series:
     """A part that does not die out as a sum of terms."""
     growth = growth_of(part, multipliers)
-    bits = working_bits(part)
+    first, bits = growth.roots[0], working_bits(part)
     rates, powers, sizes, leads, units = [], [], [], [], []
     with at_precision(bits):
         for root, multiplicity in part.roots():
-            rate = _rate(root, growth, multipliers, bits)
+            rate = complex(-math.inf)
+            if not root.is_zero:
+                turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
+                turned = 0.0 if root == first else float(turn.mid())
+                rate = complex(_log_quotient(root, first, multipliers), turned)
             for power, G in enumerate(_coefficients(part, root, multiplicity, bits)):
                 size = norm(G)
                 # A lower coefficient may be 0.
@@ -188,16 +200,6 @@ def series(part: Part, multipliers: Moduli) -> Series:
     return Series(
         np.array(rates), np.array(powers), np.array(sizes), np.array(leads), lambda w: w @ table
     )
-
-
-def _rate(root: Eigenvalue, growth: Growth, multipliers: Moduli, bits: int) -> complex:
-    if root.is_zero:
-        return complex(-math.inf)
-    first = growth.roots[0]
-    with at_precision(bits):
-        turn = (root.ball(bits) * first.ball(bits).conjugate()) if root != first else flint.acb(1)
-        turned = float(turn.arg().mid())
-    return complex(_log_quotient(root, first, multipliers), turned)
 
 
 def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> float:

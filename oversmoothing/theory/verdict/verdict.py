@@ -4,11 +4,6 @@ One way: layer -> spectra -> radii compared -> limits -> `Verdict`. Exact input 
 binary64 input for everything that rounds to it, with UNDECIDED wherever rounding could turn the
 answer; rows in float32 or bfloat16 are divided by their sums first, and the answer holds for what
 rounds to them in their own precision.
-
-The distance to another verdict is a structured backward error: of all real changes of A that keep
-its row sums and of H, those that move rho_C - rho_Q to 0 have at least a certain size relative to A
-and H. To first order it is the margin over the gradient of rho_C - rho_Q, which the left and right
-eigenvectors of the two dominant pairs give.
 """
 
 import warnings
@@ -189,7 +184,8 @@ _LARGEST = 1e150
 
 def distance_to_tie(A: Array, H: Array) -> float | None:
     """delta such that changes ||dA|| <= delta ||A||, ||dH|| <= delta ||H|| (Frobenius, the rows of
-    dA sum to 0) can make rho_C = rho_Q, to first order.
+    dA sum to 0) can make rho_C = rho_Q, to first order: the margin over the gradient of
+    rho_C - rho_Q, which left and right eigenvectors of the two dominant pairs give.
 
     None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
     it has no gradient, and where H is so large that its square is no float.
