@@ -124,6 +124,9 @@ def depth_of(A, H, X, depth, eps):
         ("AA", "3/10 20; 0 1/5", "1 2; 1 -2"),
         ("C3", "1/4", "1; 5; -3"),
         ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
+        # a = 1/5 alone in the feature of h = 1/2, a = 1/2 in that of h = 0.
+        ("A3", "1/2 0; 0 0", "0 -4; 0 11; 8 1"),
+        ("A3", "0 0; 0 1/2", "-4 0; 11 0; 1 8"),
         # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
         ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
     ],
@@ -164,12 +167,20 @@ def test_T5d_a_flat_start_a_deep_one_and_one_mode_that_refuses():
     assert not early.accepted and not early.beyond
 
 
-@pytest.mark.parametrize(("h", "depth"), [("1/1000", 11627), ("1e-10", 116182859815)])
-def test_T5d_a_slow_rate_takes_no_longer(h, depth):
+@pytest.mark.parametrize(
+    ("A", "h", "X", "depth", "early"),
+    [
+        ("AA", "1/1000", "1; 2", 11627, 11),
+        ("AA", "1e-10", "1; 2", 116182859815, 116182859),
+        # Past a transient: many layers at once, and not one of them too many.
+        (CHAIN, "1/1000", "1; 1; 2", 12320, 1),
+    ],
+)
+def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):
     began = time.perf_counter()
-    assert depth_of("AA", h, "1; 2", depth, "1/1000").accepted
-    early = depth_of("AA", h, "1; 2", depth - max(2, depth // 1000), "1/1000")
-    assert not early.accepted and not early.beyond and time.perf_counter() - began < 5
+    assert depth_of(A, h, X, depth, "1/1000").accepted
+    found = depth_of(A, h, X, depth - early, "1/1000")
+    assert not found.accepted and not found.beyond and time.perf_counter() - began < 5
 
 
 def test_T5d_no_depth_where_the_bound_is_not_seen_in_the_steps_allowed(monkeypatch):
