@@ -38,6 +38,9 @@ def near_tie(power, sign=1):
     return f"{Fraction(-4, 3) + sign * Fraction(1, 10**power)}"
 
 
+CAUSAL = "1 0 0; 1/2 1/2 0; 1/3 1/3 1/3"
+SHIFTED = [["11/20" if i == j else "3/20" for j in range(4)] for i in range(4)]
+
 # --- generic X_0 ---
 
 
@@ -70,11 +73,24 @@ def near_tie(power, sign=1):
     row("a near tie in floats shows both intervals and no limit", "AA", "-4/3", by="floats",
         verdict=U,
         status="numerical", rho_consensus=1 / 3, rho_quotient=1 / 3, **NOTHING, limit_rank=1,
-        says="0.333333333333 +- "),
+        says=("0.333333333333 +- ", "fractions")),
     row("short binary numbers are decided exactly", "FLAT", "-2", verdict=T, status="exact"),
     row("T11.1: one token", "1", "1", verdict="TRIVIAL", rho_consensus=2.0, **ZERO, distance=None),
     row("T11.1: one token that dies", "1", "-1", rho_consensus=0.0, **NOTHING),
-    row("T1: two closed classes", I2, "1", verdict=T, says=("tie in modulus", "occurs 2 times")),
+    row("T1: two closed classes", I2, "1", verdict=T, says=("tie in modulus", "occurs 2 times",
+        "not the only fixed family")),
+    row("T1: a reducible A ties where h > 0", "1 0 0; 0 1 0; 0.3 0.3 0.4", "0.5", verdict=T),
+    row("T1: and is non-smoothing where h < 0", "1 0 0; 0 1 0; 0.3 0.3 0.4", "-0.5", verdict=N),
+    row("T1h: a causal mask smooths", CAUSAL, "1/2", by="exact", verdict=S),
+    row("T1h: and ties at -2 / (1 + min A_ii)", CAUSAL, "-3/2", by="exact", verdict=T),
+    row("T3f: a real h and a complex a oscillate at rank 1",
+        "1/10 3/5 3/10; 1/5 1/10 7/10; 7/10 1/5 1/10", "-9/10",
+        by="exact", verdict=N, tends_to="oscillates", limit_rank=1),
+    row("T3f: two complex ones keep rank 2", "C3", "1/5 -3/2; 3/2 1/5", by="exact", verdict=N,
+        limit_rank=2),
+    row("T4: a start of rank 1 with all coefficients keeps it", SHIFTED, "diag" + " -1/2" * 5,
+        [[i * j for j in (1, 2, 3, 4, 5)] for i in (1, -3, 2, 5)], by="exact", limit_rank=1),
+    row("T4: generic ones have rank 3", SHIFTED, "diag" + " -1/2" * 5, by="exact", limit_rank=3),
     row("T1: one closed class of two tokens", "1 0; 1/2 1/2", "1", never="occurs"),
     row("T11: where every state dies nothing is said", I2, "-1 0; 0 -1", by="exact", **NOTHING,
         limit_rank=None),
@@ -139,6 +155,15 @@ NILPOTENT = "-1 1; 0 -1"
     row("T4e: the difference alone", "AA", "1/2", "1; -1", verdict=S, verdict_x0=N,
         tends_to="infinity",
         limit=inf, ratio={1: inf}),
+    row("T11.4: h = -1 with doubly stochastic A", "AA", "-1", "3; 1", verdict=N,
+        tends_to="infinity",
+        ratio={1: inf, 100: inf}),
+    row("T11.4: h = -1 with another A", "A3", "-1", "1; 2; 4", by="exact",
+        squared={3: Fraction(1819399, 423200)}),
+    row("T4e: h = -1 is a tie for most", "AA", "0 0; 0 -1", "1 1; 2 -1", by="exact", verdict=T,
+        verdict_x0=T),
+    row("T4e: and smooths a start without it", "AA", "0 0; 0 -1", "1 1; 1 -1", by="exact",
+        verdict=T, verdict_x0=S),
     row("T4e: a tie of this start", "AA", "-4/3", "1; 2", by="exact", verdict_x0=T, **CONST),
     row("T11: at consensus it stays there", "AA", "1", "2; 2", verdict=S, verdict_x0="TRIVIAL",
         says=("consensus dominates", "at consensus already", "For this X_0"), ratio={0: 0.0,
