@@ -13,7 +13,6 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.verdict import decide, resolvent as resolvents
-from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.verdict import NEAR, verdict
 from tests.support.tables import floats, holds, identity, matrix, row, table
 
@@ -436,10 +435,3 @@ def test_T11_1_a_start_at_consensus_of_too_many_modes_lasts_where_1_plus_h_is_no
         A, H_read = read("7/10 3/10; 2/5 3/5"), read(H)
         found = verdict(A=A, H=H_read, X0=read([[2] * len(H_read)] * 2))
         assert found.verdict_x0 == (expected if read is floats else "TRIVIAL")
-
-
-def test_T4c_the_generic_rank_is_that_of_the_matching_whatever_a_draw_proves(monkeypatch):
-    """rho_C = 0, the quotient keeps its one mode: rank 1 without a look at any X_0."""
-    monkeypatch.setattr(decide, "_drawn_limits", lambda *_: Limits("infinity", inf, None))
-    for h in ("-1", "-1/2"):
-        assert verdict(A=matrix("AA"), H=matrix(h)).limit_rank == 1
