@@ -51,7 +51,7 @@ X_RANGE, Y_MAX, STEP = (-4.2, 1.4), 2.8, 0.2
 PANELS = ("real spectrum", "complex spectrum")
 
 
-def _attentions(seed: int) -> dict[str, Array]:
+def attentions(seed: int) -> dict[str, Array]:
     """One A with real eigenvalues, and one whose tokens mostly attend to the next (complex)."""
     first, second = np.random.default_rng(seed).spawn(2)
     shift = np.roll(np.eye(TOKENS), 1, axis=1)
@@ -62,7 +62,7 @@ def _attentions(seed: int) -> dict[str, Array]:
     }
 
 
-def _grid() -> NDArray[np.complex128]:
+def grid_of_h() -> NDArray[np.complex128]:
     """Grid points h with Im h >= 0; half a step off the real axis' critical points 0 and -1."""
     x = np.arange(X_RANGE[0] + STEP / 2, X_RANGE[1], STEP)
     y = np.arange(0.0, Y_MAX, STEP)
@@ -77,11 +77,11 @@ def data(context: Context) -> pd.DataFrame:
     the last window), measured; for both log_floor = -log(sqrt(n) delta) (T1f).
     """
     parts = []
-    for number, (panel, A) in enumerate(_attentions(context.seed).items()):
+    for number, (panel, A) in enumerate(attentions(context.seed).items()):
         a = attention_spectrum(A).values
         floor = -np.log(np.sqrt(TOKENS) * perron_deviation(stationary_distribution(A)))
         rng = np.random.default_rng([context.seed, number])
-        grid = _grid()
+        grid = grid_of_h()
         # A real H has h and conj h: the pair decides.
         both = [dominance(a, np.array([h, h.conjugate()])) for h in grid]
         runs = pd.DataFrame({"panel": panel, "kind": "run", "re": grid.real, "im": grid.imag})

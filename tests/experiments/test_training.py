@@ -303,7 +303,7 @@ def test_interrupted_training_leaves_earlier_results_whole(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Loop, "_step", interrupted)
+    monkeypatch.setattr(Loop, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         trained(tiny_config("vit+"), tmp_path, progress=False)
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]

@@ -41,14 +41,14 @@ def run(config: TrainConfig, folder: Path, every: int = 2) -> TrainedModel:
 
 
 def failing_at(monkeypatch: pytest.MonkeyPatch, step: int, what: object) -> None:
-    genuine = Loop._step
+    genuine = Loop.step
 
     def stepped(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
         if loop.state.step == step:
             what()  # type: ignore[operator]
         return genuine(loop, *given)
 
-    monkeypatch.setattr(Loop, "_step", stepped)
+    monkeypatch.setattr(Loop, "step", stepped)
 
 
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,14 +106,14 @@ def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole: TrainedModel, tmp_
     child = os.fork()
     if child == 0:
         try:
-            genuine = Loop._step
+            genuine = Loop.step
 
             def slow(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
                 if loop.state.step == STOP:
                     time.sleep(600)
                 return genuine(loop, *given)
 
-            Loop._step = slow  # type: ignore[method-assign]
+            Loop.step = slow  # type: ignore[method-assign]
             run(whole.config, tmp_path, 1)
         finally:
             os._exit(1)
@@ -260,13 +260,13 @@ def test_a_full_disk_is_said_and_the_last_checkpoint_stays(
 def test_a_diverging_run_keeps_its_last_good_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    genuine = Loop._step
+    genuine = Loop.step
 
     def stepped(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
         loss = genuine(loop, *given)
         return loss * float("nan") if loop.state.step == 10 else loss
 
-    monkeypatch.setattr(Loop, "_step", stepped)
+    monkeypatch.setattr(Loop, "step", stepped)
     with pytest.raises(InputError, match=r"diverged in epoch 2.*last good checkpoint is kept in"):
         run(config(watch_every=100), tmp_path, 4)
     assert _step_of(unfinished(tmp_path / config(watch_every=100).folder_name()) / LAST) == 8

@@ -57,7 +57,7 @@ def check_metrics_against_depth(csv: pd.DataFrame, context: Context) -> None:
 @holds("lambda_plane")
 def check_lambda_plane(csv: pd.DataFrame, context: Context) -> None:
     """Spectra by LAPACK, rates by |1 + h a|, every run iterated anew."""
-    for number, (panel, A) in enumerate(lambda_plane._attentions(context.seed).items()):
+    for number, (panel, A) in enumerate(lambda_plane.attentions(context.seed).items()):
         part = csv[csv["panel"] == panel]
         values = np.linalg.eigvals(A)
         stationary = np.linalg.svd(A.T - np.eye(len(A)))[2][-1]
@@ -73,7 +73,7 @@ def check_lambda_plane(csv: pd.DataFrame, context: Context) -> None:
         assert max(np.abs(stated - a).min() for a in every) < 1e-9
         runs = part[part["kind"] == "run"].reset_index(drop=True)
         h = (runs["re"] + 1j * runs["im"]).to_numpy()
-        grid = lambda_plane._grid()
+        grid = lambda_plane.grid_of_h()
         near(np.abs(h - grid), 0.0, abs=1e-12)
         rate = np.log(np.abs(1 + np.outer(h, rest)).max(axis=1) / np.abs(1 + h))
         near(runs["log_rate"], rate, abs=1e-9)

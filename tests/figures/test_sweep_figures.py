@@ -211,22 +211,22 @@ def test_no_line_of_words_leaves_its_panel_or_meets_another() -> None:
 
 def test_ticks_are_few_and_short_and_words_are_the_fields() -> None:
     temperatures = list(np.geomspace(0.1, 10, 13))
-    assert [diagram._label(temperatures[k]) for k in diagram._shown(temperatures)] == [
+    assert [diagram.label_of(temperatures[k]) for k in diagram.shown_ticks(temperatures)] == [
         "0.1",
         "1",
         "10",
     ]
     highs = list(np.linspace(-1, 1, 11))
-    assert [diagram._label(highs[k]) for k in diagram._shown(highs)] == ["−1", "0", "1"]
-    assert list(diagram._shown(["a", "b"])) == [0, 1]
-    assert len(diagram._shown(list(range(8)))) <= 8
+    assert [diagram.label_of(highs[k]) for k in diagram.shown_ticks(highs)] == ["−1", "0", "1"]
+    assert list(diagram.shown_ticks(["a", "b"])) == [0, 1]
+    assert len(diagram.shown_ticks(list(range(8)))) <= 8
     assert all(name in PARAMETERS for name in diagram._WORDS)
 
 
 def test_the_boundary_of_scattered_shares_is_one_line() -> None:
     share = (np.arange(12)[:, None] + np.zeros(14) > 5.5).astype(float)
     share[2, 3], share[9, 9] = 0.6, 0.4  # what a few draws do
-    averaged = diagram._averaged(share)
+    averaged = diagram.averaged(share)
     assert averaged[2, 3] < 0.5 < averaged[9, 9]
-    assert np.isnan(diagram._averaged(np.where(share == 0.6, np.nan, share))[2, 3])
-    assert np.allclose(diagram._averaged(np.ones((3, 4))), 1.0)
+    assert np.isnan(diagram.averaged(np.where(share == 0.6, np.nan, share))[2, 3])
+    assert np.allclose(diagram.averaged(np.ones((3, 4))), 1.0)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.layer import Layer, _is_short, load_layer, read_layer, softmax
+from oversmoothing.theory.layer.layer import Layer, load_layer, read_layer, softmax
 from oversmoothing.theory.support.errors import InputError
 
 A2 = [["1/2", "1/2"], ["1/4", "3/4"]]
@@ -67,11 +67,16 @@ def test_T11_a_start_at_zero_is_told_from_none_and_from_one_that_underflows(X0):
     assert (start is not None and start.is_zero) is zero
 
 
-def test_numbers_are_short_up_to_26_bits_wherever_their_point_is():
-    assert _is_short(Fraction(0)) and _is_short(Fraction(-2)) and _is_short(Fraction(3, 4))
-    assert _is_short(Fraction(2**26 - 1)) and not _is_short(Fraction(2**26 + 1))
-    assert _is_short(Fraction(2**26 - 1, 2**60)) and not _is_short(Fraction(-(2**27) + 1, 2**60))
-    assert _is_short(Fraction((2**26 - 1) * 2**40)) and _is_short(Fraction(2**80))
+@pytest.mark.parametrize(
+    ("x", "short"),
+    [
+        *[(x, True) for x in (0, -2, 0.75, 2.0**26 - 1, (2.0**26 - 1) / 2**60, 2.0**80)],
+        ((2.0**26 - 1) * 2**40, True),
+        *[(x, False) for x in (2.0**26 + 1, (-(2.0**27) + 1) / 2**60)],
+    ],
+)
+def test_numbers_are_short_up_to_26_bits_wherever_their_point_is(x, short):
+    assert (Layer.of(FLOATS, [[float(x)]]).as_fractions() is not None) is short
 
 
 def test_short_binary_cases_are_taken_at_their_word_up_to_8():

@@ -12,9 +12,8 @@ from hypothesis import assume, example, given, settings, strategies as st
 
 import oversmoothing
 from benchmarks import certificates as bench
-from oversmoothing.theory.certificate import certify, digest, genericity, make_certificate
+from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import nearest, softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
@@ -27,7 +26,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import stages
 from oversmoothing.theory.verdict.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.verdict.verdict import verdict
-from tests.forgeries.forging import refused
+from tests.forgeries.forging import forged, refused
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.standard_normal((7, 7))
@@ -42,17 +41,6 @@ def confirmed(body):
     found = check_certificate(json.dumps(body))
     assert found.accepted, found.words
     return found.words
-
-
-def forged(body, path, value):
-    """The certificate with one entry replaced and a fresh digest."""
-    copy = json.loads(json.dumps(body))
-    place = copy
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    copy["digest"] = digest(copy)
-    return json.dumps(copy)
 
 
 # --------------------------------------------------------------------------------------- logits
@@ -279,22 +267,6 @@ def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
 
 
 GENERIC = certify(*read_layer(logits=LOGITS, H=NEGATIVE, X0=START))
-CASES_OF_FORGERY = {
-    "a coefficient beside the truth": (["coefficient"], [(0.5).hex(), (0.6).hex()]),
-    "a coefficient below the truth": (["coefficient"], [(1e-9).hex(), (2e-9).hex()]),
-    "a coefficient that may be 0": (["coefficient"], [(0.0).hex(), (1.0).hex()]),
-    "no coefficient": (["coefficient"], None),
-    "the other mode": (["mode"], "consensus"),
-    "no mode": (["mode"], None),
-    "a status": (["status"], "FINE"),
-}
-
-
-@pytest.mark.parametrize("name", list(CASES_OF_FORGERY))
-def test_a_false_claim_of_genericity_is_refused(name):
-    path, value = CASES_OF_FORGERY[name]
-    text = forged(GENERIC, ["claim", "genericity", *path], value)
-    assert refused(text)
 
 
 def test_an_exchanged_input_is_refused():
@@ -306,26 +278,6 @@ def test_an_exchanged_input_is_refused():
     masked = json.loads(json.dumps(GENERIC))["input"]["logits"]
     masked[0][1] = "-inf"
     assert refused(forged(GENERIC, ["input", "logits"], masked))
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (["input", "logits"], [["0x1p0", "-inf"]]),
-        (["input", "logits"], [["-inf"] * 7] * 7),
-        (["input", "H"], [["0x1p0", "0x1p0"]]),
-        (["input", "H"], []),
-        (["input", "A"], [["0x1p0"]]),
-        (["input", "W_V"], [["0x1p0"]]),
-        (["input", "X0"], [["0x1p0"]]),
-        (["input", "numbers"], "decimal"),
-        (["claim", "genericity"], {"mode": "quotient"}),
-        (["claim", "depth"], 3),
-    ],
-)
-def test_malformed_parts_are_no_certificate(path, value):
-    with pytest.raises(NotACertificate):
-        check_certificate(forged(GENERIC, path, value))
 
 
 def test_a_depth_is_refused_where_it_cannot_be_recomputed():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify
-from oversmoothing.theory.checker import depth as depths, generic, start
+from oversmoothing.theory.checker import depth as depths, discs as disc_module, start
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.containment import Bounds
 from oversmoothing.theory.checker.depth import check_depth, consensus_modes, norm, two_norm
@@ -27,7 +27,7 @@ from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import from_flint
 from tests.forgeries.forging import claiming, refused
-from tests.support.tables import identity, matrix
+from tests.support.tables import matrix
 
 # The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
 CHAIN = "1 0 0; 1/2 1/2 0; 0 1/2 1/2"
@@ -124,6 +124,9 @@ def depth_of(A, H, X, depth, eps):
         ("AA", "3/10 20; 0 1/5", "1 2; 1 -2"),
         ("C3", "1/4", "1; 5; -3"),
         ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
+        # a = 1/5 alone in the feature of h = 1/2, a = 1/2 in that of h = 0.
+        ("A3", "1/2 0; 0 0", "0 -4; 0 11; 8 1"),
+        ("A3", "0 0; 0 1/2", "-4 0; 11 0; 1 8"),
         # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
         ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
     ],
@@ -164,12 +167,20 @@ def test_T5d_a_flat_start_a_deep_one_and_one_mode_that_refuses():
     assert not early.accepted and not early.beyond
 
 
-@pytest.mark.parametrize(("h", "depth"), [("1/1000", 11627), ("1e-10", 116182859815)])
-def test_T5d_a_slow_rate_takes_no_longer(h, depth):
+@pytest.mark.parametrize(
+    ("A", "h", "X", "depth", "early"),
+    [
+        ("AA", "1/1000", "1; 2", 11627, 11),
+        ("AA", "1e-10", "1; 2", 116182859815, 116182859),
+        # Past a transient: many layers at once, and not one of them too many.
+        (CHAIN, "1/1000", "1; 1; 2", 12320, 1),
+    ],
+)
+def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):
     began = time.perf_counter()
-    assert depth_of("AA", h, "1; 2", depth, "1/1000").accepted
-    early = depth_of("AA", h, "1; 2", depth - max(2, depth // 1000), "1/1000")
-    assert not early.accepted and not early.beyond and time.perf_counter() - began < 5
+    assert depth_of(A, h, X, depth, "1/1000").accepted
+    found = depth_of(A, h, X, depth - early, "1/1000")
+    assert not found.accepted and not found.beyond and time.perf_counter() - began < 5
 
 
 def test_T5d_no_depth_where_the_bound_is_not_seen_in_the_steps_allowed(monkeypatch):
@@ -224,20 +235,12 @@ def test_T5d_modes_of_consensus_have_their_growth_and_their_content(H, c, modes)
 DEPTH = Claim("SMOOTHING", eps=Fraction(1, 2), depth=3)
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "followed"),
-    [
-        (uniform(65), "1", column(65), True),
-        (uniform(66), "1", column(66), False),
-        (uniform(17), identity(4), [[i + j for j in range(4)] for i in range(17)], True),
-        (uniform(14), identity(5), [[i + j for j in range(5)] for i in range(14)], False),
-    ],
-)  # fmt: skip
-def test_T5d_a_depth_is_confirmed_up_to_64_coordinates(monkeypatch, A, H, X0, followed):
+@pytest.mark.parametrize(("n", "d", "followed"), [(17, 4, True), (14, 5, False)])
+def test_T5d_a_depth_is_confirmed_up_to_64_coordinates(n, d, followed):
     assert DEPTH_SIDE == 64
-    monkeypatch.setattr(start, "has_polynomial", lambda *_: True)
-    monkeypatch.setattr(start, "check_depth", lambda *_: Check(True, "followed"))
-    found = check_x0(given(A, H, X0), DEPTH)
+    X0 = [[i + j for j in range(d)] for i in range(n)]
+    H = [[Fraction(int(i == j), i + 1) for j in range(d)] for i in range(d)]
+    found = check_x0(given(uniform(n), H, X0), DEPTH)
     assert (found.accepted, found.beyond) == (followed, not followed)
 
 
@@ -302,11 +305,13 @@ def test_T4e_the_verdict_for_one_start_is_that_of_the_modes_it_contains(A, H, X,
     assert verdict_of(matrix(A), matrix(H), matrix(X)) == verdict
 
 
-@pytest.mark.parametrize("known", [(None, "q"), ("c", None), (None, None)])
-def test_T4e_a_side_whose_modes_take_too_long_leaves_the_verdict_open(monkeypatch, known):
-    sides = iter(known)
-    monkeypatch.setattr(start, "minimal_polynomial", lambda *_: next(sides))
-    assert verdict_of(matrix("FLAT"), matrix("1/3"), matrix("1; 2")) is None
+def test_T4e_a_side_of_more_than_160_modes_leaves_the_verdict_open():
+    """A cycle of so many tokens, and of so many features."""
+    cycle = [[Fraction(int((i + 1) % 162 == j)) for j in range(162)] for i in range(162)]
+    first, turned = [[int(i == 0)] for i in range(162)], [[int(i == 0) for i in range(162)]] * 2
+    assert verdict_of(cycle, matrix("1/3"), matrix(first)) is None
+    turned[1] = [2 * x + 1 for x in turned[0]]
+    assert verdict_of(matrix("FLAT"), cycle, matrix(turned)) is None
 
 
 @pytest.mark.parametrize(("tie", "found"), [((["c"], ["q"]), "TIE"), (9e9, None)])
@@ -395,10 +400,12 @@ def test_T4d_coefficients_reach_from_close_to_0_up_to_1(H, X0, low, words):
 
 
 def test_T4d_without_the_spectra_that_it_needs_there_is_no_coefficient(monkeypatch):
-    case = given("FLAT", "1/2", "1; 2")
-    monkeypatch.setattr(generic, "attention_discs", lambda given, bits: None)
-    assert coefficient(case, False, 160) is None and coefficient(case, True, 160) > 0
-    monkeypatch.setattr(generic, "value_discs", lambda given, bits: (None, None, False))
-    assert coefficient(case, True, 160) is None
-    found = check_genericity(case, Bounds(Fraction(0), Fraction(1)), True)
+    monkeypatch.setattr(disc_module, "DISC_SIZE", 2)
+    tokens, features = (
+        given(uniform(4), "1/2", column(4)),
+        given("FLAT", "diag 1 2 3", "1 2 3; 4 5 7"),
+    )
+    assert coefficient(tokens, False, 160) is None and coefficient(tokens, True, 160) > 0
+    assert coefficient(features, True, 160) is None
+    found = check_genericity(features, Bounds(Fraction(0), Fraction(1)), True)
     assert not found.accepted and found.beyond and "could not be confirmed" in found.words

@@ -11,7 +11,6 @@ import flint
 import pytest
 
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, factors
-from oversmoothing.theory.verdict import cosines
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
     UNDEFINED,
@@ -406,9 +405,3 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
     assert smallest(limits, features) == least and mean(limits, features) == average
-
-
-def test_T14g_a_cosine_that_takes_more_bits_than_are_spent_is_left_open(monkeypatch):
-    for bits, limit in ((2000, None), (4096, constant(1.0))):
-        monkeypatch.setattr(cosines, "_MOST_BITS", bits)
-        assert found(EYE, "0 2; 1 0", pell(700)).cosine_limits == {(0, 1): limit}

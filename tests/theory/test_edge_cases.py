@@ -31,14 +31,6 @@ def test_T11_1_one_token_is_TRIVIAL(projection, exact):
     assert "n = 1" in result.reason
 
 
-@pytest.mark.parametrize("one", [1, 1.0])
-def test_T11_1_one_token_with_h_minus_1_becomes_UNDEFINED(one):
-    result = verdict(A=[[one]], H=[[-one]], X0=[[3 * one]], depth=[0, 1, 5])
-    assert result.verdict == "TRIVIAL"
-    assert result.hfc_lfc[0].value == 0.0
-    assert result.hfc_lfc[1].value is None and result.hfc_lfc[5].value is None
-
-
 def test_T11_2_nearly_reducible_attention_needs_the_depth_the_formula_says():
     """Depth to ratio 1e-3 for A = (1 - e) I + e 11^T/n, h = 1/2: 2069, 207230, 20723263."""
     for exponent, depth in ((2, 2069), (4, 207230), (6, 20723263)):
@@ -49,59 +41,6 @@ def test_T11_2_nearly_reducible_attention_needs_the_depth_the_formula_says():
         rate = (1 + Fraction(1, 2) * (1 - e)) / Fraction(3, 2)
         assert result.rate == pytest.approx(float(rate), rel=1e-15)
         assert int(np.ceil(np.log(1e-3) / np.log1p(float(rate - 1)))) == depth
-
-
-@pytest.mark.parametrize("value", ["1/2", 0.5])
-def test_T11_4_h_minus_1_with_doubly_stochastic_attention_has_an_infinite_ratio(value):
-    A = [["3/4", "1/4"], ["1/4", "3/4"]] if value == "1/2" else [[0.75, 0.25], [0.25, 0.75]]
-    result = verdict(A=A, H=[[-1]], X0=[[3], [1]], depth=[1, 100])
-    assert result.verdict == "NON_SMOOTHING"
-    assert result.hfc_lfc[1].value == np.inf and result.hfc_lfc[100].value == np.inf
-    assert result.tends_to == "infinity"
-
-
-def test_T11_4_h_minus_1_with_other_attention_in_fractions():
-    A3 = [["4/5", "1/10", "1/10"], ["3/10", "3/5", "1/10"], ["1/2", "1/5", "3/10"]]
-    result = verdict(A=A3, H=[[-1]], X0=[[1], [2], [4]], depth=3)
-    assert result.hfc_lfc[3].squared == Fraction(1819399, 423200)
-
-
-@pytest.mark.parametrize("zero", [0, 0.0])
-def test_T11_7_a_zero_state_is_UNDEFINED_not_an_error(zero):
-    result = verdict(
-        A=HALF if zero == 0 and isinstance(zero, int) else [[0.5, 0.5]] * 2,
-        H=[[1]],
-        X0=[[zero], [zero]],
-        depth=[0, 3],
-    )
-    assert result.verdict == "UNDEFINED" and result.verdict_x0 == "UNDEFINED"
-    assert result.hfc_lfc[3].value is None
-    assert result.tends_to is None
-
-
-def test_a_state_at_consensus_is_TRIVIAL_for_that_state():
-    result = verdict(A=HALF, H=[["-1/2"]], X0=[[2], [2]], depth=[4])
-    assert (result.verdict, result.verdict_x0) == ("NON_SMOOTHING", "TRIVIAL")
-    assert result.hfc_lfc[4].value == 0.0
-
-
-@pytest.mark.parametrize("one", [1, 1.0])
-def test_where_the_eigenvalue_1_repeats_the_reason_says_so(one):
-    result = verdict(A=[[one, 0], [0, one]], H=[[one]])
-    assert result.verdict == "TIE"
-    assert "2 times" in result.reason and "not the only fixed family" in result.reason
-
-
-def test_a_reducible_A_can_be_non_smoothing_but_never_smoothing():
-    A = [[1.0, 0, 0], [0, 1.0, 0], [0.3, 0.3, 0.4]]
-    assert verdict(A=A, H=[[0.5]]).verdict == "TIE"
-    assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
-
-
-def test_causal_masks_are_legal_and_exact():
-    A = [[1, 0, 0], ["1/2", "1/2", 0], ["1/3", "1/3", "1/3"]]
-    assert verdict(A=A, H=[["1/2"]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[["-3/2"]]).verdict == "TIE"  # -2 / (1 + min A_ii)
 
 
 def test_a_rank_deficient_head_ties_at_exactly_1_when_nothing_exceeds_it():
@@ -131,12 +70,6 @@ def test_exact_entries_of_every_kind_are_understood():
 
 def test_one_float_makes_the_case_one_of_floats():
     assert verdict(A=HALF, H=[[0.5]]).status == "certified"
-
-
-def test_a_near_tie_in_floats_is_UNDECIDED_with_advice():
-    result = verdict(A=[[0.75, 0.25], [0.25, 0.75]], H=[[-4 / 3]])
-    assert result.verdict == "UNDECIDED"
-    assert "fractions" in result.reason
 
 
 BAD = [

@@ -226,38 +226,6 @@ def test_T10_a_basis_is_refined_where_the_step_is_below_a_quarter(gap, moved):
 # --- stages ---
 
 
-class Near:
-    """Two radii that no precision tells apart, counting how often they are asked for."""
-
-    def __init__(self, comparison, gap):
-        self.comparison, self.gap, self.asked = comparison, gap, []
-
-    def radius(self, consensus, bits):
-        self.asked.append(bits)
-        return self.gap if consensus else flint.arb(0)
-
-
-@pytest.mark.parametrize(
-    ("comparison", "gap", "bits"),
-    [
-        (None, flint.arb(0, 1), 160),
-        (1, flint.arb(2, 1), 160),
-        (-1, flint.arb(-2, 1), 160),
-        (1, flint.arb(0, 1), 10240),
-        (-1, flint.arb(0, 1), 10240),
-    ],
-)
-def test_T10_a_margin_is_refined_until_its_sign_shows_or_the_bits_end(
-    monkeypatch, comparison, gap, bits
-):
-    monkeypatch.setattr(stages, "EXACT_BITS", 2560)
-    found = Near(comparison, gap)
-    low, high = stages._exact_gap(found)
-    assert max(found.asked) == bits
-    assert low < float(gap.lower()) and high > float(gap.upper())
-    assert stages._exact_gap(Near(0, gap)) == (0.0, 0.0)
-
-
 @pytest.mark.parametrize(("n", "stage"), [(24, "exact"), (25, "balls")])
 def test_T10_a_tie_of_binary64_numbers_is_decided_exactly_up_to_24_tokens(n, stage):
     """Two tokens that look at each other: a = -1, and |1 + i| = |1 - i|."""

@@ -270,6 +270,8 @@ def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero(rows, rank):
         # mu = +-1 beside each other: rank 1 at even depths, 2 at odd ones.
         ("FLAT", "0 0; 0 -2", "2 2; 0 0", 2),
         ("FLAT", "0 0; 0 -2", "2 2; 2 2", 1),
+        # The same a layer later: 2 at even depths, 1 at odd ones.
+        ("FLAT", "0 0; 0 -2", "2 0; 0 -2", 2),
         # mu = +- sqrt 2: the states turn between two rows that are dependent, or not.
         (EYE, "-1 2; 1 -1", "1 2; 2 4", 1),
         (EYE, "-1 2; 1 -1", "1 2; 2 3", 2),
@@ -288,6 +290,16 @@ def test_T4c_where_all_conjugates_lead_the_rank_is_that_of_rational_numbers(
     # A few depths in balls show the largest rank too.
     monkeypatch.setattr(leading, "rational_rank", lambda *_: None)
     assert found.rank() in (rank, None) and (rank < 2 or found.rank() == 2)
+
+
+def test_T4c_a_rank_of_all_depths_may_hang_on_the_terms_of_recurrences():
+    """4^L 1 = 2^L 2^L at every depth; of Fibonacci's numbers the determinants are +-1."""
+    over = ([-4, 1], 1), ([-2, 1], 1), ([-1, 1], 1)
+    powers = part([[2, -3, 1], [4, -5, 1], [4, -5, 1], [8, -6, 1]], *over)
+    fibonacci = part([[1], [0, 1], [0, 1], [1, 1]], ([-1, -1, 1], 1))
+    for one, rank in ((powers, 1), (fibonacci, 2)):
+        leads = [Eigenvalue(f, k) for f, _ in one.factors for k in range(f.degree)]
+        assert rational_rank(one, Growth(tuple(leads), 0), (2, 2)) == rank
 
 
 def test_T4c_the_rank_at_one_root_is_found_in_its_field():

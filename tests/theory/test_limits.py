@@ -113,28 +113,6 @@ def test_T4c_rank_law_in_floats_and_in_fractions_agree(A, projection):
         assert numerical.limit == pytest.approx(exact.limit, rel=1e-6)
 
 
-def test_T3f_two_complex_dominant_eigenvalues_keep_rank_2():
-    C3 = [["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]]
-    result = verdict(A=C3, H=[["1/5", "-3/2"], ["3/2", "1/5"]])
-    assert result.limit_rank == 2
-
-
-def test_T3f_a_real_h_and_a_complex_a_keep_rank_1_and_oscillate():
-    A = [["1/10", "3/5", "3/10"], ["1/5", "1/10", "7/10"], ["7/10", "1/5", "1/10"]]
-    result = verdict(A=A, H=[["-9/10"]])
-    assert result.verdict == "NON_SMOOTHING"
-    assert (result.tends_to, result.limit_rank) == ("oscillates", 1)
-
-
-def test_T4_a_rank_1_start_with_all_coefficients_keeps_rank_1():
-    """Generic means outside a null set, nothing weaker."""
-    A = [["11/20" if i == j else "3/20" for j in range(4)] for i in range(4)]
-    H = [["-1/2" if i == j else "0" for j in range(5)] for i in range(5)]
-    X0 = [[i * j for j in (1, 2, 3, 4, 5)] for i in (1, -3, 2, 5)]
-    assert verdict(A=A, H=H).limit_rank == 3
-    assert verdict(A=A, H=H, X0=X0).limit_rank == 1
-
-
 @given(own.attention(3, 5), st.integers(1, 3), st.integers(0, 2**32 - 1))
 # Most drawn attention has complex eigenvalues or no gap: filtered out, by intent.
 @settings(max_examples=50, suppress_health_check=[HealthCheck.filter_too_much])
@@ -159,25 +137,6 @@ def test_T4b_cosines_tend_to_the_signs_of_v_with_both_signs_present(A, d, seed):
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert np.allclose(unit @ unit.T, np.sign(np.outer(v, v)), atol=1e-6)
     assert np.sign(v).min() == -1 and np.sign(v).max() == 1
-
-
-def test_T4b_positivity_is_essential_causal_attention_has_one_signed_eigenvectors():
-    A = np.array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
-    v = np.array([0.0, 1.0, 2.0])
-    assert np.allclose(A @ v, v / 2)
-
-
-def test_T4d_a_tie_does_not_exclude_angle_collapse():
-    result = verdict(A=[["1/4", "3/4"], ["3/4", "1/4"]], H=[[-4, 0], [0, -1]], X0=[[2, 1], [1, 3]])
-    assert (result.verdict, result.tends_to, result.limit_rank) == ("TIE", "constant", 1)
-    assert result.limit == pytest.approx(1 / 3)
-
-
-def test_T4e_a_special_start_changes_the_verdict():
-    A, H = [["3/4", "1/4"], ["1/4", "3/4"]], [[0, 0], [0, -1]]
-    result = verdict(A=A, H=H, X0=[[1, 1], [1, -1]])
-    assert (result.verdict, result.verdict_x0) == ("TIE", "SMOOTHING")
-    assert verdict(A=A, H=H, X0=[[1, 1], [2, -1]]).verdict_x0 == "TIE"
 
 
 @given(own.exact_cases(max_n=3, max_d=2))
@@ -282,10 +241,3 @@ def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projec
     assert content is not None
     drawn = content.limits.limit_rank
     assert drawn is not None and drawn <= rank
-
-
-def test_T4_a_limit_beyond_binary64_is_a_constant_without_digits():
-    A = [[Fraction(1, 2)] * 2] * 2
-    found = verdict(A=A, H=[[Fraction(0)]], X0=[[1], [-1 + Fraction(1, 10**400)]])
-    assert (found.tends_to, found.limit) == ("constant", None)
-    assert "tends to a constant" in found.reason and "inf" not in found.reason

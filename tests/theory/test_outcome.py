@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
+import numpy as np
 import pytest
 
 import oversmoothing
+from oversmoothing.theory.depth.ratios import Ratio
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import DEPTH
+from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.disc_limits import Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
+from oversmoothing.theory.verdict.verdict import check_depths, verdict
+from tests.support.tables import floats, matrix
 
 
 @pytest.mark.parametrize(
@@ -60,3 +69,166 @@ def test_a_verdict_reads_as_sentences():
 def test_what_replaces_the_layer_object_is_said():
     with pytest.raises(AttributeError, match=r"oversmoothing\.verdict gives both spectra"):
         _ = oversmoothing.Update
+
+
+# --- the object, and the forms of input ---
+
+
+def test_depths_are_sorted_distinct_layer_counts():
+    assert check_depths(3) == [3] and check_depths(()) == [] and check_depths(0) == [0]
+    assert check_depths([5, np.int64(2), 5]) == [2, 5]
+    assert check_depths(x for x in (4, 1)) == [1, 4]
+    for bad in (-1, True, 1.5, "3", [2, -1], None):
+        with pytest.raises(InputError, match="must be an integer >= 0"):
+            check_depths(bad)
+
+
+def test_rate_and_margin_are_unknown_where_a_radius_is_and_infinite_where_consensus_dies():
+    assert Verdict("NON_SMOOTHING", "exact", 0.0, 0.5, "").rate == math.inf
+    assert Verdict("NON_SMOOTHING", "exact", 0.0, 0.5, "").margin == -0.5
+    for radii in ((None, 0.5), (0.5, None), (None, None)):
+        found = Verdict("UNDECIDED", "certified", *radii, "")
+        assert found.rate is None and found.margin is None
+    found = Verdict("SMOOTHING", "exact", 2.0, 0.5, "")
+    assert (found.rate, found.margin) == (0.25, 1.5)
+
+
+def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
+    found = Verdict(
+        "NON_SMOOTHING",
+        "exact",
+        0.0,
+        0.5,
+        "why",
+        "infinity",
+        math.inf,
+        1,
+        "NON_SMOOTHING",
+        {0: Ratio(0.5, -0.25, Fraction(1, 4)), 3: Ratio(math.inf, math.inf), 4: Ratio(None, None)},
+        True,
+    )
+    assert found.to_json_object() == {
+        "schema_version": 1,
+        "verdict": "NON_SMOOTHING",
+        "status": "exact",
+        "about": "point",
+        "rho_consensus": 0.0,
+        "rho_quotient": 0.5,
+        "rate": "inf",
+        "margin": -0.5,
+        "reason": "why",
+        "tends_to": "infinity",
+        "limit": "inf",
+        "limit_rank": 1,
+        "distance": None,
+        "verdict_x0": "NON_SMOOTHING",
+        "shows_from": None,
+        "hfc_lfc_squared": {"0": "1/4"},
+        "hfc_lfc": {"0": 0.5, "3": "inf", "4": None},
+        "log_hfc_lfc": {"0": -0.25, "3": "inf", "4": None},
+        "token_growth": None,
+        "cosine_limits": None,
+        "cos_min": None,
+        "cos_mean": None,
+    }
+    bare = Verdict("TRIVIAL", "certified", 1.0, None, "")
+    assert "hfc_lfc" not in bare.to_json_object() and bare.to_json_object()["rate"] is None
+
+
+def test_T14_the_json_object_holds_how_each_token_grows_and_what_each_pair_tends_to():
+    """h = -1/2: the difference of two tokens, 3/4 a layer, leads in both with opposite signs."""
+    found = verdict(A=matrix("AA"), H=[["-1/2"]], X0=[[1], [2]]).to_json_object()
+    apart = {"tends_to": "constant", "values": [-1.0]}
+    assert found["token_growth"] == [{"rate": 0.75, "power": 0}] * 2
+    assert found["cosine_limits"] == [{"tokens": [0, 1], **apart}]
+    assert found["cos_min"] == found["cos_mean"] == apart
+
+
+def test_a_verdict_prints_as_its_answer_without_the_spectra():
+    found = verdict(A=floats("AA"), H=[[0.5]])
+    text = repr(found)
+    assert text.startswith("Verdict(verdict='SMOOTHING'") and "Spectrum" not in text
+    assert found.attention is not None and found.value is not None
+
+
+def test_a_certificate_is_made_when_asked_for_and_only_then():
+    for given in ({"H": [[0.5]]}, {"W": (np.array([[0.5]]), np.array([[1.0]]))}):
+        assert "certified: " not in verdict(A=floats("AA"), **given).reason
+        found = verdict(A=floats("AA"), **given, exact_binary=True, X0=[[1.0], [2.0]], depth=1)
+        assert (found.status, found.verdict) == ("certified", "SMOOTHING")
+        assert found.hfc_lfc[1].value == pytest.approx(5 / 18) and found.verdict_x0 == "SMOOTHING"
+
+
+def test_a_verdict_says_whether_it_is_about_the_numbers_or_all_that_rounds_to_them():
+    # The float nearest to -4/3 is on one side of the tie, the fraction on it.
+    A = floats("AA")
+    cell = verdict(A=A, H=[[-4 / 3]])
+    point = verdict(A=A, H=[[-4 / 3]], exact_binary=True)
+    assert (cell.verdict, cell.about, cell.status) == ("UNDECIDED", "cell", "numerical")
+    assert (point.verdict, point.about, point.status) == ("NON_SMOOTHING", "point", "certified")
+    exact = verdict(A=matrix("AA"), H=[["-4/3"]])
+    assert (exact.verdict, exact.about, exact.status) == ("TIE", "point", "exact")
+    with pytest.warns(DeprecationWarning, match="exact_binary"):
+        assert verdict(A=A, H=[[-4 / 3]], certified=True).to_json_object()["about"] == "point"
+
+
+def test_logits_stand_for_the_softmax_of_their_rows():
+    logits = np.array([[0.0, 1.0], [2.0, -1.0]])
+    weights = np.exp(logits)
+    A, X0 = weights / weights.sum(axis=1, keepdims=True), [[1.0], [2.0]]
+    expected = verdict(A=A, H=[[-0.5]], X0=X0, depth=2)
+    factors = (np.array([[-0.5]]), np.array([[1.0]]))
+    for given in ({"H": [[-0.5]]}, {"W": [[-0.5]]}, {"W": factors}):
+        found = verdict(logits=logits, **given, X0=X0, depth=2)
+        assert found.verdict == expected.verdict and found.has_x0
+        assert found.rho_quotient == pytest.approx(expected.rho_quotient)
+        assert found.hfc_lfc[2].value == pytest.approx(expected.hfc_lfc[2].value)
+
+
+def test_a_tie_in_floats_has_equal_radii_too():
+    W_V = np.array([[1.0], [0.0], [0.0]])
+    found = verdict(A=floats("AA"), W=(W_V, -0.5 * W_V.T))
+    assert (found.verdict, found.status) == ("TIE", "certified")
+    assert found.rho_consensus == found.rho_quotient == 1.0 and found.margin == 0.0
+    assert "tie in modulus" in found.reason
+
+
+def test_T11_5_depths_are_whole_numbers_up_to_the_largest():
+    assert check_depths([0.0, 1e6, 2, float(DEPTH), DEPTH]) == [0, 2, 10**6, DEPTH]
+    for bad in (0.5, -1.0, True, "3", float("nan"), [1e6, -1]):
+        with pytest.raises(InputError, match="must be an integer"):
+            check_depths(bad)
+    for far in (DEPTH + 1, 2.0 * DEPTH, [3.0, DEPTH + 1]):
+        with pytest.raises(InputError, match="the most that is computed"):
+            check_depths(far)
+
+
+# --- what two draws share ---
+
+
+def test_T4_limits_are_whole_where_nothing_is_left_open():
+    for whole in (("constant", 0.5, 1), ("zero", 0.0, 1), ("oscillates", None, 2)):
+        assert Limits(*whole).whole
+    for open_ in (("constant", None, 1), (None, None, 1), ("zero", 0.0, None)):
+        assert not Limits(*open_).whole
+
+
+def test_T4_two_draws_agree_on_what_they_share():
+    one = Limits("constant", 2.0, 1)
+    assert agreed(one, one) == one
+    assert agreed(one, Limits("constant", 2.0 * (1 + 5e-9), 1)) == one
+    assert agreed(one, Limits("constant", 2.0 * (1 - 5e-9), 1)) == one
+    assert agreed(one, Limits("constant", 2.0 * (1 + 5e-8), 1)) == Limits("constant", None, 1)
+    assert agreed(one, Limits("oscillates", None, 2)) == Limits(None, None, None)
+    assert agreed(Limits("oscillates", None, 2), one) == Limits(None, None, None)
+    never = Limits("infinity", math.inf, 3)
+    assert agreed(never, never) == never
+    assert agreed(never, Limits("zero", 0.0, 3)) == Limits(None, None, 3)
+    small = Limits("constant", 1e-3, 1)
+    assert agreed(small, Limits("constant", 1e-3 + 5e-9, 1)).limit is None
+
+
+def test_T4_two_draws_agree_up_to_1e_8_of_the_smaller():
+    one = Limits("constant", 1e8, 1)
+    assert agreed(one, replace(one, limit=1e8 + 1)) == one
+    assert agreed(one, replace(one, limit=1e8 + 1.01)).limit is None

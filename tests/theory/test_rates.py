@@ -14,14 +14,12 @@ from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
     certified_depth_in_balls,
-    depth_from_constants,
     hfc_floor,
     power_depth,
     ratio_floor,
     transient_growth,
 )
 from oversmoothing.theory.depth.rates import (
-    all_multipliers,
     angle_rate,
     block_sizes,
     effective_rank_excess,
@@ -30,7 +28,6 @@ from oversmoothing.theory.depth.rates import (
     kronecker_jordan_sizes,
     rank_rate,
     rank_rate_over_pairs,
-    ratio_rate,
 )
 from oversmoothing.theory.depth.rates_table import rate_rows
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
@@ -61,20 +58,6 @@ def test_T5b_the_rank_rate_is_at_most_one_and_zero_for_one_token_or_feature(spec
     assert angle_rate(a, h) == rank_rate(a, h) ** 2
 
 
-def test_T5a_the_ratio_rate_of_the_golden_case_and_where_consensus_dies():
-    assert ratio_rate([0.5], [0.5]) == pytest.approx(5 / 6)
-    assert ratio_rate([0.5], [-1]) == math.inf
-    assert ratio_rate([], [0.5]) == 0
-
-
-@pytest.mark.parametrize("bad", [[[1.0]], [math.nan]])
-def test_rates_refuse_what_is_no_spectrum(bad):
-    with pytest.raises(InputError):
-        all_multipliers(bad, [1.0])
-    with pytest.raises(InputError):
-        all_multipliers([0.5], [])
-
-
 @given(st.lists(st.floats(1e-12, 1), min_size=1, max_size=6))
 def test_T5c_the_effective_rank_from_its_definition_and_between_its_bounds(ratios):
     sigma = np.array([1.0, *ratios])
@@ -98,14 +81,6 @@ def test_T5c_second_order_coefficient_is_one_half():
         effective_rank_excess_expanded([0.1], 3)
 
 
-def test_T5d_depth_from_constants_at_its_ends():
-    assert depth_from_constants(K=0.0, k=0, rate=0.5, eps=0.1) == 0
-    assert depth_from_constants(K=5.0, k=0, rate=0.0, eps=0.1) == 1
-    assert depth_from_constants(K=1.0, k=0, rate=0.5, eps=2.0**-10) == 10
-    with pytest.raises(InputError):
-        depth_from_constants(K=1.0, k=0, rate=1.0, eps=0.1)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_T5d_every_certified_depth_is_one(seed):
     A, H, X0 = measured.random_case(seed, 4, 2, Fraction(3, 2))
@@ -120,24 +95,6 @@ def test_T5d_every_certified_depth_is_one(seed):
             assert found is not None
             later = ball_ratios(A, H, X0, pi, range(found.depth, found.depth + 20))
             assert all(ratio.value <= eps for ratio in later.values())
-
-
-def test_T5d_no_depth_where_it_does_not_apply():
-    A, X0 = to_float(AA), np.array([[1.0], [2.0]])
-    assert certified_depth(A, [[-0.5]], X0, 1e-3) is None
-    assert (
-        certified_depth_in_balls(
-            AA, [[Fraction(-1, 2)]], [[Fraction(1)], [Fraction(2)]], Fraction(1, 9)
-        )
-        is None
-    )
-    assert certified_depth(A, [[0.5]], np.array([[1.0], [-1.0]]), 1e-3) is None
-    assert certified_depth(A, [[0.5, 1], [0, 0.5]], np.ones((2, 2)), 1e-3) is None
-
-
-def test_T5d_one_token_is_smooth_from_the_start():
-    found = certified_depth([[1.0]], [[0.5]], [[3.0]], 1e-3)
-    assert found is not None and found.depth == 0
 
 
 @given(own.exact_cases(max_n=4, max_d=3))
@@ -173,14 +130,6 @@ def test_T6a_block_sizes_fill_the_space(p, h_is_zero, q, a_is_zero):
     assert sum(sizes) == p * q
     assert sizes == sorted(sizes, reverse=True)
     assert sizes == sorted(kronecker_jordan_sizes(q, a_is_zero, p, h_is_zero), reverse=True)
-
-
-def test_T6a_sizes_of_the_table():
-    assert Counter(kronecker_jordan_sizes(3, False, 3, False)) == {5: 1, 3: 1, 1: 1}
-    assert Counter(kronecker_jordan_sizes(3, True, 2, True)) == {2: 2, 1: 2}
-    assert kronecker_jordan_sizes(3, False, 2, True) == [2, 2, 2]
-    with pytest.raises(InputError):
-        kronecker_jordan_sizes(0, False, 2, True)
 
 
 @given(st.data())

@@ -9,7 +9,7 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.depth import bounds, rates_measured as measured, ratios
+from oversmoothing.theory.depth import bounds, rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
     certified_depth_in_balls,
@@ -32,7 +32,7 @@ from oversmoothing.theory.depth.rates import (
     rank_rate_over_pairs,
     ratio_rate,
 )
-from oversmoothing.theory.depth.ratios import exact_state, squared_norms, squared_ratio
+from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.support.errors import InputError
 
@@ -391,12 +391,6 @@ def test_T5d_transients_of_a_non_normal_H():
         transient_growth([[1.0]], [[0.5]], 3)
 
 
-def test_T1e_the_squared_ratio_of_a_state_is_a_fraction():
-    # HFC = (-+1/2) of mean 3/2; then HFC = (-+1, -+2) of mean (2, 4).
-    assert squared_ratio(column(1, 2)) == Fraction(1, 9)
-    assert squared_ratio([[Fraction(1), Fraction(2)], [Fraction(3), Fraction(6)]]) == Fraction(1, 4)
-
-
 # --- measured in balls ---
 
 
@@ -543,27 +537,3 @@ def test_T5d_a_depth_just_beyond_an_integer_is_the_next_one():
     """HFC/LFC = (3/4)^L/2 for h = 1 and a = 1/2: at L = 10 it is still above an eps just below."""
     eps = Fraction(3, 4) ** 10 / 2 * (1 - Fraction(1, 10**12))
     assert certified_depth_in_balls(A2_EXACT, column(1), column(1, 3), eps).depth == 11
-
-
-# --- HFC/LFC at a depth, by balls and by recurrences ---
-
-
-def test_T11_5_a_ratio_of_balls_is_that_of_its_differences_and_its_mean():
-    """Differences (1, 0) are -+1/2 around their mean: HFC^2 = 1/2, LFC^2 = 2 2^2."""
-    found = ratios.ratio_from_balls(
-        [flint.arb(2)], [flint.arb(1), flint.arb(0)], [flint.arb(0)] * 2, 2, 1
-    )
-    assert found.value == pytest.approx(1 / 4, rel=1e-15)
-    assert found.log == pytest.approx(-math.log(4), rel=1e-15)
-
-
-def test_T11_5_recurrences_give_the_ratio_where_balls_do_not():
-    depths = [1, 3]
-    found = ratios._by_recurrences(A2_EXACT, column("1/2"), column(1, 2), depths)
-    for depth in depths:
-        assert found[depth].log == pytest.approx(depth * math.log(5 / 6) - math.log(3), rel=1e-14)
-        assert found[depth].value == pytest.approx((5 / 6) ** depth / 3, rel=1e-14)
-    flat = ratios._by_recurrences(A2_EXACT, column("1/2"), column(1, 1), [2])[2]
-    assert (flat.value, flat.log) == (0.0, -math.inf)
-    free = ratios._by_recurrences(A2_EXACT, column("1/2"), column(1, -1), [2])[2]
-    assert (free.value, free.log) == (math.inf, math.inf)

@@ -179,10 +179,10 @@ class Loop:
             self.instruments.arm(state.step)
         chosen = chosen.to(state.total.device)
         pixels, targets = training_batch(self.data.train, chosen, config, state.augmentation)
-        state.total += self._step(pixels, targets)
+        state.total += self.step(pixels, targets)
         state.step += 1
 
-    def _step(self, pixels: Tensor, targets: Tensor) -> Tensor:
+    def step(self, pixels: Tensor, targets: Tensor) -> Tensor:
         self.optimizer.zero_grad()
         noise: AbstractContextManager[None] = nullcontext()
         if self.config.drop_path:

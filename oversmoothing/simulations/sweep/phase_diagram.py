@@ -148,7 +148,7 @@ def draw(table: pd.DataFrame) -> Figure:
                 _boundary(axis, _grid(table[table["panel"] == panel], table, "share"))
                 if row == 0 and table["panel_name"].iloc[0]:
                     words = _words(str(table["panel_name"].iloc[0]))
-                    axis.set_title(f"{words} = {_label(panel)}")
+                    axis.set_title(f"{words} = {label_of(panel)}")
                 if row == rows - 1:
                     axis.set_xlabel(_words(str(table["x_name"].iloc[0])))
                 if column == 0:
@@ -197,14 +197,14 @@ def _boundary(axis: Axes, share: Any) -> None:
 
     Of shares averaged over neighbouring cells: a few draws a cell scatter about the line.
     """
-    values = _averaged(share.filled(np.nan))
+    values = averaged(share.filled(np.nan))
     inside = values[np.isfinite(values)]
     if min(values.shape) > 1 and len(inside) and inside.min() < 0.5 < inside.max():
         x, y = np.arange(values.shape[1]) + 0.5, np.arange(values.shape[0]) + 0.5
         axis.contour(x, y, values, levels=[0.5], colors="black", linewidths=0.9)
 
 
-def _averaged(values: Any) -> Any:
+def averaged(values: Any) -> Any:
     """With weights 1, 2, 1 along each axis, over the cells that are there."""
     known = np.isfinite(values)
     total, weight = np.where(known, values, 0.0), known.astype(float)
@@ -224,11 +224,11 @@ def _ticks(axis: Axes, table: pd.DataFrame) -> None:
     """Cells stand at whole numbers: each tick carries the value of its cell."""
     for which, name in ((axis.xaxis, "x"), (axis.yaxis, "y")):
         values = sorted(table[name].unique())
-        shown = _shown(values)
-        which.set_ticks([k + 0.5 for k in shown], [_label(values[k]) for k in shown])
+        shown = shown_ticks(values)
+        which.set_ticks([k + 0.5 for k in shown], [label_of(values[k]) for k in shown])
 
 
-def _shown(values: list[Any]) -> range:
+def shown_ticks(values: list[Any]) -> range:
     """Which of the values carry a label: few, evenly spaced, and the shortest to write."""
     count = len(values)
     steps = [s for s in range(1, count) if (count - 1) % s == 0 and 3 <= (count - 1) // s + 1 <= 6]
@@ -236,12 +236,12 @@ def _shown(values: list[Any]) -> range:
         return range(0, count, -(-count // 6))
 
     def width(step: int) -> tuple[int, int]:
-        return max(len(_label(v).lstrip("\u2212")) for v in values[::step]), step
+        return max(len(label_of(v).lstrip("\u2212")) for v in values[::step]), step
 
     return range(0, count, min(steps, key=width))
 
 
-def _label(value: Any) -> str:
+def label_of(value: Any) -> str:
     # Half of a rounding error is not a value: -1.1e-16 in the middle of a range is 0.
     if isinstance(value, str):
         return value

@@ -1,0 +1,325 @@
+"""T1a, T1e, T9, T11.5, T11.7: HFC/LFC at a depth, by each way that computes it, by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from oversmoothing.theory.depth import ratios
+from oversmoothing.theory.depth.closed_form import ClosedForm, ScaledState, closed_form
+from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
+from oversmoothing.theory.depth.ratios import (
+    EXACT_DEPTH,
+    ITERATED_DEPTH,
+    Ratio,
+    ball_ratios,
+    death,
+    floating_ratios,
+    numerical_ratios,
+    ratio_from_balls,
+    ratios_at,
+)
+from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
+from oversmoothing.theory.layer.layer import read_layer
+from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
+from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.tables import floats, identity, matrix
+
+AA = np.array(floats("AA"))
+
+
+def case(A, H, X0):
+    return read_layer(floats(A), floats(H), floats(X0))
+
+
+def in_balls(given, depths):
+    one, start = given
+    pi = exact_stationary(one.rational_A, [list(range(one.n))])
+    return ball_ratios(one.rational_A, one.rational_H, start.fractions, pi, depths)
+
+
+# --- of a verdict: exact, in balls, iterated, in closed form ---
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "logs"),
+    [
+        # HFC/LFC starts at 1/3 and goes by (5/4)/(3/2) or (3/4)/(1/2) a layer.
+        ("AA", "1/2", "1; 2", {L: L * math.log(5 / 6) - math.log(3) for L in (0, 1, 2000, 2001,
+            10**6)}),
+        ("AA", "-1/2", "1; 2", {L: L * math.log(3 / 2) - math.log(3) for L in (0, 1, 1750, 1760,
+            2001, 10**4)}),
+        ("AA", "1/2", "1; 1", {0: -math.inf, 2: -math.inf, 2001: -math.inf}),
+        ("AA", "1/2", "1; -1", {0: math.inf, 1: math.inf, 100: math.inf}),
+        ("AA", "-1", "3; 1", {1: math.inf, 100: math.inf}),
+        ("AA", "1/2", "0; 0", {0: None, 1: None, ITERATED_DEPTH + 1: None}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("way", [matrix, floats, floating_ratios])
+def test_T11_5_a_ratio_at_any_depth(A, H, X0, logs, way):
+    if way is floating_ratios:
+        found = floating_ratios(*case(A, H, X0), list(logs))
+    else:
+        found = verdict(A=way(A), H=way(H), X0=way(X0), depth=list(logs)).hfc_lfc
+    for depth, log in logs.items():
+        expected = None if log is None else pytest.approx(log, rel=1e-10, abs=1e-10)
+        assert found[depth].log == expected, depth
+        if log is not None:
+            value = math.inf if log > 709.7 else math.exp(log)
+            assert found[depth].value == pytest.approx(value, rel=1e-8, abs=5e-324)
+
+
+@pytest.mark.parametrize("read", [matrix, floats])
+def test_T11_1_one_token_has_the_ratio_0_until_it_dies(read):
+    for h, logs in (("1/2", [-math.inf, -math.inf]), ("-1", [-math.inf, None])):
+        found = verdict(A=read("1"), H=read(h), X0=read("3"), depth=[0, 5]).hfc_lfc
+        assert [ratio.log for ratio in found.values()] == logs
+
+
+def test_T11_5_the_squared_ratio_is_exact_up_to_its_depth_and_in_balls_beyond():
+    found = ratios_at(
+        *read_layer(matrix("AA"), [["1/2"]], [[1], [2]]), [0, EXACT_DEPTH, EXACT_DEPTH + 1]
+    )
+    assert found[0].squared == Fraction(1, 9)
+    assert found[EXACT_DEPTH].squared == Fraction(5, 6) ** (2 * EXACT_DEPTH) / 9
+    assert found[EXACT_DEPTH + 1].squared is None
+    assert found[EXACT_DEPTH + 1].value == pytest.approx((5 / 6) ** (EXACT_DEPTH + 1) / 3)
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "depths"),
+    [
+        ("A3", "-1/2", "1; 2; 4", [ITERATED_DEPTH + 1, 3, ITERATED_DEPTH, 10**6]),
+        # Without an eigenbasis every depth is iterated.
+        ("AA", "1/2 1; 0 1/2", "1 2; 3 5", [ITERATED_DEPTH + 1, 0]),
+    ],
+)
+def test_T11_5_deep_ratios_in_floats_are_those_in_balls_in_order(A, H, X0, depths):
+    one = case(A, H, X0)
+    found, balls = floating_ratios(*one, depths), in_balls(one, depths)
+    assert list(found) == sorted(depths) == list(balls)
+    for depth in depths:
+        assert found[depth].log == pytest.approx(balls[depth].log, rel=1e-9, abs=1e-9)
+
+
+def test_T11_5_a_ratio_near_the_largest_float_has_a_value_as_long_as_one_exists():
+    """HFC/LFC = (883/766)^L t for h = -234/1000; the largest binary64 has logarithm 709.78."""
+    L = ITERATED_DEPTH + 1
+    growth = L * math.log(883 / 766)
+    for log, exists in ((709.5, True), (709.9, False)):
+        t = math.exp(log - growth)
+        found = floating_ratios(*read_layer(floats("AA"), [[-0.234]], [[1 + t], [1 - t]]), [L])[L]
+        assert found.log == pytest.approx(log, abs=1e-6)
+        assert found.value == (pytest.approx(math.exp(log), rel=1e-6) if exists else math.inf)
+
+
+@pytest.mark.parametrize(("n", "d", "balls"), [(2, 64, True), (2, 65, False), (65, 1, True)])
+def test_T11_5_balls_are_for_states_of_up_to_64_coordinates_of_the_quotient(
+    monkeypatch, n, d, balls
+):
+    """A = 11^T/n forgets HFC at once but for the residual: HFC stays, LFC grows by 1 + h."""
+    asked = []
+
+    def spy(A, H, *rest):
+        asked.append((len(A), len(H)))
+        return ball_ratios(A, H, *rest)
+
+    monkeypatch.setattr(ratios, "ball_ratios", spy)
+    X0 = np.ones((n, d))
+    X0[0], X0[1] = 2.0, 0.0
+    found = ratios_at(*read_layer(np.full((n, n), 1 / n), np.eye(d), X0), [3])[3]
+    assert asked == ([(n, d)] if balls else [])
+    # ||HFC||^2 = 2 d and ||LFC||^2 = n d at the start; 1 + h = 2.
+    assert found.value == pytest.approx(math.sqrt(2 / n) / 2**3, rel=1e-12)
+
+
+def test_T11_rows_whose_sum_leaves_a_mersenne_prime_in_the_denominator_are_no_exception():
+    """2^53 - 2 and a half as parts of rows that sum to 1 - 2^-61, a thing that softmax rows do."""
+    A = [[1 - 2.0**-53, 2.0**-53 - 2.0**-61], [0.5, 0.5]]
+    found = verdict(A=A, H=[[0.5]], X0=[[1.0], [2.0]], depth=3).hfc_lfc[3]
+    exact = verdict(A=matrix("1 0; 1/2 1/2"), H=[["1/2"]], X0=[[1], [2]], depth=3).hfc_lfc[3]
+    assert found.value == pytest.approx(exact.value, rel=1e-12)
+
+
+# --- in balls, by recurrences, in floats ---
+
+
+def test_T11_5_a_ratio_of_balls_is_that_of_its_differences_and_its_mean():
+    """Differences (1, 0) are -+1/2 around their mean: HFC^2 = 1/2, LFC^2 = 2 2^2."""
+    one, none = flint.arb(1), flint.arb(0)
+    found = ratio_from_balls([flint.arb(2)], [one, none], [none] * 2, 2, 1)
+    assert (found.value, found.log) == pytest.approx((1 / 4, -math.log(4)), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("X0", "logs"),
+    [
+        ("1; 2", {1: math.log(5 / 6) - math.log(3), 3: 3 * math.log(5 / 6) - math.log(3)}),
+        ("1; 1", {2: -math.inf}),
+        ("1; -1", {2: math.inf}),
+    ],
+)
+def test_T11_5_recurrences_give_the_ratio_where_balls_have_no_bits(monkeypatch, X0, logs):
+    monkeypatch.setattr(ratios, "MAX_BITS", 1)
+    found = in_balls(case("AA", "1/2", X0), list(logs)[::-1])
+    assert list(found) == list(logs)
+    for depth, log in logs.items():
+        assert found[depth].log == pytest.approx(log, rel=1e-14)
+        assert found[depth].value == pytest.approx(math.exp(log), rel=1e-14)
+
+
+def test_T11_5_depths_in_floats_start_at_0():
+    X0 = np.array([[1.0], [3.0]])
+    found = numerical_ratios(np.full((2, 2), 0.5), np.array([[1.0]]), X0, [0, 1])
+    assert found[0].value == pytest.approx(0.5) and found[1].value == pytest.approx(0.25)
+
+
+def test_T1e_a_nilpotent_block_is_gone_after_its_size_and_no_other_ever_is():
+    """Whatever its denominators are, and where only a prime would say that it is gone."""
+    shift = [[Fraction(x, 7) for x in row] for row in np.eye(4, k=1, dtype=int).tolist()]
+    for k in range(4):
+        start = [[Fraction(int(i == k), 1000)] for i in range(4)]
+        assert death(to_flint(shift), start) == k + 1
+    half = to_flint(matrix("1/2"))
+    assert death(half, matrix("1")) is None and death(half, matrix("0")) == 0
+    assert death(to_flint(matrix(f"{2**61 - 1}")), matrix("1")) is None
+
+
+# --- the closed form ---
+
+
+def test_T11_7_the_logarithm_of_the_ratio_where_a_part_vanishes():
+    some, none = np.array([[3.0], [-3.0]]), np.zeros((2, 1))
+    mean, zero = np.array([4.0]), np.zeros(1)
+    assert ScaledState(1, some, zero, 5.0, 0.0).log_hfc_lfc == math.inf
+    assert ScaledState(1, none, mean, 5.0, 0.0).log_hfc_lfc == -math.inf
+    assert math.isnan(ScaledState(1, none, zero, 5.0, 0.0).log_hfc_lfc)
+    both = ScaledState(1, some, mean, 5.0, 2.0).log_hfc_lfc
+    assert both == pytest.approx(math.log(3 / 4) + 3 * math.log(2))
+
+
+@pytest.mark.parametrize("depth", [0, 1, 7, 10**6])
+def test_T1a_a_feature_that_is_0_stays_0_beside_one_that_is_not(depth):
+    for X0 in ([[1.0, 0.0], [2.0, 0.0]], [[1.0, 1.0], [2.0, 1.0]]):
+        (state,) = closed_form(A=AA, H=np.diag([0.5, 0.25]), X0=X0, depths=[depth])
+        hfc = math.log(math.sqrt(0.5)) + depth * math.log(1.25)
+        lfc = math.log(math.sqrt(2) * 1.5) + depth * math.log(1.5)
+        if X0[0][1] and depth < 100:
+            lfc = math.log(math.hypot(math.exp(lfc), math.sqrt(2) * 1.25**depth))
+        assert state.log_hfc_lfc == pytest.approx(hfc - lfc, abs=1e-9 + 1e-14 * depth)
+        assert not state.hfc[:, 1].any() or np.abs(state.hfc[:, 1]).max() < 1e-15
+
+
+def test_T11_5_consensus_and_differences_keep_their_own_scales():
+    for h, slope in ((-0.5, math.log(1.5)), (0.5, math.log(5 / 6))):
+        (state,) = closed_form(A=AA, H=[[h]], X0=[[1.0], [2.0]], depths=[10**5])
+        assert state.log_hfc_lfc == pytest.approx(10**5 * slope - math.log(3), rel=1e-9)
+        assert 0.1 < np.linalg.norm(state.hfc) < 10 and 0.1 < np.linalg.norm(state.mean) < 10
+
+
+@pytest.mark.parametrize("depth", [10, 4000, 200_000])
+def test_T9_a_head_whose_modes_all_decay_leaves_its_limit_at_any_depth(depth):
+    """X' = X + A X W with W = -1/2: the mean halves, the difference goes by 3/4."""
+    features = FeatureModes(P=np.array([[1.0], [0.0]]), Q=np.array([[-0.5, 0.25]]))
+    hfc, c = np.array([[1.0, 2.0], [-1.0, -2.0]]), np.array([2.0, 1.0])
+    (found,) = ClosedForm(TokenModes(AA), features).states(hfc, c, [depth])
+    moved = np.array([-1.0, 0.5])
+    expected = hfc + (1 - 0.75**depth) * hfc[:, :1] * moved
+    assert np.ldexp(found.hfc, found.hfc_exponent) == pytest.approx(expected, abs=1e-13)
+    mean = c + (1 - 0.5**depth) * c[0] * moved
+    assert np.ldexp(found.c, found.c_exponent) == pytest.approx(mean, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("c", "error"),
+    [
+        # 1 - 1/2^L of what the head took is gone, and what cancels has no relative error.
+        ([1.0, 0.0], math.inf),
+        ([1.0, 1.0], None),
+    ],
+)
+def test_T9_the_error_of_a_head_s_state_is_that_of_the_sum(c, error):
+    """X_L = X_0 + what the head added: where they cancel, the relative error has no bound."""
+    features = FeatureModes(P=np.array([[1.0], [0.0]]), Q=np.array([[-1.0, 0.0]]))
+    hfc = np.array([[0.0, 1.0], [0.0, -1.0]])
+    (found,) = ClosedForm(TokenModes(AA), features).states(hfc, np.array(c), [3])
+    assert found.error == math.inf if error else found.error < 1e-12
+
+
+def test_T9_the_error_of_a_closed_form_grows_with_the_condition_of_its_eigenvectors(monkeypatch):
+    """4 eps times the condition, beside what the eigenvalues themselves may be off by."""
+    monkeypatch.setattr(Multipliers, "uncertainty", lambda *arguments: 0.0)
+    for size in (0.0, 10.0, 1e4):
+        features = FeatureModes(H=np.array([[0.5, size], [0.0, 0.25]]))
+        form = ClosedForm(TokenModes(AA), features)
+        (found,) = form.states(np.array([[1.0, 1.0], [-1.0, -1.0]]), np.ones(2), [3])
+        assert form.condition >= max(1.0, size)
+        # No mode outgrows another by more than (3/2)^3 at this depth.
+        assert 4 <= found.error / (EPS * form.condition) * (1 + EPS) <= 4 * 1.5**3
+
+
+# --- of logits ---
+
+
+def log_ratio(logits, H, X0, depth):
+    """log HFC/LFC by iterating the layer with 4,000 digits."""
+    with mp.workdps(4000):
+        weights = [[mp.exp(mpf(x)) if x > -math.inf else mpf(0) for x in row] for row in logits]
+        A = mp.matrix([[w / mp.fsum(row) for w in row] for row in weights])
+        X, W = mp.matrix(X0), mp.matrix(H).T
+        for _ in range(depth):
+            X = X + A * X * W
+        n, d = X.rows, X.cols
+        mean = [mp.fsum(X[i, j] for i in range(n)) / n for j in range(d)]
+        hfc = mp.sqrt(mp.fsum((X[i, j] - mean[j]) ** 2 for i in range(n) for j in range(d)))
+        return float(mp.log(hfc / (mp.sqrt(n) * mp.norm(mp.matrix(mean)))))
+
+
+@pytest.mark.parametrize(
+    ("logits", "H", "X0"),
+    [
+        # At L = 2 both the mean of e^-747 and what is beside it cancel: e^-1495 is left.
+        ("-63 -810; 531 -432", "-1/2", "-2; -1"),
+        ("0 -400 -900; -1 0 -700; 3 -800 0", "-1/2", "1; 2; 4"),
+        ([[0.0, -math.inf], [0.0, 60.0]], "-1 1/2; 0 1/4", "1 2; 3 -1"),
+        ("1 2 1/2; 0 0 1; 2 -1 0", "1/2", "1; -3; 5/2"),
+    ],
+    ids=["cancels twice", "nearly decoupled", "causal", "plain"],
+)
+def test_T11_5_a_ratio_of_logits_is_that_of_the_softmax_itself(logits, H, X0):
+    logits = floats(logits) if isinstance(logits, str) else logits
+    found = verdict(logits=logits, H=floats(H), X0=floats(X0), depth=(0, 1, 2, 3, 7)).hfc_lfc
+    for depth, ratio in found.items():
+        expected = log_ratio(logits, floats(H), floats(X0), depth)
+        assert ratio.log == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("logits", "h", "X0", "logs"),
+    [
+        # A mean that doubly stochastic attention keeps at 0 stays 0.
+        ([[0.1, 0.7, -2.0], [-2.0, 0.1, 0.7], [0.7, -2.0, 0.1]], 0.5, [[1.0], [1.0], [-2.0]],
+         dict.fromkeys((0, 4, 5000), math.inf)),
+        # I + H = 0: the class mean is gone after a layer, and LFC is what the differences leave.
+        ([[0.0, -math.inf], [1.0, 0.0]], -1.0, [[2.0], [5.0]], {1: 0.0, 6: 0.0}),
+        ([[0.0, -math.inf], [1.0, 0.0]], -0.5, [[2.0], [2.0]], {0: -math.inf, 6: -math.inf}),
+        # e^-9000 twice is beyond the bits, and no number near it is said.
+        ([[0.0, -9000.0], [9000.0, 0.0]], -0.5, [[-2.0], [-1.0]], {2: None}),
+    ],
+)  # fmt: skip
+def test_T11_5_ratios_of_logits_that_are_0_infinite_or_unknown(logits, h, X0, logs):
+    found = verdict(logits=logits, H=[[h]], X0=X0, depth=list(logs)).hfc_lfc
+    for depth, log in logs.items():
+        assert found[depth].log == (log if log is None else pytest.approx(log, abs=1e-15))
+        assert (found[depth].value is None) == (log is None)
+
+
+def test_T11_7_a_state_of_zeros_has_no_ratio():
+    for depth in (ITERATED_DEPTH, ITERATED_DEPTH + 1):
+        found = floating_ratios(*read_layer(identity(2), [[0.5]], [[0.0], [0.0]]), [depth])
+        assert found == {depth: Ratio(None, None)}

@@ -1,0 +1,262 @@
+"""T4e, T6b, T11: the resolvent of one X_0, the modes it contains, and how far it is computed."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.depth.ratios import exact_state
+from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.spectra.algebraic import Factor
+from oversmoothing.theory.verdict import resolvent as resolvents
+from oversmoothing.theory.verdict.decide import compare_radii, generic_limits
+from oversmoothing.theory.verdict.resolvent import (
+    Multipliers,
+    OutOfReachError,
+    growth_of,
+    has_every_mode,
+    resolvent,
+)
+from oversmoothing.theory.verdict.start import start_content
+from oversmoothing.theory.verdict.verdict import distance_to_tie, verdict
+from tests.support.tables import floats, identity, matrix
+
+X3 = "1 2; 3 5; -2 1"
+
+
+def found_of(A, H, X0):
+    return resolvent(matrix(A), matrix(H), matrix(X0))
+
+
+# --- the resolvent ---
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0"),
+    [
+        ("AA", "-1/2", "1; 2"),
+        ("A3", "1/2 1; 0 1/2", X3),
+        ("C3", "1/5 -3/2; 3/2 1/5", "1 2; 3 5; -2/3 1"),
+        ("1 0; 1/2 1/2", "-1", "1; 3"),
+    ],
+)
+def test_T4e_the_resolvent_of_X_0_is_the_generating_function_of_its_states(A, H, X0):
+    """The terms of N(z)/p(z) in powers of 1/z are the states, times the powers of the scale."""
+    found, A, H, X0 = found_of(A, H, X0), matrix(A), matrix(H), matrix(X0)
+    part = found.part(identity(len(A)))
+    p = [int(c) for c in part.denominator.coeffs()]
+    degree = len(p) - 1
+    common = math.lcm(*(x.denominator for row in X0 for x in row))
+    states = exact_state(A, H, X0, range(2 * degree + 2))
+    for k, numerator in enumerate(part.numerators):
+        terms = []
+        for depth, state in states.items():
+            index = degree - 1 - depth
+            value = int(numerator[index]) if index >= 0 else 0
+            value -= sum(p[degree - i] * terms[depth - i] for i in range(1, min(depth, degree) + 1))
+            terms.append(value)
+            i, j = divmod(k, len(H))
+            assert value == state[i][j] * found.scale**depth * common
+
+
+def test_T4e_the_factors_of_a_part_are_the_modes_it_contains():
+    """mu = 3/4 for a = 1/2 and 1/2 for a = 1, times the scale 8."""
+    difference, total = [[Fraction(1), Fraction(-1)]], [[Fraction(1)] * 2]
+    found = found_of("AA", "-1/2", "1; 2")
+    assert found.scale == 8
+    for row, root in ((difference, 6), (total, 4)):
+        assert [int(f.rational_root.p) for f, _ in found.part(row).factors] == [root]
+    assert found_of("AA", "-1/2", "2; 2").part(difference).is_zero
+
+
+@pytest.mark.parametrize(("row", "size"), [("1 2 4", 3), ("1 2 0", 2), ("1 0 0", 1)])
+def test_T6b_a_jordan_block_is_a_multiple_factor_as_far_as_X_0_reaches_into_it(row, size):
+    H = "1 1 0; 0 1 1; 0 0 1"
+    found = found_of("AA", H, f"{row}; {row}")
+    assert [(e, f.multiplicity, f.jordan) for f, e in found.factors] == [(size, size, (size,))]
+    multipliers = Multipliers(matrix("AA"), matrix(H), found.scale)
+    assert growth_of(found.part(identity(2)), multipliers).power == size - 1
+
+
+@pytest.mark.parametrize("start", ["3; 6", "1; 4"])
+def test_T4e_an_unlucky_prime_does_not_change_the_resolvent(monkeypatch, start):
+    """Modulo 3 the states of (3, 6) are all 0, and (1, 4) is at consensus; the next prime tells."""
+    assert all(flint.fmpz(p).is_prime() for p in resolvents._PRIMES)
+    right = found_of("AA", "-1/2", start)
+    monkeypatch.setattr(resolvents, "_PRIMES", (3, 2**61 - 1))
+    again = found_of("AA", "-1/2", start)
+    assert right.table == again.table and right.degree == again.degree == 2
+    assert [f.polynomial for f, _ in right.factors] == [f.polynomial for f, _ in again.factors]
+
+
+def test_T4e_what_no_prime_tells_apart_is_no_resolvent():
+    """1 + a for a = 0 and for the product of all the primes: equal modulo each of them."""
+    far = (2**62 - 57) * (2**62 - 87) * (2**62 - 117) * (2**61 - 1)
+    with pytest.raises(ArithmeticError, match="no prime"):
+        found_of(f"0 0; 0 {far}", "1", "1; 1")
+
+
+@pytest.mark.parametrize(
+    ("case", "work"),
+    [
+        # 8 Z - (3, 1; 1, 3) Z: by a factor of 14 at most, 4 bits, and there are two modes.
+        (("AA", "-1/2", "1; 2"), 2**4 * 4),
+        # 1 + 7 * 5 * 2 = 71: 7 bits, whichever matrix is the larger.
+        (("1 7; 0 3", "5", "1; 1"), 2**4 * 7),
+        (("5", "1 7; 0 3", "1 1"), 2**4 * 7),
+    ],
+)
+def test_T4e_the_work_of_a_resolvent_grows_with_its_order_and_the_bits_of_a_layer(
+    monkeypatch, case, work
+):
+    for spent in (work, work - 1):
+        monkeypatch.setattr(resolvents, "LARGEST_WORK", spent)
+        assert (found_of(*case) is not None) == (spent == work)
+
+
+@pytest.mark.parametrize("k", [128, 129])
+def test_T4e_resolvents_are_computed_up_to_the_order_128(k):
+    cycle = [[int((i + 1) % k == j) for j in range(k)] for i in range(k)]
+    found = found_of(cycle, "1", [[int(i == 0)] for i in range(k)])
+    assert found.degree == 128 if k == 128 else found is None
+
+
+def test_T4e_an_X_0_with_every_mode_is_told_from_one_without():
+    for H, X0, every in (
+        ("1/2 0; 0 -1/3", X3, True),
+        ("1/2 0; 0 -1/3", "1 2; 3 2; -2 2", False),
+        # A repeated eigenvalue cannot be spanned from one vector.
+        ("1/2 0; 0 1/2", X3, False),
+    ):
+        assert has_every_mode(matrix("A3"), matrix(H), matrix(X0)) == every
+
+
+# --- what X_0 contains ---
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "consensus", "quotient", "comparison"),
+    [
+        ("AA", "1/2", "1; 2", 1.5, 1.25, 1),
+        ("AA", "-1/2", "1; 2", 0.5, 0.75, -1),
+        ("AA", "-4/3", "1; 2", 1 / 3, 1 / 3, 0),
+        ("AA", "-1/2", "2; 2", 0.5, None, 1),
+        ("AA", "1/2", "1; -1", None, 1.25, -1),
+        # a = 1/2 and a = 1/5 under h = 1/2: 5/4 and 11/10.
+        ("A3", "1/2", "1; 2; 4", 1.5, 1.25, 1),
+        ("AA", "-2", "1; 2", 1.0, 0.0, 1),
+        ("AA", "-2", "1; -1", None, 0.0, None),
+        ("7/10 3/10; 3/10 7/10", "-5/2", "1; -1", None, 0.0, None),
+    ],
+)
+def test_T4e_the_radii_of_a_start_are_those_of_the_modes_it_contains(
+    A, H, X0, consensus, quotient, comparison
+):
+    found = start_content(matrix(A), matrix(H), matrix(X0))
+    assert found.comparison == comparison and found.vanishes == (comparison is None)
+    assert found.at_consensus == (quotient is None)
+    for seen, radius in ((found.consensus, consensus), (found.quotient, quotient)):
+        assert seen == (radius if radius is None else pytest.approx(radius, rel=1e-15))
+
+
+def test_T4_roots_that_agree_to_hundreds_of_bits_lie_one_in_each_ball():
+    """(x - 1)^3 - t and its kin around 2: roots of known places, conjugate pairs among them."""
+    tiny = 10**150
+    for shift in (0, 2):
+        y = flint.fmpz_poly([-shift, 1])
+        # tiny^3 y^3 = 2, so that y = 2^(1/3) w / tiny, w^3 = 1.
+        factor = Factor(tiny**3 * y**3 - 2, 1, (1,))
+        assert factor.conjugate_index in ([0, 2, 1], [1, 0, 2], [2, 1, 0])
+        for bits in (64, 4096):
+            roots = factor.roots(bits)
+            assert not any(x.overlaps(z) for k, x in enumerate(roots) for z in roots[:k])
+            with at_precision(8192):
+                places = [((x - shift) * tiny) ** 3 for x in roots]
+            assert all(place.overlaps(2) for place in places)
+        # Three roots 1e-150 apart cost some 1,500 of the 4,096 bits.
+        assert all(place.real.rel_accuracy_bits() > 2048 for place in places)
+
+
+# --- roots compared, and drawn starts ---
+
+
+class Root:
+    """A root whose square is known to no bit, and the precisions that it was asked for."""
+
+    def __init__(self):
+        self.asked, self.conjugate = [], self
+
+    def ball(self, bits):
+        self.asked.append(bits)
+        return flint.acb(flint.arb(1, 1))
+
+
+@pytest.mark.parametrize(("last", "sign"), [(2**16, 1), (2**16, -1), (2**16 + 1, None)])
+def test_T4e_roots_are_compared_in_balls_up_to_1024_bits_and_as_pairs_up_to_2_to_16(
+    monkeypatch, last, sign
+):
+    matched = []
+
+    multipliers = Multipliers([], [], 1)
+    multipliers.pairs = lambda root, bits: matched.append(bits) or [root]
+    monkeypatch.setattr(
+        resolvents, "compare", lambda x, y: (sign if matched[-1] >= last else None, 0)
+    )
+    first, second = Root(), Root()
+    if sign is None:
+        with pytest.raises(OutOfReachError):
+            multipliers.compare(first, second)
+    else:
+        assert multipliers.compare(first, second) == sign
+    assert first.asked == second.asked == [64, 128, 256, 512, 1024]
+    assert matched == [bits for k in range(10, 17) for bits in [2**k] * 2]
+
+
+def test_T4_generic_limits_are_those_of_drawn_whole_numbers():
+    """Whatever they are, what two of them share is said: the constant of one real mode."""
+    case = Layer.of(matrix("A3"), matrix("-1/2"))
+    found = generic_limits(case, compare_radii(case))
+    assert found.tends_to == "constant" and found.limit == pytest.approx(8 * math.sqrt(2) / 5)
+
+
+# --- the finite horizon and the nearest other verdict ---
+
+
+@pytest.mark.parametrize("H", ["1 0; 0 -1/2", "1/2 0; 0 0"])
+def test_T4e_in_floats_the_finite_horizon_depends_on_no_basis_of_a_repeated_eigenvalue(H):
+    """A = 2/7 I + 5/7 1 p^T: the eigenvectors of 2/7 are any basis of a plane."""
+    p = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    A = [[Fraction(5, 7) * p[j] + Fraction(2, 7) * (i == j) for j in range(3)] for i in range(3)]
+    X0 = "5/1024 2; -3/1024 1; 1/1024 0"
+    exact = verdict(A=A, H=matrix(H), X0=matrix(X0))
+    found = verdict(A=floats(A), H=floats(H), X0=floats(X0))
+    assert found.status == "certified" and found.shows_from == exact.shows_from > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_T2_no_small_change_within_the_distance_moves_the_margin_further(seed):
+    """The gradient bounds what drawn changes of that size do, and a change along it attains it."""
+    rng = np.random.default_rng(seed)
+    A = rng.random((4, 4))
+    A /= A.sum(axis=1, keepdims=True)
+    H = rng.standard_normal((3, 3))
+
+    def margin(A, H):
+        a, h = np.linalg.eigvals(A), np.linalg.eigvals(H)
+        a = np.delete(a, np.argmin(np.abs(a - 1)))
+        return np.abs(1 + h).max() - np.abs(1 + np.outer(a, h)).max()
+
+    slope, size = abs(margin(A, H)) / distance_to_tie(A, H), 1e-6
+    moved = []
+    for _ in range(200):
+        dA, dH = rng.standard_normal((4, 4)), rng.standard_normal((3, 3))
+        dA -= dA.mean(axis=1, keepdims=True)
+        dA *= size * np.linalg.norm(A) / np.linalg.norm(dA)
+        dH *= size * np.linalg.norm(H) / np.linalg.norm(dH)
+        moved.append(abs(margin(A + dA, H + dH) - margin(A, H)) / size)
+    assert 0.2 * slope < max(moved) <= slope * (1 + 1e-3)
