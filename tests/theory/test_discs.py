@@ -8,11 +8,16 @@ import flint
 import numpy as np
 import pytest
 
+import oversmoothing
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_within
+from oversmoothing.theory.layer.layer import make_case
 from oversmoothing.theory.numbers.rounding import UNIT, at_precision
 from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.by_discs import cell_discs, decide_all, decide_cell
+from oversmoothing.theory.verdict.formulas import Outcome
 from tests.theory.chosen_spectra import chosen, held
 
 
@@ -175,13 +180,31 @@ def test_components_are_those_of_the_graph_of_touching_discs():
 
 
 def test_a_stack_gives_what_its_members_give_one_by_one():
+    """Up to what LAPACK rounds otherwise elsewhere in memory: discs that meet, of like radii."""
     M = np.stack([chosen(seed, 6).M for seed in range(10)])
-    M[3] = np.triu(M[3])
-    M[5] = M[5] + M[5].T
-    for one, alone in zip(enclose_all(M), (enclose(x) for x in M), strict=True):
-        assert isinstance(one, Failure) == isinstance(alone, Failure)
-        if not isinstance(one, Failure) and not isinstance(alone, Failure):
-            assert one.radii == pytest.approx(alone.radii, rel=1e-3, abs=1e-13)
+    M[3], M[4], M[5] = np.triu(M[3]), 0.0, M[5] + M[5].T
+    M[6] = np.eye(6) + np.diag(np.ones(5), 1) + np.diag(np.ones(5) * 1e-300, -1)
+    for size in (1.0, 1e200, 1e-200, np.nan):
+        M[9] *= size
+        error = 0.5 * UNIT * np.abs(M)
+        for one, each, wide in zip(enclose_all(M, error), M, error, strict=True):
+            alone = enclose(each, wide)
+            assert isinstance(one, Failure) == isinstance(alone, Failure)
+            if not isinstance(one, Failure):
+                assert (np.abs(one.centres - alone.centres) <= one.radii + alone.radii).all()
+                assert (one.radii <= 2 * alone.radii).all() and (alone.radii <= 2 * one.radii).all()
+
+
+@pytest.mark.parametrize("k", [2, 5, 9, 40])
+def test_T10_each_spectrum_of_a_stack_is_held_by_its_own_discs(k):
+    """More matrices than are worked on together where k = 40; defective ones fail by themselves."""
+    cases = [chosen(seed, k) for seed in range(25)]
+    M = np.stack([case.M for case in cases])
+    found = enclose_all(M, UNIT * np.abs(M))
+    proved = [held(discs, c.spectrum) for discs, c in zip(found, cases, strict=True)
+              if not isinstance(discs, Failure)]  # fmt: skip
+    assert all(proved) and len(proved) == len(cases) - len(found.failures) > 10
+    assert np.isinf(found.radii).all(axis=1).nonzero()[0].tolist() == sorted(found.failures)
 
 
 @pytest.mark.parametrize("size", [0.5, 5.0, 60.0, 900.0])
@@ -206,3 +229,44 @@ def test_T10_a_softmax_within_holds_those_of_all_logits_that_round_to_the_same(s
                 for j, weight in enumerate(weights):
                     gap = abs(weight / total - flint.arb(float(A[i, j])))
                     assert not gap > flint.arb(float(error[i, j]))
+
+
+def drawn_layers(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Dense, causal, reducible and rank-one A with H dense, diagonal, defective, 0, at ties."""
+    rng = np.random.default_rng([n, d])
+    A, H = rng.random((40, n, n)) ** 3 + 1e-3, rng.standard_normal((40, d, d)) / d
+    A[::4] = np.tril(A[::4])
+    A[1::8, n // 2 :, : n // 2] = A[1::8, : n // 2, n // 2 :] = 0.0
+    A[2::8] = A[2::8, :1]
+    H[::3] -= np.eye(d)
+    H[4::5] = np.eye(d) * np.array([-2.0, -0.5, 0.0, 0.5, 1.0, -1.0, 3.0, -4 / 3])[:, None, None]
+    H[3::10] += np.diag(np.ones(d - 1), 1) * 3
+    return A / A.sum(axis=-1, keepdims=True), H
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 2), (2, 1), (3, 3), (8, 5), (24, 40)])
+def test_T2_T3_layers_decided_together_are_decided_as_one_by_one(n, d):
+    """Whatever `oversmoothing.verdict` says by balls or fractions too, and the same radii."""
+    A, H = drawn_layers(n, d)
+    decided = 0
+    for found, each, value in zip(decide_all(A, H), A, H, strict=True):
+        alone = decide_cell(cell_discs(make_case(each, value)))
+        assert found.outcome is alone.outcome
+        for one, other in zip(
+            (found.consensus, found.quotient), (alone.consensus, alone.quotient), strict=True
+        ):
+            assert one.low <= other.high and other.low <= one.high
+        said = oversmoothing.verdict(A=each, H=value)
+        if n > 1 and found.outcome is not Outcome.UNDECIDED:
+            decided += 1
+            assert said.verdict is found.outcome
+        assert (said.rho_consensus, said.rho_quotient or 0.0) == pytest.approx(found.shown)
+    assert decided > 20 or n == 1
+
+
+def test_a_stack_that_is_not_row_stochastic_is_refused_and_an_empty_one_has_no_answers():
+    A, H = drawn_layers(3, 2)
+    assert decide_all(A[:0], H[:0]) == []
+    A[7, 1, 2] += 0.5
+    with pytest.raises(InputError, match="not row-stochastic"):
+        decide_all(A, H)

@@ -16,8 +16,9 @@ In this similarity an eigenvector of a disc that touches no other is near a unit
 rounding, and the matrices within the error, can turn it by is read off the radii.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -127,8 +128,8 @@ class Basis:
 
 # Entries of a stack that are worked on together: more than fits a cache is slower than one by one.
 _BLOCK = 2**14
-# Matrices are scaled by a power of two unless their largest entry lies within 2^-+ so much.
-_RANGE = 300
+# Matrices are scaled by a power of two unless their largest entry lies within this and its inverse.
+_LARGE = 2.0**300
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,32 @@ def with_zeros(discs: Discs, count: int) -> Discs:
     )
 
 
+@dataclass(frozen=True)
+class DiscStack:
+    """The spectra of a stack enclosed one by one, stack[i] being `Discs` or a `Failure`.
+
+    centres complex [m, k], radii [m, k] (infinite where there is a failure), component int [m, k].
+    failures: why, by place. bases: what proved them, where it was kept.
+    """
+
+    centres: Complex
+    radii: Array
+    component: NDArray[np.intp]
+    failures: dict[int, Failure] = field(default_factory=dict)
+    bases: dict[int, Basis] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    def __getitem__(self, i: int) -> Discs | Failure:
+        if i in self.failures:
+            return self.failures[i]
+        return Discs(self.centres[i], self.radii[i], self.component[i], self.bases.get(i))
+
+    def __iter__(self) -> Iterator[Discs | Failure]:
+        return (self[i] for i in range(len(self)))
+
+
 def enclose(M: Array, error: Array | None = None, keep: bool = False) -> Discs | Failure:
     """Discs for every real matrix M' with |M' - M| <= error entrywise.
 
@@ -190,25 +217,39 @@ def enclose(M: Array, error: Array | None = None, keep: bool = False) -> Discs |
     return enclose_all(M[None], None if error is None else error[None], keep)[0]
 
 
-def enclose_all(M: Array, error: Array | None = None, keep: bool = False) -> list[Discs | Failure]:
+def enclose_all(M: Array, error: Array | None = None, keep: bool = False) -> DiscStack:
     """`enclose` for each of a stack, M [m, k, k] and error [m, k, k], in batched products."""
     m, k = len(M), M.shape[-1]
-    if k == 0:
-        return [interval_discs(np.zeros(0), np.zeros(0)) for _ in M]
     error = np.zeros_like(M) if error is None else error
-    size = max(1, _BLOCK // k**2)
+    size = max(1, _BLOCK // max(1, k**2))
     if m > size:
-        starts = range(0, m, size)
-        return [x for i in starts for x in enclose_all(M[i : i + size], error[i : i + size], keep)]
-    largest = np.abs(M).max(axis=(1, 2))
-    with np.errstate(all="ignore"):
-        power = np.where(largest > 0, np.frexp(largest)[1], 0)
-    if np.isfinite(largest).all() and (np.abs(power) < _RANGE).all():
-        return list(_discs(M, error, keep))
-    found: list[Discs | Failure] = []
-    for each, slack, top, p in zip(M, error, largest.tolist(), power.tolist(), strict=True):
-        found.append(_scaled(each, slack, p) if np.isfinite(top) else Failure(_NOT_FINITE))
-    return found
+        parts = range(0, m, size)
+        return _joined([enclose_all(M[i : i + size], error[i : i + size], keep) for i in parts])
+    largest = np.abs(M).max(axis=(1, 2), initial=0.0)
+    # False of what is no number.
+    if ((largest < _LARGE) & ((largest > 1 / _LARGE) | (largest == 0))).all():
+        return _discs(M, error, keep)
+    return _joined(list(map(_scaled, M[:, None], error[:, None], largest.tolist())))
+
+
+def _failed(M: Array, why: Failure) -> DiscStack:
+    """One matrix M [1, k, k] of which nothing is proved."""
+    k = M.shape[-1]
+    centres, radii = np.zeros((1, k), dtype=np.complex128), np.full((1, k), np.inf)
+    return DiscStack(centres, radii, np.zeros((1, k), dtype=np.intp), {0: why})
+
+
+def _joined(parts: Sequence[DiscStack]) -> DiscStack:
+    """Several stacks as one."""
+    starts = np.cumsum([0, *map(len, parts[:-1])]).tolist()
+    moved = list(zip(parts, starts, strict=True))
+    return DiscStack(
+        np.concatenate([part.centres for part in parts]),
+        np.concatenate([part.radii for part in parts]),
+        np.concatenate([part.component for part in parts]),
+        {start + i: why for part, start in moved for i, why in part.failures.items()},
+        {start + i: kept for part, start in moved for i, kept in part.bases.items()},
+    )
 
 
 def by_vectors(M: Array, error: Array) -> Discs | Failure:
@@ -219,52 +260,63 @@ def by_vectors(M: Array, error: Array) -> Discs | Failure:
 _NOT_FINITE = "the matrix has entries that are not finite"
 _OVERFLOW = "the error bounds overflow: scale the matrix"
 _SINGULAR = "the eigenvectors are not independent in float64"
+_NOT_SMALL = (
+    "||I - V^-1 V|| <= {:.1e} is not small: the eigenvectors are too ill-conditioned to prove "
+    "anything in float64"
+)
 
 
-def _scaled(M: Array, error: Array, power: int) -> Discs | Failure:
-    """Of M 2^-power, whose entries lose what is below all numbers and nothing else."""
+def _scaled(M: Array, error: Array, largest: float) -> DiscStack:
+    """Of one M [1, k, k] times a power of two: entries lose what is below all numbers, no more."""
+    if not math.isfinite(largest):
+        return _failed(M, Failure(_NOT_FINITE))
+    power = math.frexp(largest)[1]
     with np.errstate(all="ignore"):
         small = np.ldexp(M, -power)
         lost = np.where(np.ldexp(small, power) == M, 0.0, TINY)
-        (found,) = _discs(
-            small[None], (np.ldexp(error, -power) + lost + TINY * (error > 0))[None], False
-        )
-        if isinstance(found, Failure):
+        found = _discs(small, np.ldexp(error, -power) + lost + TINY * (error > 0), False)
+        if found.failures:
             return found
         centres = np.ldexp(found.centres.real, power) + 1j * np.ldexp(found.centres.imag, power)
         # What a power of two pushes below all normal numbers is rounded.
         radii = np.ldexp(found.radii, power)
         radii = np.where((found.radii == 0) & (power >= 0), radii, radii + 2 * TINY)
     if not (np.isfinite(centres).all() and np.isfinite(radii).all()):
-        return Failure(_OVERFLOW)
-    return Discs(centres, radii, components(centres, radii))
+        return _failed(M, Failure(_OVERFLOW))
+    return DiscStack(centres, radii, components(centres, radii))
 
 
-def _discs(M: Array, error: Array, keep: bool) -> Iterator[Discs | Failure]:
+def _discs(M: Array, error: Array, keep: bool) -> DiscStack:
     """The discs of a stack, finite and of moderate size."""
     off = (M != 0) | (error > 0)
-    triangular = ~np.tril(off, -1).any(axis=(1, 2)) | ~np.triu(off, 1).any(axis=(1, 2))
-    full = np.flatnonzero(~triangular)
-    dense = iter(_dense(M[full], error[full], keep))
-    for i, on_diagonal in enumerate(triangular.tolist()):
-        if on_diagonal:
-            yield interval_discs(np.diag(M[i]), np.diag(error[i]))
-        else:
-            yield next(dense)
+    full = off[:, -1, 0] & off[:, 0, -1] if M.shape[-1] > 1 else np.zeros(len(M), dtype=bool)
+    if not full.all():
+        # The corners do not tell.
+        full = np.tril(off, -1).any(axis=(1, 2)) & np.triu(off, 1).any(axis=(1, 2))
+    if full.all() and len(M):
+        return _dense(M, error, keep)
+    diagonals = M.diagonal(axis1=1, axis2=2).astype(np.complex128)
+    radii = error.diagonal(axis1=1, axis2=2).copy()
+    component = components(diagonals, radii)
+    if not full.any():
+        return DiscStack(diagonals, radii, component)
+    places, dense = np.flatnonzero(full), _dense(M[full], error[full], keep)
+    diagonals[full], radii[full], component[full] = dense.centres, dense.radii, dense.component
+    failures = {int(places[i]): why for i, why in dense.failures.items()}
+    bases = {int(places[i]): kept for i, kept in dense.bases.items()}
+    return DiscStack(diagonals, radii, component, failures, bases)
 
 
-def _dense(M: Array, error: Array, keep: bool) -> list[Discs | Failure]:
-    if not len(M):
-        return []
+def _dense(M: Array, error: Array, keep: bool) -> DiscStack:
     try:
         values, P, Y = eigenbasis(M)
     except np.linalg.LinAlgError as problem:
         if len(M) == 1:
-            return [Failure(f"{_SINGULAR} ({problem})")]
-        return [_dense(M[i : i + 1], error[i : i + 1], keep)[0] for i in range(len(M))]
+            return _failed(M, Failure(f"{_SINGULAR} ({problem})"))
+        return _joined([_dense(M[i : i + 1], error[i : i + 1], keep) for i in range(len(M))])
     # Bounds that overflow or become NaN fail the comparisons below, as they should.
     with np.errstate(all="ignore"):
-        return list(_proved(M, error, values, P, Y, keep))
+        return _proved(M, error, values, P, Y, keep)
 
 
 def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
@@ -275,11 +327,8 @@ def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
         real, P = np.linalg.eigh(M)
         return real.astype(np.complex128), P, P.swapaxes(1, 2)
     if symmetric.any():
-        values, P, Y = (
-            np.empty(M.shape[:2], dtype=np.complex128),
-            np.empty_like(M),
-            np.empty_like(M),
-        )
+        values = np.empty(M.shape[:2], dtype=np.complex128)
+        P, Y = np.empty_like(M), np.empty_like(M)
         for part in (symmetric, ~symmetric):
             values[part], P[part], Y[part] = eigenbasis(M[part])
         return values, P, Y
@@ -291,10 +340,8 @@ def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
     return values.astype(np.complex128), P, np.linalg.inv(P)
 
 
-def _proved(
-    M: Array, error: Array, values: Complex, P: Array, Y: Array, keep: bool
-) -> Iterator[Discs | Failure]:
-    k = M.shape[-1]
+def _proved(M: Array, error: Array, values: Complex, P: Array, Y: Array, keep: bool) -> DiscStack:
+    m, k = values.shape
     re, im = values.real, values.imag
     R = M @ P - P * re[:, None, :]
     weight = np.ones_like(re)
@@ -304,38 +351,34 @@ def _proved(
         R += _swapped(P, partner) * im[:, None, :]
         weight[im != 0] = 2.0
     F = Y @ P
-    F[:, range(k), range(k)] -= 1.0
+    F.reshape(m, -1)[:, :: k + 1] -= 1.0
     size_P, size_Y = np.abs(P), np.abs(Y)
-    sums = np.stack([weight, weight * (np.abs(re) + np.abs(im)), np.ones_like(re)], axis=-1)
+    sums = np.ones((m, k, 3))
+    sums[..., 0], sums[..., 1] = weight, weight * (np.abs(re) + np.abs(im))
     sums = upper_product(size_P, inflated(sums, 1))
     first = sums[..., :1]
     through = np.abs(R) @ weight[..., None] + gamma(k + 2) * (np.abs(M) @ first) + error @ first
     through += gamma(3) * sums[..., 1:2] + 2 * k * (k + 2) * TINY
-    both = size_Y @ np.concatenate([inflated(through, 2 * k + 8), sums[..., 2:]], axis=-1)
-    both = inflated(both, k)
+    sums[..., :1] = inflated(through, 2 * k + 8)
+    both = upper_product(size_Y, sums)
     g = both[..., 0]
-    f = inflated(np.abs(F).sum(axis=-1) + gamma(k + 1) * both[..., 1] + k * k * TINY, k + 4)
+    f = inflated(np.abs(F).sum(axis=-1) + gamma(k + 1) * both[..., 2] + k * k * TINY, k + 4)
     norm = f.max(axis=-1, keepdims=True)
     radii = inflated(g + f * (g.max(axis=-1, keepdims=True) / (1 - norm)), 6)
     if partner is not None:
-        radii = inflated((radii + _swapped(radii, partner)) / 2, 2)
-    for i, (centre, radius, size) in enumerate(
-        zip(values, radii, norm[:, 0].tolist(), strict=True)
-    ):
-        if not size < 0.5:
-            yield Failure(
-                f"||I - V^-1 V|| <= {size:.1e} is not small: the eigenvectors are too "
-                "ill-conditioned to prove anything in float64"
-            )
-        elif not np.isfinite(radius).all():
-            yield Failure(_OVERFLOW)
-        else:
-            label = components(centre, radius)
-            basis = None
-            if keep:
-                kept = (x[i] for x in (M, error, P, Y, R, F, re, im, radii, f))
-                basis = Basis(label, *kept)
-            yield Discs(centre, radius, label, basis)
+        radii = np.where(im != 0, inflated((radii + _swapped(radii, partner)) / 2, 2), radii)
+    failures = {}
+    # Not "above": what is no number proves nothing.
+    bad = ~((norm[:, 0] < 0.5) & (radii.max(axis=-1) < np.inf))
+    for i in np.flatnonzero(bad).tolist() if bad.any() else ():
+        size, radii[i] = float(norm[i, 0]), np.inf
+        failures[i] = Failure(_OVERFLOW if size < 0.5 else _NOT_SMALL.format(size))
+    label = components(values, radii)
+    bases = {}
+    if keep:
+        parts = (label, M, error, P, Y, R, F, re, im, radii, f)
+        bases = {i: Basis(*(x[i] for x in parts)) for i in range(m) if i not in failures}
+    return DiscStack(values, radii, label, failures, bases)
 
 
 def _swapped(x: Array, partner: NDArray[np.intp]) -> Array:
@@ -348,16 +391,23 @@ def _swapped(x: Array, partner: NDArray[np.intp]) -> Array:
 
 
 def components(centres: Complex, radii: Array) -> NDArray[np.intp]:
-    """Connected components of the union of discs (touching within rounding counts as joined)."""
-    k = len(centres)
-    size = np.abs(centres)[:, None]
+    """Connected components of unions of k discs, [..., k] (touching within rounding joins)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        distance = np.abs(centres[:, None] - centres[None, :])
-        reach = (radii[:, None] + radii[None, :]) * (1 + 8 * UNIT) + 8 * UNIT * size
+        distance = np.abs(centres[..., :, None] - centres[..., None, :])
+        far = radii * (1 + 8 * UNIT) + 4 * UNIT * np.abs(centres)
         # Not "at most": what is no number may touch.
-        touching = ~(distance > reach)
-    touching |= touching.T
-    label: NDArray[np.intp] = np.full(k, -1, dtype=np.intp)
+        touching = ~(distance > far[..., :, None] + far[..., None, :])
+    label = np.empty(centres.shape, dtype=np.intp)
+    label[...] = np.arange(centres.shape[-1])
+    joined = touching.sum(axis=(-2, -1)) > centres.shape[-1]
+    for place in map(tuple, np.argwhere(joined).tolist()) if joined.any() else ():
+        label[place] = _labels(touching[place])
+    return label
+
+
+def _labels(touching: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The component of each of k discs [k], by which of them touch [k, k]."""
+    label: NDArray[np.intp] = np.full(len(touching), -1, dtype=np.intp)
     alone = touching.sum(axis=1) == 1
     count = int(np.count_nonzero(alone))
     label[alone] = np.arange(count)

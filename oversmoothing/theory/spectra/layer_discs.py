@@ -38,10 +38,10 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.spectra.discs import (
     Discs,
+    DiscStack,
     Failure,
     enclose,
     enclose_all,
-    interval_discs,
     with_zeros,
 )
 from oversmoothing.theory.support.sizes import Array, Complex
@@ -201,9 +201,10 @@ def quotient_radius(attention: Discs, value: Discs) -> Interval:
 
 @dataclass(frozen=True)
 class PairModuli:
-    """|1 + h_j a_i| at the centres and bounds of it over the discs, each [m, d].
+    """|1 + h_j a_i| at the centres and bounds of it over the discs, each [..., m, d].
 
-    rows [m], columns [d]: the components of the discs.
+    rows [..., m], columns [..., d]: the components of the discs. Of a stack each spectrum has its
+    own.
     """
 
     centre: Array
@@ -215,25 +216,38 @@ class PairModuli:
 
     def radius(self) -> Interval:
         """Upper: over all discs. Lower: each component holds an eigenvalue in some of its discs."""
-        i, j = divmod(int(np.argmax(self.centre)), self.centre.shape[1])
-        smallest = minimum_by(minimum_by(self.low, self.rows).T, self.columns)
-        return Interval(
-            max(0.0, float(smallest.max())),
-            float(self.high.max()),
-            (-1 if self.consensus else i, j),
-            float(self.centre[i, j]),
-        )
+        return self.radii()[0]
+
+    def radii(self) -> list[Interval]:
+        """`radius` for each of a stack."""
+        m, d = self.centre.shape[-2:]
+        low = self.low.reshape(-1, m, d)
+        places = self.centre.reshape(-1, m * d).argmax(axis=-1)
+        tops = self.centre.reshape(-1, m * d)[np.arange(len(low)), places].tolist()
+        least, most = (x.max(axis=(-2, -1)).tolist() for x in (low, self.high.reshape(low.shape)))
+        rows, columns = self.rows.reshape(-1, m), self.columns.reshape(-1, d)
+        # As many components as discs: each is alone in its own.
+        joined = (rows.max(axis=-1) + 1 < m) | (columns.max(axis=-1) + 1 < d)
+        for k in np.flatnonzero(joined).tolist():
+            least[k] = float(minimum_by(minimum_by(low[k], rows[k]).T, columns[k]).max())
+        found = zip(least, most, places.tolist(), tops, strict=True)
+        return [
+            Interval(max(0.0, at_least), at_most, (-1 if self.consensus else p // d, p % d), top)
+            for at_least, at_most, p, top in found
+        ]
 
 
-def pair_moduli(attention: Discs | None, value: Discs) -> PairModuli:
+def pair_moduli(attention: Discs | DiscStack | None, value: Discs | DiscStack) -> PairModuli:
     """The moduli of all pairs; those of a = 1 alone for None."""
-    one = attention is None
-    a = np.ones(1) if attention is None else attention.centres
-    r_a = np.zeros((1, 1)) if attention is None else attention.radii[:, None]
-    rows = np.zeros(1, dtype=np.intp) if attention is None else attention.component
-    h, r_h = value.centres[None, :], value.radii[None, :]
-    moduli = np.abs(multipliers(a, value.centres))
-    size_a, size_h = np.abs(a)[:, None], np.abs(h)
+    h, r_h = value.centres[..., None, :], value.radii[..., None, :]
+    if attention is None:
+        a, r_a = np.ones_like(h[..., :1]), np.zeros_like(r_h[..., :1])
+        rows = np.zeros_like(value.component[..., :1])
+    else:
+        a, r_a = attention.centres[..., :, None], attention.radii[..., :, None]
+        rows = attention.component
+    moduli = np.abs(1 + a * h)
+    size_a, size_h = np.abs(a), np.abs(h)
     slack = size_h * r_a + size_a * r_h + r_a * r_h
     # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
     # h = 0 gives 1 + 0 a = 1 without any.
@@ -242,7 +256,7 @@ def pair_moduli(attention: Discs | None, value: Discs) -> PairModuli:
     slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
     low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
     high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
-    return PairModuli(moduli, low, high, rows, value.component, one)
+    return PairModuli(moduli, low, high, rows, value.component, attention is None)
 
 
 def minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
@@ -270,19 +284,23 @@ def attention_discs(A: Array, error: Array | None = None, keep: bool = False) ->
     return attention_discs_all(A[None], None if error is None else error[None], keep)[0]
 
 
-def attention_discs_all(
-    A: Array, error: Array | None = None, keep: bool = False
-) -> list[Discs | Failure]:
+def attention_discs_all(A: Array, error: Array | None = None, keep: bool = False) -> DiscStack:
     """`attention_discs` for each of a stack [m, n, n]."""
     if error is None:
         A, error = normalised(A)
-    causal = np.asarray(~np.triu(A + error, 1).any(axis=(-2, -1)))
-    dense = iter(enclose_all(*quotient_within(A[~causal], error[~causal]), keep))
-    return [
-        # T1h: the spectrum of a lower triangular A is its diagonal, and A_11 = 1.
-        interval_discs(np.diag(each)[1:], np.diag(slack)[1:]) if triangular else next(dense)
-        for each, slack, triangular in zip(A, error, causal.tolist(), strict=True)
-    ]
+    # A first token that attends to the last one tells at once.
+    causal = (A + error)[:, 0, -1] == 0 if A.shape[-1] > 1 else np.ones(len(A), dtype=bool)
+    if causal.any():
+        causal = ~np.triu(A + error, 1).any(axis=(-2, -1))
+    if not causal.any():
+        return enclose_all(*quotient_within(A, error), keep)
+    # T1h: the spectrum of a lower triangular A is its diagonal, and A_11 = 1.
+    B, off = np.zeros((2, *A[:, 1:, 1:].shape))
+    places = np.arange(A.shape[-1] - 1)
+    for M, given in ((B, A), (off, error)):
+        M[:, places, places] = given[:, places + 1, places + 1]
+    B[~causal], off[~causal] = quotient_within(A[~causal], error[~causal])
+    return enclose_all(B, off, keep)
 
 
 def normalised(A: Array, relative: float = 0.0) -> tuple[Array, Array]:
@@ -312,9 +330,8 @@ def quotient_within(A: Array, error: Array) -> tuple[Array, Array]:
     # A change minus its mean over the column is at most (1 - 2 / n) |change| + mean |change|.
     change = inflated(error.mean(axis=-2, keepdims=True) + gamma(n + 1) * means, n + 2)
     change = change + error * max(0.0, 1 - 2 / n)
-    bound = _differences(np.stack([np.abs(C), change]), root, 1.0)
-    bound = inflated(gamma(11) * bound[0] + bound[1], 16)
-    return _differences(C, root, -1.0), bound
+    bound = _differences(gamma(11) * np.abs(C) + change, root, 1.0)
+    return _differences(C, root, -1.0), inflated(bound, 16)
 
 
 def _differences(C: Array, root: float, sign: float) -> Array:

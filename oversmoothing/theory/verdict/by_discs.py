@@ -11,15 +11,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.layer.cell import softmax_within
-from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
     PairModuli,
     Spectrum,
     attention_discs,
+    attention_discs_all,
     consensus_radius,
     core_within,
     head_discs,
@@ -95,10 +97,15 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
 
 def _attention(case: Layer, relative: float) -> tuple[Array, Array]:
     if case.logits is None:
-        A, error = normalised(case.A, relative)
-        # Fractions may be so small that nothing of them is left in A.
-        return A, np.where(case.positive & (error == 0), 4 * TINY, error)
+        return _shares_within(case.A, case.positive, relative)
     return softmax_within(case.logits, relative)
+
+
+def _shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
+    """(A over its row sums, error) for one A or a stack, within `relative` of its entries."""
+    A, error = normalised(A, relative)
+    # Fractions may be so small that nothing of them is left in A.
+    return A, np.where(positive & (error == 0), 4 * TINY, error)
 
 
 def _value(case: Layer, relative: float) -> Discs | Failure:
@@ -111,7 +118,12 @@ def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:
     """(W, error): W = H^T [d, d] within its rounding, or the core of a head."""
     if case.factors is not None:
         return core_within(*case.factors, relative)
-    W = np.ascontiguousarray(case.H.T)
+    return _transpose_within(case.H, relative)
+
+
+def _transpose_within(H: Array, relative: float) -> tuple[Array, Array]:
+    """(H^T, error) for one H or a stack."""
+    W = np.ascontiguousarray(H.swapaxes(-1, -2))
     return W, np.where(W == 0, 0.0, inflated(relative * np.abs(W), 2))
 
 
@@ -141,11 +153,66 @@ class Decision:
     consensus: Interval
     quotient: Interval
 
+    @property
+    def shown(self) -> tuple[float, float]:
+        """(rho_C, rho_Q) to say: in a tie they are equal."""
+        rho_c = self.consensus.shown
+        return rho_c, rho_c if self.outcome is Outcome.TIE else self.quotient.shown
+
+    @property
+    def error(self) -> float:
+        """How far rho_C - rho_Q may be off by rounding."""
+        return (self.consensus.high - self.consensus.low) / 2 + (
+            self.quotient.high - self.quotient.low
+        ) / 2
+
 
 def decide_cell(cell: CellDiscs) -> Decision:
     """rho_C against rho_Q over the cell."""
     quotient = cell.quotient.radius() if len(cell.attention) else Interval(0.0, 0.0)
     return _decided(cell.attention, cell.value, cell.repeated, cell.consensus.radius(), quotient)
+
+
+# Entries of a stack of layers that are decided together.
+_TOGETHER = 2**14
+
+
+def decide_all(A: Array, H: Array, relative: float = UNIT) -> list[Decision]:
+    """`decide_cell` for each of a stack of layers, all in the same batched products.
+
+    A [m, n, n] row-stochastic and H [m, d, d], float64, finite; relative: how well their entries
+    are known. Where 1 repeats in spec(A), or no eigenvectors are proved independent, a layer is
+    decided by itself. Raises `InputError` for an A that is not row-stochastic.
+    """
+    m, shares = len(A), check_attention(A)
+    size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
+    found: list[Decision] = []
+    for start in range(0, m, size):
+        part = slice(start, start + size)
+        found += _decide_together(A[part], shares[part], H[part], relative)
+    return found
+
+
+def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[Decision]:
+    attention = attention_discs_all(*_shares_within(A, given > 0, relative))
+    value = enclose_all(*_transpose_within(H, relative))
+    # A token that all see is in the one closed class.
+    seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
+    # Infinite radii, of layers that are decided by themselves, bound nothing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        consensus = pair_moduli(None, value).radii()
+        quotient = [Interval(0.0, 0.0)] * len(A)
+        if A.shape[-1] > 1:
+            quotient = pair_moduli(attention, value).radii()
+    found = []
+    for i, radii in enumerate(zip(consensus, quotient, strict=True)):
+        a, h = attention[i], value[i]
+        simple = seen[i] or len(closed_classes(given[i])) == 1
+        if simple and isinstance(a, Discs) and isinstance(h, Discs):
+            found.append(_decided(a, h, 0, *radii))
+        else:
+            found.append(decide_cell(cell_discs(Layer.of(given[i], H[i]), relative)))
+    return found
 
 
 def decide(attention: Discs, value: Discs, repeated: int) -> Decision:

@@ -120,17 +120,14 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
         outcome = decided_in_cell(case, None).outcome
-    rho_c, rho_q = consensus.shown, quotient.shown
-    if outcome is Outcome.TIE:
-        rho_q = rho_c
+    rho_c, rho_q = replace(found, outcome=outcome).shown
     attention, value = cell.spectra
     reason = _numerical_reason(outcome, attention, value, consensus, quotient)
     vague = (_vague(consensus), _vague(quotient))
     open_ = outcome is Outcome.UNDECIDED and case.n > 1
     status = "numerical" if open_ else "certified"
-    error = (consensus.high - consensus.low) / 2 + (quotient.high - quotient.low) / 2
     return Comparison(
-        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, error
+        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, found.error
     )
 
 
