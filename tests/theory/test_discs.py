@@ -11,7 +11,7 @@ import pytest
 import oversmoothing
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_within
-from oversmoothing.theory.layer.layer import make_case
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT, at_precision
 from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
@@ -250,7 +250,7 @@ def test_T2_T3_layers_decided_together_are_decided_as_one_by_one(n, d):
     A, H = drawn_layers(n, d)
     decided = 0
     for found, each, value in zip(decide_all(A, H), A, H, strict=True):
-        alone = decide_cell(cell_discs(make_case(each, value)))
+        alone = decide_cell(cell_discs(Layer.of(each, value)))
         assert found.outcome is alone.outcome
         for one, other in zip(
             (found.consensus, found.quotient), (alone.consensus, alone.quotient), strict=True
