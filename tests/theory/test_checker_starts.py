@@ -125,8 +125,8 @@ def depth_of(A, H, X, depth, eps):
         ("C3", "1/4", "1; 5; -3"),
         ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
         # a = 1/5 alone in the feature of h = 1/2, a = 1/2 in that of h = 0.
-        ("A3", "1/2 0; 0 0", "0 -4; 0 11; 8 1"),
-        ("A3", "0 0; 0 1/2", "-4 0; 11 0; 1 8"),
+        ("A3", "1/2 0; 0 0", "0 -1/25; 0 11/100; 8 1/100"),
+        ("A3", "0 0; 0 1/2", "-1/25 0; 11/100 0; 1/100 8"),
         # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
         ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
     ],
@@ -173,7 +173,7 @@ def test_T5d_a_flat_start_a_deep_one_and_one_mode_that_refuses():
         ("AA", "1/1000", "1; 2", 11627, 11),
         ("AA", "1e-10", "1; 2", 116182859815, 116182859),
         # Past a transient: many layers at once, and not one of them too many.
-        (CHAIN, "1/1000", "1; 1; 2", 12320, 1),
+        (CHAIN, "1/100000", "1; 1; 2", 1231012, 1),
     ],
 )
 def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):

@@ -11,8 +11,9 @@ import pytest
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.numbers.rounding import UNIT, at_precision
-from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
+from oversmoothing.theory.spectra.discs import Failure, components, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
+from tests.support.tables import rational
 from tests.theory.chosen_spectra import chosen, held
 
 
@@ -74,13 +75,14 @@ def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_err
     moved = [
         [Fraction(M[i, j]) + ends[i][j] * Fraction(error[i, j]) for j in range(k)] for i in range(k)
     ]
-    P = flint.fmpq_mat([[to_fmpq(x) for x in row] for row in basis.P.tolist()])
-    E = P.inv() * flint.fmpq_mat([[to_fmpq(x) for x in row] for row in moved]) * P
+    P = rational(basis.P.tolist())
+    E = P.inv() * rational(moved) * P
     D = np.diag(basis.re).astype(object)
     for p, q in enumerate(basis.partner.tolist()):
         if p != q:
             D[p, q] = basis.im[p]
-    size = np.array([[abs(float(E[i, j] - to_fmpq(D[i, j]))) for j in range(k)] for i in range(k)])
+    gap = (E - rational(D.tolist())).tolist()
+    size = np.array([[abs(float(x)) for x in row] for row in gap])
     pair = basis.im != 0
     rows = size @ np.where(pair, 2.0, 1.0)
     rows = np.where(pair, (rows + rows[basis.partner]) / 2, rows)
@@ -88,11 +90,6 @@ def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_err
     columns = np.where(pair, columns + columns[basis.partner], columns)
     assert (rows <= found.radii).all()
     assert (columns <= basis.columns).all()
-
-
-def to_fmpq(x) -> flint.fmpq:
-    exact = Fraction(x)
-    return flint.fmpq(exact.numerator, exact.denominator)
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 5))
@@ -172,16 +169,6 @@ def test_components_are_those_of_the_graph_of_touching_discs():
             reach = (reach.astype(int) @ touch.astype(int)) > 0
         assert ((label[:, None] == label) == reach).all()
         assert sorted(set(label.tolist())) == list(range(label.max() + 1))
-
-
-def test_a_stack_gives_what_its_members_give_one_by_one():
-    M = np.stack([chosen(seed, 6).M for seed in range(10)])
-    M[3] = np.triu(M[3])
-    M[5] = M[5] + M[5].T
-    for one, alone in zip(enclose_all(M), (enclose(x) for x in M), strict=True):
-        assert isinstance(one, Failure) == isinstance(alone, Failure)
-        if not isinstance(one, Failure) and not isinstance(alone, Failure):
-            assert one.radii == pytest.approx(alone.radii, rel=1e-3, abs=1e-13)
 
 
 @pytest.mark.parametrize("size", [0.5, 5.0, 60.0, 900.0])

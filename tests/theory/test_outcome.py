@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -213,22 +212,20 @@ def test_T4_limits_are_whole_where_nothing_is_left_open():
         assert not Limits(*open_).whole
 
 
-def test_T4_two_draws_agree_on_what_they_share():
-    one = Limits("constant", 2.0, 1)
-    assert agreed(one, one) == one
-    assert agreed(one, Limits("constant", 2.0 * (1 + 5e-9), 1)) == one
-    assert agreed(one, Limits("constant", 2.0 * (1 - 5e-9), 1)) == one
-    assert agreed(one, Limits("constant", 2.0 * (1 + 5e-8), 1)) == Limits("constant", None, 1)
-    assert agreed(one, Limits("oscillates", None, 2)) == Limits(None, None, None)
-    assert agreed(Limits("oscillates", None, 2), one) == Limits(None, None, None)
-    never = Limits("infinity", math.inf, 3)
-    assert agreed(never, never) == never
-    assert agreed(never, Limits("zero", 0.0, 3)) == Limits(None, None, 3)
-    small = Limits("constant", 1e-3, 1)
-    assert agreed(small, Limits("constant", 1e-3 + 5e-9, 1)).limit is None
-
-
-def test_T4_two_draws_agree_up_to_1e_8_of_the_smaller():
-    one = Limits("constant", 1e8, 1)
-    assert agreed(one, replace(one, limit=1e8 + 1)) == one
-    assert agreed(one, replace(one, limit=1e8 + 1.01)).limit is None
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        *[((*x, 1), (*x, 1), (*x, 1)) for x in (("constant", 2.0), ("infinity", math.inf))],
+        # Up to 1e-8 of the smaller, and of 1.
+        *[(("constant", 2.0, 1), ("constant", 2.0 * (1 + off), 1), ("constant", 2.0, 1))
+          for off in (5e-9, -5e-9)],
+        (("constant", 2.0, 1), ("constant", 2.0 * (1 + 5e-8), 1), ("constant", None, 1)),
+        (("constant", 1e8, 1), ("constant", 1e8 + 1, 1), ("constant", 1e8, 1)),
+        (("constant", 1e8, 1), ("constant", 1e8 + 1.01, 1), ("constant", None, 1)),
+        (("constant", 1e-3, 1), ("constant", 1e-3 + 5e-9, 1), ("constant", None, 1)),
+        (("constant", 2.0, 1), ("oscillates", None, 2), (None, None, None)),
+        (("infinity", math.inf, 3), ("zero", 0.0, 3), (None, None, 3)),
+    ],
+)  # fmt: skip
+def test_T4_two_draws_agree_on_what_they_share(first, second, shared):
+    assert agreed(Limits(*first), Limits(*second)) == Limits(*shared)

@@ -13,8 +13,9 @@ from oversmoothing.commands.tables import table_text
 from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.theory.support.wording import ratio_text, signed
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.tables import matrix
 
-AA = [["3/4", "1/4"], ["1/4", "3/4"]]
+AA = matrix("AA")
 
 
 def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, capsys):
