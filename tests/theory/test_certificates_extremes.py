@@ -128,35 +128,6 @@ def test_numbers_too_long_for_a_file_are_said(tmp_path, capsys):
         make_certificate(make_case(AA, [[long]]))
 
 
-def test_what_the_checker_cannot_confirm_is_left_out_and_named(monkeypatch):
-    from oversmoothing.theory.checker import check, start
-
-    def beyond(*arguments):
-        return check.Check(False, "out of reach", beyond=True)
-
-    case = make_case(AA, [["1/2"]], [[1], [2]])
-    with monkeypatch.context() as patch:
-        patch.setattr(start, "check_depth", beyond)
-        found = make_certificate(case)
-        assert found.unconfirmed == ("eps and depth: out of reach",)
-        assert (
-            "depth" not in found.body["claim"] and found.body["claim"]["verdict_x0"] == "SMOOTHING"
-        )
-    with monkeypatch.context() as patch:
-        patch.setattr(check, "enclosures", lambda given: iter(()))
-        found = make_certificate(case)
-    assert found.body["claim"] == {
-        "verdict": "UNDECIDED",
-        "verdict_x0": "SMOOTHING",
-        "eps": "1/1000",
-        "depth": 32,
-    }
-    assert [line.split(":")[0] for line in found.unconfirmed] == [
-        "verdict and rho_consensus and rho_quotient and margin", "genericity",
-    ]  # fmt: skip
-    assert check_certificate(json.dumps(found.body)).accepted
-
-
 def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written(
     monkeypatch, tmp_path, capsys
 ):

@@ -372,6 +372,7 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
     ("limits", "features", "least", "average"),
     [
         ([HALF, periodic(1.0, None)], 2, periodic(0.5, 0.5), periodic(0.75, 0.5)),
+        ([periodic(1.0, None), periodic(0.5, None)], 2, periodic(0.5, None), periodic(0.75, None)),
         ([HALF, UNDEFINED], 2, HALF, HALF),
         ([UNDEFINED], 2, UNDEFINED, UNDEFINED),
         ([], 2, UNDEFINED, UNDEFINED),
