@@ -11,8 +11,8 @@ import pytest
 from oversmoothing.theory.layer.layer import make_case, read_case
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support import files
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import DEPTH, DIGITS, parse_json, read_text
+from oversmoothing.theory.support.errors import DIGITS, InputError
+from oversmoothing.theory.support.files import DEPTH, parse_json, read_text
 
 REFUSED = {
     '{"a": 1, "b": 2, "a": 1}': "'a' occurs more than once",
