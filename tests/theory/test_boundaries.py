@@ -58,6 +58,7 @@ def test_T1c_one_token_leaves_consensus_alone():
     assert (found.rho_consensus, found.rho_quotient) == (2.0, 0.0)
     assert (found.consensus_index, found.quotient_index) == (1, None)
     assert (found.rate, found.margin) == (0.0, 2.0)
+    assert safe_interval(np.zeros(0)) == 0.0
 
 
 def test_T5a_the_rate_is_infinite_where_consensus_dies_at_once():

@@ -14,8 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import oversmoothing
 from oversmoothing.theory import checker
@@ -25,113 +23,21 @@ from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.cell import softmax_enclosure
 from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.layer.layer import Layer, read_layer
-from oversmoothing.theory.numbers.exact import product, to_float
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
-from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs, value_discs
-from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.spectra.layer_discs import head_discs, value_discs
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
-from oversmoothing.theory.verdict.stages import (
-    certified_dominance,
-    consensus_radius,
-    quotient_radius,
-)
+from oversmoothing.theory.verdict.stages import consensus_radius, quotient_radius
 from oversmoothing.theory.verdict.verdict import verdict
-from tests.forgeries.forging import claiming, refused
-from tests.support.float_cases import floating_attention
+from tests.forgeries.forging import claiming
 from tests.support.tables import matrix
-
-
-def contains(discs: Discs, values: list[complex]) -> bool:
-    """Whether the eigenvalues can be matched to the discs, one each within its component."""
-    close = np.zeros((len(values), len(discs)), dtype=bool)
-    for i, value in enumerate(values):
-        inside = np.abs(discs.centres - value) <= discs.radii + 4e-16 * abs(value)
-        home = {int(c) for c in discs.component[inside]}
-        close[i] = [int(c) in home for c in discs.component]
-    matching = maximum_bipartite_matching(csr_matrix(close), perm_type="column")
-    return bool((matching >= 0).all())
-
-
-@st.composite
-def conjugated(draw):
-    """(M in floats that are exact, its spectrum): real, repeated, clustered, defective, complex."""
-    blocks = draw(
-        st.lists(
-            st.tuples(
-                st.sampled_from(
-                    [
-                        Fraction(0),
-                        Fraction(1),
-                        Fraction(-1, 2),
-                        Fraction(3, 4),
-                        Fraction(3, 4) + Fraction(1, 2**20),
-                        Fraction(-2),
-                    ]
-                ),
-                st.integers(1, 2),
-            ),
-            min_size=1,
-            max_size=4,
-        )
-    )
-    M = draw(own.with_jordan_blocks(blocks))
-    return to_float(M), [complex(value) for value, size in blocks for _ in range(size)]
-
-
-@given(conjugated())
-@settings(max_examples=400)
-def test_chosen_spectra_are_contained(case):
-    M, values = case
-    found = enclose(M)
-    if isinstance(found, Discs):
-        assert contains(found, values)
-
-
-@st.composite
-def dyadic_pair(draw):
-    """A 2 x 2 matrix of exact floats with eigenvalues x +- iy, and x + iy."""
-    quarters = st.integers(-12, 12).map(lambda k: Fraction(k, 4))
-    x, y = draw(quarters), draw(quarters.filter(bool))
-    S, inverse = draw(own.unimodular(2))
-    return product(product(S, [[x, -y], [y, x]]), inverse), complex(x, y)
-
-
-@given(dyadic_pair(), dyadic_pair())
-@settings(max_examples=300)
-def test_chosen_complex_spectra_are_contained(first, second):
-    M = np.zeros((4, 4))
-    M[:2, :2], M[2:, 2:] = to_float(first[0]), to_float(second[0])
-    M[0, 3] = 1.0  # a coupling that leaves the spectrum
-    values = [first[1], first[1].conjugate(), second[1], second[1].conjugate()]
-    found = enclose(M)
-    if isinstance(found, Discs):
-        assert contains(found, values)
 
 
 def test_a_defective_matrix_is_a_failure_or_a_joint_component():
     found = enclose(np.array([[1.0, 1.0], [0.0, 1.0]]))
     assert isinstance(found, Failure) or len(set(found.component)) == 1
     assert isinstance(enclose(np.array([[np.nan]])), Failure)
-
-
-def test_the_error_of_the_input_widens_the_discs():
-    M = np.diag([1.0, 2.0])
-    narrow, wide = enclose(M), enclose(M, np.full((2, 2), 1e-3))
-    assert isinstance(narrow, Discs) and isinstance(wide, Discs)
-    assert (wide.radii >= 1e-3).all() and (narrow.radii < 1e-12).all()
-
-
-@given(floating_attention(2, 8))
-def test_attention_discs_contain_the_spectrum_of_the_normalised_matrix(A):
-    found = attention_discs(A)
-    if isinstance(found, Failure):
-        return
-    values = np.linalg.eigvals(A / A.sum(axis=1, keepdims=True))
-    values = np.delete(values, np.argmin(np.abs(values - 1)))
-    slack = 1e-7  # LAPACK's own error at repeated eigenvalues
-    wide = Discs(found.centres, found.radii + slack, found.component)
-    assert contains(wide, list(values))
 
 
 @given(st.integers(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -147,24 +53,6 @@ def test_a_head_has_its_zeros_exactly_and_its_core_in_discs(d, r, seed):
     if isinstance(dense, Discs):
         first, second = consensus_radius(found), consensus_radius(dense)
         assert first.low <= second.high + 1e-12 and second.low <= first.high + 1e-12
-
-
-@given(own.exact_cases())
-@settings(max_examples=200)
-def test_certified_verdicts_are_never_wrong(case):
-    """Exact truth for the binary64 case against the float64 certificate of the same case."""
-    A, H, _ = case
-    floats = to_float(A), to_float(H)
-    found = certified_dominance(*floats)
-    exact = Layer.of(floats[0].tolist(), floats[1].tolist())
-    assume(len(A) > 1)
-    truth = exact_dominance(exact.rational_A, exact.rational_H)
-    names = {1: "SMOOTHING", -1: "NON_SMOOTHING", 0: "TIE"}
-    assert found.verdict in ("UNDECIDED", names[truth.comparison])
-    if found.consensus is not None and found.quotient is not None:
-        for side, radius in ((True, found.consensus), (False, found.quotient)):
-            ball = truth.radius(side)
-            assert float(ball.lower()) <= radius.high and radius.low <= float(ball.upper())
 
 
 @given(own.two_token_attention(), st.integers(2, 16), st.sampled_from([-1, 1]))
@@ -214,16 +102,6 @@ def test_the_checker_imports_nothing_that_makes_certificates():
                 for name in [node.module] if isinstance(node, ast.ImportFrom) else names:
                     own = str(name).startswith("oversmoothing.theory.checker")
                     assert own or not str(name).startswith("oversmoothing"), path
-
-
-def test_a_larger_certificate_is_checked_by_left_eigenvectors():
-    rng = np.random.default_rng(0)
-    A = rng.dirichlet(np.ones(50), size=50)
-    A /= A.sum(axis=1, keepdims=True)
-    body = certify(Layer.of(A.tolist(), (0.3 * rng.standard_normal((44, 44))).tolist()))
-    assert body["claim"]["verdict"] == "SMOOTHING"
-    assert check_certificate(json.dumps(body)).accepted
-    assert refused(claiming(body, verdict="NON_SMOOTHING"))
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1), st.floats(0.1, 300))

@@ -15,12 +15,12 @@ from oversmoothing.theory import certificate
 from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker import discs
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from tests.support.tables import matrix
 
-AA = [["3/4", "1/4"], ["1/4", "3/4"]]
+AA = matrix("AA")
 
 
 def certified(A, H, X0=None):
@@ -30,10 +30,6 @@ def certified(A, H, X0=None):
     assert found.unconfirmed == () and check_certificate(json.dumps(found.body)).accepted
     assert time.perf_counter() - began < 20
     return found.body["claim"]
-
-
-def diagonal(values):
-    return [[Fraction(x) * (i == j) for j in range(len(values))] for i, x in enumerate(values)]
 
 
 def bounds(texts):
@@ -79,7 +75,7 @@ def test_a_jordan_block_in_an_H_of_21():
 
 def test_T6b_ties_of_larger_matrices():
     """a = -1/2 and h = -4 tie at 3, beside seven features that the bits must not grow with."""
-    H = diagonal([-4] + [Fraction(-1, 9 * (5 + i)) for i in range(7)])
+    H = matrix("diag -4 " + " ".join(f"-1/{9 * (5 + i)}" for i in range(7)))
     for i in range(7):
         H[i][i + 1] = Fraction(i + 2, 3)
     A = [["1/4", "3/4"], ["3/4", "1/4"]]
@@ -121,53 +117,15 @@ def test_radii_beyond_binary64_have_an_open_end(H):
     assert bounds(claim["rho_consensus"])[0] > 1e308
 
 
-@pytest.mark.parametrize("text", ["inf", "Infinity", "nan", "0x1p5000", "1e999999999"])
-def test_ends_of_no_use_are_no_certificate(text):
-    body = make_certificate(Layer.of(AA, [["1/2"]])).body
-    body["claim"]["rho_consensus"] = [text, text]
-    body["digest"] = certificate.digest(body)
-    with pytest.raises(NotACertificate):
-        check_certificate(json.dumps(body))
-
-
 def test_numbers_too_long_for_a_file_are_said(tmp_path, capsys):
     for h in ("1e400", "1e999999999"):
         path = tmp_path / "case.json"
-        path.write_text(json.dumps({"A": AA, "H": [[h]]}))
+        path.write_text(json.dumps({"A": [["1"]], "H": [[h]]}))
         assert oversmoothing.main(["certify", str(path)]) == 2
         assert "range of binary64" in (said := capsys.readouterr().err) or "digits" in said
     long = Fraction(1, 10**25_000)
     with pytest.raises(InputError, match="no certificate of this case can be written"):
         make_certificate(Layer.of(AA, [[long]]))
-
-
-def test_what_the_checker_cannot_confirm_is_left_out_and_named(monkeypatch):
-    from oversmoothing.theory.checker import check, start as starts
-
-    def beyond(*arguments):
-        return check.Check(False, "out of reach", beyond=True)
-
-    case, start = read_layer(AA, [["1/2"]], [[1], [2]])
-    with monkeypatch.context() as patch:
-        patch.setattr(starts, "check_depth", beyond)
-        found = make_certificate(case, start)
-        assert found.unconfirmed == ("eps and depth: out of reach",)
-        assert (
-            "depth" not in found.body["claim"] and found.body["claim"]["verdict_x0"] == "SMOOTHING"
-        )
-    with monkeypatch.context() as patch:
-        patch.setattr(check, "enclosures", lambda given: iter(()))
-        found = make_certificate(case, start)
-    assert found.body["claim"] == {
-        "verdict": "UNDECIDED",
-        "verdict_x0": "SMOOTHING",
-        "eps": "1/1000",
-        "depth": 32,
-    }
-    assert [line.split(":")[0] for line in found.unconfirmed] == [
-        "verdict and rho_consensus and rho_quotient and margin", "genericity",
-    ]  # fmt: skip
-    assert check_certificate(json.dumps(found.body)).accepted
 
 
 def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written(

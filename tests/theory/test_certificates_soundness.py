@@ -27,6 +27,7 @@ from oversmoothing.theory.spectra.discs import Discs, Failure, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs_all
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 from oversmoothing.theory.verdict.stages import certify_spectra, decide
+from tests.support.tables import rational
 
 U = Fraction(UNIT)
 KINDS = ("plain", "graded", "cancelling", "subnormal", "huge", "integers")
@@ -53,14 +54,6 @@ def draw_factors(rng, kind, rows, k, columns):
     return P, Q
 
 
-def rational(M):
-    return flint.fmpq_mat([[to_fmpq(x) for x in row] for row in np.atleast_2d(M)])
-
-
-def to_fmpq(x):
-    return flint.fmpq(*float(x).as_integer_ratio())
-
-
 def table(M):
     return [[Fraction(int(x.p), int(x.q)) for x in row] for row in M.tolist()]
 
@@ -73,8 +66,8 @@ def test_products_stay_within_their_bounds_exactly(kind):
         rows, k, columns = (int(x) for x in rng.integers(1, (5, 60, 5)))
         P, Q = draw_factors(rng, kind, rows, k, columns)
         computed, upper = P @ Q, upper_product(np.abs(P), np.abs(Q))
-        exact = table(rational(P) * rational(Q))
-        moduli = table(rational(np.abs(P)) * rational(np.abs(Q)))
+        exact = table(rational(P.tolist()) * rational(Q.tolist()))
+        moduli = table(rational(np.abs(P).tolist()) * rational(np.abs(Q).tolist()))
         for i in range(rows):
             for j in range(columns):
                 bound = Fraction(gamma(k)) * Fraction(upper[i, j]) + k * Fraction(TINY)

@@ -14,7 +14,7 @@ import oversmoothing
 from benchmarks import certificates as bench
 from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.cell import nearest, softmax_enclosure, softmax_in_floats
+from oversmoothing.theory.layer.cell import nearest, softmax_in_floats
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
@@ -132,15 +132,6 @@ def test_illegal_cases_are_refused(given, message, tmp_path):
     path.write_text(json.dumps(given))
     with pytest.raises(InputError, match=message):
         load_layer(str(path))
-
-
-def test_both_softmax_enclosures_hold_the_same_matrix():
-    for logits in (LOGITS, 30 * LOGITS, CAUSAL):
-        (A, first), (B, second) = softmax_in_floats(logits), softmax_enclosure(logits.tolist())
-        assert (np.abs(A - B) <= first + second).all()
-        assert ((A == 0) == np.isneginf(logits)).all() and (second[A == 0] == 0).all()
-        assert (first <= 1e-12 * A + 1e-300).all()
-        assert np.array_equal(A, softmax_in_floats(np.stack([logits, LOGITS]))[0][0])
 
 
 # ---------------------------------------------------------------------------------------- heads
@@ -269,17 +260,6 @@ def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
 GENERIC = certify(*read_layer(logits=LOGITS, H=NEGATIVE, X0=START))
 
 
-def test_an_exchanged_input_is_refused():
-    other = START.copy()
-    other[0, 0] += 0.01
-    for name, value in (("X0", other), ("logits", LOGITS + 0.1 * CAUSAL.T.clip(-1, 1))):
-        rows = [[float(x).hex() for x in row] for row in value]
-        assert refused(forged(GENERIC, ["input", name], rows))
-    masked = json.loads(json.dumps(GENERIC))["input"]["logits"]
-    masked[0][1] = "-inf"
-    assert refused(forged(GENERIC, ["input", "logits"], masked))
-
-
 def test_a_depth_is_refused_where_it_cannot_be_recomputed():
     body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=START))
     claim = body["claim"] | {"depth": 100, "eps": "1/10"}
@@ -319,15 +299,14 @@ def test_larger_near_ties_are_decided_in_balls_and_confirmed(distance):
     assert refused(forged(body, ["claim", "verdict"], other))
 
 
-def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch):
+@pytest.mark.parametrize("size", [29, 30])
+def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch, size):
     A, h, _ = near_tie(30, 5, 0.0)
-    monkeypatch.setattr(stages, "BALL_SIZE", 29)
+    monkeypatch.setattr(stages, "BALL_SIZE", size)
     found = make_certificate(*read_layer(A, [[h]], np.ones((30, 1))))
-    assert found.body["claim"]["verdict"] == "UNDECIDED" and "overlap" in found.reason
-    assert "genericity" not in found.body["claim"]
+    assert (found.body["claim"]["verdict"] == "UNDECIDED") == (size < 30)
+    assert size == 30 or ("overlap" in found.reason and "genericity" not in found.body["claim"])
     confirmed(found.body)
-    monkeypatch.setattr(stages, "BALL_SIZE", 30)
-    assert decide(Layer.of(A, [[h]]))[0].verdict != "UNDECIDED"
 
 
 @given(own.exact_cases(max_n=4, max_d=3))

@@ -62,15 +62,23 @@ def test_T4e_what_holds_modulo_a_bad_prime_alone_is_no_relation(monkeypatch):
         assert list(minimal("1 0 0; 0 4 0; 0 0 1", "1", start)) == [10, -7, 1]
 
 
-def test_T4e_minimal_polynomials_take_up_to_2_to_the_33_of_degree_and_bits(monkeypatch):
+def test_T4e_minimal_polynomials_take_up_to_2_to_the_33_of_degree_and_bits():
     """The degree 100 and 2^80 * 100 + 1, of 87 bits: 8.7e9 against 8.59e9."""
     assert minimal(cycle(100, 2**80), "1", unit(100)) is None
     assert minimal(cycle(100, 2**77), "1", unit(100)).degree() == 100
+
+
+@pytest.mark.parametrize(
+    ("case", "work"),
     # 1 + 14 * 5 = 71: 7 bits, and two modes: 2^4 * 7. 4 z - z: 3 bits, one mode.
-    for case, work in ((("1 7; 0 3", "5", "1; 1"), 112), (("1/2", "-1/2", "1"), 3)):
-        for spent in (work, work - 1):
-            monkeypatch.setattr(krylov, "WORK", spent)
-            assert (minimal(*case) is not None) == (spent == work)
+    [(("1 7; 0 3", "5", "1; 1"), 112), (("1/2", "-1/2", "1"), 3)],
+)
+def test_T4e_the_work_of_a_minimal_polynomial_is_its_degree_and_the_bits_of_a_layer(
+    monkeypatch, case, work
+):
+    for spent in (work, work - 1):
+        monkeypatch.setattr(krylov, "WORK", spent)
+        assert (minimal(*case) is not None) == (spent == work)
 
 
 # --- modes ---

@@ -17,7 +17,7 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker import depth as depths, discs as disc_module, start
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.containment import Bounds
-from oversmoothing.theory.checker.depth import check_depth, consensus_modes, norm, two_norm
+from oversmoothing.theory.checker.depth import View, check_depth, consensus_modes, norm, two_norm
 from oversmoothing.theory.checker.generic import check_genericity, coefficient
 from oversmoothing.theory.checker.operators import closed_classes, stationary, systems
 from oversmoothing.theory.checker.reading import Check, Given
@@ -27,7 +27,7 @@ from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import from_flint
 from tests.forgeries.forging import claiming, refused
-from tests.support.tables import matrix
+from tests.support.tables import complex_matrix, matrix
 
 # The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
 CHAIN = "1 0 0; 1/2 1/2 0; 0 1/2 1/2"
@@ -125,8 +125,8 @@ def depth_of(A, H, X, depth, eps):
         ("C3", "1/4", "1; 5; -3"),
         ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
         # a = 1/5 alone in the feature of h = 1/2, a = 1/2 in that of h = 0.
-        ("A3", "1/2 0; 0 0", "0 -4; 0 11; 8 1"),
-        ("A3", "0 0; 0 1/2", "-4 0; 11 0; 1 8"),
+        ("A3", "1/2 0; 0 0", "0 -1/25; 0 11/100; 8 1/100"),
+        ("A3", "0 0; 0 1/2", "-1/25 0; 11/100 0; 1/100 8"),
         # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
         ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
     ],
@@ -173,7 +173,7 @@ def test_T5d_a_flat_start_a_deep_one_and_one_mode_that_refuses():
         ("AA", "1/1000", "1; 2", 11627, 11),
         ("AA", "1e-10", "1; 2", 116182859815, 116182859),
         # Past a transient: many layers at once, and not one of them too many.
-        (CHAIN, "1/1000", "1; 1; 2", 12320, 1),
+        (CHAIN, "1/100000", "1; 1; 2", 1231012, 1),
     ],
 )
 def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):
@@ -181,6 +181,20 @@ def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):
     assert depth_of(A, h, X, depth, "1/1000").accepted
     found = depth_of(A, h, X, depth - early, "1/1000")
     assert not found.accepted and not found.beyond and time.perf_counter() - began < 5
+
+
+def test_T5d_a_stretch_of_layers_is_covered_by_the_norms_of_the_powers():
+    """S = [[1/2, 4], [0, 1/2]]: ||S||, ||S^2||, ||S^4|| are 4.06, 4.02 and 2, ||S^8|| below 1;
+    S^L y = (2^-L, 0)."""
+    view = View(complex_matrix([[0.5, 4], [0, 0.5]]), complex_matrix([[1], [0]]), flint.arb(1))
+    for layer in (0, 3):
+        for room, layers in ((0.9, 0), (2, 1), (5, 2), (20, 4), (40, math.inf)):
+            assert view.covered(layer, flint.arb(room * 0.5**layer)) == layers
+    twice = View(complex_matrix([[0.5]]), complex_matrix([[8]]), flint.arb(2))
+    assert twice.covered(0, flint.arb(16)) == math.inf and twice.covered(0, flint.arb(15)) == 0
+    for size in (1, 1.5, math.nan, math.inf):
+        S = complex_matrix([[size, 0], [0, 0.5]])
+        assert not View(S, complex_matrix([[1], [0]]), flint.arb(1)).contracts
 
 
 def test_T5d_no_depth_where_the_bound_is_not_seen_in_the_steps_allowed(monkeypatch):

@@ -225,6 +225,7 @@ def test_T2b_a_tie_claimed_for_a_difference_of_1e_200_is_refused():
         ("AA", "-4/3 1; 0 -4/3", (2, 2)),
         ("FLAT", "0 1; 0 0", (2, 1)),
         ("AA", "-4/3", (1, 1)),
+        ("AA", "-4/3 0; 0 -4/3", (1, 1)),
         # A has a Jordan block of 1/2: with the block of -4/3 that makes 2 + 2 - 1.
         ("2/3 2/9 1/9; 1/6 23/36 7/36; 1/6 5/36 25/36", "-4/3 1; 0 -4/3", (2, 3)),
     ],

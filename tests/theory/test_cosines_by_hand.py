@@ -10,7 +10,7 @@ from types import SimpleNamespace as Some
 import flint
 import pytest
 
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, factors
+from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
     UNDEFINED,
@@ -21,7 +21,7 @@ from oversmoothing.theory.verdict.cosines import (
     smallest,
 )
 from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError, resolvent
-from oversmoothing.theory.verdict.tokens import real_power, token_of
+from oversmoothing.theory.verdict.tokens import token_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 from tests.theory.test_tokens_as_sequences import ByModulus, part, sequence
@@ -356,24 +356,6 @@ def test_T14h_two_tokens_keep_their_angle(first, second, expected):
 # --- phases and roots ---
 
 
-@pytest.mark.parametrize(
-    ("rows", "power"),
-    [
-        ("0 -1; 1 0", 2),
-        ("1 -1; 1 1", 4),
-        ("0 -1; 1 1", 3),
-        ("2 -1; 1 1", 6),
-        ("1 -2; 2 1", None),
-        ("0 0 2; 1 0 0; 0 1 0", 3),
-        ("3 0; 0 3", 1),
-    ],
-)
-def test_T14h_the_least_real_power_of_a_root(rows, power):
-    factor = factors(matrix(rows))[0]
-    roots = [Eigenvalue(factor, k) for k in range(factor.degree)]
-    assert {real_power(x) for x in roots if not x.is_real or factor.degree == 1} == {power}
-
-
 def test_real_roots_that_agree_to_25_digits_are_their_own_conjugates():
     x, big = flint.fmpz_poly([0, 1]), flint.fmpz(10) ** 25
     p = (x - big) * (x - big - 1) * (x - big - 2) * (x - 3) - 1
@@ -390,6 +372,7 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
     ("limits", "features", "least", "average"),
     [
         ([HALF, periodic(1.0, None)], 2, periodic(0.5, 0.5), periodic(0.75, 0.5)),
+        ([periodic(1.0, None), periodic(0.5, None)], 2, periodic(0.5, None), periodic(0.75, None)),
         ([HALF, UNDEFINED], 2, HALF, HALF),
         ([UNDEFINED], 2, UNDEFINED, UNDEFINED),
         ([], 2, UNDEFINED, UNDEFINED),

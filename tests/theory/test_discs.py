@@ -13,11 +13,12 @@ from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT, at_precision
-from oversmoothing.theory.spectra.discs import Failure, components, enclose, enclose_all
+from oversmoothing.theory.spectra.discs import Failure, components, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_all, decide_cell
 from oversmoothing.theory.verdict.formulas import Outcome
+from tests.support.tables import rational
 from tests.theory.chosen_spectra import chosen, held
 
 
@@ -79,13 +80,14 @@ def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_err
     moved = [
         [Fraction(M[i, j]) + ends[i][j] * Fraction(error[i, j]) for j in range(k)] for i in range(k)
     ]
-    P = flint.fmpq_mat([[to_fmpq(x) for x in row] for row in basis.P.tolist()])
-    E = P.inv() * flint.fmpq_mat([[to_fmpq(x) for x in row] for row in moved]) * P
+    P = rational(basis.P.tolist())
+    E = P.inv() * rational(moved) * P
     D = np.diag(basis.re).astype(object)
     for p, q in enumerate(basis.partner.tolist()):
         if p != q:
             D[p, q] = basis.im[p]
-    size = np.array([[abs(float(E[i, j] - to_fmpq(D[i, j]))) for j in range(k)] for i in range(k)])
+    gap = (E - rational(D.tolist())).tolist()
+    size = np.array([[abs(float(x)) for x in row] for row in gap])
     pair = basis.im != 0
     rows = size @ np.where(pair, 2.0, 1.0)
     rows = np.where(pair, (rows + rows[basis.partner]) / 2, rows)
@@ -93,11 +95,6 @@ def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_err
     columns = np.where(pair, columns + columns[basis.partner], columns)
     assert (rows <= found.radii).all()
     assert (columns <= basis.columns).all()
-
-
-def to_fmpq(x) -> flint.fmpq:
-    exact = Fraction(x)
-    return flint.fmpq(exact.numerator, exact.denominator)
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 5))
@@ -177,34 +174,6 @@ def test_components_are_those_of_the_graph_of_touching_discs():
             reach = (reach.astype(int) @ touch.astype(int)) > 0
         assert ((label[:, None] == label) == reach).all()
         assert sorted(set(label.tolist())) == list(range(label.max() + 1))
-
-
-def test_a_stack_gives_what_its_members_give_one_by_one():
-    """Up to what LAPACK rounds otherwise elsewhere in memory: discs that meet, of like radii."""
-    M = np.stack([chosen(seed, 6).M for seed in range(10)])
-    M[3], M[4], M[5] = np.triu(M[3]), 0.0, M[5] + M[5].T
-    M[6] = np.eye(6) + np.diag(np.ones(5), 1) + np.diag(np.ones(5) * 1e-300, -1)
-    for size in (1.0, 1e200, 1e-200, np.nan):
-        M[9] *= size
-        error = 0.5 * UNIT * np.abs(M)
-        for one, each, wide in zip(enclose_all(M, error), M, error, strict=True):
-            alone = enclose(each, wide)
-            assert isinstance(one, Failure) == isinstance(alone, Failure)
-            if not isinstance(one, Failure):
-                assert (np.abs(one.centres - alone.centres) <= one.radii + alone.radii).all()
-                assert (one.radii <= 2 * alone.radii).all() and (alone.radii <= 2 * one.radii).all()
-
-
-@pytest.mark.parametrize("k", [2, 5, 9, 40])
-def test_T10_each_spectrum_of_a_stack_is_held_by_its_own_discs(k):
-    """More matrices than are worked on together where k = 40; defective ones fail by themselves."""
-    cases = [chosen(seed, k) for seed in range(25)]
-    M = np.stack([case.M for case in cases])
-    found = enclose_all(M, UNIT * np.abs(M))
-    proved = [held(discs, c.spectrum) for discs, c in zip(found, cases, strict=True)
-              if not isinstance(discs, Failure)]  # fmt: skip
-    assert all(proved) and len(proved) == len(cases) - len(found.failures) > 10
-    assert np.isinf(found.radii).all(axis=1).nonzero()[0].tolist() == sorted(found.failures)
 
 
 @pytest.mark.parametrize("size", [0.5, 5.0, 60.0, 900.0])

@@ -35,6 +35,7 @@ from oversmoothing.theory.verdict.formulas import (
 )
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.float_cases import disc_points
+from tests.support.tables import matrix
 
 EPS = np.finfo(float).eps
 
@@ -117,8 +118,7 @@ def test_T3e_real_part_in_minus_1_0_is_not_enough():
 
 
 def test_T3e_positive_real_part_does_not_force_smoothing():
-    C3 = [["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]]
-    result = verdict(A=C3, H=[["1/5", "-3/2"], ["3/2", "1/5"]])
+    result = verdict(A=matrix("C3"), H=[["1/5", "-3/2"], ["3/2", "1/5"]])
     assert result.verdict == "NON_SMOOTHING"
     assert result.rho_consensus**2 == pytest.approx(3.69)
     assert result.rho_quotient**2 == pytest.approx(3.800753, abs=5e-7)
@@ -174,9 +174,7 @@ def test_an_irrational_tie_is_proved():
 
 def test_a_comparison_out_of_reach_keeps_every_mode_and_proves_no_equality(monkeypatch):
     """h = -1 +- sqrt(2): |1 + h| = sqrt(2) twice, which only the gap bound can prove."""
-    H = [[Fraction(-1), Fraction(2)], [Fraction(1), Fraction(-1)]]
-    mixing = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
-    apart = [[Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]
+    H, mixing, apart = matrix("-1 2; 1 -1"), matrix("AA"), matrix("1 0; 0 1")
     assert [exact_dominance(A, H).comparison for A in (mixing, apart)] == [1, 0]
     monkeypatch.setattr(by_fractions, "gap_bits", lambda *modes: 2.0 * EXACT_BITS)
     found = exact_dominance(mixing, H)
@@ -188,17 +186,12 @@ def test_a_comparison_out_of_reach_keeps_every_mode_and_proves_no_equality(monke
 
 # --- the parts of a proof ---
 
-HALF = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
-FLAT = [[Fraction(1, 2)] * 2] * 2
-
-
-def table(*rows):
-    return [[Fraction(x) for x in row] for row in rows]
+HALF, FLAT = matrix("AA"), matrix("FLAT")
 
 
 def test_T14_a_further_eigenvalue_1_of_A_is_consensus_by_structure():
-    apart = table([1, 0], [0, 1])
-    for H in (table(["1/2"]), table([0, -2], [1, 0])):
+    apart = matrix([[1, 0], [0, 1]])
+    for H in (matrix([["1/2"]]), matrix([[0, -2], [1, 0]])):
         found = exact_dominance(apart, H)
         assert found.comparison == 0 and found.bits_needed == 0
         keys = {mode.structural for mode in found.consensus + found.quotient}
@@ -207,7 +200,7 @@ def test_T14_a_further_eigenvalue_1_of_A_is_consensus_by_structure():
 
 def test_T6b_the_gap_bound_takes_a_leading_coefficient_once_for_a_pair_and_twice_for_a_real_root():
     """3 x^2 + 2 x + 5, |h| = sqrt(5/3), and a = 1/2: q = 3 * 2^2, two conjugates."""
-    H = table([0, "-5/3"], [1, "-2/3"])
+    H = matrix([[0, "-5/3"], [1, "-2/3"]])
     modes = all_modes(HALF, H)
     consensus, other = (
         next(mode for mode in modes if (mode.attention is None) == one) for one in (True, False)
@@ -218,7 +211,7 @@ def test_T6b_the_gap_bound_takes_a_leading_coefficient_once_for_a_pair_and_twice
 
 
 def test_T1_one_token_leaves_consensus_alone():
-    found = exact_dominance(table([1]), table([1, 0], [0, "1/2"]))
+    found = exact_dominance(matrix([[1]]), matrix([[1, 0], [0, "1/2"]]))
     assert found.comparison == 1 and not found.quotient and found.bits_needed == 64
     assert found.radius(False) == 0 and found.radius(True) == 2
 
@@ -226,14 +219,14 @@ def test_T1_one_token_leaves_consensus_alone():
 def test_a_radius_that_cancels_is_known_to_half_of_its_bits():
     """h = -1 + 10^-60, from a root of x^2 - 2 next to it: 1 + h takes 200 bits off."""
     h = Fraction(math.isqrt(2 * 10**120), 10**60) + 1
-    H = table([-h, 2], [1, -h])
+    H = matrix([[-h, 2], [1, -h]])
     found = Mode(None, min(eigenvalues(factors(H)), key=lambda x: abs(1 + x.ball(400))))
     for bits in (128, 256):
         radius = ExactDominance([found], [], 1, 0).radius(True, bits)
         assert radius.rel_accuracy_bits() >= bits // 2 and radius < flint.arb(10) ** -59
     # What is 0 and not exactly so in balls has an end: h a = -1 for h = -sqrt 2, a = 1/sqrt 2.
-    root = eigenvalues(factors(table([0, 2], [1, 0])))
-    other = eigenvalues(factors(table([0, "1/2"], [1, 0])))
+    root = eigenvalues(factors(matrix([[0, 2], [1, 0]])))
+    other = eigenvalues(factors(matrix([[0, "1/2"], [1, 0]])))
     (gone,) = (Mode(a, h) for a in other for h in root[:1] if (a.ball(64) * h.ball(64)).real < 0)
     assert ExactDominance([gone], [], 1, 0).radius(True).contains(0)
 
@@ -248,23 +241,25 @@ def test_T6b_equality_is_proved_beyond_2_to_the_15_bits():
 
 def test_where_equality_is_out_of_reach_2_to_the_14_bits_still_separate():
     far = Fraction(1, 2**3000)
-    first, second = (Mode(None, x) for x in eigenvalues(factors(table([1, 0], [0, 1 + far]))))
+    first, second = (Mode(None, x) for x in eigenvalues(factors(matrix([[1, 0], [0, 1 + far]]))))
     sign, bits = compare(first, second, limit=1)
     assert sign in (1, -1) and 3000 < bits < 2**15
     assert compare(second, first, limit=1)[0] == -sign
     far = Fraction(1, 2**40000)
     assert (
-        compare(*(Mode(None, x) for x in eigenvalues(factors(table([1, 0], [0, 1 + far])))), 1)[0]
+        compare(*(Mode(None, x) for x in eigenvalues(factors(matrix([[1, 0], [0, 1 + far]])))), 1)[
+            0
+        ]
         is None
     )
 
 
 def test_T2_modes_that_tie_with_the_largest_bring_their_conjugates():
     """|1 + 4| = |1 + 2 +- 4 i| = 5."""
-    found = exact_dominance(HALF, table([4, 0, 0], [0, 2, -4], [0, 4, 2]))
+    found = exact_dominance(HALF, matrix([[4, 0, 0], [0, 2, -4], [0, 4, 2]]))
     assert len(found.consensus) == 3
     # The pair first, then what exceeds it.
-    larger = exact_dominance(HALF, table([0, -4, 0], [4, 0, 0], [0, 0, 7]))
+    larger = exact_dominance(HALF, matrix([[0, -4, 0], [4, 0, 0], [0, 0, 7]]))
     assert len(larger.consensus) == 1 and larger.consensus[0].value.is_real
 
 
@@ -278,14 +273,14 @@ def test_a_tie_is_proved_where_both_sides_know_their_largest(monkeypatch):
         return (0, 3) if first.attention is not second.attention else of_all(first, second)
 
     monkeypatch.setattr(by_fractions, "compare", open_in_consensus)
-    found = exact_dominance(HALF, table([1, 0], [0, -3]))
+    found = exact_dominance(HALF, matrix([[1, 0], [0, -3]]))
     assert found.comparison is None and len(found.consensus) == 2
 
 
 def test_T4c_a_jordan_block_beside_a_simple_mode_leaves_the_rank_open():
-    H = table([1, 1, 0], [0, 1, 0], [0, 0, -3])
+    H = matrix([[1, 1, 0], [0, 1, 0], [0, 0, -3]])
     assert generic_rank(exact_dominance(HALF, H)) is None
-    assert generic_rank(exact_dominance(HALF, table([1, 0], [0, -3]))) == 1
+    assert generic_rank(exact_dominance(HALF, matrix([[1, 0], [0, -3]]))) == 1
 
 
 @given(own.attention(2, 4), own.exact_cases(max_d=2))
@@ -305,6 +300,6 @@ def test_comparison_of_modes_is_antisymmetric(A, case):
 def test_a_verdict_factors_the_spectrum_of_each_matrix_once(monkeypatch):
     asked = []
     monkeypatch.setattr(by_fractions, "factors", lambda M: asked.append(len(M)) or factors(M))
-    H = table(["1/3", "1/7", 0], [0, "1/5", 1], ["1/11", 0, "-1/2"])
+    H = [["1/3", "1/7", 0], [0, "1/5", 1], ["1/11", 0, "-1/2"]]
     assert verdict(A=HALF, H=H, X0=[[1, 2, 3], [4, 5, 7]], depth=3).status == "exact"
     assert sorted(asked) == [1, 3]

@@ -157,9 +157,3 @@ def test_dominance_in_floats_names_the_winning_pairs(h_values, a_values):
     i, j = found.quotient_index
     assert found.rho_quotient == abs(1 + a[i] * h[j])
     assert (np.abs(1 + np.outer(a, h)) <= found.rho_quotient).all()
-
-
-def test_one_token_has_no_quotient():
-    found = dominance(np.zeros(0), np.array([0.5]))
-    assert found.quotient_index is None
-    assert safe_interval(np.zeros(0)) == 0.0

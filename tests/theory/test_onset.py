@@ -20,8 +20,9 @@ from tests.oracle.moduli import TooHard
 from tests.oracle.onset import window
 from tests.oracle.start import Start
 from tests.oracle.system import System
+from tests.support.tables import matrix
 
-AA = [["3/4", "1/4"], ["1/4", "3/4"]]
+AA = matrix("AA")
 CASES, LAYERS = 320, 240
 HIDDEN = "The dominant modes do not lead this X_0 from the start"
 

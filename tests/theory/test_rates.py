@@ -35,8 +35,9 @@ from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError
+from tests.support.tables import matrix
 
-AA = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+AA = matrix("AA")
 
 spectra = st.tuples(
     st.lists(own.fractions(-1, 1, 4), max_size=4),

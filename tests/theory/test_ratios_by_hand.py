@@ -16,7 +16,6 @@ from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
     EXACT_DEPTH,
     ITERATED_DEPTH,
-    Ratio,
     ball_ratios,
     death,
     floating_ratios,
@@ -28,7 +27,7 @@ from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
 from oversmoothing.theory.verdict.verdict import verdict
-from tests.support.tables import floats, identity, matrix
+from tests.support.tables import floats, matrix
 
 AA = np.array(floats("AA"))
 
@@ -95,6 +94,7 @@ def test_T11_5_the_squared_ratio_is_exact_up_to_its_depth_and_in_balls_beyond():
     ("A", "H", "X0", "depths"),
     [
         ("A3", "-1/2", "1; 2; 4", [ITERATED_DEPTH + 1, 3, ITERATED_DEPTH, 10**6]),
+        ("C3", "-9/10 0; 0 1/4", "1 2; 3 5; -2 1", [ITERATED_DEPTH + 1, ITERATED_DEPTH + 2, 10**5]),
         # Without an eigenbasis every depth is iterated.
         ("AA", "1/2 1; 0 1/2", "1 2; 3 5", [ITERATED_DEPTH + 1, 0]),
     ],
@@ -317,9 +317,3 @@ def test_T11_5_ratios_of_logits_that_are_0_infinite_or_unknown(logits, h, X0, lo
     for depth, log in logs.items():
         assert found[depth].log == (log if log is None else pytest.approx(log, abs=1e-15))
         assert (found[depth].value is None) == (log is None)
-
-
-def test_T11_7_a_state_of_zeros_has_no_ratio():
-    for depth in (ITERATED_DEPTH, ITERATED_DEPTH + 1):
-        found = floating_ratios(*read_layer(identity(2), [[0.5]], [[0.0], [0.0]]), [depth])
-        assert found == {depth: Ratio(None, None)}

@@ -19,6 +19,7 @@ from oversmoothing.theory.checker.spectra import (
     steps,
     value_discs,
 )
+from tests.support.tables import identity
 
 HALF = Fraction(1, 2)
 UPPER = [[HALF, HALF], [Fraction(0), Fraction(1)]]
@@ -27,10 +28,6 @@ LOWER = [[Fraction(1), Fraction(0)], [HALF, HALF]]
 
 def given(A=None, logits=None, H=(), factors=None):
     return Given(A, logits, [list(row) for row in H], factors, None)
-
-
-def identity(size):
-    return [[Fraction(i == j) for j in range(size)] for i in range(size)]
 
 
 # --- what a characteristic polynomial may cost ---

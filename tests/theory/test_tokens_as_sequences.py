@@ -243,6 +243,13 @@ def test_T14h_roots_of_integers_turn_by_parts_of_a_turn_up_to_the_degree_looked_
         ([1, 0, 0, 0, 1], {4}),
         ([1, 0, 0, 1, 0, 0, 1], {9}),
         ([1, 0, -1, 0, 1], {6}),
+        # i, 1 + i, a sixth of a turn, 3/2 + sqrt(3)/2 i; a real root alone and with a third.
+        ([1, 0, 1], {2}),
+        ([2, -2, 1], {4}),
+        ([1, -1, 1], {3}),
+        ([3, -3, 1], {6}),
+        ([-3, 1], {1}),
+        ([-2, 0, 0, 1], {1, 3}),
         # 1 +- 2i, and the roots of z^4 - 2 z + 5: no power is real.
         ([5, -2, 1], {None}),
         ([5, -2, 0, 0, 1], {None}),

@@ -14,8 +14,9 @@ from oversmoothing.simulations.drawing.notebook import as_html
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.depth.ratios import ratio_text
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.tables import matrix
 
-AA = [["3/4", "1/4"], ["1/4", "3/4"]]
+AA = matrix("AA")
 
 
 def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, capsys):

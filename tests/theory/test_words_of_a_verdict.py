@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -14,7 +13,6 @@ from oversmoothing.theory.verdict.cosines import (
     CosineLimit,
     TokenLimits,
     mean,
-    smallest,
 )
 from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.onset import Onset
@@ -139,22 +137,6 @@ def test_T14h_residues_are_joined_up_to_the_longest_period():
     assert len(mean([short, long], 2).values) == 240
     assert mean([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], 2) is None
     assert mean([periodic(*[0.5] * 241)], 2) is None
-
-
-def test_T14h_a_residue_at_which_no_pair_has_a_cosine_stays_open():
-    turning = [periodic(1.0, None), periodic(0.5, None)]
-    assert smallest(turning, 2) == periodic(0.5, None) and mean(turning, 2) == periodic(0.75, None)
-
-
-def test_T14g_of_several_features_a_pair_at_minus_1_does_not_decide_alone():
-    assert smallest([constant(-1.0), OSCILLATES], 2) is None
-    assert smallest([constant(-1.0), OSCILLATES], 1) == constant(-1.0)
-
-
-def test_T14e_a_start_of_zeros_has_whole_powers_of_L():
-    table = verdict(A=[["1/2", "1/2"]] * 2, H=[["1"]], X0=[[0], [0]]).to_json_object()
-    text = '{"rate": 0.0, "power": 0}'
-    assert json.dumps(table["token_growth"]) == f"[{text}, {text}]"
 
 
 def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():

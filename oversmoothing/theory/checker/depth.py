@@ -88,7 +88,7 @@ class _States:
         return self._powers[i]
 
 
-class _View(_States):
+class View(_States):
     """S^L y in some coordinates, of which HFC is at most `factor` times as large."""
 
     def __init__(self, S: Any, y: Any, factor: Any) -> None:
@@ -139,7 +139,7 @@ class _Course:
         one = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
         self._consensus = _States((one + self._H) * self._over, start)
 
-    def adapted(self, bits: int) -> _View:
+    def adapted(self, bits: int) -> View:
         """In coordinates in which both matrices are nearly diagonal, where such are found.
 
         There a matrix that is far from normal shows how fast its powers shrink.
@@ -160,7 +160,7 @@ class _Course:
         start = bases[0] * self._Y * bases[1].transpose()
         return self._view(matrices[0], matrices[1], start, factors[0] * factors[1])
 
-    def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> _View:
+    def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> View:
         """I + B (x) H on the rows of Y, over the growth."""
         b, h = B.tolist(), H.tolist()
         k, d = len(b), len(h)
@@ -173,7 +173,7 @@ class _Course:
             for i in range(k)
             for p in range(d)
         ]
-        return _View(flint.acb_mat(rows), flint.acb_mat(k * d, 1, Y.entries()), factor)
+        return View(flint.acb_mat(rows), flint.acb_mat(k * d, 1, Y.entries()), factor)
 
     def squares(self, layer: int) -> tuple[Any, Any]:
         """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""
