@@ -234,9 +234,8 @@ def enclose_all(M: Array, error: Array | None = None, keep: bool = False) -> Dis
 
 def _failed(M: Array, why: Failure) -> DiscStack:
     """One matrix M [1, k, k] of which nothing is proved."""
-    k = M.shape[-1]
-    centres, radii = np.zeros((1, k), dtype=np.complex128), np.full((1, k), np.inf)
-    return DiscStack(centres, radii, np.zeros((1, k), dtype=np.intp), {0: why})
+    none = np.zeros(M.shape[:2], dtype=np.intp)
+    return DiscStack(none.astype(np.complex128), np.full(none.shape, np.inf), none, {0: why})
 
 
 def _joined(parts: Sequence[DiscStack]) -> DiscStack:
@@ -322,7 +321,9 @@ def _dense(M: Array, error: Array, keep: bool) -> DiscStack:
 def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
     """(values [m, k], P, Y [m, k, k]) of a stack: columns of P are eigenvectors, or the real and
     the imaginary part of one of a pair, and Y is nearly its inverse. Raises LinAlgError."""
-    symmetric = (M.swapaxes(1, 2) == M).all(axis=(1, 2))
+    symmetric = M[:, 0, -1] == M[:, -1, 0]
+    if symmetric.any():
+        symmetric = (M.swapaxes(1, 2) == M).all(axis=(1, 2))
     if symmetric.all():
         real, P = np.linalg.eigh(M)
         return real.astype(np.complex128), P, P.swapaxes(1, 2)

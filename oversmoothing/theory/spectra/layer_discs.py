@@ -222,15 +222,15 @@ class PairModuli:
         """`radius` for each of a stack."""
         m, d = self.centre.shape[-2:]
         low = self.low.reshape(-1, m, d)
-        places = self.centre.reshape(-1, m * d).argmax(axis=-1)
-        tops = self.centre.reshape(-1, m * d)[np.arange(len(low)), places].tolist()
+        centre = self.centre.reshape(-1, m * d)
+        places, tops = centre.argmax(axis=-1).tolist(), centre.max(axis=-1).tolist()
         least, most = (x.max(axis=(-2, -1)).tolist() for x in (low, self.high.reshape(low.shape)))
         rows, columns = self.rows.reshape(-1, m), self.columns.reshape(-1, d)
         # As many components as discs: each is alone in its own.
         joined = (rows.max(axis=-1) + 1 < m) | (columns.max(axis=-1) + 1 < d)
         for k in np.flatnonzero(joined).tolist():
             least[k] = float(minimum_by(minimum_by(low[k], rows[k]).T, columns[k]).max())
-        found = zip(least, most, places.tolist(), tops, strict=True)
+        found = zip(least, most, places, tops, strict=True)
         return [
             Interval(max(0.0, at_least), at_most, (-1 if self.consensus else p // d, p % d), top)
             for at_least, at_most, p, top in found

@@ -182,7 +182,9 @@ def decide_all(A: Array, H: Array, relative: float = UNIT) -> list[Decision]:
 
     A [m, n, n] row-stochastic and H [m, d, d], float64, finite; relative: how well their entries
     are known. Where 1 repeats in spec(A), or no eigenvectors are proved independent, a layer is
-    decided by itself. Raises `InputError` for an A that is not row-stochastic.
+    decided by itself. LAPACK may round the last digits otherwise in a stack, so that what has to be
+    the same byte for byte, as the table of a sweep, is decided one by one. Raises `InputError` for
+    an A that is not row-stochastic.
     """
     m, shares = len(A), check_attention(A)
     size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
