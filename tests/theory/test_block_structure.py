@@ -119,14 +119,9 @@ def test_T1b_consensus_is_invariant_with_restriction_I_plus_H(case):
 @given(own.exact_cases())
 def test_T1c_differences_are_autonomous(case):
     A, H, X = (sp.Matrix(m) for m in case)
-    B = sp.Matrix(rational_quotient(A.tolist()))
-
-    def differences(state: sp.Matrix) -> sp.Matrix:
-        return sp.Matrix([state.row(i) - state.row(-1) for i in range(state.rows - 1)])
-
-    if len(B):
-        y = differences(X)
-        assert differences(X + A * X * H.T) == y + B * y * H.T
+    n, B = A.rows, sp.Matrix(rational_quotient(A.tolist()))
+    D = sp.Matrix(n - 1, n, lambda i, j: int(i == j) - int(j == n - 1))
+    assert n == 1 or D * (X + A * X * H.T) == D * X + B * D * X * H.T
 
 
 @given(own.attention(1, 5, zeros=True))
