@@ -525,7 +525,7 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
     [
         ("certificates.certificate", "certify"),
         ("certificates.enclosure", "enclose"),
-        ("layer.case", "read_case"),
+        ("layer.case", "softmax"),
         ("layer.perron", "stationary_distribution"),
         ("layer.quotient", "rational_quotient"),
         ("spectra.multipliers", "log_multiplier"),
