@@ -19,8 +19,8 @@ from .leading import evaluated, leading_terms
 from .matrices import Integers, product, transpose
 from .start import Start, whole
 
-# So many layers are looked at, and at so many bits.
-WINDOW, _BITS = 160, 768
+# So many layers are looked at, and at so many bits; behind them where HFC/LFC may turn back.
+WINDOW, _BITS, _BEHIND = 160, 768, 2048
 # Far layers: so many bits, of which so many may be lost to the larger of HFC and LFC (squared), and
 # so many layers in a row.
 _FAR_BITS, _LOST, _AFTER = 4096, 4096, 12
@@ -51,12 +51,30 @@ class Window:
             first = _first([move == sign for move in self.moves], True)
             if said >= len(self.moves) and first != len(self.moves):
                 return self._judged_far(round(said), sign, first)
+            if said == first < len(self.moves):
+                return RIGHT if outweighs != {0} or not said else WRONG
+            if first < end and not (said in outweighs and self._turns_back(sign)):
+                return WRONG
             if first < end:
-                return RIGHT if said == first and (outweighs != {0} or not said) else WRONG
+                return RIGHT
         # It moves the other way again and again, or the window is too short to say.
         if max(outweighs) >= end:
             return RIGHT if said >= end else WRONG
         return RIGHT if said in outweighs or said >= len(self.moves) else WRONG
+
+    def _turns_back(self, sign: int) -> bool:
+        """Whether HFC/LFC moves the other way in a layer behind the window."""
+        Z = self.start.powers[0]
+        for _ in range(len(self.moves)):
+            Z = self.start.system.step(Z)
+        before = norms(Z)
+        for _ in range(_BEHIND):
+            Z = self.start.system.step(Z)
+            after = norms(Z)
+            if _move(before, after) == -sign:
+                return True
+            before = after
+        return False
 
     def shown(self) -> str:
         """The last layers at which the leading terms are smaller, and HFC/LFC falls, or rises."""

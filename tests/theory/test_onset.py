@@ -121,6 +121,13 @@ def test_a_tie_shows_from_where_the_leading_terms_outweigh_the_rest():
     assert f"they outweigh the others only from about layer {rest} on" in found.reason
 
 
+def test_what_a_multiplier_0_leaves_of_X0_is_compared_at_its_own_layer():
+    """1 + h a is 1 (h = 0), -1 or 0: X_1 is off its leading terms by 6, and these are 8.5."""
+    A = [[1, 0, 0], ["1/2", "1/2", 0], ["1/6", "1/3", "1/2"]]
+    found = verdict(A=A, H=[[0, 0], [0, -2]], X0=[[-5, -1], [6, 8], [3, 3]])
+    assert (found.tends_to, found.shows_from) == ("constant", 1)
+
+
 # --- drawn ---
 
 

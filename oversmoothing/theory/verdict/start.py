@@ -186,7 +186,9 @@ def series(part: Part, multipliers: Moduli) -> Series:
                 turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
                 turned = 0.0 if root == first else float(turn.mid())
                 rate = complex(_log_quotient(root, first, multipliers), turned)
-            for power, G in enumerate(_coefficients(part, root, multiplicity, bits)):
+            # Over the power of the first mu, also what mu = 0 leaves at the layer k.
+            unit = first.ball(bits) if root.is_zero else root.ball(bits)
+            for power, G in enumerate(_coefficients(part, root, multiplicity, unit, bits)):
                 size = norm(G)
                 # A lower coefficient may be 0.
                 if not size > 0:
@@ -215,9 +217,9 @@ def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) ->
 
 
 def _coefficients(
-    part: Part, root: Eigenvalue, multiplicity: int, bits: int
+    part: Part, root: Eigenvalue, multiplicity: int, unit: flint.acb, bits: int
 ) -> Iterator[list[flint.acb]]:
-    """G_k x^-k for k = 0 ... multiplicity - 1; G_k at the root 0, whose term is 0 but at L = k."""
+    """G_k unit^-k for k = 0 ... multiplicity - 1."""
     x = root.ball(bits)
     below = list(_taylor(part.denominator, x, 2 * multiplicity))[multiplicity:]
     columns = []
@@ -228,9 +230,8 @@ def _coefficients(
             known = sum((found[j] * below[i - j] for j in range(i)), flint.acb(0))
             found.append((above[i] - known) / below[0])
         columns.append(found)
-    scale = flint.acb(1) if root.is_zero else x
     for k in range(multiplicity):
-        yield [column[multiplicity - 1 - k] / scale**k for column in columns]
+        yield [column[multiplicity - 1 - k] / unit**k for column in columns]
 
 
 def _taylor(polynomial: flint.fmpz_poly, x: flint.acb, count: int) -> Iterator[flint.acb]:
