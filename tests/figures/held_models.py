@@ -58,10 +58,10 @@ def streams(found: TrainedModel, images: int | None) -> tuple[list[np.ndarray], 
     return [X.double().numpy() for X in kept], record
 
 
-def interval(values: np.ndarray) -> np.ndarray:
-    """Mean and the ends of its 95 % interval, by Student's t; below five values there is none."""
+def interval(values: np.ndarray, fewest: int = 5) -> np.ndarray:
+    """Mean and the ends of its 95 % interval, by Student's t; below `fewest` there is none."""
     m = len(values)
-    if m < 5:
+    if m < fewest:
         return np.array([values.mean(), np.nan, np.nan])
     reach = student.ppf(0.975, m - 1) * values.std(ddof=1) / m**0.5
     return values.mean() + np.array([0.0, -reach, reach])
@@ -447,7 +447,7 @@ def check_ours(csv: pd.DataFrame, context: Context, values: Any) -> None:
             if not len(found):
                 assert np.isnan(row.difference) and row.verdict == "no runs"
                 continue
-            mean, low, high = interval(found)
+            mean, low, high = interval(found, fewest=2)
             near([row.difference, row.low, row.high], [mean, low, high], abs=1e-9)
             sure = {"less": high < own.margin, "greater": low > own.margin,
                     "within": -own.margin < low and high < own.margin}  # fmt: skip

@@ -28,27 +28,28 @@ FLOATS_END = "where floats end; the metrics have tests of their own at every sca
 })  # fmt: skip
 def check_metrics_against_depth(csv: pd.DataFrame, context: Context) -> None:
     """Iterated anew; radii by LAPACK; limits as the last layers have them."""
-    for case in regimes.cases(context.seed):
-        part = csv[csv["case"] == case.name]
+    for name, layer, last in regimes.cases(context.seed):
+        A, H, X0 = layer["A"], layer["H"], layer["X0"]
+        part = csv[csv["case"] == name]
         assert set(part["source"]) == {"theory", "simulation"}
         depth = part["depth"].to_numpy()
-        assert sorted(part[part["source"] == "theory"]["depth"]) == list(range(case.depth + 1))
-        logs, states = run(case.A, case.H, case.X0, case.depth)
+        assert sorted(part[part["source"] == "theory"]["depth"]) == list(range(last + 1))
+        logs, states = run(A, H, X0, last)
         near(part["log_hfc_lfc"], logs[depth], rel=1e-9, abs=1e-9)
         near(part["hfc_lfc"], np.exp(logs[depth]), rel=1e-8)
         found = metrics_of(states)
-        for name in ("cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min", "effective_rank",
+        for metric in ("cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min", "effective_rank",
                      "sigma2_sigma1"):  # fmt: skip
-            near(part[name], found[name][depth], rel=1e-7, abs=1e-8)
-        consensus, rest = radii(case.A, case.H)
+            near(part[metric], found[metric][depth], rel=1e-7, abs=1e-8)
+        consensus, rest = radii(A, H)
         near(part["rho_consensus"], consensus, rel=1e-7)
         near(part["rho_quotient"], rest, rel=1e-7)
         near(part["log_rate"], np.log(rest / consensus), abs=1e-7)
-        said = "TIE" if case.name == "tie" else "NON_SMOOTHING"
+        said = "TIE" if name == "tie" else "NON_SMOOTHING"
         assert set(part["verdict"]) == {"SMOOTHING" if rest < consensus * 0.999 else said}
         for name in ("log_r_sigma", "limit", "limit_rank", "cos_mean_limit"):
             assert part[name].nunique(dropna=False) == 1, name
-        last = part[part["depth"] == case.depth].iloc[0]
+        last = part[part["depth"] == last].iloc[0]
         for name, value in (("limit", "hfc_lfc"), ("cos_mean_limit", "cos_mean")):
             if np.isfinite(last[name]):
                 near(last[value], last[name], rel=2e-2, abs=1e-3)
