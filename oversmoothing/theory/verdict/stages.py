@@ -282,12 +282,18 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         reason = f"not certified: {found.reason} ({found.method})"
         return replace(of_cell, verdict=word, reason=reason, point=True)
     consensus, quotient = found.consensus, found.quotient
+    open_ = of_cell.verdict is Outcome.UNDECIDED
+    rest = (
+        "That is about these numbers; on all that rounds to them the verdict is UNDECIDED."
+        if open_
+        else of_cell.reason
+    )
     return replace(
         of_cell,
         verdict=word,
         status="certified",
         rho_consensus=None if consensus is None else consensus.shown,
         rho_quotient=None if quotient is None else quotient.shown,
-        reason=f"certified: {found.reason} ({found.method}). {of_cell.reason}",
+        reason=f"certified: {found.reason} ({found.method}). {rest}",
         point=True,
     )
