@@ -183,9 +183,11 @@ _LARGEST = 1e150
 
 
 def distance_to_tie(A: Array, H: Array) -> float | None:
-    """delta such that changes ||dA|| <= delta ||A||, ||dH|| <= delta ||H|| (Frobenius, the rows of
-    dA sum to 0) can make rho_C = rho_Q, to first order: the margin over the gradient of
-    rho_C - rho_Q, which left and right eigenvectors of the two dominant pairs give.
+    """How large a relative change of A [n, n] and H [d, d] reaches a tie, to first order.
+
+    delta such that changes ||dA|| <= delta ||A||, ||dH|| <= delta ||H|| (Frobenius, the rows of
+    dA sum to 0) can make rho_C = rho_Q: the margin over the gradient of rho_C - rho_Q, which left
+    and right eigenvectors of the two dominant pairs give.
 
     None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
     it has no gradient, and where H is so large that its square is no float.
