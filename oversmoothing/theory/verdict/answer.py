@@ -166,6 +166,10 @@ CLOSE_EIGENVALUES = (
 )
 ZERO_STATE = "X_0 = 0: every metric is 0/0 at every depth."
 AT_CONSENSUS = " This X_0 is at consensus already (PX_0 = 0) and stays there."
+WRITE_EXACTLY = (
+    'Write the entries as fractions ("-4/3") for an exact decision; for a head of rank r < d pass '
+    "W=(W_V, W_proj)."
+)
 VANISHES = " From this X_0 the state becomes exactly 0."
 ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes this X_0 contains."
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."

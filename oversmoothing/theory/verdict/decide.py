@@ -15,6 +15,7 @@ from oversmoothing.theory.verdict.answer import (
     ILL_CONDITIONED,
     TOO_MANY_MODES,
     VANISHES,
+    WRITE_EXACTLY,
     compared,
     number,
     shown,
@@ -151,8 +152,7 @@ def _numerical_reason(
         return (
             f"rounding decides: rho_C = {consensus.shown:.12g} +- "
             f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.shown:.12g} +- "
-            f"{(quotient.high - quotient.low) / 2:.1e} overlap. Write the entries as fractions "
-            '("-4/3") for an exact decision; for a head of rank r < d pass W=(W_V, W_proj).'
+            f"{(quotient.high - quotient.low) / 2:.1e} overlap. {WRITE_EXACTLY}"
         )
     i, j = quotient.index
     h_c, h_q = value.values[consensus.index[1]], value.values[j]

@@ -32,7 +32,7 @@ from oversmoothing.theory.spectra.layer_discs import (
     value_discs,
 )
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Verdict
 from oversmoothing.theory.verdict.by_fractions import EXACT_BITS, ExactDominance, exact_dominance
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 
@@ -282,12 +282,11 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         reason = f"not certified: {found.reason} ({found.method})"
         return replace(of_cell, verdict=word, reason=reason, point=True)
     consensus, quotient = found.consensus, found.quotient
-    open_ = of_cell.verdict is Outcome.UNDECIDED
-    rest = (
-        "That is about these numbers; on all that rounds to them the verdict is UNDECIDED."
-        if open_
-        else of_cell.reason
-    )
+    rest = of_cell.reason
+    if of_cell.verdict is Outcome.UNDECIDED:
+        # Of its words those on rounding are not about these numbers.
+        rest = "This is about these numbers; on all that rounds to them the verdict is UNDECIDED."
+        rest += of_cell.reason.partition(WRITE_EXACTLY)[2]
     return replace(
         of_cell,
         verdict=word,
