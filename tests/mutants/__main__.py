@@ -39,7 +39,7 @@ from typing import Any
 from oversmoothing.theory.support.files import write_atomically
 from tests.mutants.mutations import Mutant, lines_of_use, mutants
 from tests.mutants.shares import RECORD, hash_of, killed_at, record, recorded, row, share
-from tests.mutants.trial import Baseline, Outcome, baseline, preload, trial
+from tests.mutants.trial import Baseline, Outcome, baseline, module_name, preload, trial
 from tests.mutants.warm import Server
 
 TARGET = 0.90
@@ -144,6 +144,9 @@ class Bench:
         if self._made is None:
             self._made = [self._baseline(examples) for examples in self._looks]
             preload(self._made[0].packages)
+            early = [file for file in MODULES if module_name(file) in sys.modules]
+            if early:
+                raise RuntimeError(f"imported before the forks, so that no mutant is met: {early}")
         return self._made
 
     def _baseline(self, examples: int) -> Baseline:

@@ -28,7 +28,7 @@ import coverage
 import hypothesis
 import pytest
 
-PROJECT = ("oversmoothing", "tests")
+PROJECT = ("oversmoothing", "tests", "benchmarks")
 # A mutant may take this many times what a test took, in processor time, and so many seconds more.
 SLOWER, SECONDS = 10.0, 3.0
 MEMORY = 6 * 2**30
