@@ -215,13 +215,13 @@ def of_others(A: Array) -> Array:
     Where weights change by factors 1 + d_ij, |d| <= e, the shares A_ij change by at most
     A_ij |d_ij - sum_k A_ik d_ik| / (1 - e) <= 2 e (1 - A_ij) A_ij / (1 - e).
     """
-    largest = A.argmax(axis=-1)[..., None]
-    others = A.copy()
-    np.put_along_axis(others, largest, 0.0, axis=-1)
-    total = np.minimum(1.0, upper_sum(others))[..., None]
-    result = np.ones_like(A)
-    np.put_along_axis(result, largest, total, axis=-1)
-    return result
+    rows = A.reshape(-1, A.shape[-1])
+    places = np.arange(len(rows)), rows.argmax(axis=1)
+    others = rows.copy()
+    others[places] = 0.0
+    result = np.ones_like(rows)
+    result[places] = np.minimum(1.0, upper_sum(others))
+    return result.reshape(A.shape)
 
 
 def softmax_enclosure(logits: Any) -> tuple[Array, Array]:

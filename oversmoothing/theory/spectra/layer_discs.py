@@ -189,14 +189,14 @@ class Interval:
 
 def consensus_radius(value: Discs) -> Interval:
     """rho_C = max |1 + h_j|."""
-    return pair_moduli(None, value).radius()
+    return pair_moduli(None, value)[0].radius()
 
 
 def quotient_radius(attention: Discs, value: Discs) -> Interval:
     """rho_Q = max over pairs |1 + h_j a_i|; (0, 0) where there is no quotient (n = 1)."""
     if len(attention) == 0:
         return Interval(0.0, 0.0)
-    return pair_moduli(attention, value).radius()
+    return pair_moduli(attention, value)[1].radius()
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,18 @@ class PairModuli:
         ]
 
 
-def pair_moduli(attention: Discs | DiscStack | None, value: Discs | DiscStack) -> PairModuli:
-    """The moduli of all pairs; those of a = 1 alone for None."""
+def pair_moduli(
+    attention: Discs | DiscStack | None, value: Discs | DiscStack
+) -> tuple[PairModuli, PairModuli]:
+    """The moduli of a = 1 (consensus), and of all pairs; of no pair for None."""
     h, r_h = value.centres[..., None, :], value.radii[..., None, :]
+    a, r_a = np.ones_like(h[..., :1]), np.zeros_like(r_h[..., :1])
+    one = rows = np.zeros_like(value.component[..., :1])
     if attention is None:
-        a, r_a = np.ones_like(h[..., :1]), np.zeros_like(r_h[..., :1])
-        rows = np.zeros_like(value.component[..., :1])
+        rows = rows[..., :0]
     else:
-        a, r_a = attention.centres[..., :, None], attention.radii[..., :, None]
+        a = np.concatenate([a, attention.centres[..., :, None]], axis=-2)
+        r_a = np.concatenate([r_a, attention.radii[..., :, None]], axis=-2)
         rows = attention.component
     moduli = np.abs(1 + a * h)
     size_a, size_h = np.abs(a), np.abs(h)
@@ -256,7 +260,11 @@ def pair_moduli(attention: Discs | DiscStack | None, value: Discs | DiscStack) -
     slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
     low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
     high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
-    return PairModuli(moduli, low, high, rows, value.component, attention is None)
+    columns, i, j = value.component, np.s_[..., :1, :], np.s_[..., 1:, :]
+    return (
+        PairModuli(moduli[i], low[i], high[i], one, columns, consensus=True),
+        PairModuli(moduli[j], low[j], high[j], rows, columns),
+    )
 
 
 def minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
@@ -289,7 +297,7 @@ def attention_discs_all(A: Array, error: Array | None = None, keep: bool = False
     if error is None:
         A, error = normalised(A)
     # A first token that attends to the last one tells at once.
-    causal = (A + error)[:, 0, -1] == 0 if A.shape[-1] > 1 else np.ones(len(A), dtype=bool)
+    causal = A[:, 0, -1] + error[:, 0, -1] == 0 if A.shape[-1] > 1 else np.ones(len(A), dtype=bool)
     if causal.any():
         causal = ~np.triu(A + error, 1).any(axis=(-2, -1))
     if not causal.any():

@@ -59,12 +59,16 @@ class CellDiscs:
         return without_ones(self.attention, self.repeated)
 
     @cached_property
-    def consensus(self) -> PairModuli:
-        return pair_moduli(None, self.value)
-
-    @cached_property
-    def quotient(self) -> PairModuli:
+    def _moduli(self) -> tuple[PairModuli, PairModuli]:
         return pair_moduli(self.attention, self.value)
+
+    @property
+    def consensus(self) -> PairModuli:
+        return self._moduli[0]
+
+    @property
+    def quotient(self) -> PairModuli:
+        return self._moduli[1]
 
     @property
     def spectra(self) -> tuple[Spectrum, Spectrum]:
@@ -154,12 +158,6 @@ class Decision:
     quotient: Interval
 
     @property
-    def shown(self) -> tuple[float, float]:
-        """(rho_C, rho_Q) to say: in a tie they are equal."""
-        rho_c = self.consensus.shown
-        return rho_c, rho_c if self.outcome is Outcome.TIE else self.quotient.shown
-
-    @property
     def error(self) -> float:
         """How far rho_C - rho_Q may be off by rounding."""
         return (self.consensus.high - self.consensus.low) / 2 + (
@@ -202,10 +200,9 @@ def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[
     seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
     # Infinite radii, of layers that are decided by themselves, bound nothing.
     with np.errstate(over="ignore", invalid="ignore"):
-        consensus = pair_moduli(None, value).radii()
-        quotient = [Interval(0.0, 0.0)] * len(A)
-        if A.shape[-1] > 1:
-            quotient = pair_moduli(attention, value).radii()
+        fixed, pairs = pair_moduli(attention, value)
+        consensus = fixed.radii()
+        quotient = pairs.radii() if A.shape[-1] > 1 else [Interval(0.0, 0.0)] * len(A)
     found = []
     for i, radii in enumerate(zip(consensus, quotient, strict=True)):
         a, h = attention[i], value[i]

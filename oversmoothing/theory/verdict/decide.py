@@ -121,7 +121,8 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
         outcome = decided_in_cell(case, None).outcome
-    rho_c, rho_q = replace(found, outcome=outcome).shown
+    rho_c = consensus.shown
+    rho_q = rho_c if outcome is Outcome.TIE else quotient.shown
     attention, value = cell.spectra
     reason = _numerical_reason(outcome, attention, value, consensus, quotient)
     vague = (_vague(consensus), _vague(quotient))

@@ -321,7 +321,7 @@ class DominantPair:
         if not (cell.repeated and real) or cell.others is None:
             return UNKNOWN
         others[j] = 0.0
-        rest = pair_moduli(cell.others, value).high.max(initial=0.0)
+        rest = pair_moduli(cell.others, value)[1].high.max(initial=0.0)
         return Limits("constant", None, 1) if low[j] > max(others.max(), rest) else UNKNOWN
 
     def still(self) -> Limits:
