@@ -64,9 +64,9 @@ MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name 
 _TESTS = {
     "tests/theory": """block_structure boundaries cases_by_hand cells_by_hand certificates
     certificates_by_hand certificates_left_out certificates_soundness certificates_stages
-    checker_parts checker_starts checker_verdicts cosines_by_hand discs dominance_complex
+    checker_parts checker_starts checker_verdicts cosines_by_hand disc_vectors discs dominance_complex
     dominance_real edge_cases enclosure_bounds golden heads_and_roundings intervals_of_radii
-    invariant_blocks leading_by_hand limits low_precision outcome rates rates_by_hand
+    invariant_blocks leading_by_hand limits low_precision onset outcome rates rates_by_hand
     ratios_by_hand reading_of_certificates resolvents spectra_of_the_checker tokens_as_sequences
     verdicts_by_hand words_of_a_verdict""",
     "tests/forgeries": """forgeries garbled""",

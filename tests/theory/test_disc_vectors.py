@@ -1,0 +1,251 @@
+"""T10: what rests on the vectors of discs holds at the ends of its cell, and is no wider than that.
+
+The errors drawn here are far above rounding, so that the ends of the intervals say what each bound
+has to be: containment there, and a factor that it may not exceed.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import oversmoothing
+from oversmoothing.theory.layer.attention import complement_basis
+from oversmoothing.theory.layer.layer import Layer, read_entries
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, times
+from oversmoothing.theory.verdict.by_discs import cell_discs
+from oversmoothing.theory.verdict.disc_limits import DominantPair, from_quotient, ratio_of
+from oversmoothing.theory.verdict.disc_start import (
+    DiscStart,
+    left_alone,
+    rank_at_least,
+    ratio_of_state,
+)
+from tests.support.tables import rational
+
+SEEDS = range(12)
+
+
+def drawn(
+    rng: np.random.Generator, *shape: int, error: float = 1e-6, real: bool = False
+) -> Bounded:
+    """A vector, or a state, with an error of each entry of its own."""
+    value = rng.standard_normal(shape) + (0 if real else 1j * rng.standard_normal(shape))
+    return Bounded(value, error * rng.random(shape))
+
+
+def between(error: np.ndarray, least: np.ndarray, factor: float) -> bool:
+    """Whether a bound holds where `least` is reached, and exceeds it by no more than a factor."""
+    slack = 1e-12
+    return bool(
+        (error >= least * (1 - 1e-9) - slack).all() and (error <= factor * least + slack).all()
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_T1c_tokens_from_the_quotient_are_Q_y_at_all_ends(seed):
+    rng = np.random.default_rng(seed)
+    y, Q = drawn(rng, 1 + seed), complement_basis(2 + seed)
+    found = from_quotient(y)
+    assert np.abs(found.value - Q @ y.value).max() < 1e-14 * (2 + seed)
+    assert between(found.error, np.abs(Q) @ y.error, 2.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_products_of_bounded_vectors_hold_at_all_ends(seed):
+    rng = np.random.default_rng(seed)
+    x, y = drawn(rng, 1 + seed), drawn(rng, 1 + seed)
+    least = np.abs(x.value) @ y.error + x.error @ (np.abs(y.value) + y.error)
+    found = x.dot(y)
+    assert abs(found.value - (x.value * y.value).sum()) < 1e-13
+    assert between(found.error, least, 1 + 1e-6)
+    low, high = x.norm()
+    size, off = np.linalg.norm(x.value), np.linalg.norm(x.error)
+    assert between(np.array([size - low, high - size]), np.array([off, off]), 1 + 1e-6)
+    M, relative = rng.standard_normal((3, 1 + seed)), 1e-5
+    image = times(M, x, relative)
+    worst = np.abs(M) @ (x.error + relative * (np.abs(x.value) + x.error))
+    assert np.abs(image.value - M @ x.value).max() < 1e-13
+    assert between(image.error, worst, 1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("width", "known"), [(0.2, True), (0.45, True), (0.55, False), (4.0, False)]
+)
+def test_a_limit_is_a_number_where_its_bounds_leave_a_ten_millionth_of_it(width, known):
+    """||s|| / (sqrt n |m|) with s = (3, 4) within width 1e-7 / 2 of itself, m = 5 exactly known."""
+    spread = Bounded(np.array([3.0, 4.0]), np.array([3.0, 4.0]) * width * 1e-7)
+    mean = Bounded(np.array([5.0]), np.zeros(1))
+    found = ratio_of(spread, mean, 4)
+    assert found == (pytest.approx(0.5, rel=1e-7) if known else None)
+    assert ratio_of(spread, Bounded(np.zeros(1), np.zeros(1)), 4) is None
+    # The tokens 3, 5 and -1, 1: HFC/LFC = sqrt(2 (1 + 1)) / (sqrt 2 * 4) = .3535...
+    X = np.array([[3.0, -1.0], [5.0, 1.0]])
+    state = Bounded(X, np.full((2, 2), width * 5e-8))
+    exact = 2.0 / (np.sqrt(2) * 4.0)
+    assert ratio_of_state(state) == (pytest.approx(exact, rel=1e-7) if width < 0.3 else None)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_a_head_leaves_alone_holds_at_all_ends(seed):
+    """X - X W_V G^-1 W_proj in fractions for factors moved by half a unit in the last place."""
+    rng = np.random.default_rng(seed)
+    n, d, r = 3, 4 + seed % 3, 1 + seed % 3
+    X = drawn(rng, n, d, real=True)
+    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
+    found = left_alone(X, W_V, W_proj)
+    G = W_proj @ W_V
+    assert found is not None
+    change = np.eye(d) - W_V @ np.linalg.inv(G) @ W_proj
+    assert np.abs(found.value - X.value @ change).max() < 1e-12 * np.linalg.cond(G) ** 2
+    bound = X.error @ (np.eye(d) + np.abs(W_V) @ np.abs(np.linalg.inv(G)) @ np.abs(W_proj))
+    assert (found.error >= (X.error @ np.abs(change)) * (1 - 1e-9)).all()
+    assert (found.error <= bound * (1 + 1e-6) + 1e-10 * np.linalg.cond(G) ** 2).all()
+    # Without an error of X what is left is that of rounding, of the factors too.
+    known = left_alone(Bounded(X.value, np.zeros((n, d))), W_V, W_proj)
+    assert known is not None and known.error.max() < 1e-11 * np.linalg.cond(G) ** 2
+    ends = [
+        [
+            [Fraction(x) * (1 + Fraction(int(s), 2**53)) for x, s in zip(row, signs, strict=True)]
+            for row, signs in zip(M.tolist(), rng.choice([-1, 1], M.shape), strict=True)
+        ]
+        for M in (W_V, W_proj)
+    ]
+    first, second = map(rational, ends)
+    start = rational(X.value.tolist())
+    exact = start - start * first * (second * first).inv() * second
+    gap = np.array(
+        [
+            [
+                abs(float(Fraction(int(x.p), int(x.q)) - Fraction(m)))
+                for x, m in zip(row, middles, strict=True)
+            ]
+            for row, middles in zip(exact.tolist(), known.value.tolist(), strict=True)
+        ]
+    )
+    assert (gap <= known.error).all()
+
+
+def test_a_head_with_a_singular_core_leaves_nothing_that_is_known():
+    X = Bounded(np.ones((2, 2)), np.zeros((2, 2)))
+    assert left_alone(X, np.array([[1.0], [0.0]]), np.array([[0.0, 1.0]])) is None
+    assert left_alone(X, np.array([[1.0], [0.0]]), np.array([[1e-17, 1.0]])) is not None
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_rank_is_known_while_no_member_may_have_less(seed):
+    """The least singular value is .01: errors whose largest singular value is below it cannot reach
+    a lower rank, and ten times as large ones can."""
+    rng = np.random.default_rng(seed)
+    n, d = (3, 5) if seed % 2 else (5, 3)
+    U = np.linalg.qr(rng.standard_normal((n, 3)))[0]
+    V = np.linalg.qr(rng.standard_normal((d, 3)))[0]
+    X = U @ np.diag([2.0, 1.0, 0.01]) @ V.T
+
+    def within(size: float) -> Bounded:
+        return Bounded(X, np.full((n, d), size / np.sqrt(n * d)))
+
+    assert rank_at_least(within(0.0), 3) and rank_at_least(within(2e-6), 3)
+    assert not rank_at_least(within(0.1), 3)
+    assert rank_at_least(within(2e-6), 2) and not rank_at_least(within(0.0), 4)
+
+
+def cell(seed: int, relative: float, causal: bool = False) -> tuple[DominantPair, np.ndarray]:
+    rng = np.random.default_rng([seed, causal])
+    A = rng.random((4 + seed % 5,) * 2) + 0.05
+    A = np.tril(A) if causal else A
+    A /= A.sum(axis=1, keepdims=True)
+    H = rng.standard_normal((3, 3))
+    return DominantPair(cell_discs(Layer.of(A, H), relative)), A
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_T1f_tokens_of_an_eigenvector_hold_for_members_of_the_cell(seed, causal):
+    """Entries of A are moved by the whole relative error, and the rows divided by their sums."""
+    relative = 2.0**-30
+    pair, A = cell(seed, relative, causal)
+    rng = np.random.default_rng(seed)
+    n, discs, seen = len(A), pair.cell.attention, 0
+    for i in np.flatnonzero(discs.alone).tolist():
+        tokens, known = pair.tokens(i), pair.attention.find(i)
+        if tokens is None or known is None:
+            continue
+        basis, k = known
+        other, back = int(basis.partner[k]), np.linalg.inv(basis.P)
+        seen += 1
+        for _ in range(4):
+            moved = A * (1 + relative * rng.choice([-1.0, 1.0], A.shape))
+            moved /= moved.sum(axis=1, keepdims=True)
+            values, vectors = np.linalg.eig(moved)
+            place = int(np.argmin(np.abs(values - pair.cell.attention.centres[i])))
+            v = vectors[:, place].astype(np.complex128)
+            y = (v[1:] - v[0]) if causal else complement_basis(n).T @ v
+            # The scale of the basis: y = P z with z_i = 1 (for a pair, v = p +- i q).
+            z = back @ y
+            scale = z[k] if other == k else z[min(k, other)]
+            v = v / scale - (v[0] / scale if causal else 0.0)
+            # Scaling costs as much as the vector is off at its fixed entry.
+            wide = 1e-13 + 8 * float(tokens.spread.error.max())
+            assert (np.abs(v - v.mean() - tokens.spread.value) <= tokens.spread.error + wide).all()
+            assert abs(v.mean() - tokens.mean.value) <= float(tokens.mean.error) + wide
+        gap = np.delete(np.abs(discs.centres - discs.centres[i]), i).min(initial=1.0)
+        most = 1e2 * n**2 * relative * np.linalg.cond(basis.P) ** 2 / gap
+        assert tokens.spread.error.max() <= most and float(tokens.mean.error) <= most
+    assert seen
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_T4e_a_mode_that_is_not_there_is_never_found_and_one_beyond_rounding_is(seed):
+    """Two tokens: left eigenvectors are (1, -1) and pi, so that X_0 = c 1 z^T + t (p, q) u^T has
+    the coefficients that are wanted."""
+    rng = np.random.default_rng(seed)
+    p, q = rng.uniform(0.2, 0.45, 2)
+    A = np.array([[1 - p, p], [q, 1 - q]])
+    # h = -.5 and -.25: NON_SMOOTHING, by the difference of the tokens; pi^T (p, -q) = 0.
+    T = rng.standard_normal((2, 2)) + 2 * np.eye(2)
+    H = np.linalg.inv(T) @ np.diag([-0.5, -0.25]) @ T
+    along = rng.standard_normal((1, 2)) * np.ones((2, 1))
+    for size, known in ((1e-3, True), (1e-11, True), (1e-17, False)):
+        X0 = along + size * np.array([[p], [-q]]) * rng.standard_normal((1, 2))
+        found = oversmoothing.verdict(A=A, H=H, X0=X0)
+        assert found.verdict == "NON_SMOOTHING"
+        if known:
+            assert found.verdict_x0 == "NON_SMOOTHING"
+        else:
+            assert found.verdict_x0 in ("TRIVIAL", "UNDECIDED")
+    # h = 1 and .5: SMOOTHING, where pi^T X_0 is not 0; (p, -q) has none of it but for rounding.
+    G = np.linalg.inv(T) @ np.diag([1.0, 0.5]) @ T
+    without = np.array([[p], [-q]]) * rng.standard_normal((1, 2))
+    for size, known in ((1e-3, True), (1e-11, True), (0.0, False)):
+        found = oversmoothing.verdict(A=A, H=G, X0=without + size * along)
+        assert found.verdict == "SMOOTHING"
+        assert (found.verdict_x0 == "SMOOTHING") == known
+
+
+def test_T2d_an_h_that_may_lie_beyond_minus_one_decides_nothing_where_a_may_be_one():
+    """a = 1 - 2e-17: of the h that round to -1 some are below it, and then consensus wins."""
+    A = [[1.0, 1e-17], [1e-17, 1.0]]
+    assert oversmoothing.verdict(A=A, H=[[-1.0]]).verdict == "UNDECIDED"
+    assert oversmoothing.verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
+
+
+def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
+    """W_V G^-1 W_proj = e_1 e_1^T: the second column of X_0 stays, in a tie by the zeros of H."""
+    A = np.array([[0.5, 0.5], [0.25, 0.75]])
+    factors = (np.array([[1.0], [0.0]]), np.array([[-0.5, 0.0]]))
+    for scale in (1.0, 1e-200, 1e200):
+        X0 = scale * np.array([[1.0, 3.0], [2.0, 5.0]])
+        found = oversmoothing.verdict(A=A, W=factors, X0=X0)
+        assert (found.verdict_x0, found.tends_to) == ("TIE", "constant")
+        assert found.limit == pytest.approx(np.sqrt(2) / (np.sqrt(2) * 4))
+        assert found.limit_rank == 1
+    layer = Layer.of(A, factors=factors)
+    start = DiscStart(
+        DominantPair(cell_discs(layer)), read_entries([[1.0, 3.0], [2.0, 3.0]], "X0").floats
+    )
+    # The part that stays is at consensus: what decides is not in it.
+    assert start.contained(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"
+    assert UNIT == 2.0**-53
