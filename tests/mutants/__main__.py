@@ -62,10 +62,10 @@ _MODULES = {
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
 _TESTS = {
-    "tests/theory": """block_structure boundaries cases_by_hand cells_by_hand certificates
+    "tests/theory": """"""block_structure boundaries cases_by_hand cells_by_hand certificates
     certificates_by_hand certificates_left_out certificates_soundness certificates_stages
-    checker_parts checker_starts checker_verdicts cosines_by_hand disc_vectors discs dominance_complex
-    dominance_real edge_cases enclosure_bounds golden heads_and_roundings intervals_of_radii
+    checker_parts checker_starts checker_verdicts cosines_by_hand disc_vectors discs
+    dominance_complex dominance_real edge_cases enclosure_bounds golden heads_and_roundings intervals_of_radii
     invariant_blocks leading_by_hand limits low_precision onset outcome rates rates_by_hand
     ratios_by_hand reading_of_certificates resolvents spectra_of_the_checker tokens_as_sequences
     verdicts_by_hand words_of_a_verdict""",
@@ -73,6 +73,7 @@ _TESTS = {
     "tests/simulations": """evolve_methods states_by_hand""",
 }
 TESTS = [f"{folder}/test_{name}.py" for folder, names in _TESTS.items() for name in names.split()]
+TESTS.append("tests/mutants/recorded.py")
 # Seconds each, and what they reach is reached by quick ones beside them: every survivor would pay.
 LEFT_OUT = [
     "tests/theory/test_certificates_stages.py::test_larger_near_ties_are_decided_in_balls_and_confirmed",

@@ -85,16 +85,25 @@ class Window:
 
     def _judged_far(self, said: int, sign: int, first: int) -> str:
         """Whether the way changes at the layer that is said, in numbers of `_FAR_BITS` bits."""
-        Z = _far(self.start, said - 1)
-        squares = []
-        for _ in range(_AFTER):
-            squares.append(norms(Z))
-            Z = self.start.system.step(Z)
-        if any(min(pair) * 2**_LOST < max(pair) for pair in squares):
+        # Beyond 2^53 a float names no single layer: those a little before and after it are asked,
+        # within what ten digits of "about" mean.
+        margin = said >> 30 if said > 2**53 else 0
+        first_two = self._squares(said - 1 - margin, 2)
+        others = self._squares(said + margin, _AFTER)
+        if any(min(pair) * 2**_LOST < max(pair) for pair in first_two + others):
             return UNDECIDED
-        before, *after = [_move(a, b) == sign for a, b in pairwise(squares)]
-        turning = first >= len(self.moves) // 2 and not all(after)
-        return RIGHT if turning or (not before and all(after)) else WRONG
+        before = _move(*first_two) == sign
+        after = all(_move(a, b) == sign for a, b in pairwise(others))
+        turning = first >= len(self.moves) // 2 and not after
+        return RIGHT if turning or (not before and after) else WRONG
+
+    def _squares(self, layer: int, count: int) -> list[tuple[int, int]]:
+        """(||HFC||^2, ||LFC||^2), up to a factor, at so many layers from this one on."""
+        Z, found = _far(self.start, layer), []
+        for _ in range(count):
+            found.append(norms(Z))
+            Z = self.start.system.step(Z)
+        return found
 
 
 def _first(right: list[bool | None], unclear: bool) -> int:

@@ -244,3 +244,15 @@ def test_on_drawn_starts_it_is_the_layer_of_the_exact_series(form):
     # In floats nothing is said of modes that rounding may or may not have put there.
     assert found["right"] >= (300 if form is fractions else 230), found
     assert sum(layers[x] for x in layers if x) >= 40, layers
+
+
+def test_a_fall_that_rounding_hides_is_not_called_a_turn():
+    """HFC/LFC falls by 1e-20 a layer, which binary64 does not see beyond the layers that are looked
+    at in fractions: nothing is said, and no layer where the fall comes into sight."""
+    rest = "3/100000000000000000000"
+    stays = "99999999999999999997/100000000000000000000"
+    A = [["1", "0", "0"], [rest, stays, "0"], [rest, "0", stays]]
+    H = [["-1/4", "-3/2"], ["3/2", "-1/4"]]
+    X0 = [["5", "-1"], ["-1e-9", "1e-9"], ["3e-6", "9"]]
+    answer = verdict(A=A, H=H, X0=X0)
+    assert (answer.verdict_x0, answer.tends_to, answer.shows_from) == ("SMOOTHING", "zero", None)

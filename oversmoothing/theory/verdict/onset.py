@@ -20,7 +20,7 @@ Whatever the depth, a change over a layer keeps its digits: of multipliers near 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ _TURNS, _MOST_TURNING = 1024, 32
 # Changes below this, relative to what they are summed from, are none; sums that cancel further than
 # the second are lost.
 SEEN, _LOST = 1e-12, 1e10
+# A turn is known where rounding hides no larger share of the layers before it.
+_AROUND = 1e-3
 
 
 class LostError(ArithmeticError):
@@ -83,7 +85,8 @@ class Series:
 
     def weights(self, layer: float) -> tuple[Complex, float]:
         """Weights of the G and the logarithm of what they were divided by."""
-        real = self.rate.real * layer if layer else np.zeros(len(self.size))
+        with np.errstate(over="ignore"):
+            real = self.rate.real * layer if layer else np.zeros(len(self.size))
         # mu = 0 is there at L = k alone.
         alone = np.where(self.power == layer, 0.0, -math.inf)
         real = np.where(np.isneginf(self.rate.real), alone, real)
@@ -190,16 +193,17 @@ class Sides:
     exact: Callable[[int], int] | None = None
     each: int = EACH
 
-    def direction(self, layer: int) -> int:
-        """Whether HFC/LFC rises (1), falls (-1) or does neither (0) over this layer."""
+    def direction(self, layer: int) -> int | None:
+        """Whether HFC/LFC rises (1), falls (-1) or does neither (0) over this layer; None where
+        rounding hides which, as of a fall by 1e-20."""
         if self.exact and layer < EACH:
             return self.exact(layer)
         assert self.hfc is not None and self.mean is not None
         (up, parts), (down, others) = self.hfc.change(layer), self.mean.change(layer)
-        total = self.drift + up - down
-        if abs(total) <= SEEN * (abs(self.drift) + parts + others):
-            return 0
-        return 1 if total > 0 else -1
+        total, seen = self.drift + up - down, SEEN * (abs(self.drift) + parts + others)
+        if total and abs(total) <= seen:
+            return None
+        return (total > 0) - (total < 0)
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,13 @@ def _moves_from(sides: Sides, sign: int) -> int | None:
     end = _settled(max(hfc.peak, mean.peak), settled)
     if end is None:
         return None
-    return _first_of_all(lambda L: sides.direction(L) == sign, end, sides.each)
+    direction = cache(sides.direction)
+    first = _first_of_all(lambda L: direction(L) == sign, end, sides.each)
+    at_least = _first_of_all(lambda L: direction(L) in (sign, None), first, sides.each)
+    # Where it turns, a few layers are lost in rounding.
+    if first - at_least > _AROUND * first:
+        raise LostError
+    return first
 
 
 def _settled(first: float, holds: Callable[[float], bool]) -> int | None:
