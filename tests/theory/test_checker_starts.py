@@ -14,15 +14,18 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify
-from oversmoothing.theory.checker import depth as depths, discs as disc_module, start
+from oversmoothing.theory.checker import depth as depths, spectra, start
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.checker.containment import Bounds
 from oversmoothing.theory.checker.depth import View, check_depth, consensus_modes, norm, two_norm
-from oversmoothing.theory.checker.generic import check_genericity, coefficient
-from oversmoothing.theory.checker.operators import closed_classes, stationary, systems
-from oversmoothing.theory.checker.reading import Check, Given
-from oversmoothing.theory.checker.schema import Claim
-from oversmoothing.theory.checker.start import DEPTH_SIDE, check_x0, verdict_of
+from oversmoothing.theory.checker.krylov import closed_classes, stationary, systems
+from oversmoothing.theory.checker.reading import Bounds, Check, Claim, Given
+from oversmoothing.theory.checker.start import (
+    DEPTH_SIDE,
+    check_genericity,
+    check_x0,
+    coefficient,
+    verdict_of,
+)
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import from_flint
@@ -414,7 +417,7 @@ def test_T4d_coefficients_reach_from_close_to_0_up_to_1(H, X0, low, words):
 
 
 def test_T4d_without_the_spectra_that_it_needs_there_is_no_coefficient(monkeypatch):
-    monkeypatch.setattr(disc_module, "DISC_SIZE", 2)
+    monkeypatch.setattr(spectra, "DISC_SIZE", 2)
     tokens, features = (
         given(uniform(4), "1/2", column(4)),
         given("FLAT", "diag 1 2 3", "1 2 3; 4 5 7"),

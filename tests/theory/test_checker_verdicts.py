@@ -12,12 +12,26 @@ import pytest
 from oversmoothing.theory.certificate import certify, digest
 from oversmoothing.theory.checker import ties
 from oversmoothing.theory.checker.check import check_certificate, compared
-from oversmoothing.theory.checker.containment import Bounds, contained, show
-from oversmoothing.theory.checker.moduli import Pair, Polynomial, Root, equal, equality_bits
-from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
-from oversmoothing.theory.checker.schema import Claim
+from oversmoothing.theory.checker.reading import (
+    Bounds,
+    Claim,
+    Given,
+    NotACertificate,
+    contained,
+    read_input,
+    show,
+)
 from oversmoothing.theory.checker.spectra import TIE_SIZE, maximum
-from oversmoothing.theory.checker.ties import TIE_BITS, check_tie, tied
+from oversmoothing.theory.checker.ties import (
+    TIE_BITS,
+    Pair,
+    Polynomial,
+    Root,
+    check_tie,
+    equal,
+    equality_bits,
+    tied,
+)
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import to_flint
 from tests.forgeries.forging import claiming, forged, refused, stated
