@@ -35,7 +35,7 @@ from oversmoothing.simulations.heads.evolve_heads import (
     evolve_heads as evolve_heads,
 )
 from oversmoothing.simulations.metrics.metrics import metrics as metrics
-from oversmoothing.theory.layer.golden import golden_case as golden_case
+from oversmoothing.theory.claims.golden import golden_case as golden_case
 from oversmoothing.theory.proofs.kit import (
     Claim as Claim,
     by as by,

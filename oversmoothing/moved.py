@@ -13,6 +13,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "certificates": (),
     _T + "certificates.certificate": (_T + "certificate",),
     _T + "certificates.enclosure": (_T + "spectra.discs", _T + "spectra.layer_discs"),
+    _T + "layer.golden": (_T + "claims.golden",),
     _T + "layer.case": (_T + "layer.layer",),
     _T + "layer.perron": (_T + "layer.attention",),
     _T + "layer.quotient": (_T + "layer.attention",),
@@ -21,6 +22,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "spectra.spectrum": (_T + "spectra.layer_discs",),
     _T + "verdict.dominance": (_T + "verdict.formulas",),
     _T + "verdict.limits": (_T + "verdict.disc_limits",),
+    _T + "verdict.onset": (_T + "depth.onset",),
     _T + "verdict.outcome": (_T + "verdict.formulas",),
 }
 

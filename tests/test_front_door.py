@@ -459,7 +459,7 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
         "oversmoothing/__init__.pyi",
         "oversmoothing/py.typed",
         "oversmoothing/commands/verdict.py",
-        "oversmoothing/theory/layer/golden.json",
+        "oversmoothing/theory/claims/golden.json",
         "oversmoothing/paper_figures/page.html",
         "oversmoothing/experiments/inspection/page/report.html",
         "oversmoothing/simulations/drawing/web/page.css",

@@ -20,7 +20,7 @@ def certify(
     The certificate itself is what --json prints and --report writes. UNDECIDED is an answer.
     """
     from oversmoothing.theory.certificate import make_certificate
-    from oversmoothing.theory.layer.golden import chosen_case
+    from oversmoothing.theory.claims.golden import chosen_case
     from oversmoothing.theory.numbers.exact import to_fraction
     from oversmoothing.theory.support.files import to_json, write_atomically
 

@@ -26,7 +26,7 @@ def verdict(
     as_json: opt.Json = False,
 ) -> None:
     """Does X' = X + A X H^T oversmooth, and why."""
-    from oversmoothing.theory.layer.golden import chosen_case
+    from oversmoothing.theory.claims.golden import chosen_case
     from oversmoothing.theory.support.files import to_json
     from oversmoothing.theory.verdict.verdict import answer, check_depths
 

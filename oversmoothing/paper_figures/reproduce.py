@@ -20,7 +20,7 @@ from oversmoothing.paper_figures.readme_table import record
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.provenance import provenance
-from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 from oversmoothing.theory.verdict.verdict import verdict

@@ -13,9 +13,9 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
+from oversmoothing.theory.proofs import instances as exact
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import verdict

@@ -21,8 +21,8 @@ from oversmoothing.paper_figures.explorer.presets import PRESETS
 from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.generators.attention import row_softmax
 from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
+from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance, in_universal_disc
 from tests.support.browser import DESKTOP, PHONE, browser, opened

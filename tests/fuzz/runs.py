@@ -78,7 +78,7 @@ class Found:
 def certificates() -> tuple[dict[str, Any], ...]:
     """Honest ones, to be bent."""
     from oversmoothing.theory.certificate import make_certificate
-    from oversmoothing.theory.layer.golden import chosen_case
+    from oversmoothing.theory.claims.golden import chosen_case
     from oversmoothing.theory.numbers.exact import to_fraction
 
     eps = to_fraction("1/100", "eps")

@@ -19,7 +19,7 @@ from oversmoothing.simulations.heads.evolve_heads import (
     evolve_heads,
 )
 from oversmoothing.simulations.heads.layers import ATTENTION_STREAM, WEIGHT_STREAM
-from oversmoothing.theory.layer.golden import golden_cases
+from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 

@@ -20,8 +20,8 @@ from oversmoothing.theory import checker
 from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
+from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.layer.cell import softmax_enclosure
-from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own

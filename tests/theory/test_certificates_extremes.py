@@ -13,7 +13,7 @@ import pytest
 import oversmoothing
 from oversmoothing.theory import certificate
 from oversmoothing.theory.certificate import make_certificate
-from oversmoothing.theory.checker import discs
+from oversmoothing.theory.checker import spectra
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.support.errors import InputError, RequirementError
@@ -157,7 +157,7 @@ def test_a_head_wider_than_its_features_has_no_zeros_of_its_core():
 
 
 def test_spectra_too_large_for_the_checker_are_left_out(monkeypatch):
-    monkeypatch.setattr(discs, "DISC_SIZE", 24)
+    monkeypatch.setattr(spectra, "DISC_SIZE", 24)
     A = np.random.default_rng(0).dirichlet(np.ones(60), size=60)
     found = make_certificate(Layer.of(A / A.sum(axis=1, keepdims=True), [[0.5]]))
     assert found.body["claim"] == {"verdict": "UNDECIDED"} and len(found.unconfirmed) == 1

@@ -9,10 +9,10 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.checker import discs as disc_module, krylov
-from oversmoothing.theory.checker.discs import Discs, discs, left_eigenvector, merged
+from oversmoothing.theory.checker import krylov, spectra
 from oversmoothing.theory.checker.krylov import minimal_polynomial
-from oversmoothing.theory.checker.moduli import Modes, equal, equality_bits
+from oversmoothing.theory.checker.spectra import Discs, discs, left_eigenvector, merged
+from oversmoothing.theory.checker.ties import Modes, equal, equality_bits
 from tests.support.tables import complex_matrix, matrix, rational
 
 # --- minimal polynomials ---
@@ -221,7 +221,7 @@ def test_T10_discs_whose_gap_is_no_float_are_found_without_a_warning(ends):
 
 def test_T10_discs_are_found_up_to_a_side_of_320(monkeypatch):
     assert discs(flint.acb_mat(321, 321), 64) is None
-    monkeypatch.setattr(disc_module, "DISC_SIZE", 2)
+    monkeypatch.setattr(spectra, "DISC_SIZE", 2)
     assert discs(flint.acb_mat(2, 2), 64) is not None and discs(flint.acb_mat(3, 3), 64) is None
 
 

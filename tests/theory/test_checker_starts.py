@@ -14,15 +14,12 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify
-from oversmoothing.theory.checker import depth as depths, discs as disc_module, start
+from oversmoothing.theory.checker import depth as depths, spectra, start
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.checker.containment import Bounds
 from oversmoothing.theory.checker.depth import View, check_depth, consensus_modes, norm, two_norm
-from oversmoothing.theory.checker.generic import check_genericity, coefficient
-from oversmoothing.theory.checker.operators import closed_classes, stationary, systems
-from oversmoothing.theory.checker.reading import Check, Given
-from oversmoothing.theory.checker.schema import Claim
-from oversmoothing.theory.checker.start import DEPTH_SIDE, check_x0, verdict_of
+from oversmoothing.theory.checker.krylov import closed_classes, stationary, systems
+from oversmoothing.theory.checker.reading import Bounds, Check, Claim, Given
+from oversmoothing.theory.checker.start import check_x0, coefficient, verdict_of
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import from_flint
@@ -251,7 +248,7 @@ DEPTH = Claim("SMOOTHING", eps=Fraction(1, 2), depth=3)
 
 @pytest.mark.parametrize(("n", "d", "followed"), [(17, 4, True), (14, 5, False)])
 def test_T5d_a_depth_is_confirmed_up_to_64_coordinates(n, d, followed):
-    assert DEPTH_SIDE == 64
+    assert start.DEPTH_SIDE == 64
     X0 = [[i + j for j in range(d)] for i in range(n)]
     H = [[Fraction(int(i == j), i + 1) for j in range(d)] for i in range(d)]
     found = check_x0(given(uniform(n), H, X0), DEPTH)
@@ -408,18 +405,20 @@ SMALL = Fraction(1, 10**100)
     ],
 )  # fmt: skip
 def test_T4d_coefficients_reach_from_close_to_0_up_to_1(H, X0, low, words):
-    found = check_genericity(given("AA", H, X0), Bounds(Fraction(low), Fraction(1)), H == "1/2")
+    found = start.check_genericity(
+        given("AA", H, X0), Bounds(Fraction(low), Fraction(1)), H == "1/2"
+    )
     assert found.accepted == (words is not None) and found.beyond == (words is None)
     assert words is None or words in found.words
 
 
 def test_T4d_without_the_spectra_that_it_needs_there_is_no_coefficient(monkeypatch):
-    monkeypatch.setattr(disc_module, "DISC_SIZE", 2)
+    monkeypatch.setattr(spectra, "DISC_SIZE", 2)
     tokens, features = (
         given(uniform(4), "1/2", column(4)),
         given("FLAT", "diag 1 2 3", "1 2 3; 4 5 7"),
     )
     assert coefficient(tokens, False, 160) is None and coefficient(tokens, True, 160) > 0
     assert coefficient(features, True, 160) is None
-    found = check_genericity(features, Bounds(Fraction(0), Fraction(1)), True)
+    found = start.check_genericity(features, Bounds(Fraction(0), Fraction(1)), True)
     assert not found.accepted and found.beyond and "could not be confirmed" in found.words

@@ -10,14 +10,11 @@ import flint
 import pytest
 
 from oversmoothing.theory.certificate import certify, digest
-from oversmoothing.theory.checker import ties
+from oversmoothing.theory.checker import reading, ties
 from oversmoothing.theory.checker.check import check_certificate, compared
-from oversmoothing.theory.checker.containment import Bounds, contained, show
-from oversmoothing.theory.checker.moduli import Pair, Polynomial, Root, equal, equality_bits
-from oversmoothing.theory.checker.reading import Given, NotACertificate, read_input
-from oversmoothing.theory.checker.schema import Claim
+from oversmoothing.theory.checker.reading import Bounds, Claim, Given
 from oversmoothing.theory.checker.spectra import TIE_SIZE, maximum
-from oversmoothing.theory.checker.ties import TIE_BITS, check_tie, tied
+from oversmoothing.theory.checker.ties import check_tie, equal
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import to_flint
 from tests.forgeries.forging import claiming, forged, refused, stated
@@ -133,8 +130,8 @@ def test_a_ball_is_contained_whole_or_not_at_all():
         (flint.arb(1, 0.5), 0, 1, {"at_most": Fraction(1)}, True),
     ):  # fmt: skip
         ends = [None if end is None else Fraction(end) for end in (low, high)]
-        assert contained(x, Bounds(*ends), **known) is found
-    assert show(flint.arb(1) / 3) == "0.333333333333333"
+        assert reading.contained(x, Bounds(*ends), **known) is found
+    assert reading.show(flint.arb(1) / 3) == "0.333333333333333"
 
 
 def test_the_largest_of_several_balls_reaches_from_the_largest_low_to_the_largest_high():
@@ -171,7 +168,7 @@ def test_radii_margins_and_words_beside_the_true_ones_are_refused(h):
 def test_negative_entries_and_wrong_row_sums_are_no_attention(numbers, first):
     body = certify(*read_layer(numbers("AA"), numbers("1/2")))
     row = [x.hex() if numbers is floats else str(x) for x in numbers(first)[0]]
-    with pytest.raises(NotACertificate, match="not row-stochastic"):
+    with pytest.raises(reading.NotACertificate, match="not row-stochastic"):
         check_certificate(forged(body, ["input", "A", 0], row))
 
 
@@ -263,7 +260,7 @@ def largest_blocks(A, H):
 def test_a_tie_of_logits_or_of_large_matrices_is_beyond_the_checker():
     body = certify(*read_layer(logits=[[0.0, 1.0], [1.0, 0.0]], H=[[0.5]]))
     for case, words in (
-        (read_input(body["input"]), "in fractions or binary64 only"),
+        (reading.read_input(body["input"]), "in fractions or binary64 only"),
         (given(first_only(TIE_SIZE + 1), "-2"), f"up to n, d = {TIE_SIZE} only"),
         (given("FLAT", identity(TIE_SIZE + 1)), f"up to n, d = {TIE_SIZE} only"),
     ):
@@ -276,12 +273,13 @@ def test_a_tie_of_logits_or_of_large_matrices_is_beyond_the_checker():
 
 def pair(modulus, number=0):
     """A mode of consensus, h = -2 - number, whose modulus is known in that ball."""
-    poly = Polynomial(flint.fmpz_poly([2 + number, 1]), 1)
-    return Pair(Root(poly, number, 0, 0, flint.acb(-2 - number)), None, flint.acb(modulus), modulus)
+    poly = ties.Polynomial(flint.fmpz_poly([2 + number, 1]), 1)
+    h = ties.Root(poly, number, 0, 0, flint.acb(-2 - number))
+    return ties.Pair(h, None, flint.acb(modulus), modulus)
 
 
 def test_T6b_equality_asks_for_squares_closer_than_the_bound():
-    bits = int(equality_bits(pair(flint.arb(1)), pair(flint.arb(1), 1)) + 1)
+    bits = int(ties.equality_bits(pair(flint.arb(1)), pair(flint.arb(1), 1)) + 1)
     with flint.ctx.workprec(400):
         unit = flint.arb(2) ** -bits
         for first, second, found in (
@@ -313,7 +311,7 @@ def proof(monkeypatch, answers, needed=NEEDED):
     modes = SimpleNamespace(
         pairs={320: SIDES}.get, refined=lambda sides, bits: asked.append(bits) or sides
     )
-    return tied(modes, lambda sides, bits: sides), asked
+    return ties.tied(modes, lambda sides, bits: sides), asked
 
 
 def every(answer):
@@ -341,7 +339,7 @@ def every(answer):
     ],
 )  # fmt: skip
 def test_T2_a_proof_takes_the_bits_of_its_hardest_pair(monkeypatch, answers, needed, found, asked):
-    assert TIE_BITS == 2**20
+    assert ties.TIE_BITS == 2**20
     assert proof(monkeypatch, answers, needed) == (found, asked)
 
 

@@ -24,12 +24,11 @@ from oversmoothing.theory.proofs.claim import (
     Status,
 )
 from oversmoothing.theory.proofs.evidence import Simulated, Step, Written
-from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, for_all
+from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, Sharp, for_all
 from oversmoothing.theory.proofs.ledger import Ledger, claims, in_want_of_coq, run_claim
 from oversmoothing.theory.proofs.query import Query
 from oversmoothing.theory.proofs.report import details
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.proofs.sharp import Sharp
 from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.support.errors import InputError

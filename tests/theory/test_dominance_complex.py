@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact import from_flint, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors

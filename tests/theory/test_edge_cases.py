@@ -10,8 +10,8 @@ import pytest
 import sympy
 from hypothesis import given, strategies as st
 
+from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.layer.layer import Layer, check_attention, load_layer, read_entries
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own

@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import perron_deviation, stationary_distribution
-from oversmoothing.theory.layer.golden import golden_cases
 from oversmoothing.theory.verdict.verdict import verdict
 
 CASES = golden_cases()

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 
 import oversmoothing
-from oversmoothing.theory.numbers import exact as exact
-from oversmoothing.theory.proofs import strategies as draw
+from oversmoothing.theory.proofs import instances as exact, strategies as draw
 from oversmoothing.theory.proofs.evidence import read, show
 from oversmoothing.theory.proofs.own import ledger_with, names_of
 from oversmoothing.theory.proofs.thorough import Coverage

@@ -39,11 +39,10 @@ from oversmoothing.theory.proofs.evidence import (
     Written,
 )
 from oversmoothing.theory.proofs.fingerprint import PATH, THEORY, digest, fingerprint
-from oversmoothing.theory.proofs.for_all import ForAllReals
+from oversmoothing.theory.proofs.for_all import ForAllReals, Sharp
 from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import Ledger, claims, run_claim
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.proofs.sharp import Sharp
 from oversmoothing.theory.proofs.standing import standing
 from oversmoothing.theory.support.errors import InputError
 

@@ -6,19 +6,19 @@ from fractions import Fraction
 
 import pytest
 
-from oversmoothing.theory.checker.containment import Bounds
 from oversmoothing.theory.checker.reading import (
     KIND,
     SCHEMA_VERSION,
+    Bounds,
     NotACertificate,
     binary,
     digest,
     parse,
     ratio,
+    read_claim,
     read_input,
     shown,
 )
-from oversmoothing.theory.checker.schema import read_claim
 
 WHOLE = {"schema_version": SCHEMA_VERSION, "kind": KIND, "input": {}, "claim": {}, "digest": ""}
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.verdict.answer import limit_words, number, shown, token_words
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
@@ -15,7 +16,6 @@ from oversmoothing.theory.verdict.cosines import (
     mean,
 )
 from oversmoothing.theory.verdict.disc_limits import Limits
-from oversmoothing.theory.verdict.onset import Onset
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.verdict import verdict
 

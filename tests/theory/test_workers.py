@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.support.runs import end_at_once_with, end_with
+from oversmoothing.theory.proofs.workers import end_at_once_with, end_with
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -131,7 +131,7 @@ ASK = "from oversmoothing.theory.proofs.solver import solve; solve({!r}, 'cvc5',
 BUSY = """
 import os, re
 from oversmoothing.theory.proofs.query import Query
-from oversmoothing.theory.support.runs import end_at_once_with
+from oversmoothing.theory.proofs.workers import end_at_once_with
 child = os.fork()
 if child == 0:
     end_at_once_with(os.getppid())

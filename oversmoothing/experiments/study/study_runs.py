@@ -27,6 +27,7 @@ from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.study.run_measures import MEASURES, VERSION, measures
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
     json_number,
@@ -35,7 +36,6 @@ from oversmoothing.theory.support.files import (
     to_json,
     write_atomically,
 )
-from oversmoothing.theory.support.runs import end_with
 
 # Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
 # of digits, alone on a core (x86, 2.x GHz, AVX-512).

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from oversmoothing.theory.layer.golden import golden_case
+from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.verdict.verdict import verdict
 

@@ -22,9 +22,9 @@ from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.point_outcome import outcome
 from oversmoothing.simulations.sweep.points import Point, Points
 from oversmoothing.simulations.sweep.store import Store, locked
+from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
 from oversmoothing.theory.support.files import output_folder
-from oversmoothing.theory.support.runs import end_with
 
 CHUNK = 100
 # Chunks handed out ahead of each Dask worker, so that none waits for the next.

@@ -11,16 +11,18 @@ coefficient in the dominant mode. A digest that fits is not evidence.
 from fractions import Fraction
 from typing import Any
 
-from oversmoothing.theory.checker.containment import contained, show
 from oversmoothing.theory.checker.reading import (
     Check,
+    Claim,
     Given,
     NotACertificate,
+    contained,
     digest,
     parse,
+    read_claim,
     read_input,
+    show,
 )
-from oversmoothing.theory.checker.schema import Claim, read_claim
 from oversmoothing.theory.checker.spectra import enclosures
 from oversmoothing.theory.checker.start import check_x0
 from oversmoothing.theory.checker.ties import check_tie

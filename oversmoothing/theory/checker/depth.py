@@ -6,11 +6,9 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.checker.containment import to_fmpq
-from oversmoothing.theory.checker.discs import discs
-from oversmoothing.theory.checker.operators import stationary
-from oversmoothing.theory.checker.reading import Check, Matrix
-from oversmoothing.theory.checker.spectra import exact
+from oversmoothing.theory.checker.krylov import stationary
+from oversmoothing.theory.checker.reading import Check, Matrix, to_fmpq
+from oversmoothing.theory.checker.spectra import discs, exact
 
 # Doublings of the power until the quotient is seen to be smaller than consensus, and steps from the
 # stated depth on until it is seen to stay so for good.

@@ -1,7 +1,9 @@
 """A certificate file as fractions: nothing in it is believed, nothing in it is left over.
 
-The schema is closed: unknown, missing and repeated keys are refused, and each number has one way of
-being written. Length, depth and digits are bounded before anything is made of them.
+The schema is closed: unknown, missing and repeated keys are refused, every part of a claim has its
+form and the parts it goes with, and each number has one way of being written. Length, depth and
+digits are bounded before anything is made of them. A stated interval contains a number known in a
+ball with all of the ball, or not.
 """
 
 import hashlib
@@ -10,6 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import flint
@@ -269,3 +272,153 @@ def _dense(W_V: Matrix, W_proj: Matrix) -> Matrix:
         [sum((x * row[i] for x, row in zip(v, W_proj, strict=True)), Fraction(0)) for v in W_V]
         for i in range(len(W_V))
     ]
+
+
+# ---------------------------------------------------------------------------------------- intervals
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A closed interval, None where it has no end on that side."""
+
+    low: Fraction | None
+    high: Fraction | None
+
+
+def contained(
+    ball: Any, stated: Bounds, at_least: Fraction | None = None, at_most: Fraction | None = None
+) -> bool | None:
+    """Whether every number of the ball is in the interval: None where some are and some are not.
+
+    at_least, at_most: the number is known to lie between these.
+    """
+    if not ball.is_finite():
+        return None
+    low, high = fraction_of(ball.lower()), fraction_of(ball.upper())
+    if at_least is not None:
+        low, high = max(low, at_least), max(high, at_least)
+    if at_most is not None:
+        low, high = min(low, at_most), min(high, at_most)
+    if (stated.low is not None and high < stated.low) or (
+        stated.high is not None and low > stated.high
+    ):
+        return False
+    inside = (stated.low is None or stated.low <= low) and (
+        stated.high is None or high <= stated.high
+    )
+    return True if inside else None
+
+
+def fraction_of(end: Any) -> Fraction:
+    """An end of a ball, a ball without a radius, exactly."""
+    mantissa, exponent = end.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def to_fmpq(x: Fraction) -> flint.fmpq:
+    """The same number as FLINT's."""
+    return flint.fmpq(x.numerator, x.denominator)
+
+
+def show(ball: Any) -> str:
+    """A ball in a message, without its radius."""
+    return str(ball.str(15, radius=False))
+
+
+# -------------------------------------------------------------------------------------------- claim
+
+
+OUTCOMES = ("SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL", "UNDECIDED")
+OUTCOMES_X0 = ("SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL", "UNDEFINED")
+MODES = {"SMOOTHING": "consensus", "NON_SMOOTHING": "quotient"}
+_OPTIONAL = (
+    "rho_consensus", "rho_quotient", "margin", "jordan_consensus", "jordan_quotient",
+    "genericity", "verdict_x0", "eps", "depth",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The parts of a claim, None where there is none.
+
+    verdict: for generic X_0. rho_consensus, rho_quotient, margin: bounds of rho_C, rho_Q and
+    rho_C - rho_Q. jordan: the largest Jordan blocks at a tie. coefficient: that of the dominant
+    mode in X_0, which is not 0. verdict_x0: for this X_0. depth, eps: HFC/LFC <= eps from there on.
+    """
+
+    verdict: str
+    rho_consensus: Bounds | None = None
+    rho_quotient: Bounds | None = None
+    margin: Bounds | None = None
+    jordan: tuple[int, int] | None = None
+    coefficient: Bounds | None = None
+    verdict_x0: str | None = None
+    eps: Fraction | None = None
+    depth: int | None = None
+
+
+def read_claim(claim: Any) -> Claim:
+    """Raises `NotACertificate` where a part is malformed, unknown or stands where none may."""
+    keys(claim, {"verdict"}, _OPTIONAL, "the claim")
+    verdict = _word(claim["verdict"], OUTCOMES)
+    for first, second in (("jordan_consensus", "jordan_quotient"), ("eps", "depth")):
+        if (first in claim) != (second in claim):
+            raise NotACertificate(f"{first} and {second} go together")
+    radii = {
+        name: _bounds(claim[name]) if name in claim else None
+        for name in ("rho_consensus", "rho_quotient", "margin")
+    }
+    jordan = None
+    if "jordan_consensus" in claim:
+        if verdict != "TIE":
+            raise NotACertificate("Jordan blocks are claimed at a tie only")
+        jordan = _count(claim["jordan_consensus"]), _count(claim["jordan_quotient"])
+    verdict_x0 = _word(claim["verdict_x0"], OUTCOMES_X0) if "verdict_x0" in claim else None
+    eps = depth = None
+    if "depth" in claim:
+        eps, depth = ratio(claim["eps"]), _count(claim["depth"])
+        if eps <= 0 or verdict_x0 != "SMOOTHING":
+            raise NotACertificate("a depth goes with an eps above 0 and an X_0 that smooths")
+    coefficient = _coefficient(claim["genericity"], verdict) if "genericity" in claim else None
+    return Claim(
+        verdict,
+        jordan=jordan,
+        coefficient=coefficient,
+        verdict_x0=verdict_x0,
+        eps=eps,
+        depth=depth,
+        **radii,
+    )
+
+
+def _word(value: Any, known: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in known:
+        raise NotACertificate(f"{shown(value)} is none of {', '.join(known)}")
+    return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise NotACertificate(f"{shown(value)} is no count")
+    return value
+
+
+def _bounds(value: Any) -> Bounds:
+    """[low, high] in hexadecimal binary64; "-inf" or "inf" where there is no end on that side."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise NotACertificate("an interval has two ends")
+    low = -inf if value[0] == "-inf" else binary(value[0])
+    high = inf if value[1] == "inf" else binary(value[1])
+    if low > high:
+        raise NotACertificate("an interval with its ends exchanged")
+    return Bounds(None if low == -inf else Fraction(low), None if high == inf else Fraction(high))
+
+
+def _coefficient(value: Any, verdict: str) -> Bounds:
+    keys(value, {"mode", "coefficient"}, set(), "genericity")
+    if verdict not in MODES or value["mode"] != MODES[verdict]:
+        raise NotACertificate(f"mode {shown(value['mode'])} does not go with {verdict}")
+    found = _bounds(value["coefficient"])
+    if found.low is None or found.high is None or found.low <= 0 or found.high > 1:
+        raise NotACertificate("a coefficient that is not 0 lies above 0 and up to 1")
+    return found

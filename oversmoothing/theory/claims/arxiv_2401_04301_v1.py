@@ -9,11 +9,11 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
-from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import matrix, plus, plus_identity, product, scaled
+from oversmoothing.theory.numbers.exact import plus, plus_identity, product
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.instances import matrix, scaled, squared_ratio
 from oversmoothing.theory.proofs.kit import (
     AA,
     AQ,

@@ -13,13 +13,13 @@ from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import (
     from_flint,
-    matrix,
     normalised_rows,
     to_flint,
     to_fractions,
     weighted_mean,
 )
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
     AQ,

@@ -7,8 +7,8 @@ from itertools import count, product
 import numpy as np
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.depth.ratios import exact_state
-from oversmoothing.theory.layer.golden import golden_case
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs.kit import (
     A3,

@@ -22,8 +22,9 @@ from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
 from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.exact import matrix, to_float
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
+from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
     ROTATING,

@@ -33,7 +33,6 @@ from oversmoothing.theory.numbers.exact import (
     layer,
     plus_identity,
     squared_norms as squared_norms,
-    squared_ratio as squared_ratio,
     to_flint,
     weighted_mean,
 )

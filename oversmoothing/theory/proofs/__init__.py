@@ -46,12 +46,12 @@ Where things are:
   witness. by.EIGENVALUE and the four by.CORNERS of T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
   it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
-  `instances`: the shared matrices.
 - `checks`: vanishes, is_zero, equal, certain, meets; `all_depths`: induction over L.
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
-  lists. `theory.numbers.exact_matrix` (exact): matrices of fractions.
+  lists. `instances` (exact): matrices of fractions, the shared ones among them.
 - `strategies` (draw): what searches draw.
-- `chapter`, `items`: Markdown as claims. `sharp`: false neighbours of what Coq proves, at points.
+- `chapter`, `items`: Markdown as claims. `for_all.Sharp`: false neighbours of what
+  Coq proves, at points.
 - `standing`: the status, from the clauses. `executed`: which assertions a check ran.
 - `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `own`: those of a
   user's file; `fingerprint`: their text under version control, theory/claims/ledger.txt.

@@ -14,12 +14,12 @@ from oversmoothing.theory.numbers.exact import (
     from_flint,
     identity,
     product,
-    scaled,
     to_flint,
     to_float,
     transposed,
 )
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.proofs.instances import scaled
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 from oversmoothing.theory.verdict.by_fractions import Mode, compare
 

@@ -19,11 +19,10 @@ from pathlib import Path
 
 from oversmoothing.theory.proofs.claim import Claim, Evidence
 from oversmoothing.theory.proofs.evidence import Counterexample, Step, Symbolic, Written
-from oversmoothing.theory.proofs.for_all import ForAllReals
+from oversmoothing.theory.proofs.for_all import ForAllReals, Sharp
 from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import claims, files
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.proofs.sharp import Sharp
 from oversmoothing.theory.support.files import write_atomically
 
 THEORY = Path(__file__).resolve().parents[1]

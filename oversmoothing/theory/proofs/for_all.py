@@ -5,6 +5,7 @@
         "h >= 0", without="h > 0", given="h >= 0", at="h=0, a=1/2")
 
 is proved by the first query and guarded by the second: a prover that says yes to everything fails.
+Beside a statement that Coq proves, false neighbours are evaluated at points, without a solver.
 """
 
 from __future__ import annotations
@@ -214,3 +215,52 @@ def _mutated(mutation: Mutation, effort: Effort) -> tuple[str, str | None]:
             f"the model of the mutated query ({mutation.change}) is irrational: add a witness",
         )
     return _model(mutation.query, answer), None
+
+
+@dataclass(frozen=True)
+class Sharp:
+    """A query whose false neighbours are evaluated, each at its witness; it covers no clause.
+
+    At a witness every hypothesis of the neighbour holds, its conclusion fails, and the statement
+    itself is not violated; at the example the statement holds, hypotheses and conclusion.
+    """
+
+    stated: ForAllReals
+    covers: tuple[int, ...] = ()
+    kind: Kind = Kind.SHARP
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where there is no neighbour, or a neighbour without a witness."""
+        if not self.stated.mutations:
+            raise ValueError(f"'{self.title}' has no false neighbour")
+        for mutation in self.stated.mutations:
+            if not mutation.witness:
+                raise ValueError(f"the neighbour '{mutation.change}' has no point: add at `...`")
+
+    @property
+    def title(self) -> str:
+        return f"sharp: {self.stated.title}"
+
+    def run(self, effort: Effort) -> Outcome:
+        query = self.stated.query
+        data: dict[str, object] = {"query": query.describe()}
+        example = _point(self.stated.example)
+        if not (query.hypotheses_hold(example) and query.conclusion_holds(example)):
+            return Outcome(False, f"it does not hold at its example {self.stated.example}")
+        shown = []
+        for mutation in self.stated.mutations:
+            at, words = _point(mutation.witness), _said(mutation.witness)
+            if query.hypotheses_hold(at) and not query.conclusion_holds(at):
+                return Outcome(False, f"it is violated at {words}", words, data)
+            if not mutation.query.hypotheses_hold(at) or mutation.query.conclusion_holds(at):
+                return Outcome(False, f"{words} does not violate: {mutation.change}", None, data)
+            shown.append(f"false with {mutation.change}: at {words}")
+        return Outcome(True, "; ".join(shown), None, data)
+
+
+def _point(values: dict[str, str]) -> dict[str, Fraction]:
+    return {name: Fraction(value) for name, value in values.items()}
+
+
+def _said(values: dict[str, str]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())

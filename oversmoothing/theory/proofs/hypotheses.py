@@ -7,14 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import (
-    Matrix,
-    determinant,
-    identity,
-    matrix,
-    plus_identity,
-    power,
-)
+from oversmoothing.theory.numbers.exact import Matrix, identity, plus_identity
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 from oversmoothing.theory.proofs.exact_spectrum import (
@@ -24,6 +17,7 @@ from oversmoothing.theory.proofs.exact_spectrum import (
     stationary,
     within,
 )
+from oversmoothing.theory.proofs.instances import determinant, matrix, power
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance, jordan_size
 from oversmoothing.theory.verdict.start import Content, start_content
 

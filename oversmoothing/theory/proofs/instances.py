@@ -1,6 +1,87 @@
-"""The matrices on which proofs are executed, each known by what it shows."""
+"""Matrices of fractions as proofs write them, and those on which proofs are executed.
 
-from oversmoothing.theory.numbers.exact import matrix
+Each of these is known by what it shows. What a verdict or a stream needs of such matrices is in
+`theory.numbers.exact`; for claims (`kit.exact`) it stands here under the same names.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from oversmoothing.theory.numbers.exact import (
+    Matrix,
+    applied as applied,
+    centred as centred,
+    characteristic as characteristic,
+    dot as dot,
+    from_flint,
+    identity as identity,
+    kronecker as kronecker,
+    layer as layer,
+    plus as plus,
+    plus_identity as plus_identity,
+    product as product,
+    squared_norms as squared_norms,
+    to_flint,
+    transposed as transposed,
+    uniform as uniform,
+    weighted_mean as weighted_mean,
+    zeros as zeros,
+)
+
+Entry = Fraction | int | str
+
+
+def matrix(text: str) -> Matrix:
+    """ "3/4 1/4; 1/4 3/4" as nested fractions."""
+    return [[Fraction(entry) for entry in row.split()] for row in text.split(";")]
+
+
+def column(text: str) -> Matrix:
+    """ "1 2 4" as a state of one feature."""
+    return [[Fraction(entry)] for entry in text.split()]
+
+
+def diagonal(entries: str | Iterable[Entry]) -> Matrix:
+    """diag(0, -1) from "0 -1" or from numbers."""
+    values = [Fraction(x) for x in (entries.split() if isinstance(entries, str) else entries)]
+    return [
+        [x if i == j else Fraction(0) for j in range(len(values))] for i, x in enumerate(values)
+    ]
+
+
+def from_integers(rows: Iterable[Iterable[int]]) -> Matrix:
+    """Integers (of Python or numpy) as fractions."""
+    return [[Fraction(int(x)) for x in row] for row in rows]
+
+
+def flat(a: Entry, n: int) -> Matrix:
+    """a I + (1 - a) 11^T/n: positive for 0 <= a < 1, with all its eigenvalues but 1 equal to a."""
+    return plus(identity(n, a), uniform(n), 1 - Fraction(a))
+
+
+def scaled(factor: Entry, X: Matrix) -> Matrix:
+    return [[Fraction(factor) * x for x in row] for row in X]
+
+
+def power(M: Matrix, exponent: int) -> Matrix:
+    return from_flint(to_flint(M) ** exponent)
+
+
+def determinant(M: Matrix) -> Fraction:
+    found = to_flint(M).det()
+    return Fraction(int(found.p), int(found.q))
+
+
+def squared_ratio(X: Matrix) -> Fraction:
+    """(HFC/LFC)^2 of a state in fractions with LFC != 0."""
+    hfc, lfc = squared_norms(X)
+    return hfc / lfc
+
+
+def differences(X: Matrix) -> Matrix:
+    """Rows x_i - x_n, i < n: coordinates of HFC without square roots."""
+    return [[x - z for x, z in zip(row, X[-1], strict=True)] for row in X[:-1]]
+
 
 # Symmetric attention of two tokens with the second eigenvalue 1/2, 0, -1/2 and -3/4.
 AA = matrix("3/4 1/4; 1/4 3/4")

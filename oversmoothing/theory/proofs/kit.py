@@ -1,11 +1,11 @@
 """What a claim is written with, in one import; `theory.proofs` tells what it is."""
 
-from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs import (
     by,
     exact_spectrum as spectra,
     hypotheses as given,
+    instances as exact,
     strategies as draw,
 )
 from oversmoothing.theory.proofs.chapter import Chapter

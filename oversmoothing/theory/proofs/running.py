@@ -20,7 +20,7 @@ from oversmoothing.theory.proofs.coq import share_built
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim
 from oversmoothing.theory.proofs.standing import standing
 from oversmoothing.theory.proofs.thorough import Chunk, Coverage, run_chunk
-from oversmoothing.theory.support.runs import end_with
+from oversmoothing.theory.proofs.workers import end_with
 
 MakeLedger = Callable[[], Ledger]
 Kinds = frozenset[Kind] | None

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from oversmoothing.theory.support.runs import end_at_once_with
+from oversmoothing.theory.proofs.workers import end_at_once_with
 
 TIME_LIMIT = 60.0
 

@@ -19,11 +19,10 @@ from oversmoothing.theory.proofs.evidence import (
     Symbolic,
     Written,
 )
-from oversmoothing.theory.proofs.for_all import CORNERS, ForAllReals, for_all
+from oversmoothing.theory.proofs.for_all import CORNERS, ForAllReals, Sharp, for_all
 from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.items import Item, Section
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.proofs.sharp import Sharp
 
 E = TypeVar("E", Searched, Certified, Simulated)
 _FIELDS = ("setting", "wording", "further")

@@ -13,7 +13,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from oversmoothing.theory.numbers.exact import Matrix, from_integers, identity, product
+from oversmoothing.theory.numbers.exact import Matrix, identity, product
+from oversmoothing.theory.proofs.instances import from_integers
 from oversmoothing.theory.support.sizes import Array
 
 # A matrix, and its eigenvalues or those that count.

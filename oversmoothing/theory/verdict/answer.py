@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES, Onset
 from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.exact import fraction_text
 from oversmoothing.theory.spectra.layer_discs import Spectrum
@@ -11,7 +12,6 @@ from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
 from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.onset import FALLS, OUTWEIGHS, RISES, Onset
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1

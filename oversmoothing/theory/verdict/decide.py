@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
@@ -40,7 +41,6 @@ from oversmoothing.theory.verdict.disc_limits import (
 )
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.onset import Onset
 from oversmoothing.theory.verdict.resolvent import has_every_mode
 from oversmoothing.theory.verdict.start import start_content
 

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import class_families, stationary_distribution
 from oversmoothing.theory.numbers.rounding import (
     TINY,
@@ -42,7 +43,6 @@ from oversmoothing.theory.verdict.disc_limits import (
     ratio_of,
 )
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.onset import EACH, GAP, Onset, Series, Sides, onset
 
 
 def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:

@@ -18,6 +18,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 
+from oversmoothing.theory.depth.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
@@ -26,7 +27,6 @@ from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, infinite
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
-from oversmoothing.theory.verdict.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.verdict.resolvent import (
     Growth,
     Moduli,

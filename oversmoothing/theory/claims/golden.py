@@ -54,7 +54,7 @@ class GoldenCase:
 def golden_cases() -> dict[str, GoldenCase]:
     """All golden cases by name."""
     data = json.loads(
-        resources.files("oversmoothing.theory.layer").joinpath("golden.json").read_text("utf-8")
+        resources.files("oversmoothing.theory.claims").joinpath("golden.json").read_text("utf-8")
     )
     found = {}
     for entry in data:
