@@ -17,7 +17,7 @@ from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.proofs import strategies as draw
 from oversmoothing.theory.proofs.evidence import read, show
 from oversmoothing.theory.proofs.own import ledger_with, names_of
-from oversmoothing.theory.proofs.thorough import Coverage
+from oversmoothing.theory.proofs.run import Coverage
 from oversmoothing.theory.support.errors import InputError
 
 HEAD = "from oversmoothing import Claim, by, draw, exact, given\n"

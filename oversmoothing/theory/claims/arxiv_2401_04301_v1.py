@@ -13,7 +13,7 @@ from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
     AQ,

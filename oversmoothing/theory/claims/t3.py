@@ -8,7 +8,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
     AM,

@@ -29,7 +29,8 @@ one's own, or of a folder of theory/claims, is made in Python and reads as the p
     )
 
 Where things are:
-- `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
+- `kit`: all that a claim needs, in one import, and the shared matrices; the names in brackets are
+  the kit's.
 - `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof.
   by.written(title, *steps): a step is a text, or a function (docstring: the text; body: the check,
   which asserts or returns a residual). The text begins with its clauses and, of a function, what
@@ -46,13 +47,12 @@ Where things are:
   witness. by.EIGENVALUE and the four by.CORNERS of T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
   it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
-  `instances`: the shared matrices.
-- `checks`: vanishes, is_zero, equal, certain, meets; `all_depths`: induction over L.
+- `checks`: vanishes, is_zero, equal, certain, meets; induction over L; which assertions ran.
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
   lists. `theory.numbers.exact_matrix` (exact): matrices of fractions.
 - `strategies` (draw): what searches draw.
-- `chapter`, `items`: Markdown as claims. `sharp`: false neighbours of what Coq proves, at points.
-- `standing`: the status, from the clauses. `executed`: which assertions a check ran.
-- `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `own`: those of a
-  user's file; `fingerprint`: their text under version control, theory/claims/ledger.txt.
+- `reals`: queries, and false neighbours of what Coq proves, at points; `solver`: z3 and cvc5.
+- `chapter`, `items`: Markdown as claims.
+- `ledger`, `run`, `report`: all claims, how each stands, run and shown; `own`: those of a user's
+  file; `fingerprint`: their text under version control, theory/claims/ledger.txt.
 """

@@ -1,30 +1,42 @@
 """The kinds of evidence: written, symbolic, certified, simulated, counterexample (searches stand in
-theory.proofs.search, statements for all reals in for_all, what Coq checks in formal).
+theory.proofs.search, statements for all reals in reals, what Coq checks in coq).
 
 Each has a title, says which clauses of the statement it covers, and runs within an effort. Nothing
 empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence.
+
+In Python, `written` and `refuted` make proofs as they are read. A step is a text, or a function:
+its docstring is the text, its body the check, which asserts or returns what must vanish identically
+(a scalar, a matrix, a list). The text begins with what it is for: "[1, 2] By T1d ..." are words for
+clauses 1 and 2, "[1; fixed size] ..." is a function whose check illustrates a step of clause 1 at a
+fixed size, "[instance] ..." one that proves no clause. A claim that a step names is one it rests
+on.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
+from oversmoothing.theory.proofs.checks import entries, executed, meets, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
     REFERENCE,
+    THE_PAPERS,
+    Claim,
     Effort,
+    Evidence,
+    Hypothesis,
     Instance,
     Kind,
     Outcome,
     Scope,
     Status,
 )
-from oversmoothing.theory.proofs.executed import executed
 
 
 @dataclass(frozen=True)
@@ -32,24 +44,18 @@ class Step:
     """One numbered step of a written proof; `check` executes it where a machine can.
 
     covers: the clauses whose proof it belongs to. check asserts, or returns what must vanish:
-    a check that does neither does not hold. scope: what the check covers. by: claims on which the
-    step rests, beside those that its words name.
+    a check that does neither does not hold. scope: what the check covers.
     """
 
     words: str
     check: Callable[[], object] | None = None
     scope: Scope = Scope.INSTANCE
     covers: tuple[int, ...] = ()
-    by: tuple[str, ...] = ()
 
     @property
     def cites(self) -> tuple[str, ...]:
         """The claims on which the step rests: those that it names."""
-        return tuple(dict.fromkeys([*self.by, *REFERENCE.findall(self.words)]))
-
-    def covering(self, *clauses: int) -> Step:
-        """The same step, in the proof of these clauses."""
-        return replace(self, covers=clauses)
+        return tuple(dict.fromkeys(REFERENCE.findall(self.words)))
 
     def execute(self) -> None:
         """Raises AssertionError (or any error) where the step fails or its check is empty."""
@@ -264,3 +270,80 @@ class Measurement:
 
 
 Measurements = Iterable[Measurement]
+
+
+Part = Step | str | Callable[[], object]
+
+_LABEL = re.compile(r"\[([\d, ]*)(?:; )?([a-z ]*)\] ")
+
+
+def written(title: str, *parts: Part) -> Written:
+    """A written proof; it covers the clauses that its steps cover."""
+    return Written(title, tuple(part if isinstance(part, Step) else step(part) for part in parts))
+
+
+def step(part: str | Callable[[], object]) -> Step:
+    """The step that a text or a function is.
+
+    Raises ValueError where it does not say what it is for, or what its check covers.
+    """
+    text = " ".join(((part if isinstance(part, str) else part.__doc__) or "").split())
+    found = _LABEL.match(text)
+    if found is None:
+        raise ValueError(f"for which clauses is the step '{text[:40]}'?")
+    covers = tuple(int(k) for k in found[1].split(",") if k.strip())
+    words, scope = text[found.end() :], found[2].strip()
+    if isinstance(part, str) == bool(scope):
+        raise ValueError(f"what does the check of the step '{text[:40]}' cover?")
+    return Step(words, None if isinstance(part, str) else part, Scope(scope or "instance"), covers)
+
+
+Case = tuple[Matrix, Matrix] | tuple[Matrix, Matrix, Matrix]
+
+
+def refuted(
+    *,
+    name: str,
+    statement: str,
+    latex: str,
+    source: str,
+    wording: str,
+    title: str,
+    at: Sequence[Case],
+    steps: Sequence[Part],
+    hypotheses: tuple[Hypothesis, ...],
+    repaired_by: str,
+    formal: Evidence | None = None,
+    further: str = "",
+) -> Claim:
+    """A statement of a paper that fails: the cases `at`, (A, H) or (A, H, X0), satisfy its
+    hypotheses, and the steps lead to the contradiction that `title` announces. wording: of what
+    that is a refutation, as in `Claim`; formal: the same, checked by Coq."""
+    of = Status.REFUTED_WORDS if wording.startswith(THE_PAPERS) else Status.REFUTED_READING
+    met = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
+    cases = tuple(Instance(*case) for case in at)
+    first = [Step(met, partial(meets, hypotheses, case)) for case in cases]
+    found = Counterexample(title, cases, (*first, *map(_part, steps)), of)
+    return Claim(
+        name=name,
+        clauses=(statement,),
+        latex=latex,
+        source=source,
+        on_record=of,
+        evidence=(found, *([formal] if formal else [])),
+        hypotheses=hypotheses,
+        repaired_by=repaired_by,
+        further=further,
+        wording=wording,
+    )
+
+
+def _part(part: Part) -> Step:
+    if isinstance(part, Step):
+        return part
+    return step(f"[] {part}") if isinstance(part, str) else Step(_words(part), part)
+
+
+def _words(check: Callable[[], object]) -> str:
+    assert check.__doc__, "a step needs its words: the docstring of the function"
+    return " ".join(check.__doc__.split())
