@@ -13,6 +13,8 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "certificates": (),
     _T + "certificates.certificate": (_T + "certificate",),
     _T + "certificates.enclosure": (_T + "spectra.discs", _T + "spectra.layer_discs"),
+    _T + "consensus": (),
+    _T + "consensus.loops": (_T + "at_consensus",),
     _T + "layer.case": (_T + "layer.layer",),
     _T + "layer.perron": (_T + "layer.attention",),
     _T + "layer.quotient": (_T + "layer.attention",),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.theory.proofs.claim import Effort
-from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, statement, theorems
+from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, statement
+from oversmoothing.theory.proofs.ledger import theorems
 from oversmoothing.theory.support.errors import InputError
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
@@ -27,7 +28,7 @@ def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
     """Under `python -m` too, where the module is another than the one that claims import."""
     code = (
         "import runpy, sys; sys.modules['apart'] = type(sys)('apart'); found = runpy.run_module("
-        "'oversmoothing.theory.proofs.coq', run_name='apart'); "
+        "'oversmoothing.theory.proofs.ledger', run_name='apart'); "
         "print(sum(map(len, found['theorems']().values())))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,11 +1,8 @@
 """Coq: its files built, each once for all processes of a run, and its theorems as evidence.
 
-    python -m oversmoothing.theory.proofs.coq
-
-(`make formal`) builds the files of theory/formal and prints what each theorem rests on. A theorem
-counts as checked where Coq's kernel accepts its file, the file admits nothing and declares no
-axiom, and `Print Assumptions` names no axiom beyond ALLOWED: those with which Coq's standard
-library builds the real numbers.
+A theorem counts as checked where Coq's kernel accepts its file, the file admits nothing and
+declares no axiom, and `Print Assumptions` names no axiom beyond ALLOWED: those with which Coq's
+standard library builds the real numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -346,39 +342,3 @@ class Formal:
 def _same(closed: str, printed: str) -> bool:
     """Whether Coq prints this type, after the name of the theorem."""
     return closed.split() == printed.partition(":")[2].split()
-
-
-def theorems() -> dict[str, tuple[str, ...]]:
-    """Claim: the theorems that its evidence names."""
-    # The ledger is made of evidence such as this.
-    from oversmoothing.theory.proofs.ledger import claims
-
-    found = {
-        name: tuple(e.title for e in claim.evidence if e.kind is Kind.FORMAL)
-        for name, claim in claims().items()
-    }
-    return {name: named for name, named in found.items() if named}
-
-
-def main() -> int:
-    """Check every theorem that a claim names and print it. Exit status 1: one is not accepted."""
-    named = theorems()
-    wanted = tuple(dict.fromkeys(theorem for names in named.values() for theorem in names))
-    if not wanted:
-        print("no claim names a theorem", file=sys.stderr)
-        return 1
-    try:
-        found = {one.theorem: one for one in check(wanted)}
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 1
-    for claim, names in named.items():
-        for theorem in names:
-            axioms = ", ".join(found[theorem].axioms) or "none"
-            print(f"{claim}  {theorem}  axioms: {axioms}")
-    print(f"{len(wanted)} theorems checked by Coq {coq_version()}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

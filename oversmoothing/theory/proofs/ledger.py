@@ -1,5 +1,9 @@
 """The ledger: every claim by name, what running its evidence finds, and how it then stands.
 
+    python -m oversmoothing.theory.proofs.ledger
+
+(`make formal`) builds the Coq files of theory/formal and prints what each theorem rests on.
+
 A claim stands in a chapter of theory/claims. Evidence that needs more than the theory (torch,
 simulations) is given to `Ledger` by who runs it, under the claim's name. How a claim stands is
 computed from what its evidence came to and how the claims it cites stand:
@@ -15,6 +19,7 @@ computed from what its evidence came to and how the claims it cites stand:
 """
 
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +38,7 @@ from oversmoothing.theory.proofs.claim import (
     Outcome,
     Status,
 )
+from oversmoothing.theory.proofs.coq import check, coq_version
 from oversmoothing.theory.proofs.items import names
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.errors import InputError
@@ -359,3 +365,36 @@ def in_want_of_coq(entries: Iterable[Entry]) -> list[str]:
         if entry.absent or any(name in wanting for name in entry.claim.cites):
             wanting.append(entry.claim.name)
     return wanting
+
+
+def theorems() -> dict[str, tuple[str, ...]]:
+    """Claim: the theorems that its evidence names."""
+    found = {
+        name: tuple(e.title for e in claim.evidence if e.kind is Kind.FORMAL)
+        for name, claim in claims().items()
+    }
+    return {name: named for name, named in found.items() if named}
+
+
+def main() -> int:
+    """Check every theorem that a claim names and print it. Exit status 1: one is not accepted."""
+    named = theorems()
+    wanted = tuple(dict.fromkeys(theorem for needed in named.values() for theorem in needed))
+    if not wanted:
+        print("no claim names a theorem", file=sys.stderr)
+        return 1
+    try:
+        found = {one.theorem: one for one in check(wanted)}
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for claim, needed in named.items():
+        for theorem in needed:
+            axioms = ", ".join(found[theorem].axioms) or "none"
+            print(f"{claim}  {theorem}  axioms: {axioms}")
+    print(f"{len(wanted)} theorems checked by Coq {coq_version()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
