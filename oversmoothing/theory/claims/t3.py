@@ -295,14 +295,6 @@ def one_pair(instance: given.Instance) -> bool:
     return simple and len({mode.structural for mode in modes}) == 1
 
 
-@T3.search(draw.gaussian_points(), draw.gaussian_points())
-def law_f(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
-    (x, y), (u, v) = h, a
-    first, second = spectra.squared_modulus(h, a), spectra.squared_modulus(h, (u, -v))
-    assert first == spectra.squared_modulus((x, -y), (u, -v))
-    assert first - second == -4 * y * v
-
-
 @T3.search(draw.attention(3, 4), draw.with_complex_pair(), at=lambda A, value: (A, value[0]))
 def winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
     H, _ = value

@@ -37,8 +37,6 @@ Where things are:
   the check covers: "[1, 2] ...", "[1; general] ...", "[1; fixed size] ...", "[1; instance] ...". A
   claim that it names (T1d) is one it rests on.
   by.Formal(theorem, clauses): what Coq's kernel checks in theory/formal.
-  by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample; its
-  wording says whether that is in the paper's words, and with which hypotheses of the paper.
   by.law(law, draws): drawn (A, H, X0) on which the law returns whether it holds; by.searched: a
   law of anything that is drawn, at an instance. by.Symbolic, by.Certified, by.Simulated: see
   `evidence`. by.for_all: a statement for all reals for z3 and cvc5, with false neighbours:

@@ -10,7 +10,6 @@ from oversmoothing.theory.proofs.evidence import (
     Simulated,
     Step,
     Symbolic,
-    refuted,
     show,
     step,
     written,

@@ -4,7 +4,7 @@ theory.proofs.search, statements for all reals in reals, what Coq checks in coq)
 Each has a title, says which clauses of the statement it covers, and runs within an effort. Nothing
 empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence.
 
-In Python, `written` and `refuted` make proofs as they are read. A step is a text, or a function:
+In Python, `written` makes a proof as it is read. A step is a text, or a function:
 its docstring is the text, its body the check, which asserts or returns what must vanish identically
 (a scalar, a matrix, a list). The text begins with what it is for: "[1, 2] By T1d ..." are words for
 clauses 1 and 2, "[1; fixed size] ..." is a function whose check illustrates a step of clause 1 at a
@@ -19,18 +19,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.proofs.checks import entries, executed, meets, simplified, vanishes
+from oversmoothing.theory.proofs.checks import entries, executed, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
     REFERENCE,
-    THE_PAPERS,
-    Claim,
     Effort,
-    Evidence,
-    Hypothesis,
     Instance,
     Kind,
     Outcome,
@@ -296,54 +291,3 @@ def step(part: str | Callable[[], object]) -> Step:
     if isinstance(part, str) == bool(scope):
         raise ValueError(f"what does the check of the step '{text[:40]}' cover?")
     return Step(words, None if isinstance(part, str) else part, Scope(scope or "instance"), covers)
-
-
-Case = tuple[Matrix, Matrix] | tuple[Matrix, Matrix, Matrix]
-
-
-def refuted(
-    *,
-    name: str,
-    statement: str,
-    latex: str,
-    source: str,
-    wording: str,
-    title: str,
-    at: Sequence[Case],
-    steps: Sequence[Part],
-    hypotheses: tuple[Hypothesis, ...],
-    repaired_by: str,
-    formal: Evidence | None = None,
-    further: str = "",
-) -> Claim:
-    """A statement of a paper that fails: the cases `at`, (A, H) or (A, H, X0), satisfy its
-    hypotheses, and the steps lead to the contradiction that `title` announces. wording: of what
-    that is a refutation, as in `Claim`; formal: the same, checked by Coq."""
-    of = Status.REFUTED_WORDS if wording.startswith(THE_PAPERS) else Status.REFUTED_READING
-    met = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
-    cases = tuple(Instance(*case) for case in at)
-    first = [Step(met, partial(meets, hypotheses, case)) for case in cases]
-    found = Counterexample(title, cases, (*first, *map(_part, steps)), of)
-    return Claim(
-        name=name,
-        clauses=(statement,),
-        latex=latex,
-        source=source,
-        on_record=of,
-        evidence=(found, *([formal] if formal else [])),
-        hypotheses=hypotheses,
-        repaired_by=repaired_by,
-        further=further,
-        wording=wording,
-    )
-
-
-def _part(part: Part) -> Step:
-    if isinstance(part, Step):
-        return part
-    return step(f"[] {part}") if isinstance(part, str) else Step(_words(part), part)
-
-
-def _words(check: Callable[[], object]) -> str:
-    assert check.__doc__, "a step needs its words: the docstring of the function"
-    return " ".join(check.__doc__.split())
