@@ -67,7 +67,7 @@ nights: $(VENV)/.mutants
 
 # What Coq's kernel checks of the theory; needs Coq (theory/formal/README.md).
 formal: $(STAMP)
-	$(BIN)/python -m oversmoothing.theory.proofs.theorems
+	$(BIN)/python -m oversmoothing.theory.proofs.ledger
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -532,6 +532,8 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
         ("spectra.radii", "largest_modulus"),
         ("spectra.spectrum", "value_projection_spectrum"),
         ("verdict.dominance", "real_verdict"),
+        ("consensus.loops", "LoopLaw"),
+        ("proofs.query", "Query"),
         ("verdict.limits", "Limits"),
         ("verdict.outcome", "Outcome"),
     ],

@@ -25,7 +25,7 @@ from oversmoothing.simulations.drawing.picture import write_figure
 from oversmoothing.simulations.sweep.config import parse
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
-from oversmoothing.theory.proofs.thorough import Chunk, Coverage
+from oversmoothing.theory.proofs.run import Chunk, Coverage
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import write_together
 from tests.support.faults import failing

@@ -22,8 +22,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
+from oversmoothing.theory.proofs.coq import Formal, statement
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
-from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
 

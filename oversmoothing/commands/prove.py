@@ -26,7 +26,7 @@ from oversmoothing.theory.support.files import write_atomically
 
 if TYPE_CHECKING:
     from oversmoothing.theory.proofs.ledger import Entry, Ledger
-    from oversmoothing.theory.proofs.running import MakeLedger
+    from oversmoothing.theory.proofs.run import MakeLedger
 
 _THOROUGH_EXAMPLES = 100_000
 _LONGEST = 1_000_000  # seconds; a process waits for no longer ones
@@ -92,7 +92,7 @@ def prove(
     from oversmoothing.theory.proofs.claim import Effort
     from oversmoothing.theory.proofs.ledger import in_want_of_coq, settled
     from oversmoothing.theory.proofs.report import to_json_object, whole_text
-    from oversmoothing.theory.proofs.running import run_claims
+    from oversmoothing.theory.proofs.run import run_claims
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     words = [*(what or []), *(claim or [])]
@@ -229,8 +229,7 @@ def _thorough(
 ) -> int:
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.proofs.report import searches_text
-    from oversmoothing.theory.proofs.running import run_chunks
-    from oversmoothing.theory.proofs.thorough import Coverage, pending
+    from oversmoothing.theory.proofs.run import Coverage, pending, run_chunks
     from oversmoothing.theory.support.files import output_folder, to_json
 
     record = "thorough.json" if own is None else f"thorough-{own.stem}.json"

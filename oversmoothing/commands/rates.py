@@ -8,7 +8,7 @@ def rates(seed: opt.Seed = 0, as_json: opt.Json = False, report: opt.ReportFile 
 
     Exit status 1: a measured depth exceeds a certified one. --report writes the table as CSV.
     """
-    from oversmoothing.theory.depth.rates_table import describe, rate_rows, to_csv
+    from oversmoothing.theory.depth.rates import describe, rate_rows, to_csv
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     rows = rate_rows(seed)

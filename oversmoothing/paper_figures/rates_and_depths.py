@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
-from oversmoothing.theory.depth.rates_table import rate_rows
+from oversmoothing.theory.depth.rates import rate_rows
 
 NAME = "rates"
 TITLE = "Rates and depths, predicted against measured"

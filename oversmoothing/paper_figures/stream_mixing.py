@@ -33,9 +33,9 @@ from oversmoothing.simulations.streams.mixings import draw_mixing
 from oversmoothing.simulations.streams.stream_iteration import MIXING_STREAM
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.streams.agreement import contractions
-from oversmoothing.theory.streams.mixing import make_mixing
-from oversmoothing.theory.streams.stream_band import safe_band
-from oversmoothing.theory.streams.stream_enclosure import enclosed_radii
+from oversmoothing.theory.streams.stream_answer import safe_band
+from oversmoothing.theory.streams.stream_numerics import enclosed_radii
+from oversmoothing.theory.streams.streams import make_mixing
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
 

@@ -22,7 +22,7 @@ from oversmoothing.experiments.loops.scoring import LINE, choose, score_loops
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.stability.asymptotic import loop_law
 from oversmoothing.experiments.stability.block_maps import plain_attention, recorded
-from oversmoothing.theory.consensus.loops import LoopLaw
+from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.tiny_models import random_pixels, tiny_model

@@ -15,7 +15,7 @@ from oversmoothing.paper_figures import (
 from oversmoothing.paper_figures.costs import growth as bench, proofs as costs
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.sweep.store import read_table
-from oversmoothing.theory.streams.mixing import make_mixing
+from oversmoothing.theory.streams.streams import make_mixing
 from tests.figures.held import holds, metrics_of, near, radii, run
 
 FLOATS_END = "where floats end; the metrics have tests of their own at every scale"

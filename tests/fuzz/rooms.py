@@ -203,7 +203,7 @@ def prove(rng: random.Random) -> tuple[Words, Files]:
         return ["--list"], {}
     if chance < 0.7:
         return _own_claims(rng)
-    from oversmoothing.theory.proofs.thorough import fingerprint
+    from oversmoothing.theory.proofs.run import fingerprint
 
     chunk = {"examples": 1, "seconds": 0.5, "violation": None, "detail": ""}
     record = {"schema_version": 2, "code": fingerprint(), "chunks": {"T2b|x|0|2000": chunk}}

@@ -20,11 +20,10 @@ import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.theory.numbers.exact import to_fractions
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions, spread_after
-from oversmoothing.theory.streams.mixing import make_mixing, roots_of
-from oversmoothing.theory.streams.root_moduli import compare_moduli
-from oversmoothing.theory.streams.stream_enclosure import largest_root
+from oversmoothing.theory.streams.stream_modes import compare_moduli
+from oversmoothing.theory.streams.stream_numerics import largest_root
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
-from oversmoothing.theory.streams.streams import read_streams
+from oversmoothing.theory.streams.streams import make_mixing, read_streams, roots_of
 
 from .comparing import CLOSE, UNDECIDED, Report, run
 

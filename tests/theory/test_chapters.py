@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.proofs import hypotheses as given
 from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
-from oversmoothing.theory.proofs.coq import coq_version
-from oversmoothing.theory.proofs.formal import Formal
+from oversmoothing.theory.proofs.coq import Formal, coq_version
 from oversmoothing.theory.proofs.items import names, sections
 from oversmoothing.theory.proofs.ledger import claims, files, run_claim
 from oversmoothing.theory.proofs.search import Searched

@@ -24,13 +24,12 @@ from oversmoothing.theory.proofs.claim import (
     Status,
 )
 from oversmoothing.theory.proofs.evidence import Simulated, Step, Written
-from oversmoothing.theory.proofs.for_all import ForAllReals, Mutation, Sharp, for_all
 from oversmoothing.theory.proofs.ledger import Ledger, claims, in_want_of_coq, run_claim
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.reals import ForAllReals, Mutation, Query, Sharp, for_all
 from oversmoothing.theory.proofs.report import details
+from oversmoothing.theory.proofs.run import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.solver import solve
-from oversmoothing.theory.proofs.thorough import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.support.errors import InputError
 
 LEDGER = Ledger(claims(), extra=SIMULATED)
@@ -85,7 +84,7 @@ def claim_with(*evidence) -> Claim:
 SQUARE = Query("squares", ("x", "y"), ("x < y", "0 <= x"), "x*x < y*y")
 FALSE_SQUARE = Query("squares", ("x", "y"), ("x < y",), "x*x < y*y")
 MUTATION = Mutation("x may be negative", FALSE_SQUARE)
-PROVED = ForAllReals(SQUARE, (MUTATION,), {"x": "1", "y": "2"}, covers=(1,))
+PROVED = ForAllReals(SQUARE, (MUTATION,), {"x": Fraction(1), "y": Fraction(2)}, covers=(1,))
 
 
 def test_a_true_query_is_proved_and_its_mutation_is_refuted_with_exact_numbers():
@@ -103,13 +102,13 @@ def test_false_neighbours_leave_out_replace_and_add_hypotheses():
         .unless("x <= y", without="x < y", given="x <= y", at="x=1, y=1")
         .unless("the other way", given="y < 9", then="x*x > y*y")
     )
-    assert found.query == SQUARE and found.example == {"x": "1", "y": "2"}
+    assert found.query == SQUARE and found.example == {"x": 1, "y": 2}
     assert [m.query.hypotheses for m in found.mutations] == [
         ("x < y",),
         ("x <= y", "0 <= x"),
         ("x < y", "0 <= x", "y < 9"),
     ]
-    assert [m.witness for m in found.mutations] == [{}, {"x": "1", "y": "1"}, {}]
+    assert [m.witness for m in found.mutations] == [{}, {"x": 1, "y": 1}, {}]
     assert found.mutations[2].query.conclusion == "x*x > y*y"
     assert run_claim(claim_with(found), QUICK).status is Status.DECIDED
     with pytest.raises(ValueError, match="no hypothesis"):
@@ -198,7 +197,9 @@ def test_a_solver_is_stopped_at_its_limit_and_that_is_no_proof():
     )
     answer = solve(hard.to_smtlib(), "cvc5", limit=2.0)
     assert answer.result == "timeout" and answer.seconds < 10
-    evidence = ForAllReals(hard, (), {"x": "-1/2", "y": "0", "u": "0", "v": "0"}, covers=(1,))
+    evidence = ForAllReals(
+        hard, (), dict(zip("xyuv", map(Fraction, ("-1/2", 0, 0, 0)), strict=True)), covers=(1,)
+    )
     entry = run_claim(claim_with(evidence), Effort(solver_limit=1.0))
     assert entry.status is Status.UNDECIDED
 
@@ -262,30 +263,30 @@ def test_a_damaged_record_of_chunks_is_refused(tmp_path):
 
 
 def test_a_record_of_other_code_is_neither_counted_nor_lost(tmp_path, monkeypatch):
-    from oversmoothing.theory.proofs import thorough
+    from oversmoothing.theory.proofs import run
 
     path = tmp_path / "thorough.json"
     Coverage(path).add(Chunk("T2b", "law", 0), {"examples": 5, "seconds": 0.1, "violation": None})
     before = path.read_bytes()
     assert list(Coverage(path).chunks) == ["T2b|law|0|2000"]
-    monkeypatch.setattr(thorough, "fingerprint", lambda: "0" * 64)
+    monkeypatch.setattr(run, "fingerprint", lambda: "0" * 64)
     with pytest.raises(InputError, match="by other code"):
         Coverage(path)
     assert path.read_bytes() == before
 
 
 def test_the_fingerprint_follows_every_module_of_the_theory(tmp_path, monkeypatch):
-    from oversmoothing.theory.proofs import thorough
+    from oversmoothing.theory.proofs import run
 
     (tmp_path / "proofs").mkdir()
-    for name in ("proofs/thorough.py", "law.py"):
+    for name in ("proofs/run.py", "law.py"):
         (tmp_path / name).write_text("x = 1\n")
-    monkeypatch.setattr(thorough, "__file__", str(tmp_path / "proofs" / "thorough.py"))
-    found = [thorough.fingerprint.__wrapped__()]
+    monkeypatch.setattr(run, "__file__", str(tmp_path / "proofs" / "run.py"))
+    found = [run.fingerprint.__wrapped__()]
     (tmp_path / "law.py").write_text("x = 2\n")
-    found.append(thorough.fingerprint.__wrapped__())
+    found.append(run.fingerprint.__wrapped__())
     (tmp_path / "law.py").rename(tmp_path / "laws.py")
-    found.append(thorough.fingerprint.__wrapped__())
+    found.append(run.fingerprint.__wrapped__())
     assert len(set(found)) == 3
 
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from oversmoothing.experiments.loops.predictors import from_law
-from oversmoothing.theory.consensus.jacobians import (
+from oversmoothing.theory.at_consensus import (
     AtConsensus,
+    LoopLaw,
     TokenMap,
     TokenNorm,
     layer_at_consensus,
+    recall_limit,
     transverse_eigenvalue,
 )
-from oversmoothing.theory.consensus.loops import LoopLaw, recall_limit
 from oversmoothing.theory.support.errors import InputError
 
 N, D, HEADS = 4, 5, 2

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.theory.proofs.claim import Effort
-from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, check
-from oversmoothing.theory.proofs.formal import Formal, statement
-from oversmoothing.theory.proofs.theorems import theorems
+from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, statement
+from oversmoothing.theory.proofs.ledger import theorems
 from oversmoothing.theory.support.errors import InputError
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
@@ -29,7 +28,7 @@ def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
     """Under `python -m` too, where the module is another than the one that claims import."""
     code = (
         "import runpy, sys; sys.modules['apart'] = type(sys)('apart'); found = runpy.run_module("
-        "'oversmoothing.theory.proofs.theorems', run_name='apart'); "
+        "'oversmoothing.theory.proofs.ledger', run_name='apart'); "
         "print(sum(map(len, found['theorems']().values())))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -98,7 +97,7 @@ def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
     coqc.write_text(f'#!/bin/sh\necho "$@" >> {builds}\nexec {shutil.which("coqc")} "$@"\n')
     coqc.chmod(0o755)
     code = (
-        "from oversmoothing.theory.proofs.formal import Formal; from "
+        "from oversmoothing.theory.proofs.coq import Formal; from "
         "oversmoothing.theory.proofs.claim import Effort; "
         f"print(Formal('Own.t', (1,), beside={str(sources / 'claim.py')!r}).run(Effort()).detail)"
     )

@@ -16,7 +16,7 @@ import oversmoothing
 from oversmoothing.theory.proofs import instances as exact, strategies as draw
 from oversmoothing.theory.proofs.evidence import read, show
 from oversmoothing.theory.proofs.own import ledger_with, names_of
-from oversmoothing.theory.proofs.thorough import Coverage
+from oversmoothing.theory.proofs.run import Coverage
 from oversmoothing.theory.support.errors import InputError
 
 HEAD = "from oversmoothing import Claim, by, draw, exact, given\n"

@@ -28,8 +28,8 @@ from oversmoothing.theory.depth.rates import (
     kronecker_jordan_sizes,
     rank_rate,
     rank_rate_over_pairs,
+    rate_rows,
 )
-from oversmoothing.theory.depth.rates_table import rate_rows
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state, squared_norms
 from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.reals import Query
 from oversmoothing.theory.proofs.workers import end_at_once_with, end_with
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,7 +99,7 @@ def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
 ELSEWHERE = """
 import signal, threading, time
 from concurrent.futures import Future
-from oversmoothing.theory.proofs.running import as_done
+from oversmoothing.theory.proofs.run import as_done
 other = threading.Thread(target=time.sleep, args=(60,), daemon=True)
 other.start()
 threading.Timer(1, signal.pthread_kill, (other.ident, signal.SIGINT)).start()
@@ -130,7 +130,7 @@ ASK = "from oversmoothing.theory.proofs.solver import solve; solve({!r}, 'cvc5',
 # `re` lets no other thread run, as cvc5 does not.
 BUSY = """
 import os, re
-from oversmoothing.theory.proofs.query import Query
+from oversmoothing.theory.proofs.reals import Query
 from oversmoothing.theory.proofs.workers import end_at_once_with
 child = os.fork()
 if child == 0:

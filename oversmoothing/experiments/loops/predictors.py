@@ -21,7 +21,7 @@ from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.loops.looping import looped
 from oversmoothing.experiments.stability.asymptotic import loop_laws
 from oversmoothing.experiments.stability.block_maps import BlockMap
-from oversmoothing.theory.consensus.loops import LoopLaw
+from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.sizes import Array
 
 LOCAL, GAP, EARLY = "local law (T12)", "spectral gap (paper)", "first loops, carried on"

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.stability.block_maps import BlockMap
 from oversmoothing.experiments.stability.consensus import consensus_step, linearised
-from oversmoothing.theory.consensus.jacobians import transverse_eigenvalue
-from oversmoothing.theory.consensus.loops import LoopLaw
+from oversmoothing.theory.at_consensus import LoopLaw, transverse_eigenvalue
 
 LOOPS = 400
 

@@ -14,12 +14,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.attention import attention, attention_output
 from oversmoothing.experiments.models.model import Layer, Norm
-from oversmoothing.theory.consensus.jacobians import (
-    AtConsensus,
-    TokenMap,
-    TokenNorm,
-    layer_at_consensus,
-)
+from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, layer_at_consensus
 from oversmoothing.theory.support.sizes import Array
 
 

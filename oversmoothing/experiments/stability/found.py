@@ -12,7 +12,7 @@ import pandas as pd
 from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
 from oversmoothing.experiments.stability.growth import DISTANCES, DRAWS, GAUSSIAN, KINDS
 from oversmoothing.simulations.drawing.wording import signed
-from oversmoothing.theory.consensus.loops import LoopLaw
+from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.files import json_number, json_row
 from oversmoothing.theory.support.sizes import Array
 

@@ -19,7 +19,7 @@ from oversmoothing.experiments.stability.block_maps import recorded
 from oversmoothing.experiments.stability.found import Stability
 from oversmoothing.experiments.stability.growth import SIZE, Growth, growth
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.theory.consensus.loops import LoopLaw
+from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 

@@ -1,7 +1,8 @@
 """Simulated evidence for claims of the theory: the torch iteration against the predictions.
 
 theory/ states the claims and knows no torch; SIMULATED is what only a simulation can add to them.
-torch is imported when one of these runs: the ledger is listed, and most claims are asked, without.
+torch and the generators are imported when one of these runs: the ledger is listed, and most claims
+are asked, without.
 """
 
 import math
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oversmoothing.simulations.generators.attention import Softmax, SymmetricPsd
-from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled, Simulated
@@ -33,6 +32,9 @@ def _iterated(**case: Any) -> "pd.DataFrame":
 
 
 def _case(seed: int, eigenvalues: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from oversmoothing.simulations.generators.attention import SymmetricPsd
+    from oversmoothing.simulations.generators.value_projection import chosen_spectrum
+
     rng = np.random.default_rng([2401, 4301, seed])
     A = SymmetricPsd().draw(6, rng=rng)
     H = chosen_spectrum(len(eigenvalues), rng=rng, eigenvalues=eigenvalues)
@@ -119,6 +121,8 @@ def contractions_at_real_size(effort: Effort) -> Settled:
 
 def negative_spectra_at_real_size(effort: Effort) -> Settled:
     """T3d at n = 197, d = 64: symmetric H with spectrum in [-0.95, -0.05]."""
+    from oversmoothing.simulations.generators.value_projection import chosen_spectrum
+
     return _certify_all(
         effort,
         lambda rng, d: chosen_spectrum(
@@ -136,6 +140,8 @@ def _contraction(rng: np.random.Generator, d: int) -> np.ndarray:
 def _certify_all(
     effort: Effort, make: Callable[[np.random.Generator, int], np.ndarray], expected: Outcome
 ) -> Settled:
+    from oversmoothing.simulations.generators.attention import Softmax
+
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
         A = Softmax(temperature=temperature).draw(197, rng=rng)

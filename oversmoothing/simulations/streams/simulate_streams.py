@@ -16,9 +16,8 @@ from oversmoothing.simulations.streams.evolve_streams import StreamTrajectory, e
 from oversmoothing.simulations.streams.mixings import MIXINGS, draw_mixing
 from oversmoothing.simulations.streams.stream_iteration import MIXING_STREAM
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions
-from oversmoothing.theory.streams.mixing import make_mixing
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
-from oversmoothing.theory.streams.streams import read_streams
+from oversmoothing.theory.streams.streams import make_mixing, read_streams
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number
 

@@ -17,7 +17,7 @@ from oversmoothing.theory.claims.binary_softmax import (
 )
 from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
 from oversmoothing.theory.claims.t8 import attention
-from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given, vanishes
 
 PAPER = Chapter(__file__)

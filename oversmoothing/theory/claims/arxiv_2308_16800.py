@@ -6,7 +6,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.all_depths import L, induction
+from oversmoothing.theory.proofs.checks import L, induction
 from oversmoothing.theory.proofs.kit import (
     AA,
     Chapter,

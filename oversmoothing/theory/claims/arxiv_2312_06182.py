@@ -13,7 +13,7 @@ from oversmoothing.theory.claims.t7 import dobrushin, oscillation
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.all_depths import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import L, induction, ratio_is
 from oversmoothing.theory.proofs.kit import (
     A3,
     AA,

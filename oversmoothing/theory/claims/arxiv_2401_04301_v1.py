@@ -12,7 +12,7 @@ from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import plus, plus_identity, product
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.instances import matrix, scaled, squared_ratio
 from oversmoothing.theory.proofs.kit import (
     AA,

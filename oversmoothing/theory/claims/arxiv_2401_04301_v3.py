@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
     J2,

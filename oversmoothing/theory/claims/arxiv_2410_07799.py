@@ -7,7 +7,7 @@ import sympy as sp
 from oversmoothing.theory.claims.binary_softmax import squared_frobenius
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.all_depths import L, around, induction, ratio_is
+from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
 
 PAPER = Chapter(__file__)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.binary_softmax import squared_frobenius
 from oversmoothing.theory.claims.t7 import dobrushin
-from oversmoothing.theory.proofs.all_depths import L, induction, squared_ratio
+from oversmoothing.theory.proofs.checks import L, induction, squared_ratio
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
 
 PAPER = Chapter(__file__)

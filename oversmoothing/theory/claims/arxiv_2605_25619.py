@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t8 import attention, derivative
-from oversmoothing.theory.proofs.all_depths import L, induction, symbolic
+from oversmoothing.theory.proofs.checks import L, induction, symbolic
 from oversmoothing.theory.proofs.kit import (
     J2,
     Chapter,

@@ -8,13 +8,8 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, layer_at_consensus
 from oversmoothing.theory.claims.t8 import attention, derivative, layer_norm
-from oversmoothing.theory.consensus.jacobians import (
-    AtConsensus,
-    TokenMap,
-    TokenNorm,
-    layer_at_consensus,
-)
 from oversmoothing.theory.proofs.kit import A3, AA, Chapter, Matrix, by, draw, exact
 from oversmoothing.theory.support.sizes import Array
 

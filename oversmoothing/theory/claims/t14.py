@@ -10,7 +10,6 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint, to_float
-from oversmoothing.theory.proofs import strategies
 from oversmoothing.theory.proofs.kit import (
     Chapter,
     Matrix,
@@ -21,6 +20,7 @@ from oversmoothing.theory.proofs.kit import (
     is_zero,
     verdict,
 )
+from oversmoothing.theory.verdict.cosines import CosineLimit
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 T14 = Chapter(__file__)
@@ -29,19 +29,19 @@ T14 = Chapter(__file__)
 
 
 @st.composite
-def reducible(draw: st.DrawFn) -> Matrix:
+def reducible(pick: st.DrawFn) -> Matrix:
     """A row-stochastic A of two or three closed classes and up to two tokens that are in none."""
-    sizes = draw(st.lists(st.integers(1, 2), min_size=2, max_size=3))
-    total = sum(sizes) + draw(st.integers(0, 2))
+    sizes = pick(draw.lists(st.integers(1, 2), 2, 3))
+    total = sum(sizes) + pick(st.integers(0, 2))
     rows: Matrix = []
     for size in sizes:
         before = len(rows)
         for _ in range(size):
-            weights = draw(st.lists(st.integers(1, 4), min_size=size, max_size=size))
+            weights = pick(draw.lists(st.integers(1, 4), size))
             row = [0] * before + weights + [0] * (total - before - size)
             rows.append([Fraction(w, sum(weights)) for w in row])
     while len(rows) < total:
-        weights = draw(st.lists(st.integers(1, 3), min_size=total, max_size=total))
+        weights = pick(draw.lists(st.integers(1, 3), total))
         rows.append([Fraction(w, sum(weights)) for w in weights])
     return rows
 
@@ -115,7 +115,7 @@ def rest() -> None:
     at=lambda A, H, seed: (A, H),
 )
 def law_b(A: Matrix, H: Matrix, seed: int) -> None:
-    X = strategies.general_state(seed, len(A), len(H), 50)
+    X = draw.general_state(seed, len(A), len(H), 50)
     pi, W = families(A)
     c, depth = exact.product(pi, X), 5
     R = exact.plus(X, exact.product(W, c), -1)
@@ -156,7 +156,7 @@ def one_state() -> None:
 )
 def law_c(A: Matrix, h: Fraction, seed: int) -> None:
     """h > 0: R_L grows by |1 + h a| < 1 + h, and the limit is that of the absorbed class means."""
-    X = strategies.general_state(seed, len(A), 1, 20)
+    X = draw.general_state(seed, len(A), 1, 20)
     pi, W = families(A)
     c = [row[0] for row in exact.product(pi, X)]
     found = verdict(A=A, H=[[h]], X0=X)
@@ -257,7 +257,7 @@ def _largest(
 )
 def law_e(A: Matrix, H: Matrix, seed: int) -> None:
     """Over a window of depths the largest ||x_i|| / (L^p rho^L) hardly changes from L to 2 L."""
-    X = strategies.general_state(seed, len(A), len(H), 9)
+    X = draw.general_state(seed, len(A), len(H), 9)
     known = [g for g in given.content(A, H, X).tokens.growth if g is not None]
     assert len(known) == len(A)
     # Where the leading terms are small ones they show late.
@@ -325,7 +325,7 @@ def chained(draw_from: st.DrawFn) -> Matrix:
     rows: Matrix = [[Fraction(1), *[Fraction(0)] * (n - 1)]]
     for i in range(1, n):
         a = draw_from(st.sampled_from([Fraction(1, 2), Fraction(1, 2), Fraction(1, 4)]))
-        weights = draw_from(st.lists(st.integers(0, 2), min_size=i, max_size=i).filter(any))
+        weights = draw_from(draw.lists(st.integers(0, 2), i).filter(any))
         others = [(1 - a) * Fraction(w, sum(weights)) for w in weights]
         rows.append([*others, a, *[Fraction(0)] * (n - i - 1)])
     return rows
@@ -337,7 +337,7 @@ def law_f(A: Matrix, block: int, seed: int) -> None:
     bound is attained where that diagonal is 1/2, the largest but for the 1."""
     h = Fraction(-1, 2)
     H = [[h * (k == m) + (m == k + 1) for m in range(block)] for k in range(block)]
-    X = strategies.general_state(seed, len(A), block)
+    X = draw.general_state(seed, len(A), block)
     for i, growth in enumerate(given.content(A, H, X).tokens.growth):
         assert growth is not None
         # 1 + h a is exact in binary, and so is a again.
@@ -360,12 +360,11 @@ def directions() -> None:
     values = [limit.values for limit in found.cosine_limits.values() if limit]
     assert values == [(1.0,), (-1.0,), (-1.0,)] and found.cos_min.values == (-1.0,)
     # Two classes, h = 1 and h = -3: 2 and -2 by turns.
-    apart = verdict(A=exact.identity(2), H=exact.diagonal("1 -3"), X0=exact.matrix("1 0; 1 1"))
-    assert apart.cosine_limits is not None
-    limit = apart.cosine_limits[0, 1]
-    assert limit is not None and limit.tends_to == "periodic"
+    apart = exact.identity(2), exact.diagonal("1 -3"), exact.matrix("1 0; 1 1")
+    limit = _between(*apart)
+    assert limit.tends_to == "periodic"
     for L in (6, 7):
-        x, y = exact.layer(exact.identity(2), exact.diagonal("1 -3"), exact.matrix("1 0; 1 1"), L)
+        x, y = exact.layer(*apart, L)
         value = limit.values[L % 2]
         assert value is not None and abs(_cosine(x, y) - value) < 1e-12
 
@@ -374,11 +373,17 @@ def directions() -> None:
 def defective() -> None:
     # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
     A, H, X = exact.matrix("1 0; 0 1"), exact.matrix("-3 1; 0 -3"), exact.matrix("1 0; 1 1")
-    found = verdict(A=A, H=H, X0=X)
-    assert found.token_growth is not None and found.cosine_limits is not None
-    assert [g.power for g in found.token_growth if g] == [0, 1]
-    limit, (x, y) = found.cosine_limits[0, 1], exact.layer(A, H, X, 400)
-    assert limit is not None and limit.values == (-1.0,) and _cosine(x, y) < -0.99
+    growth = verdict(A=A, H=H, X0=X).token_growth
+    assert growth is not None and [g.power for g in growth if g] == [0, 1]
+    x, y = exact.layer(A, H, X, 400)
+    assert _between(A, H, X).values == (-1.0,) and _cosine(x, y) < -0.99
+
+
+def _between(A: Matrix, H: Matrix, X0: Matrix) -> CosineLimit:
+    """The limit of the cosine of the first two tokens."""
+    found = verdict(A=A, H=H, X0=X0).cosine_limits
+    assert found is not None and found[0, 1] is not None
+    return found[0, 1]
 
 
 def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
@@ -395,7 +400,7 @@ def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
 )
 def law_g(A: Matrix, H: Matrix, seed: int) -> None:
     """Cosines of the states after 600 layers, by hand, are near the limits said of them."""
-    X = strategies.general_state(seed, len(A), len(H), 9)
+    X = draw.general_state(seed, len(A), len(H), 9)
     limits = given.content(A, H, X).tokens.cosines
     for depth in (600, 601):
         state = exact.layer(A, H, X, depth)
@@ -414,29 +419,20 @@ def law_g(A: Matrix, H: Matrix, seed: int) -> None:
 def residues() -> None:
     # Multipliers -1 and 1: one token is 0 at the even depths, the other at the odd ones.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
-    found = verdict(A=A, H=H, X0=X)
-    assert found.cosine_limits is not None and found.cosine_limits[0, 1] is not None
-    assert found.cosine_limits[0, 1].tends_to == "undefined"
+    assert _between(A, H, X).tends_to == "undefined"
     equal(exact.layer(A, H, X, 5), exact.column("-2 0"))
     equal(exact.layer(A, H, X, 6), exact.column("0 2"))
     # The cycle of three with h = -1: mu^6 = -27 for both leading mu = 1 - w.
-    cycle = exact.matrix("0 1 0; 0 0 1; 1 0 0")
-    start = exact.column("1 2 5")
-    equal(exact.layer(cycle, exact.matrix("-1"), start, 7), exact.scaled(
-        -27, exact.layer(cycle, exact.matrix("-1"), start, 1)
-    ))  # fmt: skip
-    turning = verdict(A=cycle, H=exact.matrix("-1"), X0=start).cosine_limits
-    assert turning is not None and turning[0, 1] is not None
-    assert turning[0, 1].values == (1.0, 1.0, -1.0, -1.0, -1.0, -1.0)
+    H, start = exact.matrix("-1"), exact.column("1 2 5")
+    equal(exact.layer(_CYCLE, H, start, 7), exact.scaled(-27, exact.layer(_CYCLE, H, start)))
+    assert _between(_CYCLE, H, start).values == (1.0, 1.0, -1.0, -1.0, -1.0, -1.0)
 
 
 @T14.step
 def recurrence() -> None:
     # mu = 2 +- i sqrt 2, no power of which is real: h = 1 - i sqrt 2 and its conjugate.
     A, H, X = exact.identity(2), exact.matrix("1 -2; 1 1"), exact.matrix("1 0; 1 1")
-    found = verdict(A=A, H=H, X0=X).cosine_limits
-    assert found is not None and found[0, 1] is not None
-    assert found[0, 1].tends_to == "oscillates"
+    assert _between(A, H, X).tends_to == "oscillates"
 
 
 @T14.step
@@ -444,16 +440,14 @@ def constant() -> None:
     # A rotation turns all tokens alike: 45 degrees stay 45 degrees, at every depth.
     A, H = exact.identity(2), exact.matrix("1 -2; 2 1")
     X = exact.matrix("1 0; 1 1")
-    found = verdict(A=A, H=H, X0=X).cosine_limits
-    assert found is not None and found[0, 1] is not None
-    assert found[0, 1].tends_to == "constant" and found[0, 1].values == (0.5**0.5,)
+    found = _between(A, H, X)
+    assert found.tends_to == "constant" and found.values == (0.5**0.5,)
     for depth in (1, 2, 9):
         x, y = exact.layer(A, H, X, depth)
         assert 2 * exact.dot(x, y) ** 2 == exact.dot(x, x) * exact.dot(y, y)
     # Consensus leads by a complex h: its direction turns for ever, and the tokens agree.
-    smooth = verdict(A=exact.uniform(2), H=exact.matrix("1 -2; 1 1"), X0=X).cosine_limits
-    assert smooth is not None and smooth[0, 1] is not None
-    assert (smooth[0, 1].tends_to, smooth[0, 1].values) == ("constant", (1.0,))
+    smooth = _between(exact.uniform(2), exact.matrix("1 -2; 1 1"), X)
+    assert (smooth.tends_to, smooth.values) == ("constant", (1.0,))
 
 
 @T14.search(
@@ -469,7 +463,7 @@ def law_h(A: Matrix, x: Fraction, y: Fraction, seed: int) -> None:
     # 0.97^300 = 1e-4: what grows nearly as fast as the leading part hides its limit for longer.
     moduli = sorted(abs(1 + complex(x, y) * a) for a in np.linalg.eigvals(np.array(A, dtype=float)))
     assume(not any(0.97 < low / high < 1 - 1e-4 for low, high in pairwise(moduli) if high))
-    X = strategies.general_state(seed, len(A), 2, 9)
+    X = draw.general_state(seed, len(A), 2, 9)
     found = given.content(A, H, X).tokens.cosines
     depths = range(300, 312)
     states = [exact.layer(A, H, X, depths[0])]
@@ -538,9 +532,8 @@ def even() -> None:
 
 @T14.step
 def odd() -> None:
-    cycle = exact.matrix("0 1 0; 0 0 1; 1 0 0")
     for h, word in (("-1", "periodic"), ("-2", "oscillates"), ("1/2", "constant")):
-        found = verdict(A=cycle, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits
+        found = verdict(A=_CYCLE, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits
         assert found is not None
         assert {limit.tends_to for limit in found.values() if limit} == {word}
 
@@ -548,15 +541,13 @@ def odd() -> None:
 @st.composite
 def periodic(draw_from: st.DrawFn) -> Matrix:
     """Two to four groups of one or two tokens, each attending to the next alone."""
-    sizes = draw_from(st.lists(st.integers(1, 2), min_size=2, max_size=4))
+    sizes = draw_from(draw.lists(st.integers(1, 2), 2, 4))
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     rows: Matrix = []
     for k, size in enumerate(sizes):
         into = (k + 1) % len(sizes)
         for _ in range(size):
-            weights = draw_from(
-                st.lists(st.integers(1, 3), min_size=sizes[into], max_size=sizes[into])
-            )
+            weights = draw_from(draw.lists(st.integers(1, 3), sizes[into]))
             row = [Fraction(0)] * sum(sizes)
             for j, w in enumerate(weights):
                 row[starts[into] + j] = Fraction(w, sum(weights))
@@ -570,7 +561,7 @@ def periodic(draw_from: st.DrawFn) -> Matrix:
 def law_i(A: Matrix, h: Fraction, seed: int) -> None:
     n, p = len(A), period(A)
     assert p is not None and p > 1
-    X = strategies.general_state(seed, n, 1)
+    X = draw.general_state(seed, n, 1)
     found = verdict(A=A, H=[[h]], X0=X)
     assert found.verdict == ("SMOOTHING" if h > 0 else "NON_SMOOTHING")
     assert found.cosine_limits is not None

@@ -8,7 +8,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
     AM,
@@ -293,14 +293,6 @@ def one_pair(instance: given.Instance) -> bool:
     factors = [value.factor for m in modes for value in (m.value, m.attention) if value is not None]
     simple = all(factor.multiplicity == 1 for factor in factors)
     return simple and len({mode.structural for mode in modes}) == 1
-
-
-@T3.search(draw.gaussian_points(), draw.gaussian_points())
-def law_f(h: spectra.Gaussian, a: spectra.Gaussian) -> None:
-    (x, y), (u, v) = h, a
-    first, second = spectra.squared_modulus(h, a), spectra.squared_modulus(h, (u, -v))
-    assert first == spectra.squared_modulus((x, -y), (u, -v))
-    assert first - second == -4 * y * v
 
 
 @T3.search(draw.attention(3, 4), draw.with_complex_pair(), at=lambda A, value: (A, value[0]))

@@ -14,7 +14,7 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import applied
-from oversmoothing.theory.proofs.all_depths import symbolic
+from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
     CAUSAL,

@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.eigenbasis import (
-    DEEP,
-    EPS,
-    Multipliers,
-    log_multiplier,
-    within_reach,
-)
+from oversmoothing.theory.depth.eigenbasis import DEEP, EPS, Multipliers, within_reach
 from oversmoothing.theory.depth.residuals import (
     FeatureModes,
     TokenModes,
@@ -29,8 +23,6 @@ from oversmoothing.theory.layer.layer import check_attention, check_square, chec
 from oversmoothing.theory.numbers.rounding import add
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
-
-__all__ = ["CONDITION_LIMIT", "ClosedForm", "ScaledState", "closed_form", "log_multiplier"]
 
 Indices = NDArray[np.intp]
 # C, and to which eigenvalues of B (None: the eigenvalue 1) and of H its rows and columns belong.

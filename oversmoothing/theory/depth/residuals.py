@@ -113,7 +113,7 @@ def from_quotient(y: Array) -> Array:
 
 
 def fast_quotient(A: Array) -> Array:
-    """B = Q^T A Q [n-1, n-1] in O(n^2), A centred first (see `theory.layer.quotient`)."""
+    """B = Q^T A Q [n-1, n-1] in O(n^2), A centred first (T1c)."""
     root = np.sqrt(len(A)) + 1.0
     centred = A - A.mean(axis=0)
     half = centred[:, 1:] - centred[:, :1] / root

@@ -29,15 +29,14 @@ one's own, or of a folder of theory/claims, is made in Python and reads as the p
     )
 
 Where things are:
-- `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
+- `kit`: all that a claim needs, in one import, and the shared matrices; the names in brackets are
+  the kit's.
 - `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof.
   by.written(title, *steps): a step is a text, or a function (docstring: the text; body: the check,
   which asserts or returns a residual). The text begins with its clauses and, of a function, what
   the check covers: "[1, 2] ...", "[1; general] ...", "[1; fixed size] ...", "[1; instance] ...". A
   claim that it names (T1d) is one it rests on.
   by.Formal(theorem, clauses): what Coq's kernel checks in theory/formal.
-  by.refuted(...) is the whole claim that a paper's statement fails, by a counterexample; its
-  wording says whether that is in the paper's words, and with which hypotheses of the paper.
   by.law(law, draws): drawn (A, H, X0) on which the law returns whether it holds; by.searched: a
   law of anything that is drawn, at an instance. by.Symbolic, by.Certified, by.Simulated: see
   `evidence`. by.for_all: a statement for all reals for z3 and cvc5, with false neighbours:
@@ -46,13 +45,12 @@ Where things are:
   witness. by.EIGENVALUE and the four by.CORNERS of T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
   it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
-- `checks`: vanishes, is_zero, equal, certain, meets; `all_depths`: induction over L.
+- `checks`: vanishes, is_zero, equal, certain, meets; induction over L; which assertions ran.
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
   lists. `instances` (exact): matrices of fractions, the shared ones among them.
 - `strategies` (draw): what searches draw.
-- `chapter`, `items`: Markdown as claims. `for_all.Sharp`: false neighbours of what
-  Coq proves, at points.
-- `standing`: the status, from the clauses. `executed`: which assertions a check ran.
-- `ledger`, `running`, `thorough`, `report`, `page`: all claims, run and shown; `own`: those of a
-  user's file; `fingerprint`: their text under version control, theory/claims/ledger.txt.
+- `reals`: queries, and false neighbours of what Coq proves, at points; `solver`: z3 and cvc5.
+- `chapter`, `items`: Markdown as claims.
+- `ledger`, `run`, `report`: all claims, how each stands, run and shown; `own`: those of a user's
+  file; `fingerprint`: their text under version control, theory/claims/ledger.txt.
 """

@@ -1,6 +1,7 @@
 """By what a claim is established: every kind of evidence, as `by` in a claim."""
 
 from oversmoothing.theory.proofs.claim import Effort, Scope, Status
+from oversmoothing.theory.proofs.coq import Formal
 from oversmoothing.theory.proofs.evidence import (
     Certified,
     Measurement,
@@ -10,11 +11,11 @@ from oversmoothing.theory.proofs.evidence import (
     Step,
     Symbolic,
     show,
+    step,
+    written,
 )
-from oversmoothing.theory.proofs.for_all import CORNERS, EIGENVALUE, ForAllReals, for_all
-from oversmoothing.theory.proofs.formal import Formal
+from oversmoothing.theory.proofs.reals import CORNERS, EIGENVALUE, ForAllReals, for_all
 from oversmoothing.theory.proofs.search import law, searched
-from oversmoothing.theory.proofs.written import refuted, step, written
 
 # How a claim stands on record.
 MACHINE, DECIDED, WRITTEN = Status.MACHINE, Status.DECIDED, Status.WRITTEN

@@ -1,6 +1,6 @@
 """What a claim is: a statement in numbered clauses, where it comes from, its hypotheses, and how we
 know. A claim states; evidence convinces, each piece of it of clauses that it names.
-`theory.proofs.standing` computes the status; `on_record` is what it is expected to be, and `prove`
+`theory.proofs.ledger` computes the status; `on_record` is what it is expected to be, and `prove`
 fails when the two differ.
 """
 

@@ -1,20 +1,28 @@
 """The kinds of evidence: written, symbolic, certified, simulated, counterexample (searches stand in
-theory.proofs.search, statements for all reals in for_all, what Coq checks in formal).
+theory.proofs.search, statements for all reals in reals, what Coq checks in coq).
 
 Each has a title, says which clauses of the statement it covers, and runs within an effort. Nothing
 empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence.
+
+In Python, `written` makes a proof as it is read. A step is a text, or a function:
+its docstring is the text, its body the check, which asserts or returns what must vanish identically
+(a scalar, a matrix, a list). The text begins with what it is for: "[1, 2] By T1d ..." are words for
+clauses 1 and 2, "[1; fixed size] ..." is a function whose check illustrates a step of clause 1 at a
+fixed size, "[instance] ..." one that proves no clause. A claim that a step names is one it rests
+on.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
+from oversmoothing.theory.proofs.checks import entries, executed, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
     REFERENCE,
     Effort,
@@ -24,7 +32,6 @@ from oversmoothing.theory.proofs.claim import (
     Scope,
     Status,
 )
-from oversmoothing.theory.proofs.executed import executed
 
 
 @dataclass(frozen=True)
@@ -32,24 +39,18 @@ class Step:
     """One numbered step of a written proof; `check` executes it where a machine can.
 
     covers: the clauses whose proof it belongs to. check asserts, or returns what must vanish:
-    a check that does neither does not hold. scope: what the check covers. by: claims on which the
-    step rests, beside those that its words name.
+    a check that does neither does not hold. scope: what the check covers.
     """
 
     words: str
     check: Callable[[], object] | None = None
     scope: Scope = Scope.INSTANCE
     covers: tuple[int, ...] = ()
-    by: tuple[str, ...] = ()
 
     @property
     def cites(self) -> tuple[str, ...]:
         """The claims on which the step rests: those that it names."""
-        return tuple(dict.fromkeys([*self.by, *REFERENCE.findall(self.words)]))
-
-    def covering(self, *clauses: int) -> Step:
-        """The same step, in the proof of these clauses."""
-        return replace(self, covers=clauses)
+        return tuple(dict.fromkeys(REFERENCE.findall(self.words)))
 
     def execute(self) -> None:
         """Raises AssertionError (or any error) where the step fails or its check is empty."""
@@ -264,3 +265,29 @@ class Measurement:
 
 
 Measurements = Iterable[Measurement]
+
+
+Part = Step | str | Callable[[], object]
+
+_LABEL = re.compile(r"\[([\d, ]*)(?:; )?([a-z ]*)\] ")
+
+
+def written(title: str, *parts: Part) -> Written:
+    """A written proof; it covers the clauses that its steps cover."""
+    return Written(title, tuple(part if isinstance(part, Step) else step(part) for part in parts))
+
+
+def step(part: str | Callable[[], object]) -> Step:
+    """The step that a text or a function is.
+
+    Raises ValueError where it does not say what it is for, or what its check covers.
+    """
+    text = " ".join(((part if isinstance(part, str) else part.__doc__) or "").split())
+    found = _LABEL.match(text)
+    if found is None:
+        raise ValueError(f"for which clauses is the step '{text[:40]}'?")
+    covers = tuple(int(k) for k in found[1].split(",") if k.strip())
+    words, scope = text[found.end() :], found[2].strip()
+    if isinstance(part, str) == bool(scope):
+        raise ValueError(f"what does the check of the step '{text[:40]}' cover?")
+    return Step(words, None if isinstance(part, str) else part, Scope(scope or "instance"), covers)

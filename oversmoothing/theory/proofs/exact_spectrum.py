@@ -18,7 +18,6 @@ from oversmoothing.theory.numbers.exact import (
     to_float,
     transposed,
 )
-from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.instances import scaled
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 from oversmoothing.theory.verdict.by_fractions import Mode, compare
@@ -132,12 +131,6 @@ def block(A: Matrix, a: Fraction, X: Matrix, H: Matrix, h: Fraction) -> Matrix:
 # ------------------------------------------------------------- the disc with diameter [-1, 0]
 
 
-def _norm_at_most_one(doubled: Eigenvalue) -> bool:
-    """|1 + 2h| <= 1 for the eigenvalue 2h."""
-    sign, _ = compare(Mode(None, doubled), Mode(None, spectrum([[Fraction(0)]])[0]))
-    return sign is not None and sign <= 0
-
-
 def in_universal_disc(x: Fraction, y: Fraction) -> bool:
     """Whether h = x + iy has |h + 1/2| <= 1/2 and h != 0."""
     return bool(x or y) and x * x + y * y + x <= 0
@@ -145,21 +138,13 @@ def in_universal_disc(x: Fraction, y: Fraction) -> bool:
 
 def in_disc(M: Matrix) -> bool:
     """Whether every eigenvalue h has |h + 1/2| <= 1/2 and h != 0."""
-    return all(not value.is_zero and _norm_at_most_one(value) for value in spectrum(scaled(2, M)))
-
-
-def value_in_disc(M: Matrix, value: Eigenvalue) -> bool:
-    """Whether this eigenvalue h of M has |h + 1/2| <= 1/2 and h != 0."""
-    if value.is_zero:
-        return False
-    bits = 64
-    while True:
-        with at_precision(bits):
-            doubled = spectrum(scaled(2, M))
-            same = [v for v in doubled if v.ball(bits).overlaps(2 * value.ball(bits))]
-        if len(same) == 1:
-            return _norm_at_most_one(same[0])
-        bits *= 2
+    one = Mode(None, spectrum([[Fraction(0)]])[0])
+    for doubled in spectrum(scaled(2, M)):
+        # |1 + 2h| <= 1
+        sign, _ = compare(Mode(None, doubled), one)
+        if doubled.is_zero or sign is None or sign > 0:
+            return False
+    return True
 
 
 # ------------------------------------------------------------------------- verdicts from lists

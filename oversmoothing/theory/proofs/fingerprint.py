@@ -18,17 +18,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from oversmoothing.theory.proofs.claim import Claim, Evidence
+from oversmoothing.theory.proofs.coq import Formal, statement
 from oversmoothing.theory.proofs.evidence import Counterexample, Step, Symbolic, Written
-from oversmoothing.theory.proofs.for_all import ForAllReals, Sharp
-from oversmoothing.theory.proofs.formal import Formal, statement
 from oversmoothing.theory.proofs.ledger import claims, files
+from oversmoothing.theory.proofs.reals import ForAllReals, Sharp
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.files import write_atomically
 
 THEORY = Path(__file__).resolve().parents[1]
 PATH = THEORY / "claims" / "ledger.txt"
 # What only runs or shows the claims decides nothing about them.
-_SHOWS = ("__init__", "fingerprint", "kit", "by", "mathml", "page", "report", "running", "thorough")
+_SHOWS = ("__init__", "fingerprint", "by", "mathml", "report", "run")
 _OWN = "own"  # nor does what loads the claims of a user
 
 
@@ -45,7 +45,7 @@ def digest(source: str) -> str:
 def fingerprint(ledger: Mapping[str, Claim]) -> str:
     """The code that the claims share, and a line for each."""
     alone = {path.with_suffix(".py") for path in files().values()}
-    shared = [*THEORY.glob("proofs/*.py"), *THEORY.glob("claims/**/*.py")]
+    shared = [*THEORY.glob("proofs/*.py"), *THEORY.glob("claims/*.py")]
     codes = [
         f"{path.relative_to(THEORY).as_posix()} {digest(path.read_text('utf-8'))}"
         for path in sorted(shared)

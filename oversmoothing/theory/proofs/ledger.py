@@ -1,13 +1,27 @@
-"""The ledger: every claim by name, and what running its evidence finds.
+"""The ledger: every claim by name, what running its evidence finds, and how it then stands.
 
-A claim stands in a chapter of theory/claims, or is the CLAIM of a module in a folder of it.
-Evidence that needs more than the theory (torch, simulations) is given to `Ledger` by who runs it,
-under the claim's name.
+    python -m oversmoothing.theory.proofs.ledger
+
+(`make formal`) builds the Coq files of theory/formal and prints what each theorem rests on.
+
+A claim stands in a chapter of theory/claims. Evidence that needs more than the theory (torch,
+simulations) is given to `Ledger` by who runs it, under the claim's name. How a claim stands is
+computed from what its evidence came to and how the claims it cites stand:
+
+- A counterexample that holds refutes, and so does other evidence that fails with one: the clauses
+  that it is for, or all where it names none; and with one of them the claim.
+- Evidence that fails without one leaves the claim undecided, and so does a citation of what is not
+  proved, and a hypothesis whose predicate does not know the instances that violate it; where
+  nothing refutes it, evidence that decides nothing or is empty, too, and a clause that no evidence
+  covers. Only a tool that is not installed is passed over, with what it alone would prove.
+- A clause that Coq checks is machine-checked; otherwise all evidence that covers it proves it
+  together, and it is as strong as the weakest of that. So is the claim, of its clauses.
 """
 
 import re
+import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -15,6 +29,7 @@ from pathlib import Path
 
 from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.claim import (
+    STRENGTHS,
     Claim,
     Effort,
     Evidence,
@@ -23,26 +38,131 @@ from oversmoothing.theory.proofs.claim import (
     Outcome,
     Status,
 )
+from oversmoothing.theory.proofs.coq import check, coq_version
 from oversmoothing.theory.proofs.items import names
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.proofs.standing import Standing, standing
 from oversmoothing.theory.support.errors import InputError
+
+_STRENGTH = {
+    Kind.FORMAL: Status.MACHINE,
+    Kind.REALS: Status.DECIDED,
+    Kind.SYMBOLIC: Status.WRITTEN,
+    Kind.WRITTEN: Status.WRITTEN,
+    Kind.CERTIFIED: Status.CERTIFIED,
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The status of a claim, of each of its clauses, and why it is undecided, in sentences.
+
+    machine_checked: Coq checks all of it, the refutation of a refuted one.
+    """
+
+    status: Status
+    clauses: tuple[Status, ...]
+    reasons: tuple[str, ...] = ()
+    machine_checked: bool = False
+
+    @property
+    def words(self) -> str:
+        """The status as a reader reads it."""
+        by_coq = self.machine_checked and self.status.refuted
+        return f"{self.status}{', machine-checked' * by_coq}"
+
+
+def standing(
+    claim: Claim, findings: Sequence[Finding], cited: Mapping[str, Status] | None = None
+) -> Standing:
+    """How the claim stands. cited: the status of each claim that it rests on."""
+    refuting = [f for f in findings if _refutes(f)]
+    others = [f for f in findings if f not in refuting]
+    reasons = [*_faults(claim), *_citations(claim, cited or {}), *_failures(others, False)]
+    clauses = tuple(_clause(k, findings, claim) for k in range(1, len(claim.clauses) + 1))
+    checked = {k for f in findings if _checks(f) for k in f.evidence.covers}
+    machine = checked == set(range(1, len(claim.clauses) + 1))
+    if refuting:
+        if reasons:
+            return Standing(Status.UNDECIDED, clauses, tuple(reasons), machine)
+        reading = getattr(refuting[0].evidence, "of", Status.REFUTED)
+        every = range(1, len(clauses) + 1)
+        hit = {k for f in refuting for k in _against(f) or every}
+        return Standing(
+            reading, tuple(reading if k in hit else clauses[k - 1] for k in every), (), machine
+        )
+    reasons += _failures(others, None)
+    for k, status in enumerate(clauses, 1):
+        if status is Status.UNDECIDED:
+            reasons.append(f"no evidence covers clause {k}: {claim.clauses[k - 1]}")
+    if reasons:
+        return Standing(Status.UNDECIDED, clauses, tuple(reasons), machine)
+    return Standing(max(clauses, key=STRENGTHS.index), clauses, (), machine)
+
+
+def _checks(finding: Finding) -> bool:
+    return finding.evidence.kind is Kind.FORMAL and finding.outcome.holds is True
+
+
+def _refutes(finding: Finding) -> bool:
+    if finding.evidence.kind is Kind.COUNTEREXAMPLE:
+        return finding.outcome.holds is True
+    return finding.outcome.holds is False and finding.outcome.counterexample is not None
+
+
+def _against(finding: Finding) -> tuple[int, ...]:
+    """The clauses that a refuting finding is for."""
+    return finding.evidence.covers or getattr(finding.evidence, "against", ())
+
+
+def _faults(claim: Claim) -> list[str]:
+    return [f"a hypothesis excludes nothing: {h.words}" for h in claim.hypotheses if not h.excludes]
+
+
+def _citations(claim: Claim, cited: Mapping[str, Status]) -> list[str]:
+    found = []
+    for name in claim.cites:
+        status = cited.get(name)
+        if status is None:
+            found.append(f"it rests on {name}, which was not run")
+        elif not status.proved:
+            found.append(f"it rests on {name}, which is {status}")
+    return found
+
+
+def _failures(findings: Sequence[Finding], holds: bool | None) -> list[str]:
+    """What fails (False) or is open (None), in sentences."""
+    word = "open" if holds is None else "fails"
+    return [
+        f"{word}: {finding.evidence.title}: {finding.outcome.detail}"
+        for finding in findings
+        if finding.outcome.holds is holds and not finding.outcome.absent
+    ]
+
+
+def _clause(k: int, findings: Sequence[Finding], claim: Claim) -> Status:
+    """The status of clause k from the evidence that covers it; undecided where there is none."""
+    covering = [f for f in findings if k in f.evidence.covers]
+    if any(map(_checks, covering)):
+        return Status.MACHINE
+    rest = [f for f in covering if f.evidence.kind is not Kind.FORMAL]
+    kinds = {f.evidence.kind for f in rest}
+    if not rest or not kinds <= _STRENGTH.keys() or not all(f.outcome.holds for f in rest):
+        return Status.UNDECIDED
+    return max((_STRENGTH[kind] for kind in kinds), key=STRENGTHS.index)
+
 
 # Found by their files: the claims are made of what stands here, which knows none of them.
 _CONTENTS = "oversmoothing.theory.claims"
 _FOLDER = Path(__file__).resolve().parents[1] / "claims"
-_NAMED = re.compile(r'^    name="([^"]+)",$', re.M)
 
 
 @cache
 def files() -> dict[str, Path]:
-    """The file of each claim: its chapter, or the module that states it alone.
+    """The chapter of each claim.
 
     Raises RuntimeError where two claims have one name.
     """
     found = [(name, path) for path in sorted(_FOLDER.glob("*.md")) for name in names(path)]
-    for path in sorted(_FOLDER.glob("*/*.py")):
-        found += [(name, path) for name in _NAMED.findall(path.read_text("utf-8"))[:1]]
     listed = [name for name, _ in found]
     if repeated := {name for name in listed if listed.count(name) > 1}:
         raise RuntimeError(f"claims with the same name: {sorted(repeated)}")
@@ -51,21 +171,12 @@ def files() -> dict[str, Path]:
 
 @cache
 def _stated_in(path: Path) -> dict[str, Claim]:
-    """The claims of a chapter, or of a module that states one."""
-    place = path.relative_to(_FOLDER).with_suffix("")
-    module = import_module(".".join([_CONTENTS, *place.parts]))
-    if path.suffix == ".py":
-        return _sound({module.CLAIM.name: module.CLAIM})
+    """The claims of a chapter. Raises RuntimeError where a refuted one has no wording."""
+    module = import_module(f"{_CONTENTS}.{path.stem}")
     (chapter,) = {one for one in vars(module).values() if isinstance(one, Chapter)}
-    return _sound(chapter.claims(vars(module)))
-
-
-def _sound(found: dict[str, Claim]) -> dict[str, Claim]:
-    """Raises RuntimeError where a claim lacks what one of the ledger has."""
+    found = chapter.claims(vars(module))
     for claim in found.values():
-        if not (claim.latex and claim.source and claim.on_record):
-            raise RuntimeError(f"{claim.name}: no formula, no source or no status on record")
-        if claim.on_record.refuted and not claim.wording:
+        if claim.on_record and claim.on_record.refuted and not claim.wording:
             raise RuntimeError(f"{claim.name}: it is refuted, and its wording is not said")
     return found
 
@@ -254,3 +365,36 @@ def in_want_of_coq(entries: Iterable[Entry]) -> list[str]:
         if entry.absent or any(name in wanting for name in entry.claim.cites):
             wanting.append(entry.claim.name)
     return wanting
+
+
+def theorems() -> dict[str, tuple[str, ...]]:
+    """Claim: the theorems that its evidence names."""
+    found = {
+        name: tuple(e.title for e in claim.evidence if e.kind is Kind.FORMAL)
+        for name, claim in claims().items()
+    }
+    return {name: named for name, named in found.items() if named}
+
+
+def main() -> int:
+    """Check every theorem that a claim names and print it. Exit status 1: one is not accepted."""
+    named = theorems()
+    wanted = tuple(dict.fromkeys(theorem for needed in named.values() for theorem in needed))
+    if not wanted:
+        print("no claim names a theorem", file=sys.stderr)
+        return 1
+    try:
+        found = {one.theorem: one for one in check(wanted)}
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for claim, needed in named.items():
+        for theorem in needed:
+            axioms = ", ".join(found[theorem].axioms) or "none"
+            print(f"{claim}  {theorem}  axioms: {axioms}")
+    print(f"{len(wanted)} theorems checked by Coq {coq_version()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

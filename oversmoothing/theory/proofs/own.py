@@ -17,9 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 from oversmoothing.theory.proofs import by, hypotheses, kit, strategies
+from oversmoothing.theory.proofs.checks import located
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Hypothesis
-from oversmoothing.theory.proofs.executed import located
-from oversmoothing.theory.proofs.for_all import ForAllReals
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import read_text
@@ -111,21 +110,6 @@ def _problem(claim: Claim) -> str:
     titles = [one.title for one in claim.evidence]
     if twice := [title for title in titles if titles.count(title) > 1]:
         return f"two pieces of its evidence have the title '{twice[0]}': name one, title=..."
-    for one in claim.evidence:
-        if isinstance(one, ForAllReals) and (problem := _unreadable(one)):
-            return f"'{one.title}' is no query: {problem}"
-    return ""
-
-
-def _unreadable(stated: ForAllReals) -> str:
-    """Why a query cannot be posed, if it cannot."""
-    try:
-        for query in (stated.query, *(mutation.query for mutation in stated.mutations)):
-            query.to_smtlib()
-    except SyntaxError as error:
-        return f"{error.msg}: {(error.text or '').strip()}"
-    except (ValueError, RecursionError) as error:
-        return str(error)
     return ""
 
 

@@ -13,15 +13,21 @@ import flint
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import CloseRootsError, Eigenvalue, eigenvalues, factors
-from oversmoothing.theory.streams.agreement import agreement_depth
-from oversmoothing.theory.streams.mixing import Mixing
-from oversmoothing.theory.streams.root_moduli import largest_modulus
-from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
-from oversmoothing.theory.streams.stream_band import safe_band
-from oversmoothing.theory.streams.stream_differences import differences_alone, lone_family
-from oversmoothing.theory.streams.stream_modes import EXACT_DEGREE, StreamModes, exact_modes
+from oversmoothing.theory.streams.agreement import agreement_depth, differences_alone, lone_family
+from oversmoothing.theory.streams.stream_answer import (
+    StreamMode,
+    StreamVerdict,
+    reason_of,
+    safe_band,
+)
+from oversmoothing.theory.streams.stream_modes import (
+    EXACT_DEGREE,
+    StreamModes,
+    exact_modes,
+    largest_modulus,
+)
 from oversmoothing.theory.streams.stream_numerics import verdict_from_balls
-from oversmoothing.theory.streams.streams import Streams
+from oversmoothing.theory.streams.streams import Mixing, Streams
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 
 _BITS = 256

@@ -1,16 +1,256 @@
-"""Streams that share a layer and are mixed by R, p, q, as read from JSON or given (T13a)."""
+"""The mixing of s residual streams: x_k' = sum_l R_kl x_l + p_k A (sum_l q_l x_l) W (T13a).
+
+The operator R (x) I + (p q^T) (x) H (x) A has the eigenvalues of the families R + t p q^T, t = h_j
+a_i, and det(mu - R - t p q^T) = chi(mu) - t N(mu) with chi = det(mu - R), N = q^T adj(mu - R) p.
+What divides both, g = gcd(chi, N), stands in every family: its roots are idle. The rest is u(mu) =
+t v(mu), u = chi/g, v = N/g. All of it is exact: R, p and q are fractions, those of binary64 too.
+`Streams` are a layer and a mixing, as read from JSON or given.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
+import flint
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Layer, check_states
-from oversmoothing.theory.streams.mixing import Mixing, make_mixing
+from oversmoothing.theory.layer.layer import Layer, check_states, read_entries, row_sum_tolerance
+from oversmoothing.theory.numbers import exact as exact
+from oversmoothing.theory.numbers.exact import Matrix, from_flint, normalised_rows, to_flint
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json
+
+KINDS = ("identity", "doubly-stochastic", "row-stochastic", "orthogonal")
+# More streams than anybody mixes: the polynomials of the families have this degree.
+MOST_STREAMS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing:
+    """R [s, s], p [s], q [s] in fractions.
+
+    exact: whether they were written so. binary64 entries stand for their binary values, except
+    that the rows of an R >= 0 which sum to 1 within rounding are divided by their sums.
+    kinds: which of `KINDS` R is; of binary64 entries within rounding.
+    """
+
+    R: Matrix
+    p: list[Fraction]
+    q: list[Fraction]
+    exact: bool
+    kinds: tuple[str, ...]
+
+    @property
+    def streams(self) -> int:
+        """s."""
+        return len(self.R)
+
+    @property
+    def gain(self) -> Fraction:
+        """kappa = q^T p, what a branch adds to what the next one reads."""
+        return exact.dot(self.q, self.p)
+
+    @cached_property
+    def characteristic(self) -> flint.fmpq_poly:
+        """chi = det(mu - R)."""
+        return exact.characteristic(self.R)
+
+    @cached_property
+    def numerator(self) -> flint.fmpq_poly:
+        """N = q^T adj(mu - R) p, from det(mu - R - p q^T) = chi - N."""
+        outer = [[x * y for y in self.q] for x in self.p]
+        return self.characteristic - exact.characteristic(exact.plus(self.R, outer))
+
+    @cached_property
+    def idle(self) -> flint.fmpq_poly:
+        """g, monic: its roots are eigenvalues whatever attention and H are."""
+        if not self.numerator:
+            return self.characteristic
+        return self.characteristic.gcd(self.numerator)
+
+    @cached_property
+    def active(self) -> tuple[flint.fmpq_poly, flint.fmpq_poly]:
+        """(u, v), coprime: the other eigenvalues at t = h a are the roots of u - t v."""
+        return self.characteristic // self.idle, self.numerator // self.idle
+
+    @cached_property
+    def idle_values(self) -> list[Eigenvalue]:
+        """The distinct idle eigenvalues."""
+        return roots_of(self.idle)
+
+    @property
+    def one_stream(self) -> Fraction | None:
+        """kappa where the active eigenvalues are 1 + kappa h_j a_i, those of one stream (T13c).
+
+        So where R p = p or R^T q = q and kappa != 0: for R = I, for row-stochastic R with p = 1,
+        for column-stochastic R with q = 1. Else None.
+        """
+        u, v = self.active
+        if u.degree() != 1 or u[0] != -1:
+            return None
+        return Fraction(int(v[0].p), int(v[0].q))
+
+    @property
+    def keeps_equal_streams(self) -> Fraction | None:
+        """c where R 1 = c 1 and p is a multiple of 1: equal streams then stay equal (T13b)."""
+        c = self.common_row_sum
+        return c if len(set(self.p)) == 1 else None
+
+    @property
+    def common_row_sum(self) -> Fraction | None:
+        """c where R 1 = c 1, else None."""
+        sums = {sum(row, Fraction(0)) for row in self.R}
+        return sums.pop() if len(sums) == 1 else None
+
+    @cached_property
+    def pattern(self) -> list[flint.fmpq_poly]:
+        """Polynomials e_k(mu), coprime: (e_1, ..., e_s) is the mix of streams in an active mode.
+
+        (mu - R) adj(mu - R) p = chi p, so adj(mu - R) p is an eigenvector of R + t p q^T wherever
+        chi = t N; what its entries have in common divides g.
+        """
+        columns = []
+        for k in range(self.streams):
+            pick = [[x if j == k else Fraction(0) for j in range(self.streams)] for x in self.p]
+            # e_k^T adj(mu - R) p, by the same identity as N.
+            moved = exact.characteristic(exact.plus(self.R, pick))
+            columns.append(self.characteristic - moved)
+        common = columns[0]
+        for entry in columns[1:]:
+            common = common.gcd(entry)
+        return [entry // common for entry in columns] if common else columns
+
+    def equal_start(self) -> Mixing:
+        """The mixing on the streams that copies of one X_0 can reach, in a basis of them.
+
+        They form the smallest space that holds 1, that R maps into itself, and that holds p where
+        q reads anything of it. For a row-stochastic R and p = 1 it is one stream.
+        """
+        basis = _reached(self.R, [[Fraction(1)] * self.streams])
+        if any(exact.dot(self.q, row) for row in basis):
+            basis = _reached(self.R, [*basis, self.p])
+        E = exact.transposed(basis)
+        R = _coordinates(E, exact.product(self.R, E))
+        q = [exact.dot(self.q, row) for row in basis]
+        read = any(q)
+        p = _coordinates(E, [[x] for x in self.p]) if read else exact.zeros(len(basis), 1)
+        return Mixing(R, [row[0] for row in p], q, self.exact, ())
+
+
+# Of an entry: products of two, and sums of those, are floats still.
+_LARGEST = 1e100
+
+
+def make_mixing(R: Any, p: Any = None, q: Any = None, claimed: str | None = None) -> Mixing:
+    """Validate R [s, s], p [s] and q [s] (1 and 1/s each where not given).
+
+    claimed: one of `KINDS` that R is said to be; it is checked. Strings, integers and fractions
+    are exact, one float makes the mixing binary64. Raises `InputError` on anything else.
+    """
+    read = read_entries(R, "R")
+    s = len(read.floats)
+    if read.floats.shape != (s, s):
+        raise InputError(f"R has shape {list(read.floats.shape)}; it must be square, s x s")
+    if s > MOST_STREAMS:
+        raise InputError(f"R mixes {s} streams: {MOST_STREAMS} are the most here")
+    given = {"p": [1] * s if p is None else p, "q": [Fraction(1, s)] * s if q is None else q}
+    vectors = {name: read_entries([_vector(value, name, s)], name) for name, value in given.items()}
+    everything = [read, *vectors.values()]
+    for name, entries in zip(("R", "p", "q"), everything, strict=True):
+        if not all(map(_finite, entries.floats.ravel().tolist())):
+            raise InputError(f"{name} has entries that are NaN or infinite: replace them")
+        if np.abs(entries.floats).max() > _LARGEST:
+            raise InputError(f"{name} has an entry beyond {_LARGEST:g}: scale it")
+    is_exact = all(entries.written is not None for entries in everything)
+    matrix = read.fractions
+    tolerance = Fraction(0) if is_exact else Fraction(row_sum_tolerance(s))
+    kinds = tuple(kind for kind in KINDS if _is(kind, matrix, tolerance))
+    if claimed is not None and claimed not in KINDS:
+        raise InputError(f"mixing '{claimed}' is none of {', '.join(KINDS)}")
+    if claimed is not None and claimed not in kinds:
+        raise InputError(f"R is not {claimed}: {_why_not(claimed, matrix, tolerance)}")
+    if "row-stochastic" in kinds:
+        matrix = normalised_rows(matrix)
+    return Mixing(matrix, vectors["p"].fractions[0], vectors["q"].fractions[0], is_exact, kinds)
+
+
+def roots_of(polynomial: flint.fmpq_poly) -> list[Eigenvalue]:
+    """The distinct roots, by irreducible factors."""
+    if polynomial.degree() < 1:
+        return []
+    _, found = polynomial.numer().factor()
+    return eigenvalues([Factor(factor, int(power), ()) for factor, power in found])
+
+
+def _vector(value: Any, name: str, s: int) -> list[Any]:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    wrong = not isinstance(value, Sequence) or isinstance(value, str) or len(value) != s
+    if wrong or any(isinstance(x, Sequence) and not isinstance(x, str) for x in value):
+        raise InputError(f"{name} must be a list of {s} numbers, one a stream, as R is {s} x {s}")
+    return list(value)
+
+
+def _finite(x: float) -> bool:
+    return abs(x) < float("inf")
+
+
+def _is(kind: str, R: Matrix, tolerance: Fraction) -> bool:
+    return not _why_not(kind, R, tolerance)
+
+
+def _why_not(kind: str, R: Matrix, tolerance: Fraction) -> str:
+    """What keeps R from being of that kind, in a clause; empty where nothing does."""
+    s = len(R)
+    if kind == "identity":
+        wrong = [(k, j) for k in range(s) for j in range(s) if R[k][j] != int(k == j)]
+        return f"R[{wrong[0][0]}, {wrong[0][1]}] = {_short(R, *wrong[0])}" if wrong else ""
+    if kind == "orthogonal":
+        gram = exact.product(exact.transposed(R), R)
+        off = max(abs(gram[k][j] - int(k == j)) for k in range(s) for j in range(s))
+        # s products a sum, each rounded, of entries that are themselves rounded.
+        return f"R^T R is {float(off):.3g} from I" if off > 3 * s * tolerance else ""
+    for k in range(s):
+        for j in range(s):
+            if R[k][j] < 0:
+                return f"R[{k}, {j}] = {_short(R, k, j)} is negative"
+    tables = [("row", R)]
+    if kind == "doubly-stochastic":
+        tables.append(("column", exact.transposed(R)))
+    for name, table in tables:
+        for k, row in enumerate(table):
+            total = sum(row, Fraction(0))
+            if abs(total - 1) > tolerance:
+                return f"{name} {k} sums to {float(total):.17g}"
+    return ""
+
+
+def _short(R: Matrix, k: int, j: int) -> str:
+    return f"{float(R[k][j]):.6g}"
+
+
+def _reached(R: Matrix, start: Matrix) -> Matrix:
+    """A basis, as rows, of the smallest space with these vectors that R maps into itself."""
+    basis: Matrix = []
+    waiting = [row for row in start if any(row)]
+    while waiting:
+        candidate = waiting.pop(0)
+        if to_flint([*basis, candidate]).rank() > len(basis):
+            basis.append(candidate)
+            waiting.append(exact.applied(R, candidate))
+    return basis
+
+
+def _coordinates(E: Matrix, Y: Matrix) -> Matrix:
+    """Z with E Z = Y, for E of full column rank whose range holds Y."""
+    turned = to_flint(exact.transposed(E))
+    return from_flint((turned * to_flint(E)).solve(turned * to_flint(Y)))
+
 
 _LAYER = ("A", "logits", "H", "W_V", "W_proj")
 _MIXING = ("R", "p", "q", "mixing", "start")

@@ -1,22 +1,188 @@
-"""Statements for all reals as evidence: a query that is unsat, with false neighbours that are sat.
+"""Statements about real numbers: posed to SMT solvers, with false neighbours that must fail.
+
+A query is written in infix, as a reader would write it, and serves three ways: printed in its
+claim, translated to SMT-LIB 2 for z3 and cvc5, and evaluated exactly on fractions, so that a model
+that a solver returns is checked by other means. `unsat` proves the statement for all reals.
 
     for_all("h > 0 wins at consensus", given="-1 < a; a < 1; h > 0",
             then="(1+h*a)**2 < (1+h)**2", at="h=1, a=1/2").unless(
         "h >= 0", without="h > 0", given="h >= 0", at="h=0, a=1/2")
 
 is proved by the first query and guarded by the second: a prover that says yes to everything fails.
-Beside a statement that Coq proves, false neighbours are evaluated at points, without a solver.
+Of what Coq proves the neighbours alone are evaluated, at points (`Sharp`); no solver is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
-from oversmoothing.theory.proofs.query import Query
 from oversmoothing.theory.proofs.solver import Answer, solve
+
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
+    ast.Lt: ("(< {})", operator.lt),
+    ast.LtE: ("(<= {})", operator.le),
+    ast.Gt: ("(> {})", operator.gt),
+    ast.GtE: ("(>= {})", operator.ge),
+    ast.Eq: ("(= {})", operator.eq),
+    ast.NotEq: ("(not (= {}))", operator.ne),
+}
+_ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+_EXACTLY: dict[type[ast.operator], Callable[[Any, Any], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_CONNECTIVES = {"Implies": "=>", "Iff": "="}
+
+
+@dataclass(frozen=True)
+class Query:
+    """For all reals `variables`: `hypotheses` imply `conclusion`.
+
+    Infix strings over the variables: + - *, powers by a literal, integer and n/m literals,
+    comparisons (chained too), `and`, `or`, `not`, Implies(p, q), Iff(p, q). Abbreviations are
+    substituted by name before anything else.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    hypotheses: tuple[str, ...]
+    conclusion: str
+    abbreviations: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a text is not in the language or names what has no value."""
+        try:
+            self.to_smtlib()
+        except SyntaxError as error:
+            raise ValueError(f"{self.name}: '{error.text}' is no formula") from None
+
+    def to_smtlib(self) -> str:
+        """The negation as SMT-LIB 2: unsat means that the statement holds for all reals."""
+        lines = [f"(declare-const {name} Real)" for name in self.variables]
+        lines += [f"(assert {self._translate(text)})" for text in self.hypotheses]
+        lines.append(f"(assert (not {self._translate(self.conclusion)}))")
+        return "\n".join(lines) + "\n"
+
+    def describe(self) -> str:
+        """One line of text, as a reader reads it."""
+        given = " and ".join(self.hypotheses) or "nothing assumed"
+        where = "".join(f", {name} := {text}" for name, text in self.abbreviations)
+        return f"for all real {', '.join(self.variables)}: {given} => {self.conclusion}{where}"
+
+    def hypotheses_hold(self, values: Mapping[str, Fraction]) -> bool:
+        """Whether every hypothesis holds at these values, exactly."""
+        return all(bool(self._evaluate(text, values)) for text in self.hypotheses)
+
+    def conclusion_holds(self, values: Mapping[str, Fraction]) -> bool:
+        """Whether the conclusion holds at these values, exactly."""
+        return bool(self._evaluate(self.conclusion, values))
+
+    def _parsed(self, text: str) -> ast.expr:
+        table = {name: ast.parse(value, mode="eval").body for name, value in self.abbreviations}
+
+        class Expand(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                if node.id in table:
+                    return Expand().visit(_copy(table[node.id]))  # type: ignore[no-any-return]
+                return node
+
+        expanded: ast.expr = Expand().visit(ast.parse(text.strip(), mode="eval").body)
+        return expanded
+
+    def _translate(self, text: str) -> str:
+        return _smt(self._parsed(text), set(self.variables))
+
+    def _evaluate(self, text: str, values: Mapping[str, Fraction]) -> bool | Fraction:
+        return _exact(self._parsed(text), values)
+
+
+def _copy(node: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{value!r}: write integers and quotients of integers")
+    return f"{value}.0"
+
+
+def _known(ops: list[ast.cmpop]) -> bool:
+    return all(type(op) in _COMPARISONS for op in ops)
+
+
+def _smt(node: ast.expr, variables: set[str]) -> str:
+    match node:
+        case ast.Name(id=name):
+            if name not in variables:
+                known = ", ".join(sorted(variables)) or "none"
+                raise ValueError(f"'{name}' is not a variable of the query ({known})")
+            return name
+        case ast.Constant(value=value):
+            return _literal(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return f"(- {_smt(operand, variables)})"
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return f"(not {_smt(operand, variables)})"
+        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(power))):
+            return f"(* {' '.join([_smt(base, variables)] * power)})"
+        case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=q)) if q:
+            return f"(/ {_smt(left, variables)} {_literal(q)})"
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            return f"({_ARITHMETIC[type(op)]} {_smt(left, variables)} {_smt(right, variables)})"
+        case ast.BoolOp(op=op, values=values):
+            word = "and" if isinstance(op, ast.And) else "or"
+            return f"({word} {' '.join(_smt(value, variables) for value in values)})"
+        case ast.Compare(left=left, ops=ops, comparators=rest) if _known(ops):
+            parts = []
+            for sign, right in zip(ops, rest, strict=True):
+                pair = f"{_smt(left, variables)} {_smt(right, variables)}"
+                parts.append(_COMPARISONS[type(sign)][0].format(pair))
+                left = right
+            return parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
+        case ast.Call(func=ast.Name(id=name), args=[first, second]) if name in _CONNECTIVES:
+            return f"({_CONNECTIVES[name]} {_smt(first, variables)} {_smt(second, variables)})"
+    raise ValueError(f"'{ast.unparse(node)}' is not in the language of queries")
+
+
+def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> bool | Fraction:
+    match node:
+        case ast.Name(id=name):
+            return values[name]
+        case ast.Constant(value=int(value)):
+            return Fraction(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -Fraction(_exact(operand, values))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _exact(operand, values)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _EXACTLY:
+            x, y = Fraction(_exact(left, values)), Fraction(_exact(right, values))
+            return Fraction(_EXACTLY[type(op)](x, y))
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return all(_exact(part, values) for part in parts)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return any(_exact(part, values) for part in parts)
+        case ast.Compare(left=first, ops=ops, comparators=rest) if _known(ops):
+            current = _exact(first, values)
+            for sign, part in zip(ops, rest, strict=True):
+                other = _exact(part, values)
+                if not _COMPARISONS[type(sign)][1](current, other):
+                    return False
+                current = other
+            return True
+        case ast.Call(func=ast.Name(id=name), args=[premise, consequence]):
+            p, q = bool(_exact(premise, values)), bool(_exact(consequence, values))
+            return (not p or q) if name == "Implies" else p == q
+    raise ValueError(f"'{ast.unparse(node)}' is not in the language of queries")
+
 
 # Conditions in infix, separated by semicolons; or several such texts.
 Conditions = str | tuple[str, ...]
@@ -42,17 +208,21 @@ def _conditions(texts: Conditions) -> tuple[str, ...]:
     return tuple(part.strip() for part in joined.split(";") if part.strip())
 
 
-def _values(text: str) -> dict[str, str]:
+def _values(text: str) -> dict[str, Fraction]:
     """ "h=1, a=1/2" by name. Raises ValueError where a part is not a name with a fraction."""
     found = {}
     for part in filter(str.strip, text.split(",")):
         name, _, value = part.partition("=")
         try:
-            found[name.strip()] = str(Fraction(value.strip()))
+            found[name.strip()] = Fraction(value.strip())
         except (ValueError, ZeroDivisionError):
             wanted = 'write them as "h=1, a=1/2"'
             raise ValueError(f"'{text}' gives no values: {wanted}") from None
     return found
+
+
+def _said(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
 
 
 def for_all(
@@ -84,7 +254,7 @@ class Mutation:
 
     change: str
     query: Query
-    witness: dict[str, str] = field(default_factory=dict)
+    witness: dict[str, Fraction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,17 +267,13 @@ class ForAllReals:
 
     query: Query
     mutations: tuple[Mutation, ...]
-    example: dict[str, str]
+    example: dict[str, Fraction]
     covers: tuple[int, ...] = ()
     kind: Kind = Kind.REALS
 
     @property
     def title(self) -> str:
         return self.query.name
-
-    def covering(self, *clauses: int) -> ForAllReals:
-        """The same query, in the proof of these clauses."""
-        return replace(self, covers=clauses)
 
     def unless(
         self,
@@ -143,18 +309,19 @@ class ForAllReals:
         return replace(self, mutations=(*self.mutations, Mutation(change, mutated, witness)))
 
     def run(self, effort: Effort) -> Outcome:
-        at = {name: Fraction(value) for name, value in self.example.items()}
-        if not self.query.hypotheses_hold(at):
-            return Outcome(False, f"the example {self.example} does not satisfy the hypotheses")
-        data: dict[str, object] = {"query": self.query.describe(), "smtlib": self.query.to_smtlib()}
-        answer = solve(self.query.to_smtlib(), "z3", effort.solver_limit)
+        if not self.query.hypotheses_hold(self.example):
+            said = _said(self.example)
+            return Outcome(False, f"the example {said} does not satisfy the hypotheses")
+        smtlib = self.query.to_smtlib()
+        data: dict[str, object] = {"query": self.query.describe(), "smtlib": smtlib}
+        answer = solve(smtlib, "z3", effort.solver_limit)
         data["z3"] = _record(answer)
         if answer.result == "sat":
             shown = _model(self.query, answer)
             return Outcome(False, f"z3 finds a counterexample: {shown}", shown, data)
         second = None
         if effort.second_opinion:
-            second = solve(self.query.to_smtlib(), "cvc5", effort.solver_limit)
+            second = solve(smtlib, "cvc5", effort.solver_limit)
             data["cvc5"] = _record(second)
             if second.result == "sat":
                 return Outcome(False, "cvc5 finds a counterexample where z3 does not", None, data)
@@ -190,7 +357,7 @@ def _rational(model: dict[str, str]) -> dict[str, Fraction] | None:
 
 def _model(query: Query, answer: Answer) -> str:
     values = _rational(answer.model)
-    shown = ", ".join(f"{name} = {value}" for name, value in sorted(answer.model.items()))
+    shown = _said(dict(sorted(answer.model.items())))
     if values is None:
         return shown
     values |= {name: Fraction(0) for name in query.variables if name not in values}
@@ -204,11 +371,10 @@ def _mutated(mutation: Mutation, effort: Effort) -> tuple[str, str | None]:
     answer = solve(mutation.query.to_smtlib(), "z3", effort.solver_limit)
     if answer.result != "sat":
         return "", f"the mutated query ({mutation.change}) is {answer.result}, it must be sat"
-    if mutation.witness:
-        values = {name: Fraction(value) for name, value in mutation.witness.items()}
-        if not mutation.query.hypotheses_hold(values) or mutation.query.conclusion_holds(values):
-            return "", f"the witness {mutation.witness} is no counterexample ({mutation.change})"
-        return ", ".join(f"{k} = {v}" for k, v in mutation.witness.items()), None
+    if at := mutation.witness:
+        if not mutation.query.hypotheses_hold(at) or mutation.query.conclusion_holds(at):
+            return "", f"the witness {_said(at)} is no counterexample ({mutation.change})"
+        return _said(at), None
     if _rational(answer.model) is None:
         return (
             "",
@@ -244,23 +410,15 @@ class Sharp:
     def run(self, effort: Effort) -> Outcome:
         query = self.stated.query
         data: dict[str, object] = {"query": query.describe()}
-        example = _point(self.stated.example)
+        example = self.stated.example
         if not (query.hypotheses_hold(example) and query.conclusion_holds(example)):
-            return Outcome(False, f"it does not hold at its example {self.stated.example}")
+            return Outcome(False, f"it does not hold at its example {_said(example)}")
         shown = []
         for mutation in self.stated.mutations:
-            at, words = _point(mutation.witness), _said(mutation.witness)
+            at, words = mutation.witness, _said(mutation.witness)
             if query.hypotheses_hold(at) and not query.conclusion_holds(at):
                 return Outcome(False, f"it is violated at {words}", words, data)
             if not mutation.query.hypotheses_hold(at) or mutation.query.conclusion_holds(at):
                 return Outcome(False, f"{words} does not violate: {mutation.change}", None, data)
             shown.append(f"false with {mutation.change}: at {words}")
         return Outcome(True, "; ".join(shown), None, data)
-
-
-def _point(values: dict[str, str]) -> dict[str, Fraction]:
-    return {name: Fraction(value) for name, value in values.items()}
-
-
-def _said(values: dict[str, str]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in values.items())
