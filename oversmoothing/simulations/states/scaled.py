@@ -30,19 +30,19 @@ def log_of_two_to(exponent: Tensor) -> Tensor:
 
 
 def scale(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
-    """x 2^exponent in the dtype of x, exact but for over- and underflow; inf and 0 stay.
+    """x 2^exponent in the dtype of x, rounded once at most; 0 and inf stay.
 
-    `torch.ldexp` forms 2^exponent in float32, which overflows at 128.
+    `torch.ldexp` forms 2^exponent in float32, which overflows at 128. There are always two factors,
+    the second mostly 1: to ask whether one is enough would wait for the device.
     """
     half = HALF[x.dtype]
     shape = exponent.shape + (1,) * trailing
-    if bool((exponent.abs() <= half).all()):  # as always but at the ends of the range
-        return x * powers_of_two(exponent, x.dtype).reshape(shape)
     e = exponent.clamp(-2 * half, 2 * half)
-    first = torch.div(e, 2, rounding_mode="floor")
     # Two factors of the same sign: an intermediate never leaves the range of the two ends.
-    low, high = (powers_of_two(k, x.dtype).reshape(shape) for k in (first, e - first))
-    return x * low * high
+    halved = torch.div(e, 2, rounding_mode="floor")
+    first = torch.where(e.abs() <= half, e, halved)
+    one, other = (powers_of_two(k, x.dtype).reshape(shape) for k in (first, e - first))
+    return x * one * other
 
 
 def largest(x: Tensor, trailing: int) -> Tensor:
