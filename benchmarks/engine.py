@@ -19,7 +19,7 @@ from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.plain import LayerIteration, block_length
 from oversmoothing.simulations.engine.problem import Problem, make_problem
-from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
+from oversmoothing.simulations.state_metrics import hfc_lfc_and_cosine
 
 N, D, R = 197, 768, 64
 SQUARES = (768, 1024, 2048)

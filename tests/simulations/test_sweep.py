@@ -12,10 +12,8 @@ import torch
 from hypothesis import given, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.generators.attention import Asymmetric
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.simulations.sweep import point_outcome as outcomes
 from oversmoothing.simulations.sweep.config import (
     MAX_POINTS,
@@ -24,6 +22,12 @@ from oversmoothing.simulations.sweep.config import (
     examples,
     make_config,
     parse,
+)
+from oversmoothing.simulations.sweep.numpy_states import (
+    cosine_extremes,
+    dense,
+    effective_rank,
+    iterate,
 )
 from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
 from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at

@@ -17,7 +17,7 @@ from hypothesis import example, given, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from oversmoothing import FromState, evolve, evolve_heads, metrics
-from oversmoothing.simulations.states.scaled import scale
+from oversmoothing.simulations.state import scale
 
 READS = {
     "_local_scalar_dense", "_unique2", "equal", "is_nonzero", "masked_select", "nonzero",

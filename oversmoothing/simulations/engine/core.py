@@ -17,7 +17,7 @@ from oversmoothing.simulations.engine.plain import (
     progress_bar,
 )
 from oversmoothing.simulations.engine.problem import Problem
-from oversmoothing.simulations.states.scaled import normalise, normalised_sum, powers_of_two
+from oversmoothing.simulations.state import normalise, normalised_sum, powers_of_two
 from oversmoothing.theory.support.errors import InputError
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.kept_states import start_of
 from oversmoothing.simulations.engine.problem import Problem
-from oversmoothing.simulations.states.split_state import apart, to_differences
+from oversmoothing.simulations.state import apart, to_differences
 from oversmoothing.theory.numbers.rounding import normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from oversmoothing.simulations.engine.kept_states import start_of
 from oversmoothing.simulations.engine.problem import Problem
-from oversmoothing.simulations.states.scaled import HALF, exponent_of, powers_of_two
+from oversmoothing.simulations.state import HALF, exponent_of, powers_of_two
 from oversmoothing.theory.support.errors import InputError
 
 # One layer may grow a state by so many bits ...

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.simulations.states.scaled import normalise
-from oversmoothing.simulations.states.split_state import centred
+from oversmoothing.simulations.state import centred, normalise
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.support.errors import InputError

@@ -7,8 +7,14 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from oversmoothing.simulations.engine.kept_states import Errors, Rows, States
-from oversmoothing.simulations.states.scaled import add, log_of_two_to, normalise
-from oversmoothing.simulations.states.split_state import SplitState, from_differences, join
+from oversmoothing.simulations.state import (
+    SplitState,
+    add,
+    from_differences,
+    join,
+    log_of_two_to,
+    normalise,
+)
 
 # States are read together as long as they hold at most this many numbers.
 TOGETHER = 1 << 20

@@ -19,7 +19,7 @@ from oversmoothing.simulations.engine.plain import (
     progress_bar,
 )
 from oversmoothing.simulations.engine.problem import Problem, norm_bound
-from oversmoothing.simulations.states.scaled import (
+from oversmoothing.simulations.state import (
     UNUSED,
     exponent_of,
     normalise,

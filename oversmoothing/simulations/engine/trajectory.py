@@ -18,9 +18,8 @@ from torch import Tensor
 from oversmoothing.simulations.drawing.notebook import as_html, columns_of_run, few
 from oversmoothing.simulations.engine.kept_states import States
 from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_states
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.states.scaled import UNUSED, scale
-from oversmoothing.simulations.states.split_state import SplitState
+from oversmoothing.simulations.state import UNUSED, SplitState, scale
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 if TYPE_CHECKING:

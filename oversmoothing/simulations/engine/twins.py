@@ -18,7 +18,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.kept_states import Errors, States
 from oversmoothing.simulations.engine.problem import Exponents, Problem
-from oversmoothing.simulations.states.scaled import add, log_of_two_to
+from oversmoothing.simulations.state import add, log_of_two_to
 from oversmoothing.theory.support.sizes import Array
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -47,7 +47,7 @@ from oversmoothing.simulations.heads.layers import (
 )
 from oversmoothing.simulations.heads.stack import Stack
 from oversmoothing.simulations.heads.stack_iteration import StackIteration
-from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
+from oversmoothing.simulations.state import SplitState, split, to_differences
 from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.support.errors import InputError
 

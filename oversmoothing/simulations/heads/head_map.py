@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from oversmoothing.simulations.states.scaled import normalise
+from oversmoothing.simulations.state import normalise
 from oversmoothing.theory.spectra.heads import HeadWeights, side_by_side
 from oversmoothing.theory.support.sizes import Array
 

@@ -7,8 +7,13 @@ from oversmoothing.simulations.engine.plain import largest_of_parts
 from oversmoothing.simulations.heads.head_map import mix
 from oversmoothing.simulations.heads.stack import RANGE_BITS, FollowingLayer, LinearLayer, Stack
 from oversmoothing.simulations.heads.tokens import next_tokens
-from oversmoothing.simulations.states.scaled import exponent_of, normalised_sum, scale
-from oversmoothing.simulations.states.split_state import from_differences, to_differences
+from oversmoothing.simulations.state import (
+    exponent_of,
+    from_differences,
+    normalised_sum,
+    scale,
+    to_differences,
+)
 
 # An HFC below 2^-(2^58) is kept as 0: it triples its digits with each layer (T9).
 _SMALLEST_EXPONENT = -(1 << 58)

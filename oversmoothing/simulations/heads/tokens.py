@@ -10,7 +10,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.heads.head_map import HeadMap, mix
-from oversmoothing.simulations.states.scaled import UNUSED, normalise, powers_of_two, scale
+from oversmoothing.simulations.state import UNUSED, normalise, powers_of_two, scale
 
 
 def next_tokens(

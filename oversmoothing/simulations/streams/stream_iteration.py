@@ -22,7 +22,7 @@ from oversmoothing.simulations.heads.layers import (
     head_attention,
     weights_at,
 )
-from oversmoothing.simulations.states.split_state import from_differences
+from oversmoothing.simulations.state import from_differences
 from oversmoothing.theory.layer.layer import check_square, row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.simulations.engine.numpy_iteration import iterate
-from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
+from oversmoothing.simulations.sweep.numpy_states import (
+    cosine_extremes,
+    dense,
+    effective_rank,
+    iterate,
+)
 from oversmoothing.simulations.sweep.points import Point, draw
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import quotient
