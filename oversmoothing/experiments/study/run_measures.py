@@ -19,7 +19,7 @@ from oversmoothing.experiments.digits.training import TrainedModel, parts_of, sc
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.why import regions
 from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
-from oversmoothing.simulations.spectra.asymmetry import asymmetry
+from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.simulations.state_metrics import stream_metrics
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.why import regions, value_projection
 from oversmoothing.experiments.models.model import Heads
-from oversmoothing.simulations.spectra.asymmetry import asymmetry
+from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.state_metrics import stream_metrics
 
 METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
