@@ -16,6 +16,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _S + "metrics.singular_values": (_S + "singular_values",),
     _S + "states": (),
     _S + "states.split_state": (_S + "state",),
+    _S + "sweep.parameters": (_S + "sweep.config",),
     _T + "certificates": (),
     _T + "certificates.certificate": (_T + "certificate",),
     _T + "certificates.enclosure": (_T + "spectra.discs", _T + "spectra.layer_discs"),

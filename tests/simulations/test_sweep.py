@@ -14,9 +14,12 @@ from hypothesis import given, strategies as st
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Asymmetric
 from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.simulations.sweep import point_outcome as outcomes
+from oversmoothing.simulations.sweep import points as outcomes
 from oversmoothing.simulations.sweep.config import (
+    ATTENTION_KINDS,
     MAX_POINTS,
+    PARAMETERS,
+    VALUE_KINDS,
     Config,
     example,
     examples,
@@ -29,9 +32,15 @@ from oversmoothing.simulations.sweep.numpy_states import (
     effective_rank,
     iterate,
 )
-from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
-from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at
-from oversmoothing.simulations.sweep.points import Points, draw, seed_of
+from oversmoothing.simulations.sweep.points import (
+    OUTCOMES,
+    Points,
+    columns,
+    draw,
+    outcome,
+    seed_of,
+    states_at,
+)
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.heads import layer_of_heads, stacked
