@@ -49,7 +49,7 @@ def heads(
     Writes heads.csv and heads.json; with --plot the picture beside them.
     """
     from oversmoothing.commands.tables import write_run
-    from oversmoothing.simulations.against_theory.simulate_heads import (
+    from oversmoothing.simulations.against_theory.simulate import (
         HeadsConfiguration,
         predicted_rate,
         simulate_heads,

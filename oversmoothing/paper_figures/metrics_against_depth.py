@@ -21,7 +21,7 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
 )
 from oversmoothing.paper_figures.regimes import TOKENS, cases, cosine_limit
-from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
+from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.state import join
 from oversmoothing.simulations.state_metrics import metrics

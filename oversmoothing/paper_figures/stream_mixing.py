@@ -26,7 +26,7 @@ from oversmoothing.paper_figures.figure_base import (
     label_panels,
     new_figure,
 )
-from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
+from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.heads.layers import Drawn, Fixed
 from oversmoothing.simulations.streams.evolve_streams import evolve_streams
 from oversmoothing.simulations.streams.mixings import draw_mixing

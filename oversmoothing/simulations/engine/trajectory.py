@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.simulations.drawing.notebook import as_html, columns_of_run, few
+from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, few
 from oversmoothing.simulations.engine.kept_states import States
 from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_states
 from oversmoothing.simulations.state import UNUSED, SplitState, scale

@@ -171,9 +171,3 @@ def _words(c: StreamsConfiguration, found: Agreement) -> str:
         f"{seen}; the certificate, for every branch and start, says layer {found.certified} "
         f"(tau of the product of mixings{each})."
     )
-
-
-def log_rate(theory: dict[str, Any]) -> float | None:
-    """The slope of log HFC/LFC per layer that the verdict tells, where it is one number."""
-    rate = theory.get("log_rate")
-    return rate if isinstance(rate, float) else None
