@@ -13,12 +13,12 @@ from torch import Tensor
 from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
 from oversmoothing.simulations.engine.problem import norm_bounds
 from oversmoothing.simulations.engine.twins import Nudge, nudge_of
-from oversmoothing.simulations.heads.head_map import HeadMap
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
     Fixed,
     FromState,
+    HeadMap,
     Rule,
     head_attention,
     weights_at,
