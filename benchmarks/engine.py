@@ -15,9 +15,8 @@ from benchmarks.benchmark import Row, measurement
 from benchmarks.hundred_digits import definitions, direction, draw
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import in_fresh_process, interleaved_medians, peak_mib
-from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.plain import LayerIteration, block_length
+from oversmoothing.simulations.engine.iteration import CoreIteration, LayerIteration, block_length
 from oversmoothing.simulations.engine.problem import Problem, make_problem
 from oversmoothing.simulations.state_metrics import hfc_lfc_and_cosine
 

@@ -54,7 +54,7 @@ def heads(
         predicted_rate,
         simulate_heads,
     )
-    from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder
 
     configuration = HeadsConfiguration(

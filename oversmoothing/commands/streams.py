@@ -83,7 +83,7 @@ def streams(
         StreamsConfiguration,
         simulate_streams,
     )
-    from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.simulations.engine.problem import choose_device
 
     configuration = StreamsConfiguration(
         mixing, streams, changing, n, d, scale, temperature, mixing_temperature, causal, any_p,

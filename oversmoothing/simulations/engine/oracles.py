@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.kept_states import start_of
+from oversmoothing.simulations.engine.errors import start_of
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.simulations.state import apart, to_differences
 from oversmoothing.theory.numbers.rounding import normalise

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, few
-from oversmoothing.simulations.engine.kept_states import States
-from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_states
+from oversmoothing.simulations.engine.errors import TOGETHER, States, errors_of, split_states
 from oversmoothing.simulations.state import UNUSED, SplitState, scale
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, whole_number

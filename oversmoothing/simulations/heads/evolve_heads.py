@@ -30,16 +30,15 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import (
+from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
+from oversmoothing.simulations.engine.iteration import largest_of_parts, progress_bar
+from oversmoothing.simulations.engine.problem import (
     as_numpy,
     check_depths,
     choose_device,
     choose_precision,
 )
-from oversmoothing.simulations.engine.kept_states import Rows, States
-from oversmoothing.simulations.engine.plain import largest_of_parts, progress_bar
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.engine.twins import SEEDS, distances, nudged, unknown
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     Drawn,

@@ -19,11 +19,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import as_numpy, check_depths, choose_device
-from oversmoothing.simulations.engine.kept_states import States
-from oversmoothing.simulations.engine.plain import progress_bar
+from oversmoothing.simulations.engine.errors import States, unknown
+from oversmoothing.simulations.engine.iteration import progress_bar
+from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.engine.twins import unknown
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     Fixed,

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
+from oversmoothing.simulations.engine.problem import as_numpy, row_tolerance
 from oversmoothing.simulations.state import normalise
 from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_by_side

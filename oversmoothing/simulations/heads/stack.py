@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.simulations.engine.problem import norm_bounds
-from oversmoothing.simulations.engine.twins import Nudge, nudge_of
+from oversmoothing.simulations.engine.errors import Nudge, nudge_of
+from oversmoothing.simulations.engine.problem import as_numpy, norm_bounds, row_tolerance
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
@@ -66,7 +65,7 @@ class Stack:
     """Layer l as tensors; what does not change with l is made once.
 
     seed: of a twin, whose weights and attention are a few units of rounding away (see
-    `simulations.engine.twins`); the same units at every layer. tokens: whether the tokens are
+    `simulations.engine.errors`); the same units at every layer. tokens: whether the tokens are
     iterated too, once layer 0 is made: its attention has zeros.
     """
 
