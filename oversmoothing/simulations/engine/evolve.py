@@ -33,7 +33,7 @@ from oversmoothing.simulations.engine.errors import (
     unknown,
     with_cancellation,
 )
-from oversmoothing.simulations.engine.iteration import core, plain, rows_of
+from oversmoothing.simulations.engine.iteration import iterated
 from oversmoothing.simulations.engine.oracles import SQUARING_SIZE, kronecker, squaring
 from oversmoothing.simulations.engine.problem import (
     Problem,
@@ -206,13 +206,9 @@ class Runs:
 
     def _iterated(self, name: str, problem: Problem, depths: tuple[int, ...]) -> States:
         args = problem, depths, self.where, self.precision
-        rows = None
         if name in ("plain", "core"):
-            Z, exponents = (plain if name == "plain" else core)(*args, self._progress)
-            rows = rows_of(*args, self._progress, name == "core")
-        else:
-            Z, exponents = (squaring if name == "squaring" else kronecker)(*args)
-        return States(Z, exponents, unknown, rows)
+            return iterated(*args, self._progress, in_core=name == "core")
+        return States(*(squaring if name == "squaring" else kronecker)(*args), unknown)
 
     def bounded(self, name: str, found: States) -> States:
         """`found` with errors by norms, where these are small: they cost nothing, unlike twins."""

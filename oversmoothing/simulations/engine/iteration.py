@@ -18,13 +18,15 @@ the largest of the tokens that it reaches: the zeros of A keep all larger ones o
 
 import math
 import sys
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.simulations.engine.errors import Rows, start_of
+from oversmoothing.simulations.engine.errors import Rows, States, start_of, unknown
 from oversmoothing.simulations.engine.problem import Problem, norm_bound
 from oversmoothing.simulations.state import (
     HALF,
@@ -36,6 +38,11 @@ from oversmoothing.simulations.state import (
     scale,
 )
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+State = TypeVar("State")
+# Values [N, n, d] and the powers of two of their parts or rows [N, parts].
+Kept = tuple[Tensor, Tensor]
 
 # One layer may grow a state by so many bits ...
 _RANGE_BITS = {torch.float64: 900, torch.float32: 96}
@@ -44,34 +51,6 @@ _RANGE_BITS = {torch.float64: 900, torch.float32: 96}
 _GROWTH_BITS = {torch.float64: 450, torch.float32: 56}
 _SHRINK_BITS = {torch.float64: 500, torch.float32: 64}
 _LONGEST = 1 << 20
-
-
-def plain(
-    problem: Problem,
-    depths: tuple[int, ...],
-    device: torch.device,
-    dtype: torch.dtype,
-    progress: bool,
-) -> tuple[Tensor, Tensor]:
-    """(Z [depths, N, n, d], exponents [depths, N, 2]), one layer after the other; O(n d (n + d))
-    a layer."""
-    Z, exponents = start_of(problem, device, dtype)
-    iteration = LayerIteration(
-        Z,
-        exponents,
-        problem.flat(problem.quotient, 2, device, dtype),
-        problem.flat(problem.dense_weights, 2, device, dtype),
-        block_length(problem.norm, problem.n * problem.d, dtype, problem.residual),
-        problem.residual,
-    )
-    kept: list[tuple[Tensor, Tensor]] = []
-    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
-        done = 0
-        for target in depths:
-            iteration.advance(target - done, bar)
-            done = target
-            kept.append((iteration.Z.clone(), iteration.exponents.clone()))
-    return torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept])
 
 
 class PartScales:
@@ -101,219 +80,21 @@ class PartScales:
         """A for what stands over these powers of two: the two parts do not mix."""
         return A
 
-
-class LayerIteration:
-    """Z = [Y; c] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
-
-    scales: what shares a power of two, where it is not these parts.
-    """
-
-    def __init__(
-        self,
-        Z: Tensor,
-        exponents: Tensor,
-        A: Tensor,
-        W: Tensor,
-        block: int,
-        residual: bool = True,
-        scales: PartScales | None = None,
-    ) -> None:
-        self.Z, self.exponents, self.A, self.block = Z, exponents, A, block
-        self.scales = PartScales(Z) if scales is None else scales
-        self.unscaled = A
-        self.A = self.scales.matrix(A, exponents)
-        self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
-        self.W, self.residual = W, residual
-        self.T = torch.empty_like(Z)
-        self.saved = torch.empty_like(Z)
-
-    def advance(self, layers: int, bar: tqdm) -> None:
-        """Move the state on by so many layers."""
-        before = self.scales.largest(self.Z)
-        while layers > 0:
-            block = min(self.block, layers)
-            self.saved.copy_(self.Z)
-            self.layers(block)
-            largest = self.scales.largest(self.Z)
-            if block > 1 and bool(self.scales.lost(before, largest).any()):
-                # Shrunk past the range of the floats within one block: again, in shorter blocks.
-                self.Z.copy_(self.saved)
-                self.block = max(1, block // 2)
+    def kept(self, Z: Tensor, exponents: Tensor, start: Kept | None = None) -> Kept:
+        """What is kept of 2^exponents Z, or of its sum with the start."""
+        if start is None:
+            return Z.clone(), exponents
+        X, X_exponents = start
+        sums = []
+        for index, rows in enumerate((slice(0, -1), slice(-1, None))):
+            x, z = X[:, rows].to(torch.float64), Z[:, rows].to(torch.float64)
+            if not x.numel():
+                sums.append((x, X_exponents[:, index]))
                 continue
-            before = self._rescale(largest)
-            layers -= block
-            bar.update(block)
-
-    def layers(self, number: int) -> None:
-        """So many layers, without rescaling."""
-        for _ in range(number):
-            self._project()
-            self._attend()
-
-    def _project(self) -> None:
-        """T = Z W."""
-        if self.shared is not None:
-            rows = self.Z.shape[-1]
-            torch.mm(self.Z.view(-1, rows), self.shared, out=self.T.view(-1, rows))
-        else:
-            torch.bmm(self.Z, self.W, out=self.T)
-
-    def _attend(self) -> None:
-        """Z = Z + A T."""
-        if self.residual:
-            self.Z.baddbmm_(self.A, self.T)
-        else:
-            torch.bmm(self.A, self.T, out=self.Z)
-
-    def _rescale(self, largest: Tensor) -> Tensor:
-        """What now counts as the largest entries, after Z has been divided by powers of two."""
-        self.exponents, largest = self.scales.rescale(self.Z, self.exponents, largest)
-        self.A = self.scales.matrix(self.unscaled, self.exponents)
-        return largest
-
-
-def largest_of_parts(Z: Tensor) -> Tensor:
-    """The largest |entries| of the first n - 1 rows and of the last, [N, 2]."""
-    # Ten times faster than the norm of order inf.
-    rows = torch.maximum(Z.amax(-1), -Z.amin(-1))
-    if rows.shape[-1] == 1:
-        return torch.cat((torch.zeros_like(rows), rows), dim=-1)
-    return torch.stack((rows[:, :-1].amax(-1), rows[:, -1]), dim=-1)
-
-
-def block_length(x: float, size: int, dtype: torch.dtype, residual: bool) -> int:
-    """How many layers may pass between two rescalings, for x >= ||B'|| ||W||.
-
-    One layer multiplies a norm by at most 1 + x and, with the residual and x < 1, at least by
-    1 - x. Otherwise cancellation may shrink a state without bound: a block that ends below the
-    range is repeated in shorter ones, and grows too little to hide a loss on the way.
-    Raises `InputError` where one layer alone may overflow.
-    """
-    bits = _RANGE_BITS[dtype] - math.log2(size)
-    if not math.log2(1.0 + x) <= bits:
-        raise InputError(f"the weights are too large for {dtype} (norm up to {x:.1e}): scale them")
-    if residual and x < 2.0**-20:
-        return _LONGEST
-    if residual and x < 0.5:
-        return max(1, int(_GROWTH_BITS[dtype] / -math.log2(1.0 - x)))
-    return max(1, int(_GROWTH_BITS[dtype] / math.log2(1.0 + max(x, 1.0))))
-
-
-def progress_bar(total: int, progress: bool) -> tqdm:
-    """A bar of layers on stderr: on a terminal, or where it is asked for."""
-    return tqdm(total=total, disable=None if progress else True, file=sys.stderr, unit="layer")
-
-
-def core(
-    problem: Problem,
-    depths: tuple[int, ...],
-    device: torch.device,
-    dtype: torch.dtype,
-    progress: bool,
-) -> tuple[Float[Tensor, "depths N n d"], Int64[Tensor, "depths N 2"]]:
-    """(Z, exponents) at the depths; O(n r (n + r)) a layer, and O(n r d) for each depth kept.
-
-    Raises `InputError` for a W that is not given by its factors.
-    """
-    if problem.P is None or problem.Q is None:
-        raise InputError(
-            "method 'core' needs the factors of W: give W=(W_V, W_proj), or use 'plain'"
-        )
-    X, exponents = start_of(problem, device, dtype)
-    P = problem.flat(problem.P, 2, device, dtype)
-    Q = problem.flat(problem.Q, 2, device, dtype)
-    A = problem.flat(problem.quotient, 2, device, dtype)
-    G = problem.flat(problem.Q @ problem.P, 2, device, dtype)
-    block = block_length(problem.norm, problem.n * problem.d, dtype, problem.residual)
-    kept = []
-    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
-        iteration = CoreIteration(
-            (X @ P).contiguous(), exponents.clone(), A, G, block, problem.residual
-        )
-        done = 0
-        for target in depths:
-            steps = target if problem.residual else max(target - 1, 0)
-            iteration.advance(steps - done, bar)
-            done = steps
-            if target == 0:
-                kept.append((X, exponents))
-                continue
-            if problem.residual:
-                moved, moved_exponents = (A @ iteration.total) @ Q, iteration.total_exponents
-            else:
-                moved, moved_exponents = (A @ iteration.Z) @ Q, iteration.exponents
-            kept.append(
-                _sum_of_parts(X, exponents, moved, moved_exponents)
-                if problem.residual
-                else (moved, moved_exponents.clone())
-            )
-    return torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept])
-
-
-class CoreIteration(LayerIteration):
-    """Z [N, n, r] and the running sum of all Z before it, `total`, each with its exponents."""
-
-    def __init__(
-        self,
-        Z: Float[Tensor, "N n r"],
-        exponents: Int64[Tensor, "N parts"],
-        A: Float[Tensor, "N n n"],
-        G: Float[Tensor, "N r r"],
-        block: int,
-        residual: bool = True,
-        scales: PartScales | None = None,
-    ) -> None:
-        super().__init__(Z, exponents, A, G, block, residual, scales)
-        self.sum = torch.zeros_like(Z)
-        self.total = torch.zeros_like(Z)
-        self.total_exponents = torch.full_like(exponents, -(1 << 40))
-        if residual:
-            self._rescale(self.scales.largest(Z))
-
-    def layers(self, number: int) -> None:
-        if not self.residual:
-            super().layers(number)
-            return
-        self.sum.zero_()
-        for _ in range(number):
-            self.sum.add_(self.Z)
-            self._project()
-            self._attend()
-
-    def _rescale(self, largest: Tensor) -> Tensor:
-        if self.residual:
-            self._fold()
-        return super()._rescale(largest)
-
-    def _fold(self) -> None:
-        """total += the sum over the block, on the larger of the two scales."""
-        common = torch.maximum(self.total_exponents, self.exponents)
-        old = powers_of_two(self.total_exponents - common, self.Z.dtype)
-        new = powers_of_two(self.exponents - common, self.Z.dtype)
-        self.total.mul_(old[:, self.scales.part].unsqueeze(-1))
-        self.total.addcmul_(self.sum, new[:, self.scales.part].unsqueeze(-1))
-        self.total_exponents = common
-
-
-def _sum_of_parts(
-    a: Float[Tensor, "N n d"],
-    a_exponents: Int64[Tensor, "N 2"],
-    b: Float[Tensor, "N n d"],
-    b_exponents: Int64[Tensor, "N 2"],
-) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N 2"]]:
-    """2^a_exponents a + 2^b_exponents b, row by row, and the exponents [N, 2] of the sum."""
-    sums = []
-    for index, rows in ((0, slice(0, a.shape[-2] - 1)), (1, slice(a.shape[-2] - 1, None))):
-        x, y = a[:, rows].to(torch.float64), b[:, rows].to(torch.float64)
-        if not x.numel():
-            sums.append((x, a_exponents[:, index]))
-            continue
-        terms = (x, a_exponents[:, index]), normalise(y, 2, b_exponents[:, index])
-        sums.append(normalised_sum(*terms, trailing=2))
-    return (
-        torch.cat([x for x, _ in sums], dim=-2).to(a.dtype),
-        torch.stack([e for _, e in sums], dim=-1),
-    )
+            terms = (x, X_exponents[:, index]), normalise(z, 2, exponents[:, index])
+            sums.append(normalised_sum(*terms, trailing=2))
+        values, found = zip(*sums, strict=True)
+        return torch.cat(values, dim=-2).to(X.dtype), torch.stack(found, dim=-1)
 
 
 class RowScales(PartScales):
@@ -346,56 +127,194 @@ class RowScales(PartScales):
         step = exponents.unsqueeze(-2) - exponents.unsqueeze(-1)
         return A * powers_of_two(step.clamp_max(0), A.dtype)
 
+    def kept(self, Z: Tensor, exponents: Tensor, start: Kept | None = None) -> Kept:
+        term = normalise(Z.to(torch.float64), 1, exponents)
+        return term if start is None else normalised_sum(term, start, trailing=1)
 
-def rows_of(
+
+class LayerIteration:
+    """Z = [Y; c] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
+
+    scales: what shares a power of two, where it is not these parts. summed: with the residual, the
+    sum of all Z before, `total`, is kept too, with its exponents.
+    """
+
+    def __init__(
+        self,
+        Z: Float[Tensor, "N n d"],
+        exponents: Int64[Tensor, "N parts"],
+        A: Float[Tensor, "N n n"],
+        W: Float[Tensor, "N d d"],
+        block: int,
+        residual: bool = True,
+        scales: PartScales | None = None,
+        summed: bool = False,
+    ) -> None:
+        self.Z, self.exponents, self.block, self.layer = Z, exponents, block, 0
+        self.scales = PartScales(Z) if scales is None else scales
+        self.unscaled = A
+        self.A = self.scales.matrix(A, exponents)
+        self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
+        self.W, self.residual, self.summed = W, residual, summed and residual
+        self.T = torch.empty_like(Z)
+        self.saved = torch.empty_like(Z)
+        if self.summed:
+            self.sum = torch.zeros_like(Z)
+            self.total = torch.zeros_like(Z)
+            self.total_exponents = torch.full_like(exponents, -(1 << 40))
+            self._rescale(self.scales.largest(Z))
+
+    def advance_to(self, target: int, bar: tqdm) -> None:
+        """Move the state on to the layer `target`."""
+        before = self.scales.largest(self.Z)
+        while self.layer < target:
+            block = min(self.block, target - self.layer)
+            self.saved.copy_(self.Z)
+            self._layers(block)
+            largest = self.scales.largest(self.Z)
+            if block > 1 and bool(self.scales.lost(before, largest).any()):
+                # Shrunk past the range of the floats within one block: again, in shorter blocks.
+                self.Z.copy_(self.saved)
+                self.block = max(1, block // 2)
+                continue
+            before = self._rescale(largest)
+            self.layer += block
+            bar.update(block)
+
+    def _layers(self, number: int) -> None:
+        """So many layers, without rescaling: T = Z W, then Z = Z + A T."""
+        if self.summed:
+            self.sum.zero_()
+        for _ in range(number):
+            if self.summed:
+                self.sum.add_(self.Z)
+            if self.shared is not None:
+                rows = self.Z.shape[-1]
+                torch.mm(self.Z.view(-1, rows), self.shared, out=self.T.view(-1, rows))
+            else:
+                torch.bmm(self.Z, self.W, out=self.T)
+            if self.residual:
+                self.Z.baddbmm_(self.A, self.T)
+            else:
+                torch.bmm(self.A, self.T, out=self.Z)
+
+    def _rescale(self, largest: Tensor) -> Tensor:
+        """What now counts as the largest entries, after Z has been divided by powers of two."""
+        if self.summed:
+            # total += the sum over the block, on the larger of the two scales.
+            common = torch.maximum(self.total_exponents, self.exponents)
+            old = powers_of_two(self.total_exponents - common, self.Z.dtype)
+            new = powers_of_two(self.exponents - common, self.Z.dtype)
+            self.total.mul_(old[:, self.scales.part].unsqueeze(-1))
+            self.total.addcmul_(self.sum, new[:, self.scales.part].unsqueeze(-1))
+            self.total_exponents = common
+        self.exponents, largest = self.scales.rescale(self.Z, self.exponents, largest)
+        self.A = self.scales.matrix(self.unscaled, self.exponents)
+        return largest
+
+
+def largest_of_parts(Z: Tensor) -> Tensor:
+    """The largest |entries| of the first n - 1 rows and of the last, [N, 2]."""
+    # Ten times faster than the norm of order inf.
+    rows = torch.maximum(Z.amax(-1), -Z.amin(-1))
+    if rows.shape[-1] == 1:
+        return torch.cat((torch.zeros_like(rows), rows), dim=-1)
+    return torch.stack((rows[:, :-1].amax(-1), rows[:, -1]), dim=-1)
+
+
+def block_length(x: float, size: int, dtype: torch.dtype, residual: bool) -> int:
+    """How many layers may pass between two rescalings, for x >= ||B'|| ||W||.
+
+    One layer multiplies a norm by at most 1 + x and, with the residual and x < 1, at least by
+    1 - x. Otherwise cancellation may shrink a state without bound: a block that ends below the
+    range is repeated in shorter ones, and grows too little to hide a loss on the way.
+    Raises `InputError` where one layer alone may overflow.
+    """
+    bits = _RANGE_BITS[dtype] - math.log2(size)
+    if not math.log2(1.0 + x) <= bits:
+        raise InputError(f"the weights are too large for {dtype} (norm up to {x:.1e}): scale them")
+    if residual and x < 2.0**-20:
+        return _LONGEST
+    if residual and x < 0.5:
+        return max(1, int(_GROWTH_BITS[dtype] / -math.log2(1.0 - x)))
+    return max(1, int(_GROWTH_BITS[dtype] / math.log2(1.0 + max(x, 1.0))))
+
+
+def kept_at(
+    depths: tuple[int, ...], progress: bool, state_at: Callable[[int, tqdm], State]
+) -> list[State]:
+    """The states at the depths, with a bar of layers on stderr: on a terminal, or if asked for."""
+    hidden = None if progress else True
+    bar = tqdm(total=depths[-1], disable=hidden, file=sys.stderr, unit="layer")
+    with torch.inference_mode(), bar:
+        return [state_at(depth, bar) for depth in depths]
+
+
+def stacked(kept: Iterable[Kept]) -> Kept:
+    """Values and exponents over the depths."""
+    values, exponents = zip(*kept, strict=True)
+    return torch.stack(values), torch.stack(exponents)
+
+
+def iterated(
     problem: Problem,
     depths: tuple[int, ...],
     device: torch.device,
     dtype: torch.dtype,
     progress: bool,
     in_core: bool,
-) -> Rows | None:
-    """The tokens at the depths where A is reducible, None where HFC and mean give them as well."""
-    if problem.reach is None:
-        return None
-    X, exponents = normalise(problem.flat(problem.X0, 2, device), 1)
-    A = problem.flat(problem.A, 2, device, dtype)
+) -> States:
+    """The states at the depths, one layer after the other, and where A is reducible the tokens.
+
+    O(n d (n + d)) a layer; in the core of a head O(n r (n + r)), and O(n r d) for each depth kept.
+    Raises `InputError` in the core of a W that is not given by its factors.
+    """
+    W = problem.dense_weights
     P = Q = None
-    W, Z, Z_exponents = problem.dense_weights, X.to(dtype), exponents
     if in_core:
-        assert problem.P is not None and problem.Q is not None
+        if problem.P is None or problem.Q is None:
+            raise InputError(
+                "method 'core' needs the factors of W: give W=(W_V, W_proj), or use 'plain'"
+            )
         P, Q = (problem.flat(M, 2, device, dtype) for M in (problem.P, problem.Q))
         W = problem.Q @ problem.P
-        Z, Z_exponents = normalise(Z @ P, 1, exponents)
+    weights = problem.flat(W, 2, device, dtype)
+
+    def run(A: Array, norm: float, start: Kept, reach: Tensor | None) -> Kept:
+        X, exponents = start
+        Z = X.to(dtype) if P is None else X.to(dtype) @ P
+        Z = Z.contiguous().clone()
+        scales = PartScales(Z) if reach is None else RowScales(Z, reach)
+        over = exponents
+        if reach is not None:
+            over, _ = scales.rescale(Z, exponents, scales.largest(Z))
+        block = block_length(norm, problem.n * problem.d, dtype, problem.residual)
+        matrix = problem.flat(A, 2, device, dtype)
+        iteration = LayerIteration(
+            Z, over, matrix, weights, block, problem.residual, scales, in_core
+        )
+
+        def state_at(depth: int, bar: tqdm) -> Kept:
+            # X_L = A Z_{L-1} Q without the residual.
+            behind = in_core and not problem.residual
+            iteration.advance_to(max(depth - behind, 0), bar)
+            if depth == 0:
+                return start
+            if Q is None:
+                return scales.kept(iteration.Z, iteration.exponents)
+            Y, exponents = iteration.Z, iteration.exponents
+            if problem.residual:
+                Y, exponents = iteration.total, iteration.total_exponents
+            moved = (scales.matrix(matrix, exponents) @ Y) @ Q
+            return scales.kept(moved, exponents, start if problem.residual else None)
+
+        return stacked(kept_at(depths, progress, state_at))
+
+    found = run(problem.quotient, problem.norm, start_of(problem, device, dtype), None)
+    if problem.reach is None:
+        return States(*found, unknown)
     # The tokens' scales only shrink the entries of A.
     norm = norm_bound(W) * norm_bound(problem.A)
-    block = block_length(norm, problem.n * problem.d, dtype, problem.residual)
-    scales = RowScales(Z, problem.flat(problem.reach, 2, device))
-    Z = Z.contiguous().clone()
-    Z_exponents, _ = scales.rescale(Z, Z_exponents, scales.largest(Z))
-    weights = problem.flat(W, 2, device, dtype)
-    kind = CoreIteration if in_core else LayerIteration
-    values, found = [], []
-    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
-        iteration = kind(Z, Z_exponents, A, weights, block, problem.residual, scales)
-        done = 0
-        for target in depths:
-            steps = max(target - 1, 0) if in_core and not problem.residual else target
-            iteration.advance(steps - done, bar)
-            done = steps
-            if target == 0:
-                value, exponent = X, exponents
-            elif Q is None:
-                value, exponent = normalise(iteration.Z.to(torch.float64), 1, iteration.exponents)
-            else:
-                Y, over = iteration.Z, iteration.exponents
-                if isinstance(iteration, CoreIteration) and problem.residual:
-                    Y, over = iteration.total, iteration.total_exponents
-                moved = ((scales.matrix(A, over) @ Y) @ Q).to(torch.float64)
-                terms = [normalise(moved, 1, over)]
-                if problem.residual:
-                    terms.append((X, exponents))
-                value, exponent = normalised_sum(*terms, trailing=1)
-            values.append(value)
-            found.append(exponent)
-    return Rows(torch.stack(values), torch.stack(found))
+    tokens = normalise(problem.flat(problem.X0, 2, device), 1)
+    reach = problem.flat(problem.reach, 2, device)
+    return States(*found, unknown, Rows(*run(problem.A, norm, tokens, reach)))

@@ -29,9 +29,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
-from oversmoothing.simulations.engine.iteration import largest_of_parts, progress_bar
+from oversmoothing.simulations.engine.iteration import Kept, kept_at, largest_of_parts, stacked
 from oversmoothing.simulations.engine.problem import (
     as_numpy,
     check_depths,
@@ -93,8 +94,9 @@ class StackIteration:
         linear = isinstance(stack.at(0), LinearLayer)
         self.tokens = tokens if linear and stack.tokens else None
 
-    def advance_to(self, target: int) -> None:
+    def advance_to(self, target: int, bar: tqdm) -> None:
         """Layers self.layer ... target - 1, in blocks short enough for the range of the floats."""
+        bar.update(target - self.layer)
         longest = target
         while self.layer < target:
             start, Z, exponents, tokens = self.layer, self.Z, self.exponents, self.tokens
@@ -259,9 +261,15 @@ def evolve_heads(
     def run(seed: int | None) -> States:
         stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
         start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
-        return _run(
-            StackIteration(start, exponents, stack, (tokens, X_exponents)), depths, progress
-        )
+        iteration = StackIteration(start, exponents, stack, (tokens, X_exponents))
+
+        def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept | None]:
+            iteration.advance_to(depth, bar)
+            return (iteration.Z, iteration.exponents), iteration.tokens
+
+        kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
+        known = None if None in rows else Rows(*stacked(rows))
+        return States(*stacked(kept), unknown, known)
 
     found = run(None)
     return Trajectory(
@@ -271,24 +279,6 @@ def evolve_heads(
         torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where),
         method="layers",
         reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
-    )
-
-
-def _run(iteration: StackIteration, depths: tuple[int, ...], progress: bool) -> States:
-    kept: list[tuple[Tensor, Tensor]] = []
-    tokens: list[tuple[Tensor, Tensor]] = []
-    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
-        for target in depths:
-            bar.update(target - iteration.layer)
-            iteration.advance_to(target)
-            kept.append((iteration.Z.clone(), iteration.exponents.clone()))
-            if iteration.tokens is not None:
-                tokens.append(iteration.tokens)
-    rows = None
-    if len(tokens) == len(depths):
-        rows = Rows(torch.stack([X for X, _ in tokens]), torch.stack([e for _, e in tokens]))
-    return States(
-        torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept]), unknown, rows
     )
 
 

@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import States, unknown
-from oversmoothing.simulations.engine.iteration import progress_bar
+from oversmoothing.simulations.engine.iteration import kept_at
 from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.heads.layers import (
@@ -81,7 +82,8 @@ class StreamIteration:
         self.exponents = [0, 0, 0, 0]
         self._rescale(alone=True, coupled=False)
 
-    def advance_to(self, target: int) -> None:
+    def advance_to(self, target: int, bar: tqdm) -> None:
+        bar.update(target - self.layer)
         while self.layer < target:
             self._step()
             self.layer += 1
@@ -325,13 +327,12 @@ def evolve_streams(
         states, (as_rule(mixing), _vector(p, "p", np.ones(s)), _vector(q, "q", np.full(s, 1 / s))),
         as_rule(attention), as_rule(weights), where,
     )  # fmt: skip
-    kept = []
-    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
-        for target in depths:
-            bar.update(target - run.layer)
-            run.advance_to(target)
-            kept.append(run.read())
-    stack, mean, spread, size = zip(*kept, strict=True)
+
+    def state_at(depth: int, bar: tqdm) -> tuple[Any, Any, float, float]:
+        run.advance_to(depth, bar)
+        return run.read()
+
+    stack, mean, spread, size = zip(*kept_at(depths, progress, state_at), strict=True)
     return StreamTrajectory(
         _trajectory(depths, stack, n), _trajectory(depths, mean, n), spread, size
     )
