@@ -123,14 +123,10 @@ def _errors_of(
     n = Z.shape[-2]
     rounding = _READING * n * _EPS
 
-    def log_size(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
-        size = torch.linalg.vector_norm(x.cpu(), dim=tuple(range(-trailing, 0)))
-        return torch.log(size) + log_of_two_to(exponent.cpu())
-
-    log_y = log_size(Z[..., :-1, :], y_exponent, 2)
-    log_c = log_size(Z[..., -1, :], c_exponent, 1)
-    log_hfc = log_size(state.hfc, state.hfc_exponent, 2)
-    log_mean = log_size(state.mean, state.mean_exponent, 1)
+    log_y = _log_size(Z[..., :-1, :], y_exponent, 2)
+    log_c = _log_size(Z[..., -1, :], c_exponent, 1)
+    log_hfc = _log_size(state.hfc.cpu(), state.hfc_exponent.cpu(), 2)
+    log_mean = _log_size(state.mean.cpu(), state.mean_exponent.cpu(), 1)
     offset = offset.cpu()
     coupling = torch.log(torch.linalg.vector_norm(offset, dim=-1))
     # pi is known to some eps, and 1/n - pi no better: unless it is 0, as for doubly stochastic A.
@@ -150,7 +146,7 @@ def _errors_of(
         tokens = errors.rows[which].to(torch.float64) + rounding
     else:
         whole = torch.logaddexp(of_hfc, of_mean).unsqueeze(-1)
-        log_rows = log_size(state.rows, state.row_exponent, 1)
+        log_rows = _log_size(state.rows.cpu(), state.row_exponent.cpu(), 1)
         tokens = _relative(whole, log_rows, torch.maximum(of_y, of_c).unsqueeze(-1))
     return hfc, mean, tokens
 

@@ -289,13 +289,8 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
         dense = given if name == "W" else np.swapaxes(given, -1, -2)
         d, weight_batch = dense.shape[-1], dense.shape[:-2]
     start = check_states(as_numpy(X0), attention.shape[-1], d)
-    try:
-        batch = np.broadcast_shapes(attention.shape[:-2], weight_batch, start.shape[:-2])
-    except ValueError as error:
-        raise InputError(
-            f"the batch dimensions of A {attention.shape[:-2]}, {name} {weight_batch} and "
-            f"X0 {start.shape[:-2]} do not broadcast"
-        ) from error
+    batches = {"A": attention.shape[:-2], name: weight_batch, "X0": start.shape[:-2]}
+    batch = broadcast_batches(**batches)
     return Problem(attention, dense, P, Q, start, batch, bool(residual))
 
 
@@ -310,13 +305,19 @@ def _factors(P: Any, Q: Any) -> tuple[Array, Array]:
             f"W_V {list(P.shape)} and W_proj {list(Q.shape)} are no factors of a square W: they "
             "must be [..., d, r] and [..., r, d]"
         )
-    try:
-        np.broadcast_shapes(P.shape[:-2], Q.shape[:-2])
-    except ValueError as error:
-        raise InputError(
-            f"the batch dimensions of W_V {P.shape[:-2]} and W_proj {Q.shape[:-2]} do not broadcast"
-        ) from error
+    broadcast_batches(W_V=P.shape[:-2], W_proj=Q.shape[:-2])
     return P, Q
+
+
+def broadcast_batches(**batches: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch dimensions of all. Raises `InputError`, with the names, where they do not fit."""
+    try:
+        return np.broadcast_shapes(*batches.values())
+    except ValueError as error:
+        *others, last = (f"{name} {batch}" for name, batch in batches.items())
+        raise InputError(
+            f"the batch dimensions of {', '.join(others)} and {last} do not broadcast"
+        ) from error
 
 
 def norm_bounds(M: Array) -> Array:

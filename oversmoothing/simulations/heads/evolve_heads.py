@@ -35,6 +35,7 @@ from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distanc
 from oversmoothing.simulations.engine.iteration import Kept, kept_at, largest_of_parts, stacked
 from oversmoothing.simulations.engine.problem import (
     as_numpy,
+    broadcast_batches,
     check_depths,
     choose_device,
     choose_precision,
@@ -299,12 +300,7 @@ def _start(
         A = head_attention(asked, heads)
         n, more = A.shape[-1], A.shape[:-3]
     checked = check_states(array, n, d)
-    try:
-        batch = np.broadcast_shapes(more, checked.shape[:-2])
-    except ValueError as error:
-        raise InputError(
-            f"the batch dimensions of A {more} and X0 {checked.shape[:-2]} do not broadcast"
-        ) from error
+    batch = broadcast_batches(A=more, X0=checked.shape[:-2])
     state = split(torch.as_tensor(checked)) if given is None else given
     hfc = state.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
     mean = state.mean.cpu().expand(*batch, d).reshape(-1, 1, d)

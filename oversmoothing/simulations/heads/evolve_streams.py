@@ -25,12 +25,10 @@ from oversmoothing.simulations.engine.iteration import kept_at
 from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.heads.layers import (
-    ATTENTION_STREAM,
-    Fixed,
-    FromState,
+    Made,
     Rule,
     as_rule,
-    head_attention,
+    prescribed_attention,
     weights_at,
 )
 from oversmoothing.simulations.state import from_differences
@@ -72,7 +70,7 @@ class StreamIteration:
         self.rule, self.p, self.q = mixing
         self.attention, self.weights, self.where = attention, weights, where
         self.layer = 0
-        self._made: dict[str, Any] = {}
+        self._made = Made()
         self._look = 0
         X = torch.tensor(X0).to(where)
         self.s, self.n, self.d = X.shape
@@ -89,7 +87,7 @@ class StreamIteration:
             self.layer += 1
 
     def _step(self) -> None:
-        mixed = self._once("mixing", self.rule, self._mixing)
+        mixed = self._made.of("mixing", self.rule, self._mixing)
         extended, W, total, size, coupled = self._branch()
         if self._look == 0:
             self._rescale(mixed.alone, coupled)
@@ -129,11 +127,6 @@ class StreamIteration:
 
     # ------------------------------------------------------------------------- what a layer is
 
-    def _once(self, name: str, rule: Rule, make: Any) -> Any:
-        if name not in self._made or not isinstance(rule, Fixed):
-            self._made[name] = make()
-        return self._made[name]
-
     def _mixing(self) -> _Mixed:
         R = check_square(as_numpy(self.rule.at(self.layer, MIXING_STREAM)), name="R")
         if R.shape != (self.s, self.s):
@@ -160,8 +153,10 @@ class StreamIteration:
 
     def _branch(self) -> tuple[Tensor, Tensor, Tensor, float, bool]:
         """B'_h with g_h below [heads, n, n-1], W_h [heads, d, d], their sum, a size, any g."""
-        W, total, size = self._once("weights", self.weights, self._weights)
-        extended, coupled = self._once("attention", self.attention, lambda: self._attention(len(W)))
+        W, total, size = self._made.of("weights", self.weights, self._weights)
+        extended, coupled = self._made.of(
+            "attention", self.attention, lambda: self._attention(len(W))
+        )
         return extended, W, total, size, coupled
 
     def _weights(self) -> tuple[Tensor, Tensor, float]:
@@ -173,12 +168,7 @@ class StreamIteration:
         return made, made.sum(0), size
 
     def _attention(self, heads: int) -> tuple[Tensor, bool]:
-        asked = self.attention.at(self.layer, ATTENTION_STREAM)
-        if isinstance(asked, FromState):
-            raise InputError(
-                "attention that follows the state is not run over streams: prescribe A"
-            )
-        A = head_attention(asked, heads)
+        A = prescribed_attention(self.attention, self.layer, heads, "is not run over streams")
         if A.ndim != 3 or A.shape[-1] != self.n:
             raise InputError(f"A has shape {list(A.shape)}; X0 has {self.n} tokens and no batch")
         B = A[:, :-1, :-1] - A[:, -1:, :-1]

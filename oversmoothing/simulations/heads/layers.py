@@ -102,6 +102,26 @@ def weights_at(rule: Rule, layer: int) -> HeadWeights:
     )
 
 
+class Made:
+    """What is made for the layers: anew for each, of a rule that is the same in all only once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+
+    def of(self, name: str, rule: Rule, make: Callable[[], Any]) -> Any:
+        if name not in self._kept or not isinstance(rule, Fixed):
+            self._kept[name] = make()
+        return self._kept[name]
+
+
+def prescribed_attention(rule: Rule, layer: int, heads: int, refusal: str) -> Array:
+    """`head_attention` of that layer. Raises `InputError` where it follows the state."""
+    asked = rule.at(layer, ATTENTION_STREAM)
+    if isinstance(asked, FromState):
+        raise InputError(f"attention that follows the state {refusal}: prescribe A")
+    return head_attention(asked, heads)
+
+
 def head_attention(value: Any, heads: int) -> Array:
     """The attention of one layer, float64 [*batch, heads, n, n], rows divided by their sums.
 

@@ -19,7 +19,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.simulations.spectra.head_values import SAFETY, HeadTable, HeadValues, head_table
+from oversmoothing.simulations.spectra.head_values import (
+    SAFETY,
+    HeadTable,
+    HeadValues,
+    head_table,
+    known_attention,
+)
 from oversmoothing.simulations.spectra.power_bounds import (
     centred,
     first_power,
@@ -29,13 +35,7 @@ from oversmoothing.simulations.spectra.power_bounds import (
 )
 from oversmoothing.theory.layer.attention import closed_classes, quotient
 from oversmoothing.theory.layer.layer import check_attention
-from oversmoothing.theory.spectra.discs import Failure
-from oversmoothing.theory.spectra.layer_discs import (
-    EPS,
-    attention_discs,
-    largest_modulus,
-    within_unit,
-)
+from oversmoothing.theory.spectra.layer_discs import EPS, largest_modulus
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict import by_discs
@@ -84,9 +84,7 @@ def values_interval(a: Complex, head: HeadValues, error: float) -> tuple[float, 
 
 def disc_interval(A: Array, head: HeadValues) -> tuple[int, float, float]:
     """(verdict code, low, high) by discs of the matrices themselves."""
-    found = attention_discs(A)
-    attention = within_unit(A) if isinstance(found, Failure) else found
-    decided = by_discs.decide(attention, head.discs, len(closed_classes(A)) - 1)
+    decided = by_discs.decide(known_attention(A), head.discs, len(closed_classes(A)) - 1)
     codes = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1, Outcome.TIE: 0}
     return codes.get(decided.outcome, 2), decided.quotient.low, decided.quotient.high
 

@@ -19,10 +19,12 @@ from jaxtyping import Complex128, Inexact
 from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
+    attention_discs,
     consensus_radius,
     head_discs,
     value_discs,
     within_norm,
+    within_unit,
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
@@ -75,7 +77,7 @@ def dense_values(H: Array) -> HeadValues:
 
 
 def _values(found: Discs | Failure, H: Array) -> HeadValues:
-    discs = within_norm(H) if isinstance(found, Failure) else found
+    discs = known_values(found, H)
     zero = (discs.radii == 0) & (discs.centres == 0)
     return HeadValues(
         discs,
@@ -84,6 +86,17 @@ def _values(found: Discs | Failure, H: Array) -> HeadValues:
         consensus_radius(discs),
         float(discs.radii.max(initial=0.0)),
     )
+
+
+def known_attention(A: Array) -> Discs:
+    """Discs of spec(A) without one 1; where there are none, all within the unit disc."""
+    found = attention_discs(A)
+    return within_unit(A) if isinstance(found, Failure) else found
+
+
+def known_values(found: Discs | Failure, H: Array) -> Discs:
+    """Discs of spec(H) where they were found, else all within the norm of H."""
+    return within_norm(H) if isinstance(found, Failure) else found
 
 
 def hull_corners(points: Inexact[np.ndarray, " k"]) -> Complex128[Complex, " v"]:
