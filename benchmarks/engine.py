@@ -15,11 +15,10 @@ from benchmarks.benchmark import Row, measurement
 from benchmarks.hundred_digits import definitions, direction, draw
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import in_fresh_process, interleaved_medians, peak_mib
-from oversmoothing.simulations.engine.core import CoreIteration
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.plain import LayerIteration, block_length
+from oversmoothing.simulations.engine.iteration import LayerIteration, block_length
 from oversmoothing.simulations.engine.problem import Problem, make_problem
-from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
+from oversmoothing.simulations.state_metrics import hfc_lfc_and_cosine
 
 N, D, R = 197, 768, 64
 SQUARES = (768, 1024, 2048)
@@ -62,6 +61,10 @@ def _multiply(square: list[Tensor], times: int) -> None:
         torch.mm(square[0], square[1], out=square[2])
 
 
+def _on(iteration: LayerIteration, layers: int) -> None:
+    iteration.advance_to(iteration.layer + layers, tqdm(disable=True))
+
+
 @measurement("engine/dense", "a batched dense layer against square products")
 def dense() -> list[Row]:
     problem, _ = _case(None, BATCH)
@@ -71,9 +74,8 @@ def dense() -> list[Row]:
     block = block_length(problem.norm, N * D, f32, True)
     iteration = LayerIteration(Z.clone(), torch.zeros(BATCH, 2, dtype=torch.int64), A, W, block)
     squares = [[torch.randn(s, s) for _ in range(3)] for s in SQUARES]
-    bar = tqdm(disable=True)
     attention = torch.as_tensor(problem.A).to(f32)
-    runs: list[Callable[[], object]] = [lambda: iteration.advance(LAYERS, bar)]
+    runs: list[Callable[[], object]] = [lambda: _on(iteration, LAYERS)]
     # Runs of equal length: on a busy machine a short one is interrupted less often.
     flops = BATCH * LAYERS * 2 * N * D * (N + D)
     times = [max(1, round(flops / (2 * s**3))) for s in SQUARES]
@@ -100,19 +102,19 @@ def core() -> list[Row]:
     assert problem.P is not None and problem.Q is not None
     f32 = torch.float32
     X, P = torch.as_tensor(problem.X0).to(f32), torch.as_tensor(problem.P).to(f32)
-    iteration = CoreIteration(
+    iteration = LayerIteration(
         (X @ P).unsqueeze(0),
         torch.zeros(1, 2, dtype=torch.int64),
         problem.flat(problem.quotient, 2, f32),
         problem.flat(problem.Q @ problem.P, 2, f32),
         block_length(problem.norm, N * D, f32, True),
+        summed=True,
     )
-    bar = tqdm(disable=True)
     A, W = torch.as_tensor(problem.A).to(f32), torch.as_tensor(problem.dense_weights).to(f32)
     few = CORE_LAYERS // 32
     with torch.inference_mode():
         ours, naive = interleaved_medians(
-            [lambda: iteration.advance(CORE_LAYERS, bar), lambda: _naive(X, A, W, few)], 15
+            [lambda: _on(iteration, CORE_LAYERS), lambda: _naive(X, A, W, few)], 15
         )
     ours, naive = ours / CORE_LAYERS, naive / few
     note = f"{SHAPE}, r = {R}, float32, sums and rescaling included"
@@ -210,7 +212,7 @@ def metrics_share() -> list[Row]:
         with torch.inference_mode():
             layer, first, second = interleaved_medians(
                 [
-                    partial(iteration.advance, LAYERS, tqdm(disable=True)),
+                    partial(_on, iteration, LAYERS),
                     *(partial(_repeat, hfc_lfc_and_cosine, X) for X in (wide, close)),
                 ],
                 15,

@@ -34,7 +34,7 @@ from oversmoothing.simulations.heads.evolve_heads import (
     PerLayer as PerLayer,
     evolve_heads as evolve_heads,
 )
-from oversmoothing.simulations.metrics.metrics import metrics as metrics
+from oversmoothing.simulations.state_metrics import metrics as metrics
 from oversmoothing.theory.claims.golden import golden_case as golden_case
 from oversmoothing.theory.proofs.kit import (
     Claim as Claim,

@@ -7,9 +7,16 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+_S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
 # The new homes of what a module held; a package that is gone has none.
 MOVED: dict[str, tuple[str, ...]] = {
+    _S + "metrics": (),
+    _S + "metrics.cosine": (_S + "state_metrics",),
+    _S + "metrics.singular_values": (_S + "singular_values",),
+    _S + "states": (),
+    _S + "states.split_state": (_S + "state",),
+    _S + "sweep.parameters": (_S + "sweep.config",),
     _T + "certificates": (),
     _T + "certificates.certificate": (_T + "certificate",),
     _T + "certificates.enclosure": (_T + "spectra.discs", _T + "spectra.layer_discs"),

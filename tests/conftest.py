@@ -22,7 +22,10 @@ pytest_plugins = ["tests.costs"]
 
 if CHECKED:
     # In tests alone, which is soon enough to see one broken.
-    shaped = [f"oversmoothing.simulations.{room}" for room in ("metrics", "states")]
+    shaped = [
+        f"oversmoothing.simulations.{room}"
+        for room in ("state", "state_metrics", "singular_values")
+    ]
     install_import_hook(shaped, "beartype.beartype")
     # Where users' own input comes in, the arrays alone.
     rooms = ("engine", "generators", "heads", "spectra")

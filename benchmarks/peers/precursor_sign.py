@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 
 WIDTH, SIDE, LAYERS = 128, 16, 64
 

@@ -49,12 +49,12 @@ def heads(
     Writes heads.csv and heads.json; with --plot the picture beside them.
     """
     from oversmoothing.commands.tables import write_run
-    from oversmoothing.simulations.against_theory.simulate_heads import (
+    from oversmoothing.simulations.against_theory.simulate import (
         HeadsConfiguration,
         predicted_rate,
         simulate_heads,
     )
-    from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder
 
     configuration = HeadsConfiguration(

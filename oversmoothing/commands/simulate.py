@@ -44,7 +44,7 @@ def simulate(
     """
     from oversmoothing.commands.tables import write_run
     from oversmoothing.simulations.against_theory import simulate as runs
-    from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import json_number, output_folder
 
     folder = output_folder(out)

@@ -78,12 +78,12 @@ def streams(
             "--certified and --json are of a CASE.json: a drawn run writes streams.json"
         )
     from oversmoothing.commands.tables import write_run
-    from oversmoothing.simulations.engine.inputs import choose_device
-    from oversmoothing.simulations.streams.simulate_streams import (
+    from oversmoothing.simulations.against_theory.simulate import predicted_rate
+    from oversmoothing.simulations.against_theory.simulate_streams import (
         StreamsConfiguration,
-        log_rate,
         simulate_streams,
     )
+    from oversmoothing.simulations.engine.problem import choose_device
 
     configuration = StreamsConfiguration(
         mixing, streams, changing, n, d, scale, temperature, mixing_temperature, causal, any_p,
@@ -100,5 +100,5 @@ def streams(
         {"theory": theory},
         words,
         plot=plot,
-        log_rate=log_rate(theory),
+        log_rate=predicted_rate(theory),
     )

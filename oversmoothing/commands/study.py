@@ -50,7 +50,7 @@ def study(
     from oversmoothing.experiments.study.study_files import write_study
     from oversmoothing.experiments.study.study_runs import cost
     from oversmoothing.experiments.study.study_tables import shown
-    from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder
 
     chosen = read(protocol)

@@ -48,8 +48,7 @@ def sweep(
     from oversmoothing.simulations.sweep.config import named_config
     from oversmoothing.simulations.sweep.points import Points
     from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
-    from oversmoothing.simulations.sweep.store import read_table
-    from oversmoothing.simulations.sweep.words import summary
+    from oversmoothing.simulations.sweep.store import read_table, summary
     from oversmoothing.theory.support.files import write_atomically
 
     name, chosen = named_config(config, example)

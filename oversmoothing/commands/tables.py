@@ -60,7 +60,7 @@ def write_run(
     plot: the picture as STEM.png and STEM.pdf too, with its caption STEM.txt; log_rate: the slope
     of log HFC/LFC that is predicted.
     """
-    from oversmoothing.simulations.drawing.notebook import columns_of_run, few
+    from oversmoothing.simulations.drawing.wording import columns_of_run, few
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import to_json, write_together
 

@@ -70,7 +70,7 @@ def train(
     from oversmoothing.experiments.digits.training_table import training_table
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.watching.watcher import Watcher
-    from oversmoothing.simulations.engine.inputs import choose_device
+    from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder
 
     configs = configurations(config, variant, seed, recipe)

@@ -22,7 +22,7 @@ from oversmoothing.paper_figures.paper_models import (
     in_words as run_in_words,
     recorded_cifar,
 )
-from oversmoothing.simulations.spectra.asymmetry import asymmetry_at_random
+from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 
 NAME = "asymmetry"
 TITLE = "Asymmetry of H while models train, and of a trained one"

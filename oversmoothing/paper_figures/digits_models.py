@@ -5,7 +5,7 @@ from oversmoothing.experiments.digits.training import TrainedModel, require_accu
 from oversmoothing.experiments.digits.training_loop import Keeping
 from oversmoothing.experiments.watching.watcher import Watcher
 from oversmoothing.paper_figures.figure_base import PALETTE, Context
-from oversmoothing.simulations.engine.inputs import choose_device
+from oversmoothing.simulations.engine.problem import choose_device
 
 LABEL = {"vit-random": "random", "vit": "shared-value ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 COLOUR = {

@@ -17,7 +17,7 @@ from oversmoothing.experiments.table1.digits_table import dominance_table, requi
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.paper_figures.digits_models import LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
-from oversmoothing.simulations.spectra.steps import CLASSES
+from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 
 NAME = "dominance_table"
 TITLE = "Which eigenvalue of I + H (x) A dominates, by model"

@@ -29,7 +29,7 @@ from oversmoothing.simulations.drawing.picture import (
     write_figure,
     write_kinds,
 )
-from oversmoothing.simulations.engine.inputs import choose_device
+from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.files import output_folder
 
 __all__ = ["PALETTE", "VERDICT_COLOUR", "new_figure"]

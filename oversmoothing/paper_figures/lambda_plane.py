@@ -25,7 +25,7 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
-from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import perron_deviation, stationary_distribution
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.sizes import Array

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from oversmoothing.simulations.drawing.web.typeset import typeset
+from oversmoothing.simulations.drawing.web.web_page import typeset
 from oversmoothing.theory.proofs.claim import Claim
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.mathml import mathml

@@ -21,10 +21,10 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
 )
 from oversmoothing.paper_figures.regimes import TOKENS, cases, cosine_limit
-from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
+from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.states.split_state import join
+from oversmoothing.simulations.state import join
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
@@ -51,7 +51,7 @@ RANK_FLOOR = 1e-13
 def data(context: Context) -> pd.DataFrame:
     """One row for each case, source ('theory' or 'simulation') and layer.
 
-    Columns: case, source, depth, every metric of `simulations.metrics.metrics`, and what is
+    Columns: case, source, depth, every metric of `simulations.state_metrics`, and what is
     predicted of the case: verdict, rho_consensus, rho_quotient, log_rate = log r, log_r_sigma,
     limit of HFC/LFC, cos_mean_limit (NaN where there is none), limit_rank.
     """

@@ -30,7 +30,7 @@ from oversmoothing.paper_figures.paper_models import (
     trained_here,
     untrained,
 )
-from oversmoothing.simulations.drawing.decades import decade_axis
+from oversmoothing.simulations.drawing.picture import decade_axis
 
 NAME = "metrics_by_layer"
 TITLE = "The paper's three metrics by layer, in untrained and trained models"

@@ -17,7 +17,7 @@ from oversmoothing.experiments.inspection.sentences import DOES, NAMED
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import Context, label_panels, new_figure
-from oversmoothing.simulations.drawing.decades import decade_axis
+from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import signed
 
 NAME = "observed_smoothing"

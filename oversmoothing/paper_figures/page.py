@@ -19,8 +19,7 @@ from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.paper_figures.ledger_table import ledger, opening
 from oversmoothing.paper_figures.processor_time import processor_seconds
 from oversmoothing.simulations.drawing.picture import FigureFiles
-from oversmoothing.simulations.drawing.web.typeset import typeset
-from oversmoothing.simulations.drawing.web.web_page import as_link, web_page
+from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.proofs.claim import tally
 from oversmoothing.theory.support.files import write_atomically

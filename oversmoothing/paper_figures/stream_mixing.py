@@ -26,11 +26,10 @@ from oversmoothing.paper_figures.figure_base import (
     label_panels,
     new_figure,
 )
-from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
+from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
+from oversmoothing.simulations.generators.attention import draw_mixing
+from oversmoothing.simulations.heads.evolve_streams import MIXING_STREAM, evolve_streams
 from oversmoothing.simulations.heads.layers import Drawn, Fixed
-from oversmoothing.simulations.streams.evolve_streams import evolve_streams
-from oversmoothing.simulations.streams.mixings import draw_mixing
-from oversmoothing.simulations.streams.stream_iteration import MIXING_STREAM
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.streams.agreement import contractions
 from oversmoothing.theory.streams.stream_answer import safe_band

@@ -26,7 +26,7 @@ from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.models.timm_vit import TimmViT
 from oversmoothing.experiments.models.weights import recognise_norm
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens

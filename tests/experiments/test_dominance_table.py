@@ -19,8 +19,8 @@ from oversmoothing.experiments.intervals import (
     share_interval,
 )
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
+from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance, mean_attention
-from oversmoothing.simulations.spectra.steps import CLASSES
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval

@@ -21,7 +21,7 @@ from oversmoothing.experiments.enclosures.statement import exact_ends
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.pictures import named_pictures, real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.metrics import stream_metrics
+from oversmoothing.simulations import state_metrics
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.exact_forward import exact_metrics, exact_streams, mp
@@ -77,7 +77,7 @@ def test_both_routes_contain_every_stream_and_metric_of_80_digits(form):
             assert max(float(x.rad()) for x in (*X.entries(), *Z.entries())) < 1e-40
             expected = exact_metrics(truth)
             for found, width in ((ball_metrics(X), 1e-10), (other_metrics(Z), 1e-20)):
-                assert list(found) == list(NAMES) == list(stream_metrics.NAMES)
+                assert list(found) == list(NAMES) == list(state_metrics.NAMES)
                 for name, ball in found.items():
                     assert contains(ball, expected[name]), name
                     assert float(ball.rad()) < width, name

@@ -18,7 +18,7 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.model import Extraction
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 

@@ -22,8 +22,7 @@ from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import CONVENTIONS, Report
 from oversmoothing.experiments.models.inputs import GreyImages
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.metrics.stream_metrics import NAMES
+from oversmoothing.simulations.state_metrics import NAMES, metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 

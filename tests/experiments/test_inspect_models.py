@@ -17,8 +17,7 @@ from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import cifar100, picture_folder
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.metrics.stream_metrics import NAMES
+from oversmoothing.simulations.state_metrics import NAMES, metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
 

@@ -32,7 +32,7 @@ from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
 from oversmoothing.experiments.ladder.split import altered
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
 

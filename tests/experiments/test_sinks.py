@@ -15,7 +15,7 @@ from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
 from oversmoothing.experiments.inspection.sinks import sinks
 from oversmoothing.experiments.models.model import Extraction, Trace
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import WIDTH, made, sharing

@@ -11,7 +11,7 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.sinks import sink_columns
 from oversmoothing.experiments.models.named import cut_texts
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import metrics
 from tests.experiments.test_trained_by_name import place
 
 BOOK = Path(__file__).parents[2] / "docs" / "theory" / "t4.md"

@@ -16,7 +16,7 @@ import oversmoothing
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.stages import inspect_stages
 from oversmoothing.experiments.models.sources import open_model, open_stages
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import made, sharing

@@ -20,7 +20,7 @@ from oversmoothing.experiments.inspection.why import weights_why
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.experiments.watching import watcher as room
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import metrics
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny, tokens
 

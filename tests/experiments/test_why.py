@@ -20,7 +20,7 @@ from oversmoothing.experiments.inspection.why import (
     weights_why,
 )
 from oversmoothing.experiments.models.model import Heads
-from oversmoothing.simulations.spectra.asymmetry import asymmetry_at_random
+from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 
 
 def draw(*shape: int, seed: int = 0) -> Tensor:

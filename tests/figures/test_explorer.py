@@ -18,9 +18,13 @@ from scipy.optimize import linear_sum_assignment
 import oversmoothing
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
 from oversmoothing.paper_figures.explorer.presets import PRESETS
-from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.generators.attention import row_softmax
-from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
+from oversmoothing.simulations.sweep.numpy_states import (
+    cosine_extremes,
+    dense,
+    effective_rank,
+    iterate,
+)
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum

@@ -15,8 +15,14 @@ from oversmoothing import main
 from oversmoothing.commands import figures
 from oversmoothing.paper_figures import lambda_plane, metrics_against_depth
 from oversmoothing.paper_figures.figure_base import Context, make_figure, make_kinds, new_figure
-from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
-from oversmoothing.simulations.drawing.picture import FULL_WIDTH, KINDS, WIDTHS, page_width
+from oversmoothing.simulations.drawing.picture import (
+    FULL_WIDTH,
+    KINDS,
+    WIDTHS,
+    decade_axis,
+    page_width,
+    plot_log,
+)
 from oversmoothing.theory.support.errors import InputError
 
 MODULES = {m.NAME: m for m in (metrics_against_depth, lambda_plane)}

@@ -15,7 +15,7 @@ from oversmoothing.paper_figures import FIGURES, page
 from oversmoothing.paper_figures.comparison import number, unchecked
 from oversmoothing.paper_figures.ledger_table import OPENING, ledger
 from oversmoothing.simulations.drawing.picture import new_figure, write_figure
-from oversmoothing.simulations.drawing.web.typeset import typeset
+from oversmoothing.simulations.drawing.web.web_page import typeset
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, browser, opened

@@ -15,8 +15,7 @@ from oversmoothing.paper_figures.costs import growth as bench
 from oversmoothing.paper_figures.figure_base import Context, make_figure
 from oversmoothing.simulations.drawing.picture import style
 from oversmoothing.simulations.sweep import phase_diagram as diagram
-from oversmoothing.simulations.sweep.config import Config, make_config
-from oversmoothing.simulations.sweep.parameters import PARAMETERS
+from oversmoothing.simulations.sweep.config import PARAMETERS, Config, make_config
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table

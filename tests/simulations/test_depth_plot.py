@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.drawing.depth_plot import caption, draw_run, great, predictions
-from oversmoothing.simulations.drawing.notebook import ROWS, few
+from oversmoothing.simulations.drawing.wording import ROWS, few
 from oversmoothing.theory.support.errors import InputError
 
 A = np.array([[0.75, 0.25], [0.25, 0.75]])

@@ -11,7 +11,7 @@ import torch
 from hypothesis import example, given, settings, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError

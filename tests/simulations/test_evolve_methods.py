@@ -471,7 +471,7 @@ def test_without_the_residual_the_rate_is_lambda_2_of_attention() -> None:
 
 
 def test_lapack_of_scipy_and_torch_give_the_same_basis() -> None:
-    from oversmoothing.simulations.engine.eigen_states import by_torch
+    from oversmoothing.simulations.engine.at_any_depth import by_torch
 
     M = np.random.default_rng(0).standard_normal((9, 9))
     for a, b in zip(by_lapack(M), by_torch(M), strict=True):

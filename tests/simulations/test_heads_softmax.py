@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.heads.state_attention import _phi, _psi
-from oversmoothing.simulations.states.split_state import join
+from oversmoothing.simulations.state import join
 from oversmoothing.theory.proofs.strategies import SEEDS
 
 EPS = 2.0**-52

@@ -11,14 +11,14 @@ import torch
 from hypothesis import assume, example, given, settings, strategies as st
 from jaxtyping import TypeCheckError
 
-from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio, metrics
-from oversmoothing.simulations.states.split_state import (
+from oversmoothing.simulations.state import (
     SplitState,
     from_differences,
     join,
     split,
     to_differences,
 )
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio, metrics
 from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.proofs.strategies import SEEDS, token_states
 from oversmoothing.theory.support.errors import InputError
@@ -250,7 +250,7 @@ def test_ill_shaped_states_are_refused() -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 3), SEEDS)
 def test_coordinates_of_the_quotient(n: int, d: int, seed: int) -> None:
-    from oversmoothing.simulations.states.split_state import to_quotient
+    from oversmoothing.simulations.state import to_quotient
 
     X = torch.tensor(np.random.default_rng(seed).standard_normal((n, d)))
     hfc = X - X.mean(0)

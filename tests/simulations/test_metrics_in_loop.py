@@ -9,8 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.simulations.metrics.in_loop import hfc_lfc_and_cosine
-from oversmoothing.simulations.metrics.metrics import metrics
+from oversmoothing.simulations.state_metrics import hfc_lfc_and_cosine, metrics
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 from tests.support.high_precision import metrics_at_high_precision

@@ -15,11 +15,16 @@ from oversmoothing.simulations.generators.attention import (
     SymmetricPsd,
 )
 from oversmoothing.simulations.generators.value_projection import LowRank, chosen_spectrum
-from oversmoothing.simulations.spectra import steps
+from oversmoothing.simulations.spectra import batch_verdicts
 from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import dense_values, head_values, hull_corners
-from oversmoothing.simulations.spectra.powers import centred, first_power, squared
-from oversmoothing.simulations.spectra.ritz import quotient_bounds, ritz
+from oversmoothing.simulations.spectra.power_bounds import (
+    centred,
+    first_power,
+    quotient_bounds,
+    ritz,
+    squared,
+)
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, head_spectrum
 from oversmoothing.theory.support.errors import InputError
@@ -296,8 +301,8 @@ def test_a_head_that_goes_to_lapack_at_once_has_the_same_verdicts(
     A = batch(2, 30, 16)
     heads = [head_values(*gaussian_factors(4, 8, 3, 4.0))]
     usual = spectral_verdicts(A, heads, np.zeros(30, dtype=int))
-    monkeypatch.setattr(steps, "CHUNK", 2)
-    monkeypatch.setattr(steps, "_PATIENCE", 0)
+    monkeypatch.setattr(batch_verdicts, "CHUNK", 2)
+    monkeypatch.setattr(batch_verdicts, "_PATIENCE", 0)
     hasty = spectral_verdicts(A, heads, np.zeros(30, dtype=int))
     assert hasty.fallback == 1
     np.testing.assert_array_equal(usual.verdict, hasty.verdict)

@@ -1,4 +1,4 @@
-"""The cheap metrics of residual streams are those of `simulations.metrics.metrics`."""
+"""The cheap metrics of residual streams are those of `metrics`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.metrics.stream_metrics import NAMES, stream_metrics
+from oversmoothing.simulations.state_metrics import NAMES, metrics, stream_metrics
 
 
 def agree(X: torch.Tensor) -> None:

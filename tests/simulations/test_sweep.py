@@ -12,22 +12,35 @@ import torch
 from hypothesis import given, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.numpy_iteration import iterate
 from oversmoothing.simulations.generators.attention import Asymmetric
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.metrics.numpy_metrics import cosine_extremes, dense, effective_rank
-from oversmoothing.simulations.sweep import point_outcome as outcomes
+from oversmoothing.simulations.state_metrics import metrics
+from oversmoothing.simulations.sweep import points as outcomes
 from oversmoothing.simulations.sweep.config import (
+    ATTENTION_KINDS,
     MAX_POINTS,
+    PARAMETERS,
+    VALUE_KINDS,
     Config,
     example,
     examples,
     make_config,
     parse,
 )
-from oversmoothing.simulations.sweep.parameters import ATTENTION_KINDS, PARAMETERS, VALUE_KINDS
-from oversmoothing.simulations.sweep.point_outcome import OUTCOMES, columns, outcome, states_at
-from oversmoothing.simulations.sweep.points import Points, draw, seed_of
+from oversmoothing.simulations.sweep.numpy_states import (
+    cosine_extremes,
+    dense,
+    effective_rank,
+    iterate,
+)
+from oversmoothing.simulations.sweep.points import (
+    OUTCOMES,
+    Points,
+    columns,
+    draw,
+    outcome,
+    seed_of,
+    states_at,
+)
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.heads import layer_of_heads, stacked

@@ -10,8 +10,7 @@ import pytest
 
 import oversmoothing
 from oversmoothing.commands.tables import table_text
-from oversmoothing.simulations.drawing.notebook import as_html
-from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.theory.depth.ratios import ratio_text
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix

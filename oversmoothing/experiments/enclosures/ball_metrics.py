@@ -1,6 +1,6 @@
 """The metrics of `stream_metrics` in balls: HFC/LFC, cosines over pairs, effective rank.
 
-Conventions of `simulations.metrics.metrics`. Singular values: with U, V of a float64 SVD of the
+Conventions of `simulations.state_metrics`. Singular values: with U, V of a float64 SVD of the
 middles, taken as exact matrices that need not be orthogonal, B = U^T X V is computed in balls;
 sigma_i(B) lies within the norm of what stands off its diagonal of the i-th of its diagonal (Weyl),
 and sigma_i(X) within the factors 1 +- ||U^T U - I||, 1 +- ||V^T V - I|| of that (Ostrowski).
@@ -18,7 +18,7 @@ from oversmoothing.experiments.enclosures.ball_arrays import (
     total,
 )
 
-# In the order of `simulations.metrics.stream_metrics.NAMES`.
+# In the order of `simulations.state_metrics.NAMES`.
 NAMES = (
     "hfc_lfc", "log_hfc_lfc", "cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min",
     "effective_rank", "sigma2_sigma1",

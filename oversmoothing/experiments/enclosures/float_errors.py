@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.enclosures.ball_arrays import Ball
-from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
+from oversmoothing.simulations.state_metrics import stream_metrics
 
 STATED = {torch.float64: 1e-12, torch.float32: 1e-5}
 

@@ -14,8 +14,8 @@ from oversmoothing.experiments.inspection.why import (
     value_projection,
 )
 from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
-from oversmoothing.simulations.spectra.steps import CLASSES
 from oversmoothing.theory.support.sizes import Array
 
 # Work of the spectra that are taken unless asked otherwise: ten images of a ViT on 224 x 224.

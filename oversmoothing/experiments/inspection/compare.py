@@ -19,8 +19,7 @@ from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.answer_object import row_objects
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import in_words, mean_interval
-from oversmoothing.simulations.drawing.notebook import as_html
-from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together

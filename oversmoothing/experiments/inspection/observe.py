@@ -14,7 +14,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import check_account, layer_account
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.simulations.metrics.stream_metrics import stream_log_ratio, stream_metrics
+from oversmoothing.simulations.state_metrics import stream_log_ratio, stream_metrics
 from oversmoothing.theory.support.sizes import Array
 
 

@@ -25,8 +25,8 @@ from oversmoothing.experiments.inspection.answer_object import answer_object, ro
 from oversmoothing.experiments.inspection.page.report_page import page
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
 from oversmoothing.experiments.inspection.token_clusters import merged_words
-from oversmoothing.simulations.drawing.notebook import as_html
-from oversmoothing.simulations.metrics.stream_metrics import NAMES
+from oversmoothing.simulations.drawing.wording import as_html
+from oversmoothing.simulations.state_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.models.model import Heads
-from oversmoothing.simulations.spectra.asymmetry import asymmetry
+from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import in_universal_disc

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.models.layer_table import layer_table
 from oversmoothing.experiments.models.value_parts import ValueParts
-from oversmoothing.simulations.drawing.notebook import as_html
+from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.theory.support.errors import InputError
 
 Placement = Literal["pre", "post", "parallel"]

@@ -17,7 +17,7 @@ from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts, t
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.engine.inputs import choose_device
+from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.errors import InputError
 
 # Of the inputs that are named, where no count says how many.

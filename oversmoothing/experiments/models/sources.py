@@ -28,7 +28,7 @@ from oversmoothing.experiments.models.model_folder import (
 )
 from oversmoothing.experiments.models.preprocessing import by_channel
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
-from oversmoothing.simulations.engine.inputs import choose_device
+from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.errors import InputError, required
 
 

@@ -19,9 +19,9 @@ from oversmoothing.experiments.digits.training import TrainedModel, parts_of, sc
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.why import regions
 from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
-from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
-from oversmoothing.simulations.spectra.asymmetry import asymmetry
+from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.state_metrics import stream_metrics
 
 # Another number is another set of measures: what was stored before is measured anew.
 VERSION = 2

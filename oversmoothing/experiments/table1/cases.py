@@ -18,11 +18,15 @@ from oversmoothing.experiments.table1.value_spectra import (
     own_values,
     whole_values,
 )
-from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
+from oversmoothing.simulations.spectra.batch_verdicts import (
+    CLASSES as LAYER_CLASSES,
+    normalised,
+    quotient_values,
+    spectral_verdicts,
+    values_error,
+)
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
-from oversmoothing.simulations.spectra.lapack import normalised, quotient_values, values_error
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
-from oversmoothing.simulations.spectra.steps import CLASSES as LAYER_CLASSES
 from oversmoothing.theory.spectra.heads import (
     consensus_block,
     dense_radius,

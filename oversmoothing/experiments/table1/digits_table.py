@@ -16,8 +16,8 @@ from oversmoothing.experiments.digits.probes import dominance_by_layer
 from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.layer_dominance import LayerDominance
-from oversmoothing.simulations.spectra.steps import CLASSES
 from oversmoothing.theory.support.errors import RequirementError
 
 

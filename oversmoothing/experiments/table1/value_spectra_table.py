@@ -18,7 +18,7 @@ from oversmoothing.experiments.table1.value_spectra import (
     own_values,
     whole_values,
 )
-from oversmoothing.simulations.spectra.asymmetry import asymmetry, asymmetry_at_random
+from oversmoothing.simulations.spectra.head_values import asymmetry, asymmetry_at_random
 from oversmoothing.theory.verdict.formulas import in_universal_disc
 
 OF = ("whole", "heads")

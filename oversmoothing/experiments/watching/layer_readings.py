@@ -6,8 +6,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.why import regions, value_projection
 from oversmoothing.experiments.models.model import Heads
-from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
-from oversmoothing.simulations.spectra.asymmetry import asymmetry
+from oversmoothing.simulations.spectra.head_values import asymmetry
+from oversmoothing.simulations.state_metrics import stream_metrics
 
 METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
 # Beyond, the eigenvalues of one H take minutes.

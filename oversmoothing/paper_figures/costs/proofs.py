@@ -26,7 +26,7 @@ from oversmoothing.experiments.table1.untrained import untrained_vit
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax
-from oversmoothing.simulations.metrics.stream_metrics import stream_metrics
+from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.support.files import to_json

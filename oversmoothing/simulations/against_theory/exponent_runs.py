@@ -144,7 +144,7 @@ def _ends(run: Trajectory, first: int, last: int) -> Any:
     """The metrics at two depths alone."""
     import pandas as pd
 
-    from oversmoothing.simulations.metrics.metrics import log_hfc_lfc_ratio
+    from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 
     values = [float(log_hfc_lfc_ratio(run.state(k))) for k in (first, last)]
     return pd.DataFrame({"depth": [first, last], "log_hfc_lfc": values})

@@ -17,8 +17,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.drawing.decades import decade_axis, plot_log
-from oversmoothing.simulations.drawing.picture import PALETTE, new_figure, style
+from oversmoothing.simulations.drawing.picture import (
+    PALETTE,
+    decade_axis,
+    new_figure,
+    plot_log,
+    style,
+)
 from oversmoothing.theory.support.errors import InputError
 
 COSINES = {"cos_mean": ("mean of the pairs", "blue"), "cos_min": ("least of them", "vermillion")}

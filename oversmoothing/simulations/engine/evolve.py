@@ -4,33 +4,100 @@ One call, several methods: layer by layer (`plain`), in the r x r core of a head
 eigenbases at any depth (`closed_form`), in balls at small sizes (`balls`), and two independent
 oracles (`squaring`, `kronecker`). The result names the method, why it was taken, and how exact it
 is.
+
+Which method 'auto' takes goes by what each would cost: a few measured unit costs of one core.
+Eigenbases cost about 1.5 ns n^3, products 2 flops a term, and each call its overhead. The estimates
+only choose; nothing depends on their being right.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from oversmoothing.simulations.engine.core import core
-from oversmoothing.simulations.engine.eigen_states import Bases, closed_form_states
-from oversmoothing.simulations.engine.in_balls import BALL_SIZE, in_balls
-from oversmoothing.simulations.engine.inputs import check_depths, choose_device, choose_precision
-from oversmoothing.simulations.engine.kept_states import Errors, States
-from oversmoothing.simulations.engine.oracles import kronecker, squaring
-from oversmoothing.simulations.engine.plain import plain
-from oversmoothing.simulations.engine.plan import METHODS, Plan, make_plan
-from oversmoothing.simulations.engine.problem import Problem, make_problem
-from oversmoothing.simulations.engine.reading import errors_of, put_in
-from oversmoothing.simulations.engine.rows import rows_of
-from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.engine.twins import (
+from oversmoothing.simulations.engine.at_any_depth import (
+    BALL_SIZE,
+    Bases,
+    closed_form_states,
+    in_balls,
+)
+from oversmoothing.simulations.engine.errors import (
+    Errors,
+    States,
     errors_by_norms,
     errors_by_twins,
+    errors_of,
+    put_in,
     unknown,
     with_cancellation,
 )
+from oversmoothing.simulations.engine.iteration import iterated
+from oversmoothing.simulations.engine.oracles import SQUARING_SIZE, kronecker, squaring
+from oversmoothing.simulations.engine.problem import (
+    Problem,
+    check_depths,
+    choose_device,
+    choose_precision,
+    make_problem,
+)
+from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.support.errors import InputError
+
+METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring", "kronecker")
+
+# Products of matrices, flops a second, and the overhead of a layer in seconds.
+_RATE = {"cpu": {torch.float32: 9e10, torch.float64: 4.5e10}}
+_GPU_RATE = {torch.float32: 3e13, torch.float64: 2e13}
+_OVERHEAD = {"cpu": 1.5e-5}
+_GPU_OVERHEAD = 6e-5
+_EIG = 1.5e-9
+_CALL = 5e-4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The method, why in a sentence, and the iteration to fall back on with its seconds."""
+
+    method: str
+    reason: str
+    iteration: str
+    iteration_seconds: float
+    squaring_seconds: float
+
+
+def make_plan(
+    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> Plan:
+    """The cheapest of plain, core and closed_form; all three are exact in exact arithmetic."""
+    n, d, N, L = problem.n, problem.d, problem.number, depths[-1]
+    rate = _RATE.get(device.type, _GPU_RATE)[dtype]
+    overhead = _OVERHEAD.get(device.type, _GPU_OVERHEAD)
+    r = problem.rank
+    seconds = {"plain": L * (overhead + N * 2 * n * d * (n + d) / rate)}
+    if r is not None:
+        each = N * 2 * n * r * (d + n) / rate
+        seconds["core"] = L * (overhead + N * 2 * n * r * (n + r) / rate) + len(depths) * each
+    k = d if r is None else r
+    weights = problem.W if problem.W is not None else problem.P
+    assert weights is not None
+    bases = math.prod(problem.A.shape[:-2]) * (_CALL + _EIG * n**3)
+    bases += math.prod(weights.shape[:-2]) * (_CALL + _EIG * k**3)
+    each = _CALL + (4 * n * k * (n + k) + 2 * n * d * k) / _RATE["cpu"][torch.float64]
+    seconds["closed_form"] = bases + N * len(depths) * each
+    method = min(seconds, key=lambda name: seconds[name])
+    iteration = min((name for name in seconds if name != "closed_form"), key=seconds.__getitem__)
+    size = max(1, (n - 1) * d)
+    squaring = math.inf
+    if n * d <= SQUARING_SIZE:
+        squaring = N * (max(1, L).bit_length() * (_CALL + 2 * size**3 / 4e10))
+    others = ", ".join(
+        f"{name} {seconds[name]:.1e} s" for name in sorted(seconds) if name != method
+    )
+    reason = f"the cheapest for depth {L}: about {seconds[method]:.1e} s (estimated; {others})"
+    return Plan(method, reason, iteration, seconds[iteration], squaring)
+
 
 # Past this error another method is tried, if it takes less than these seconds.
 _ERROR_LIMIT = 1e-6
@@ -139,13 +206,9 @@ class Runs:
 
     def _iterated(self, name: str, problem: Problem, depths: tuple[int, ...]) -> States:
         args = problem, depths, self.where, self.precision
-        rows = None
         if name in ("plain", "core"):
-            Z, exponents = (plain if name == "plain" else core)(*args, self._progress)
-            rows = rows_of(*args, self._progress, name == "core")
-        else:
-            Z, exponents = (squaring if name == "squaring" else kronecker)(*args)
-        return States(Z, exponents, unknown, rows)
+            return iterated(*args, self._progress, in_core=name == "core")
+        return States(*(squaring if name == "squaring" else kronecker)(*args), unknown)
 
     def bounded(self, name: str, found: States) -> States:
         """`found` with errors by norms, where these are small: they cost nothing, unlike twins."""

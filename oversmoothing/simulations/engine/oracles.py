@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.kept_states import start_of
+from oversmoothing.simulations.engine.errors import start_of
 from oversmoothing.simulations.engine.problem import Problem
-from oversmoothing.simulations.states.split_state import apart, to_differences
+from oversmoothing.simulations.state import apart, to_differences
 from oversmoothing.theory.numbers.rounding import normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -3,9 +3,13 @@
 What every method returns are the two decoupled systems behind X,
     y_i = x_i - x_n,  y' = y + B' y W  with B'_ij = A_ij - A_nj,   and   c = pi^T X,  c' = c + c W,
 each with its own power of two: HFC and mean never swamp one another.
+
+Also what else an iteration accepts: depths, devices and precisions.
 """
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,13 +20,95 @@ from jaxtyping import Bool, Float64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.simulations.states.scaled import normalise
-from oversmoothing.simulations.states.split_state import centred
+from oversmoothing.simulations.state import centred, normalise
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+DEEPEST = 2**53
+
+
+def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
+    """The depths to keep: (0, depth) for a number, else the increasing sequence itself.
+
+    Raises `InputError` unless they are increasing integers from 0 to 2^53.
+    """
+    single = isinstance(depth, int | float | np.number) and not isinstance(depth, bool)
+    values = [depth] if single else depth
+    try:
+        asked = [_whole(v) for v in values]  # type: ignore[union-attr]
+    except (TypeError, AttributeError) as error:
+        raise InputError(
+            f"depth must be an integer or a sequence of them, not {depth!r}"
+        ) from error
+    if not asked or asked[0] < 0 or any(b <= a for a, b in itertools.pairwise(asked)):
+        raise InputError(f"depths must be >= 0 and increasing, not {asked[:8]}")
+    if asked[-1] > DEEPEST:
+        raise InputError("a depth must be at most 2^53: beyond, powers of two outgrow 64 bits")
+    if single and asked[0] > 0:
+        asked = [0, *asked]
+    return tuple(asked)
+
+
+def _whole(value: Any) -> int:
+    """An integer, also one that is written as a float (1e6)."""
+    whole = isinstance(value, float) and value.is_integer()
+    return int(value) if whole else int(value.__index__())
+
+
+# Kinds of device that hold numbers: "meta" and others of torch's names hold none.
+_COMPUTING = ("cpu", "cuda", "mps", "xpu")
+
+
+def choose_device(device: str) -> torch.device:
+    """'auto' is cuda where there is one, else cpu. Raises `InputError` where it is not there."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        if chosen.type not in _COMPUTING:
+            raise RuntimeError("nothing is computed there")
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).splitlines()[0]
+        raise InputError(
+            f"the device '{device}' is not available here ({first}): use auto or cpu"
+        ) from error
+    return chosen
+
+
+def as_numpy(x: Any) -> Any:
+    """A tensor as a numpy array on the CPU (half precision as float32), anything else as it is."""
+    if isinstance(x, Tensor):
+        x = x.detach().cpu()
+        return (x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x).numpy()
+    return x
+
+
+def row_tolerance(A: Any) -> float | None:
+    """n eps of the precision A comes in, None for float64 (`check_attention` knows that one)."""
+    if isinstance(A, Tensor) and A.dtype.is_floating_point:
+        eps = torch.finfo(A.dtype).eps
+    elif isinstance(A, np.ndarray) and A.dtype.kind == "f":
+        eps = float(np.finfo(A.dtype).eps)
+    else:
+        return None
+    return A.shape[-1] * eps if A.ndim >= 2 else None
+
+
+def choose_precision(X0: Any, dtype: torch.dtype | None) -> torch.dtype:
+    """dtype if given, else float32 for float32 X0 and float64 otherwise.
+
+    Raises `InputError` for other dtypes.
+    """
+    if dtype is None:
+        name = str(getattr(X0, "dtype", "float64")).removeprefix("torch.")
+        return torch.float32 if name == "float32" else torch.float64
+    if dtype not in (torch.float32, torch.float64):
+        raise InputError(f"dtype must be torch.float32 or torch.float64, not {dtype}")
+    return dtype
+
 
 Exponents = NDArray[np.int64]
 
@@ -203,13 +289,8 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
         dense = given if name == "W" else np.swapaxes(given, -1, -2)
         d, weight_batch = dense.shape[-1], dense.shape[:-2]
     start = check_states(as_numpy(X0), attention.shape[-1], d)
-    try:
-        batch = np.broadcast_shapes(attention.shape[:-2], weight_batch, start.shape[:-2])
-    except ValueError as error:
-        raise InputError(
-            f"the batch dimensions of A {attention.shape[:-2]}, {name} {weight_batch} and "
-            f"X0 {start.shape[:-2]} do not broadcast"
-        ) from error
+    batches = {"A": attention.shape[:-2], name: weight_batch, "X0": start.shape[:-2]}
+    batch = broadcast_batches(**batches)
     return Problem(attention, dense, P, Q, start, batch, bool(residual))
 
 
@@ -224,13 +305,19 @@ def _factors(P: Any, Q: Any) -> tuple[Array, Array]:
             f"W_V {list(P.shape)} and W_proj {list(Q.shape)} are no factors of a square W: they "
             "must be [..., d, r] and [..., r, d]"
         )
-    try:
-        np.broadcast_shapes(P.shape[:-2], Q.shape[:-2])
-    except ValueError as error:
-        raise InputError(
-            f"the batch dimensions of W_V {P.shape[:-2]} and W_proj {Q.shape[:-2]} do not broadcast"
-        ) from error
+    broadcast_batches(W_V=P.shape[:-2], W_proj=Q.shape[:-2])
     return P, Q
+
+
+def broadcast_batches(**batches: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch dimensions of all. Raises `InputError`, with the names, where they do not fit."""
+    try:
+        return np.broadcast_shapes(*batches.values())
+    except ValueError as error:
+        *others, last = (f"{name} {batch}" for name, batch in batches.items())
+        raise InputError(
+            f"the batch dimensions of {', '.join(others)} and {last} do not broadcast"
+        ) from error
 
 
 def norm_bounds(M: Array) -> Array:

@@ -15,12 +15,10 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.simulations.drawing.notebook import as_html, columns_of_run, few
-from oversmoothing.simulations.engine.kept_states import States
-from oversmoothing.simulations.engine.reading import TOGETHER, errors_of, split_states
-from oversmoothing.simulations.metrics.metrics import metrics
-from oversmoothing.simulations.states.scaled import UNUSED, scale
-from oversmoothing.simulations.states.split_state import SplitState
+from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, few
+from oversmoothing.simulations.engine.errors import TOGETHER, States, errors_of, split_states
+from oversmoothing.simulations.state import UNUSED, SplitState, scale
+from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 if TYPE_CHECKING:

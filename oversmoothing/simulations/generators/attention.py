@@ -4,6 +4,8 @@ A generator is a model with its options as fields; `draw` gives float64 [*batch,
 summing to 1 within n eps. Queries and keys are drawn with unit variance logits: x_i in R^dim with
 entries N(0, 1), W_Q and W_K [dim, dim] with entries N(0, 1/dim), logits
 x_i W_Q W_K^T x_k^T / (sqrt(dim) temperature). A low temperature makes A sharp.
+
+Mixings of residual streams (T13), which are such matrices and others, come from `draw_mixing`.
 """
 
 import math
@@ -191,3 +193,33 @@ Attention = Annotated[
     Field(discriminator="kind"),
 ]
 ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(Attention)
+
+
+MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
+
+
+def draw_mixing(kind: str, s: int, *, rng: np.random.Generator, temperature: float = 1.0) -> Array:
+    """R [s, s] in float64.
+
+    doubly-stochastic: Sinkhorn's iteration on a softmax of random logits; row-stochastic: that
+    softmax (temperature low: sharp). orthogonal: uniform over the group. gaussian: entries N(0,
+    1/s). identity; uniform: 11^T/s. Raises `InputError` for another kind or s < 1.
+    """
+    if s < 1:
+        raise InputError(f"{s} streams: there must be at least 1")
+    if kind == "identity":
+        return np.eye(s)
+    if kind == "uniform":
+        return np.full((s, s), 1.0 / s)
+    if kind == "doubly-stochastic":
+        return np.asarray(DoublyStochastic(temperature=temperature).draw(s, rng=rng))
+    if kind == "row-stochastic":
+        return np.asarray(Softmax(temperature=temperature).draw(s, rng=rng))
+    gaussian = rng.standard_normal((s, s))
+    if kind == "gaussian":
+        return np.asarray(gaussian / np.sqrt(s))
+    if kind == "orthogonal":
+        Q, upper = np.linalg.qr(gaussian)
+        # The signs that make it uniform.
+        return np.asarray(Q * np.sign(np.diag(upper)))
+    raise InputError(f"mixing '{kind}' is none of {', '.join(MIXINGS)}")

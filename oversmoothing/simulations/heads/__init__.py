@@ -1,1 +1,1 @@
-"""Many heads and layers that change: X' = X + sum_h A_h X W_h, and their exponents (T7, T8)."""
+"""Many heads, several streams, layers that change, to any depth; their exponents (T7, T8, T13)."""

@@ -13,7 +13,12 @@ own scale; when it is far below m it is lost as any small summand of a float is,
 above, m becomes it.
 
 Per layer: one product with all P_h, one batched product with the B'_h (g_h its last row), one with
-all Q_h (`head_map`). Attention that follows the state is in `state_attention`.
+all Q_h (`HeadMap`). Attention that follows the state is in `state_attention`.
+
+Where attention has zeros (a causal mask, several groups) a token may lose the mode that dominates
+the others; then the tokens are iterated themselves too, each with its own power of two (T4b,
+T11.10; see `simulations.engine.iteration`). Here attention may change with the layer, so that a
+token is brought to the scale of those that it sees at each layer anew.
 """
 
 from collections.abc import Sequence
@@ -22,36 +27,195 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor
+from tqdm import tqdm
 
-from oversmoothing.simulations.engine.inputs import (
+from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
+from oversmoothing.simulations.engine.iteration import Kept, kept_at, largest_of_parts, stacked
+from oversmoothing.simulations.engine.problem import (
     as_numpy,
+    broadcast_batches,
     check_depths,
     choose_device,
     choose_precision,
 )
-from oversmoothing.simulations.engine.kept_states import Rows, States
-from oversmoothing.simulations.engine.plain import progress_bar
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.engine.twins import SEEDS, distances, nudged, unknown
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     Drawn,
     Fixed,
     FromState,
+    HeadMap,
     PerLayer,
     Rule,
     as_rule,
     head_attention,
+    mix,
     weights_at,
 )
-from oversmoothing.simulations.heads.stack import Stack
-from oversmoothing.simulations.heads.stack_iteration import StackIteration
-from oversmoothing.simulations.states.split_state import SplitState, split, to_differences
+from oversmoothing.simulations.heads.stack import RANGE_BITS, FollowingLayer, LinearLayer, Stack
+from oversmoothing.simulations.state import (
+    UNUSED,
+    SplitState,
+    exponent_of,
+    from_differences,
+    normalise,
+    normalised_sum,
+    powers_of_two,
+    scale,
+    split,
+    to_differences,
+)
 from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.support.errors import InputError
 
 __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
+
+
+# An HFC below 2^-(2^58) is kept as 0: it triples its digits with each layer (T9).
+_SMALLEST_EXPONENT = -(1 << 58)
+
+
+class StackIteration:
+    """Z = [y; m] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
+
+    tokens: X [N, n, d] and the exponents [N, n] of its tokens, while the layers are linear and the
+    first has zeros in its attention; else None.
+    """
+
+    def __init__(
+        self, Z: Tensor, exponents: Tensor, stack: Stack, tokens: tuple[Tensor, Tensor]
+    ) -> None:
+        self.Z, self.exponents, self.stack = Z.contiguous(), exponents, stack
+        self.layer = 0
+        self.factor = torch.zeros(len(Z), dtype=Z.dtype, device=Z.device)
+        self.room = float(RANGE_BITS[Z.dtype])
+        self.smallest = 2.0 ** -RANGE_BITS[Z.dtype]
+        linear = isinstance(stack.at(0), LinearLayer)
+        self.tokens = tokens if linear and stack.tokens else None
+
+    def advance_to(self, target: int, bar: tqdm) -> None:
+        """Layers self.layer ... target - 1, in blocks short enough for the range of the floats."""
+        bar.update(target - self.layer)
+        longest = target
+        while self.layer < target:
+            start, Z, exponents, tokens = self.layer, self.Z, self.exponents, self.tokens
+            before = self._block(min(target, start + longest))
+            lost = (before >= 0.25) & (largest_of_parts(self.Z) < self.smallest)
+            longest = target
+            if self.layer - start > 1 and bool(lost.any()):
+                # Shrunk past the range of the floats within one block: again, one layer alone.
+                self.layer, self.Z, self.exponents, self.tokens = start, Z, exponents, tokens
+                longest = 1
+
+    def _block(self, target: int) -> Tensor:
+        """Layers up to target that need no rescaling between them; the sizes at their start."""
+        layer = self.stack.at(self.layer)
+        if isinstance(layer, FollowingLayer):
+            before = self._rescale(align=False)
+            self._follow(layer)
+            self.tokens = None
+            self.layer += 1
+            return before
+        before = self._rescale(layer.coupled)
+        aligned, used = layer.coupled, 0.0
+        while isinstance(layer, LinearLayer) and (aligned or not layer.coupled):
+            if used and used + layer.bits > self.room:
+                break
+            self._linear(layer)
+            self.layer += 1
+            used += layer.bits
+            if self.layer == target:
+                break
+            layer = self.stack.at(self.layer)
+        return before
+
+    def _linear(self, layer: LinearLayer) -> None:
+        Z, n = self.Z, self.Z.shape[-2]
+        inside = layer.map.enter(Z)
+        T = mix(layer.extended, inside[:, : n - 1])
+        last = T[:, n - 1] * self.factor.view(-1, 1, 1) + inside[:, n - 1]
+        T = torch.cat((T[:, : n - 1], last.unsqueeze(1)), dim=1) if n > 1 else last.unsqueeze(1)
+        moved = layer.map.leave(T)
+        self.Z = Z + moved if self.stack.residual else moved
+        if layer.map.shift:
+            self.exponents = self.exponents + layer.map.shift
+        if self.tokens is not None and layer.attention is not None:
+            self.tokens = next_tokens(*self.tokens, layer.attention, layer.map, self.stack.residual)
+
+    def _follow(self, layer: FollowingLayer) -> None:
+        n = self.Z.shape[-2]
+        y, m = self.Z[:, : n - 1], self.Z[:, n - 1]
+        y_exponent, m_exponent = self.exponents.unbind(-1)
+        E = from_differences(y)
+        found = layer.heads.deviation(E, y_exponent, m, m_exponent)
+        inside = layer.map.enter(E)
+        moved = layer.map.leave(mix(found.D[0], inside))
+        drive = layer.map.leave(mix(torch.cat((found.shared[0], found.rest[0]), dim=-2), inside))
+        up = layer.map.shift
+        y_terms = [(to_differences(moved), found.D[1] + y_exponent + up)]
+        m_terms = [
+            (layer.map.total(m), m_exponent + up),
+            (drive[:, 0], found.shared[1] + y_exponent + up),
+            (drive[:, 1], found.rest[1] + y_exponent + up),
+        ]
+        if self.stack.residual:
+            y_terms.append((y, y_exponent))
+            m_terms.append((m, m_exponent))
+        y, y_exponent = normalised_sum(*y_terms, trailing=2)
+        m, m_exponent = normalised_sum(*m_terms, trailing=1)
+        # Its digits triple with each layer (T9): past int64 the spread is 0.
+        gone = y_exponent < _SMALLEST_EXPONENT
+        y = torch.where(gone.view(-1, 1, 1), 0.0, y)
+        y_exponent = torch.where(gone, torch.zeros_like(y_exponent), y_exponent)
+        self.Z = torch.cat((y, m.unsqueeze(1)), dim=1)
+        self.exponents = torch.stack((y_exponent, m_exponent), dim=-1)
+
+    def _rescale(self, align: bool) -> Tensor:
+        """Largest entries to [1/2, 1), and their sizes. align: m at the exponent of a larger y."""
+        n = self.Z.shape[-2]
+        top = largest_of_parts(self.Z)
+        change = exponent_of(top)
+        exponents = self.exponents + change
+        if align:
+            y_exponent, m_exponent = exponents.unbind(-1)
+            m_exponent = torch.where(top[:, 1] > 0, m_exponent, y_exponent)
+            m_exponent = torch.where(
+                top[:, 0] > 0, torch.maximum(m_exponent, y_exponent), m_exponent
+            )
+            exponents = torch.stack((y_exponent, m_exponent), dim=-1)
+            one = torch.ones(len(top), dtype=self.Z.dtype, device=self.Z.device)
+            lower = torch.where(
+                top[:, 0] > 0, y_exponent - m_exponent, torch.zeros_like(y_exponent)
+            )
+            self.factor = scale(one, lower, 0)
+        by = self.exponents - exponents
+        y, m = scale(self.Z[:, : n - 1], by[:, 0], 2), scale(self.Z[:, n - 1], by[:, 1], 1)
+        self.Z, self.exponents = torch.cat((y, m.unsqueeze(1)), dim=1), exponents
+        return largest_of_parts(self.Z)
+
+
+def next_tokens(
+    X: Float[Tensor, "N n d"],
+    exponents: Int64[Tensor, "N n"],
+    attention: Float[Tensor, "K heads n n"],
+    weights: HeadMap,
+    residual: bool,
+) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N n"]]:
+    """The tokens after a layer with these A_h, K = N or 1, and their exponents."""
+    used = torch.where((X != 0).any(-1), exponents, UNUSED)
+    sees = (attention != 0).any(1)
+    top = torch.where(sees, used.unsqueeze(-2), UNUSED).amax(-1)
+    if residual:
+        top = torch.maximum(top, used)
+    top = torch.where(top == UNUSED, torch.zeros_like(top), top)
+    step = (used.unsqueeze(-2) - top.unsqueeze(-1)).clamp_max(0)
+    scaled = attention * powers_of_two(step, X.dtype).unsqueeze(1)
+    moved = weights.leave(mix(scaled, weights.enter(X)))
+    if residual:
+        return normalise(scale(X, exponents - top, 1) + moved, 1, top)
+    return normalise(moved, 1, top + weights.shift)
 
 
 def evolve_heads(
@@ -98,9 +262,15 @@ def evolve_heads(
     def run(seed: int | None) -> States:
         stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
         start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
-        return _run(
-            StackIteration(start, exponents, stack, (tokens, X_exponents)), depths, progress
-        )
+        iteration = StackIteration(start, exponents, stack, (tokens, X_exponents))
+
+        def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept | None]:
+            iteration.advance_to(depth, bar)
+            return (iteration.Z, iteration.exponents), iteration.tokens
+
+        kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
+        known = None if None in rows else Rows(*stacked(rows))
+        return States(*stacked(kept), unknown, known)
 
     found = run(None)
     return Trajectory(
@@ -110,24 +280,6 @@ def evolve_heads(
         torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where),
         method="layers",
         reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
-    )
-
-
-def _run(iteration: StackIteration, depths: tuple[int, ...], progress: bool) -> States:
-    kept: list[tuple[Tensor, Tensor]] = []
-    tokens: list[tuple[Tensor, Tensor]] = []
-    with torch.inference_mode(), progress_bar(depths[-1], progress) as bar:
-        for target in depths:
-            bar.update(target - iteration.layer)
-            iteration.advance_to(target)
-            kept.append((iteration.Z.clone(), iteration.exponents.clone()))
-            if iteration.tokens is not None:
-                tokens.append(iteration.tokens)
-    rows = None
-    if len(tokens) == len(depths):
-        rows = Rows(torch.stack([X for X, _ in tokens]), torch.stack([e for _, e in tokens]))
-    return States(
-        torch.stack([Z for Z, _ in kept]), torch.stack([e for _, e in kept]), unknown, rows
     )
 
 
@@ -148,12 +300,7 @@ def _start(
         A = head_attention(asked, heads)
         n, more = A.shape[-1], A.shape[:-3]
     checked = check_states(array, n, d)
-    try:
-        batch = np.broadcast_shapes(more, checked.shape[:-2])
-    except ValueError as error:
-        raise InputError(
-            f"the batch dimensions of A {more} and X0 {checked.shape[:-2]} do not broadcast"
-        ) from error
+    batch = broadcast_batches(A=more, X0=checked.shape[:-2])
     state = split(torch.as_tensor(checked)) if given is None else given
     hfc = state.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
     mean = state.mean.cpu().expand(*batch, d).reshape(-1, 1, d)

@@ -15,13 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.simulations.heads.layers import (
-    ATTENTION_STREAM,
-    FromState,
-    as_rule,
-    head_attention,
-    weights_at,
-)
+from oversmoothing.simulations.heads.layers import as_rule, prescribed_attention, weights_at
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -82,12 +76,7 @@ def lyapunov_exponents(
     logs: list[tuple[Array, Array]] = []
     for layer in range(discard + layers):
         W = weights_at(W_rule, layer).dense()
-        asked = A_rule.at(layer, ATTENTION_STREAM)
-        if isinstance(asked, FromState):
-            raise InputError(
-                "attention that follows the state has no Lyapunov exponents of its own: prescribe A"
-            )
-        A = head_attention(asked, len(W))
+        A = prescribed_attention(A_rule, layer, len(W), "has no Lyapunov exponents of its own")
         if A.ndim != 3:
             raise InputError(
                 f"A has shape {list(A.shape)}: exponents are of one stack, not a batch"

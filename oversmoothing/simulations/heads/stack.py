@@ -1,24 +1,20 @@
 """A stack's layers as tensors, made as they are asked for; its equations are in `evolve_heads`."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import as_numpy, row_tolerance
-from oversmoothing.simulations.engine.problem import norm_bounds
-from oversmoothing.simulations.engine.twins import Nudge, nudge_of
-from oversmoothing.simulations.heads.head_map import HeadMap
+from oversmoothing.simulations.engine.errors import Nudge, nudge_of
+from oversmoothing.simulations.engine.problem import as_numpy, norm_bounds, row_tolerance
 from oversmoothing.simulations.heads.layers import (
     ATTENTION_STREAM,
     WEIGHT_STREAM,
-    Fixed,
     FromState,
+    HeadMap,
+    Made,
     Rule,
     head_attention,
     weights_at,
@@ -66,7 +62,7 @@ class Stack:
     """Layer l as tensors; what does not change with l is made once.
 
     seed: of a twin, whose weights and attention are a few units of rounding away (see
-    `simulations.engine.twins`); the same units at every layer. tokens: whether the tokens are
+    `simulations.engine.errors`); the same units at every layer. tokens: whether the tokens are
     iterated too, once layer 0 is made: its attention has zeros.
     """
 
@@ -85,25 +81,19 @@ class Stack:
         self.attention, self.weights, self.residual = attention, weights, residual
         self.batch, self.n, self.d = batch, n, d
         self.where, self.dtype = where, dtype
-        self._made: dict[int, Any] = {}
+        self._made = Made()
         self._seed = seed
         self.tokens = False
 
     def at(self, layer: int) -> LinearLayer | FollowingLayer:
-        weights, map_, size = self._once(self.weights, layer, WEIGHT_STREAM, self._weights)
-        rows = self._once(
-            self.attention, layer, ATTENTION_STREAM, partial(self._attention, weights.heads)
+        weights, map_, size = self._made.of("weights", self.weights, lambda: self._weights(layer))
+        rows = self._made.of(
+            "attention", self.attention, lambda: self._attention(weights.heads, layer)
         )
         if isinstance(rows, SoftmaxHeads):
             return FollowingLayer(rows, map_)
         extended, coupled, norms, attention = rows
         return LinearLayer(extended, map_, coupled, self._bits(norms * size), attention)
-
-    def _once(self, rule: Rule, layer: int, stream: int, make: Callable[[int], Any]) -> Any:
-        """What is made for that layer; of a rule that is the same in all, for the first alone."""
-        if stream not in self._made or not isinstance(rule, Fixed):
-            self._made[stream] = make(layer)
-        return self._made[stream]
 
     def _weights(self, layer: int) -> tuple[HeadWeights, HeadMap, Array]:
         weights = weights_at(self.weights, layer)

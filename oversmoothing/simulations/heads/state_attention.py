@@ -30,9 +30,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.inputs import as_numpy
+from oversmoothing.simulations.engine.problem import as_numpy
 from oversmoothing.simulations.heads.layers import FromState
-from oversmoothing.simulations.states.scaled import normalise, normalised_sum, scale
+from oversmoothing.simulations.state import normalise, normalised_sum, scale
 from oversmoothing.theory.layer.layer import _real_array
 from oversmoothing.theory.spectra.heads import side_by_side, stacked
 from oversmoothing.theory.support.errors import InputError

@@ -1,10 +1,15 @@
-"""What a decision needs of a head: the corners of its spectrum and rho_C.
+"""What a decision needs of a head: the corners of its spectrum, rho_C, and how symmetric H is.
 
 |1 + h a| is convex in h, so that only the corners of the convex hull of the h_j can be the largest
 for any a. A head of rank r < d has d - r eigenvalues 0 exactly: their modes have modulus 1 whatever
 a is, so that neither radius is below 1.
+
+`asymmetry` is 0 for a symmetric H, infinite for an antisymmetric one. The share
+||H - H^T||_F / (2 ||H||_F), which has the same two ends, is 1/sqrt(2) for independent entries; it
+is r / sqrt(1 + r^2) of this ratio r and never exceeds 1.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,10 +19,12 @@ from jaxtyping import Complex128, Inexact
 from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
+    attention_discs,
     consensus_radius,
     head_discs,
     value_discs,
     within_norm,
+    within_unit,
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
@@ -70,7 +77,7 @@ def dense_values(H: Array) -> HeadValues:
 
 
 def _values(found: Discs | Failure, H: Array) -> HeadValues:
-    discs = within_norm(H) if isinstance(found, Failure) else found
+    discs = known_values(found, H)
     zero = (discs.radii == 0) & (discs.centres == 0)
     return HeadValues(
         discs,
@@ -79,6 +86,17 @@ def _values(found: Discs | Failure, H: Array) -> HeadValues:
         consensus_radius(discs),
         float(discs.radii.max(initial=0.0)),
     )
+
+
+def known_attention(A: Array) -> Discs:
+    """Discs of spec(A) without one 1; where there are none, all within the unit disc."""
+    found = attention_discs(A)
+    return within_unit(A) if isinstance(found, Failure) else found
+
+
+def known_values(found: Discs | Failure, H: Array) -> Discs:
+    """Discs of spec(H) where they were found, else all within the norm of H."""
+    return within_norm(H) if isinstance(found, Failure) else found
 
 
 def hull_corners(points: Inexact[np.ndarray, " k"]) -> Complex128[Complex, " v"]:
@@ -132,3 +150,21 @@ def head_table(heads: Sequence[HeadValues]) -> HeadTable:
             corners[k, : len(head.corners)] = head.corners
     rows = [(h.largest, h.floor, h.consensus.low, h.consensus.high, h.error) for h in heads]
     return HeadTable(corners, *np.array(rows).reshape(-1, 5).T.copy())
+
+
+def asymmetry(H: Array) -> float:
+    """||H - H^T||_F / ||H + H^T||_F of H [d, d]; 0 for H = 0."""
+    skew, even = float(np.linalg.norm(H - H.T)), float(np.linalg.norm(H + H.T))
+    if even == 0.0:
+        return math.inf if skew else 0.0
+    return skew / even
+
+
+def asymmetry_at_random(d: int) -> float:
+    """The ratio of the root mean squares for H [d, d] whose entries have mean 0, one variance s^2
+    and no correlation: sqrt((d - 1) / (d + 1)).
+
+    E ||H - H^T||^2 = 2 d (d - 1) s^2, and the diagonal adds 4 d s^2 to E ||H + H^T||^2. The same
+    holds of H = sum_h (W_V,h W_O,h)^T for independent W_V and W_O.
+    """
+    return math.sqrt((d - 1) / (d + 1))

@@ -16,14 +16,10 @@ import numpy as np
 from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 
+from oversmoothing.simulations.spectra.head_values import known_attention, known_values
 from oversmoothing.theory.layer.layer import check_attention
-from oversmoothing.theory.spectra.discs import Discs, Failure
-from oversmoothing.theory.spectra.layer_discs import (
-    attention_discs,
-    value_discs,
-    within_norm,
-    within_unit,
-)
+from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.spectra.layer_discs import value_discs
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import (
     Dominance,
@@ -79,10 +75,9 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
 
     Raises `InputError` where the attention is not row-stochastic.
     """
-    found = value_discs(H)
-    value = within_norm(H) if isinstance(found, Failure) else found
+    value = known_values(value_discs(H), H)
     h = value.centres
-    cases = [_attention(A) for A in mean_attention(attention)]
+    cases = [known_attention(A) for A in mean_attention(attention)]
     decided = [dominance(a.centres, h) for a in cases]
     loses = [(disc_form(h[None, :], a.centres[:, None]) < 0).any(axis=0) for a in cases]
     classes = [_class_of(found, a, value) for found, a in zip(decided, cases, strict=True)]
@@ -94,11 +89,6 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
         outside=np.array([1 - each.mean() for each in loses]),
         h=h,
     )
-
-
-def _attention(A: Array) -> Discs:
-    found = attention_discs(A)
-    return within_unit(A) if isinstance(found, Failure) else found
 
 
 def _class_of(result: Dominance, attention: Discs, value: Discs) -> str:

@@ -24,7 +24,7 @@ from oversmoothing.simulations.drawing.picture import (
     style,
     write_figure,
 )
-from oversmoothing.simulations.sweep.parameters import PARAMETERS
+from oversmoothing.simulations.sweep.config import PARAMETERS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import Outcome
 

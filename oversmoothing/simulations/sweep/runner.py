@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from oversmoothing.simulations.sweep.config import Config
-from oversmoothing.simulations.sweep.point_outcome import outcome
-from oversmoothing.simulations.sweep.points import Point, Points
+from oversmoothing.simulations.sweep.points import Point, Points, outcome
 from oversmoothing.simulations.sweep.store import Store, locked
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError, RequirementError, required

@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy
 
 from oversmoothing.simulations.provenance import provenance
-from oversmoothing.simulations.sweep.config import Config
-from oversmoothing.simulations.sweep.parameters import PARAMETERS
-from oversmoothing.simulations.sweep.point_outcome import columns
-from oversmoothing.simulations.sweep.points import Point
+from oversmoothing.simulations.sweep.config import PARAMETERS, Config
+from oversmoothing.simulations.sweep.points import Point, columns
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import output_folder, read_json, to_json, write_atomically
+from oversmoothing.theory.verdict.formulas import Outcome
 
 TABLE = "sweep.parquet"
 # One size of row group whatever the chunks were: the same table is the same bytes.
@@ -45,7 +45,7 @@ _TYPES = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 def schema(config: Config) -> pa.Schema:
     """Column -> type of the table: point, the parameters (null where a point has none), outcomes.
 
-    The outcomes are described at `simulations.sweep.point_outcome.columns`.
+    The outcomes are described at `simulations.sweep.points.columns`.
     """
     fields = [pa.field("point", pa.int64(), nullable=False)]
     fields += [pa.field(name, _TYPES[p.kind]) for name, p in PARAMETERS.items()]
@@ -279,3 +279,23 @@ def fingerprint(folders: Iterable[Path]) -> str:
 
 def _words(versions: dict[str, str]) -> str:
     return " and ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+
+
+def summary(table: pd.DataFrame) -> str:
+    """How many points have which verdict, whether the runs bear it out, and what failed."""
+    good = table[table["status"] != "error"]
+    counts = good["verdict"].value_counts()
+    lines = [", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())]
+    if "slope" in table:
+        smoothing = good[(good["verdict"] == Outcome.SMOOTHING) & good["slope"].notna()]
+        if len(smoothing):
+            gap = (smoothing["slope"] - smoothing["predicted_log_rate"]).abs().median()
+            lines.append(
+                f"SMOOTHING points: measured slope of log HFC/LFC per layer against the predicted "
+                f"log(rho_Q/rho_C), median difference {gap:.1e}"
+            )
+    failed = table[table["status"] == "error"]
+    if len(failed):
+        reasons = failed["note"].value_counts()
+        lines.append(f"{len(failed):,} points failed, most often: {reasons.index[0]}")
+    return "\n".join(line for line in lines if line)

@@ -8,7 +8,7 @@ Stability, section 3.1, with gradual underflow). Bounds computed in floats are i
 stay bounds.
 
 A scaled array has a power of two apart (T11.5): multiplying by one is exact, so that a state may
-grow or shrink by any number of layers. simulations.states.scaled does the same to batches of
+grow or shrink by any number of layers. simulations.state does the same to batches of
 tensors.
 """
 

@@ -1,29 +1,38 @@
-"""The state of several streams, layer by layer within the range of the floats (T13).
+"""x_k' = sum_l R_kl x_l + p_k sum_h A_h (sum_l q_l x_l) W_h over s streams, to any depth (T13).
 
-Its equations and coordinates are in `evolve_streams`.
+Tokens in the coordinates y_i = x_i - x_n and the plain mean m, as in `evolve_heads`; streams in
+those of T13b, z_k = x_k - x_s for k < s beside z_s = x_s. Where R 1 = c 1 and p is a multiple of 1
+the z_k, k < s, are autonomous, and carry powers of two of their own: streams that agree to 1e-3000
+are told from streams that are equal. A layer costs s^2 n d + heads (n^2 d + n d^2); nothing of
+size (s n d)^2 is formed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
-from oversmoothing.simulations.engine.inputs import as_numpy
+from oversmoothing.simulations.engine.errors import States, unknown
+from oversmoothing.simulations.engine.iteration import kept_at
+from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
+from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.heads.layers import (
-    ATTENTION_STREAM,
-    Fixed,
-    FromState,
+    Made,
     Rule,
-    head_attention,
+    as_rule,
+    prescribed_attention,
     weights_at,
 )
-from oversmoothing.simulations.states.split_state import from_differences
-from oversmoothing.theory.layer.layer import check_square, row_sum_tolerance
+from oversmoothing.simulations.state import from_differences
+from oversmoothing.theory.layer.layer import check_square, check_states, row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -61,7 +70,7 @@ class StreamIteration:
         self.rule, self.p, self.q = mixing
         self.attention, self.weights, self.where = attention, weights, where
         self.layer = 0
-        self._made: dict[str, Any] = {}
+        self._made = Made()
         self._look = 0
         X = torch.tensor(X0).to(where)
         self.s, self.n, self.d = X.shape
@@ -71,13 +80,14 @@ class StreamIteration:
         self.exponents = [0, 0, 0, 0]
         self._rescale(alone=True, coupled=False)
 
-    def advance_to(self, target: int) -> None:
+    def advance_to(self, target: int, bar: tqdm) -> None:
+        bar.update(target - self.layer)
         while self.layer < target:
             self._step()
             self.layer += 1
 
     def _step(self) -> None:
-        mixed = self._once("mixing", self.rule, self._mixing)
+        mixed = self._made.of("mixing", self.rule, self._mixing)
         extended, W, total, size, coupled = self._branch()
         if self._look == 0:
             self._rescale(mixed.alone, coupled)
@@ -117,11 +127,6 @@ class StreamIteration:
 
     # ------------------------------------------------------------------------- what a layer is
 
-    def _once(self, name: str, rule: Rule, make: Any) -> Any:
-        if name not in self._made or not isinstance(rule, Fixed):
-            self._made[name] = make()
-        return self._made[name]
-
     def _mixing(self) -> _Mixed:
         R = check_square(as_numpy(self.rule.at(self.layer, MIXING_STREAM)), name="R")
         if R.shape != (self.s, self.s):
@@ -148,8 +153,10 @@ class StreamIteration:
 
     def _branch(self) -> tuple[Tensor, Tensor, Tensor, float, bool]:
         """B'_h with g_h below [heads, n, n-1], W_h [heads, d, d], their sum, a size, any g."""
-        W, total, size = self._once("weights", self.weights, self._weights)
-        extended, coupled = self._once("attention", self.attention, lambda: self._attention(len(W)))
+        W, total, size = self._made.of("weights", self.weights, self._weights)
+        extended, coupled = self._made.of(
+            "attention", self.attention, lambda: self._attention(len(W))
+        )
         return extended, W, total, size, coupled
 
     def _weights(self) -> tuple[Tensor, Tensor, float]:
@@ -161,12 +168,7 @@ class StreamIteration:
         return made, made.sum(0), size
 
     def _attention(self, heads: int) -> tuple[Tensor, bool]:
-        asked = self.attention.at(self.layer, ATTENTION_STREAM)
-        if isinstance(asked, FromState):
-            raise InputError(
-                "attention that follows the state is not run over streams: prescribe A"
-            )
-        A = head_attention(asked, heads)
+        A = prescribed_attention(self.attention, self.layer, heads, "is not run over streams")
         if A.ndim != 3 or A.shape[-1] != self.n:
             raise InputError(f"A has shape {list(A.shape)}; X0 has {self.n} tokens and no batch")
         B = A[:, :-1, :-1] - A[:, -1:, :-1]
@@ -250,3 +252,98 @@ def _log_norm(y: Tensor, m: Tensor, y_exponent: int, m_exponent: int) -> float:
         return -math.inf
     top = max(logs)
     return top + math.log(sum(math.exp(2 * (x - top)) for x in logs)) / 2
+
+
+@dataclass(frozen=True)
+class StreamTrajectory:
+    """States at chosen depths. stack: all streams side by side as the features of one, [n, s d].
+
+    mean: their mean over the streams, [n, d]. log_spread: log max_{k,l} ||x_k - x_l||_F at each
+    depth, -inf where the streams are equal; log_size: log max_k ||x_k||_F.
+    """
+
+    stack: Trajectory
+    mean: Trajectory
+    log_spread: tuple[float, ...]
+    log_size: tuple[float, ...]
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        return self.stack.depths
+
+    def metrics(self) -> pd.DataFrame:
+        """A row a depth: the metrics of the stack, and of the streams.
+
+        log_disagreement: of max ||x_k - x_l|| / max ||x_k||; log_hfc_lfc_mean: of the mean stream.
+        """
+        table = self.stack.metrics()
+        table["log_hfc_lfc_mean"] = self.mean.metrics()["log_hfc_lfc"]
+        table["log_spread"] = self.log_spread
+        with np.errstate(invalid="ignore"):
+            table["log_disagreement"] = np.subtract(self.log_spread, self.log_size)
+        return table
+
+
+def evolve_streams(
+    *,
+    X0: Any,
+    mixing: Any,
+    attention: Any,
+    weights: Any,
+    depth: int | Sequence[int],
+    p: Any = None,
+    q: Any = None,
+    device: str = "auto",
+    progress: bool = False,
+) -> StreamTrajectory:
+    """Run s streams, keep the asked depths. In float64.
+
+    X0 [s, n, d]. mixing: R [s, s], or `PerLayer` or `Drawn` giving one for each layer; p, q [s]
+    (default 1 and 1/s). attention: A [n, n] or [heads, n, n], weights: W [d, d], [heads, d, d] or
+    factors, both as for `evolve_heads`, attention prescribed. depth: one depth (0 is kept too) or
+    an increasing sequence. An R >= 0 whose rows sum to 1 within rounding counts as such.
+
+    Raises `InputError` for shapes that do not fit, NaN, attention that follows the state, and bad
+    depths or devices.
+    """
+    depths = check_depths(depth)
+    where = choose_device(device)
+    states = np.asarray(as_numpy(X0), dtype=np.float64)
+    if states.ndim != 3 or 0 in states.shape:
+        raise InputError(f"X0 has shape {list(states.shape)}; it must be [s, n, d]: streams first")
+    s, n, d = states.shape
+    check_states(states, n, d)
+    run = StreamIteration(
+        states, (as_rule(mixing), _vector(p, "p", np.ones(s)), _vector(q, "q", np.full(s, 1 / s))),
+        as_rule(attention), as_rule(weights), where,
+    )  # fmt: skip
+
+    def state_at(depth: int, bar: tqdm) -> tuple[Any, Any, float, float]:
+        run.advance_to(depth, bar)
+        return run.read()
+
+    stack, mean, spread, size = zip(*kept_at(depths, progress, state_at), strict=True)
+    return StreamTrajectory(
+        _trajectory(depths, stack, n), _trajectory(depths, mean, n), spread, size
+    )
+
+
+def _vector(value: Any, name: str, default: Array) -> Array:
+    s = len(default)
+    found = default if value is None else np.asarray(as_numpy(value), dtype=np.float64)
+    if found.shape != (s,) or not np.isfinite(found).all():
+        raise InputError(f"{name} must be {s} finite numbers, one a stream of X0")
+    return found
+
+
+def _trajectory(depths: tuple[int, ...], kept: Sequence[Any], n: int) -> Trajectory:
+    states = torch.stack([Z for Z, _ in kept]).unsqueeze(1)
+    exponents = torch.tensor([list(e) for _, e in kept], device=states.device).unsqueeze(1)
+    return Trajectory(
+        depths,
+        (),
+        States(states, exponents, unknown),
+        torch.zeros((1, n), dtype=torch.float64, device=states.device),
+        method="streams",
+        reason="streams are mixed: iterated layer by layer",
+    )

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.simulations.against_theory.simulate import log_spaced_depths
-from oversmoothing.simulations.generators.attention import Causal, Softmax
+from oversmoothing.simulations.generators.attention import MIXINGS, Causal, Softmax, draw_mixing
+from oversmoothing.simulations.heads.evolve_streams import (
+    MIXING_STREAM,
+    StreamTrajectory,
+    evolve_streams,
+)
 from oversmoothing.simulations.heads.layers import Drawn, Fixed
-from oversmoothing.simulations.streams.evolve_streams import StreamTrajectory, evolve_streams
-from oversmoothing.simulations.streams.mixings import MIXINGS, draw_mixing
-from oversmoothing.simulations.streams.stream_iteration import MIXING_STREAM
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams
@@ -170,9 +172,3 @@ def _words(c: StreamsConfiguration, found: Agreement) -> str:
         f"{seen}; the certificate, for every branch and start, says layer {found.certified} "
         f"(tau of the product of mixings{each})."
     )
-
-
-def log_rate(theory: dict[str, Any]) -> float | None:
-    """The slope of log HFC/LFC per layer that the verdict tells, where it is one number."""
-    rate = theory.get("log_rate")
-    return rate if isinstance(rate, float) else None

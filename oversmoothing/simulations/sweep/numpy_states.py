@@ -1,14 +1,19 @@
-"""The iteration in numpy, one stack of heads at a time: a sweep's worker starts without torch.
+"""One state in numpy, iterated and measured: the workers of a sweep start without torch.
 
 Iterated are Y = Q^T X and c = pi^T X, each with its own power of two, since HFC and LFC part by
 more than the range of a float (T1c-d, T11.9):
     Y' = Y + sum_h B_h Y W_h   and   c' = c + sum_h (c + pi^T (A_h - I) HFC) W_h.
 One head: pi is its Perron vector, the second system is autonomous, and the mean is recovered at the
-end. Several heads have no common one: pi = 1/n, and c is the mean. `plain` and `heads` do the same
-to batches: for the small matrices of a point, a call of torch costs more than its products, and
-importing it more than a hundred points.
+end. Several heads have no common one: pi = 1/n, and c is the mean. The iterations in torch do the
+same to batches: for the small matrices of a point, a call of torch costs more than its products,
+and importing it more than a hundred points.
+
+The metrics are right to eps, absolutely, which is all that the column of a sweep needs; what is
+relatively accurate near collapse is `simulations.state_metrics`. HFC/LFC is theory's
+`ScaledState.log_hfc_lfc`.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -73,3 +78,42 @@ def _finite(x: Array, exponent: int) -> tuple[Array, int]:
     if not np.isfinite(x).all():
         raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
     return normalise(x, exponent)
+
+
+def dense(state: ScaledState) -> Array:
+    """X_L up to a power of two, [n, d]: HFC + mean on the larger of the two scales."""
+    parts = [(state.hfc, state.log2_hfc_scale), (state.mean, state.log2_mean_scale)]
+    present = [scale for part, scale in parts if part.any()]
+    if not present:
+        return np.zeros_like(state.hfc)
+    top = max(present)
+    hfc, mean = (
+        part * 2.0 ** max(scale - top, -1074.0) if part.any() else part for part, scale in parts
+    )
+    return hfc + mean
+
+
+def cosine_extremes(X: Array) -> tuple[float, float]:
+    """(mean, minimum) of the signed cosine over pairs of distinct non-zero tokens of X [n, d].
+
+    NaN without a pair.
+    """
+    # Tokens may differ by more than the root of the range of floats: each is scaled first.
+    size = np.abs(X).max(axis=1, initial=0.0)
+    units = X[size > 0] / size[size > 0][:, None]
+    k = len(units)
+    if k < 2:
+        return math.nan, math.nan
+    units = units / np.linalg.norm(units, axis=1)[:, None]
+    cosines = np.clip(units @ units.T, -1.0, 1.0)[np.triu_indices(k, 1)]
+    return float(cosines.mean()), float(cosines.min())
+
+
+def effective_rank(X: Array) -> float:
+    """exp of the entropy of the normalised singular values of X [n, d]; NaN for X = 0."""
+    sigma = np.linalg.svd(X, compute_uv=False)
+    total = float(sigma.sum())
+    if total == 0.0:
+        return math.nan
+    p = sigma[sigma > 0] / total
+    return float(np.exp(-(p * np.log(p)).sum()))

@@ -1,27 +1,193 @@
-"""How far rounding may have carried an iteration: its distance to twins started beside it.
+"""What a method hands back, its states read as HFC, mean and tokens, and how exact they are (T1d).
 
-A twin runs the same code on matrices and a start that differ by a few units in the last place. What
-the layers make of such differences (a mode that X_0 lacks comes in, a defective A splits) they also
+How far rounding may have carried an iteration is its distance to twins started beside it. A twin
+runs the same code on matrices and a start that differ by a few units in the last place. What the
+layers make of such differences (a mode that X_0 lacks comes in, a defective A splits) they also
 make of their own rounding, and the distance of the two results shows it, whatever the cause. It
 costs a run for each twin, and is taken only where somebody asks for the error.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.kept_states import Errors, States
 from oversmoothing.simulations.engine.problem import Exponents, Problem
-from oversmoothing.simulations.states.scaled import add, log_of_two_to
+from oversmoothing.simulations.state import (
+    SplitState,
+    add,
+    from_differences,
+    join,
+    log_of_two_to,
+    normalise,
+)
 from oversmoothing.theory.support.sizes import Array
 
-_EPS = float(np.finfo(np.float64).eps)
+
+@dataclass(frozen=True)
+class Rows:
+    """The tokens themselves, each with its own power of two: values [depths, N, n, d], exponents
+    [depths, N, n]."""
+
+    values: Float[Tensor, "depths N n d"]
+    exponents: Int64[Tensor, "depths N n"]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Estimated relative errors: of y and c [depths, N, 2], and of `Rows` [depths, N, n] where
+    there are any."""
+
+    parts: Float64[Tensor, "depths N 2"]
+    rows: Float64[Tensor, "depths N n"] | None = None
+
+
+@dataclass(frozen=True)
+class States:
+    """states [depths, N, n, d]: the rows of y and then c; exponents [depths, N, 2] of the two.
+
+    errors: what estimates their errors, asked for when needed: it may cost as much as the states.
+    rows: the tokens, where they are known better than from y and c. offset [N, n]: mean = c +
+    offset^T HFC, where it is not the problem's.
+    """
+
+    states: Float[Tensor, "depths N n d"]
+    exponents: Int64[Tensor, "depths N 2"]
+    errors: Callable[[], Errors]
+    rows: Rows | None = None
+    offset: Float64[Tensor, "N n"] | None = None
+
+
+def start_of(
+    problem: Problem, device: torch.device, dtype: torch.dtype
+) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N 2"]]:
+    """(Z, exponents) of X_0: the rows of y and then c, [N, n, d], and their exponents [N, 2]."""
+    Z, exponents = problem.start_rows
+    return (
+        torch.tensor(Z.reshape(problem.number, *Z.shape[-2:])).to(device, dtype).contiguous(),
+        torch.tensor(exponents.reshape(problem.number, 2)).to(device),
+    )
+
+
+# States are read together as long as they hold at most this many numbers.
+TOGETHER = 1 << 20
+# What forming HFC, mean, norms and cosines from the parts may cost, in units of eps.
+_READING = 8.0
+_EPS = torch.finfo(torch.float64).eps
+# e^700 is the end of the range.
+_FAR = 700.0
+# A part that is 0 is so exactly where its error says that it is known.
+_KNOWN = 1e-3
+
+
+def split_states(kept: States, offset: Float64[Tensor, "N n"], which: slice) -> SplitState:
+    """The split states of a range of depths, batch [depths, N]; offset: 1/n - pi."""
+    Z = kept.states[which].to(torch.float64)
+    hfc_exponent, c_exponent = kept.exponents[which].unbind(-1)
+    hfc = from_differences(Z[..., :-1, :])
+    coupling = (offset.unsqueeze(-2) @ hfc).squeeze(-2)
+    mean, mean_exponent = add((Z[..., -1, :], c_exponent), (coupling, hfc_exponent), trailing=1)
+    found = join(hfc, mean, hfc_exponent, mean_exponent)
+    if kept.rows is None:
+        return found
+    rows = normalise(kept.rows.values[which], 1, kept.rows.exponents[which])
+    return SplitState(found.hfc, found.mean, found.hfc_exponent, found.mean_exponent, *rows)
+
+
+def errors_of(
+    kept: States, offset: Float64[Tensor, "N n"]
+) -> tuple[Float64[Tensor, "depths N"], Float64[Tensor, "depths N"], Float64[Tensor, "depths N n"]]:
+    """Estimated relative errors of HFC, of the mean and of the tokens."""
+    errors = kept.errors()
+    step = max(1, TOGETHER // max(1, kept.states[0].numel()))
+    found = [
+        _errors_of(kept, errors, offset, slice(first, first + step))
+        for first in range(0, len(kept.states), step)
+    ]
+    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return hfc, mean, tokens
+
+
+def _errors_of(
+    kept: States, errors: Errors, offset: Float64[Tensor, "N n"], which: slice
+) -> tuple[Tensor, Tensor, Tensor]:
+    of_y, of_c = errors.parts[which].to(torch.float64).unbind(-1)
+    Z = kept.states[which].to(torch.float64).cpu()
+    y_exponent, c_exponent = kept.exponents[which].cpu().unbind(-1)
+    state = split_states(kept, offset, which)
+    n = Z.shape[-2]
+    rounding = _READING * n * _EPS
+
+    log_y = _log_size(Z[..., :-1, :], y_exponent, 2)
+    log_c = _log_size(Z[..., -1, :], c_exponent, 1)
+    log_hfc = _log_size(state.hfc.cpu(), state.hfc_exponent.cpu(), 2)
+    log_mean = _log_size(state.mean.cpu(), state.mean_exponent.cpu(), 1)
+    offset = offset.cpu()
+    coupling = torch.log(torch.linalg.vector_norm(offset, dim=-1))
+    # pi is known to some eps, and 1/n - pi no better: unless it is 0, as for doubly stochastic A.
+    of_offset = torch.linalg.vector_norm(1.0 / n - offset, dim=-1) * offset.any(-1)
+
+    # Logarithms of absolute errors, then relative ones.
+    of_hfc = torch.log(of_y + rounding) + log_y
+    of_mean = torch.logaddexp(
+        torch.log(of_c + rounding) + log_c, torch.log(of_y + rounding) + coupling + log_y
+    )
+    of_mean = torch.logaddexp(of_mean, torch.log(rounding * of_offset) + log_hfc)
+    hfc = _relative(of_hfc, log_hfc, of_y)
+    mean = _relative(
+        of_mean, log_mean, torch.maximum(of_c, torch.where(offset.cpu().any(-1), of_y, 0.0))
+    )
+    if errors.rows is not None:
+        tokens = errors.rows[which].to(torch.float64) + rounding
+    else:
+        whole = torch.logaddexp(of_hfc, of_mean).unsqueeze(-1)
+        log_rows = _log_size(state.rows.cpu(), state.row_exponent.cpu(), 1)
+        tokens = _relative(whole, log_rows, torch.maximum(of_y, of_c).unsqueeze(-1))
+    return hfc, mean, tokens
+
+
+def _relative(log_error: Tensor, log_size: Tensor, own: Tensor) -> Tensor:
+    """error / size from logarithms; of what is 0, inf unless the parts that it comes from are 0 and
+    known to be."""
+    relative = torch.exp((log_error - log_size).clamp_max(_FAR)).nan_to_num(nan=torch.inf)
+    relative = torch.where(log_error - log_size >= _FAR, torch.inf, relative)
+    known = torch.isneginf(log_error) & (own < _KNOWN)
+    return torch.where(torch.isneginf(log_size), torch.where(known, own, torch.inf), relative)
+
+
+def put_in(
+    found: States, exact: States, places: list[int], offset: Float64[Tensor, "N n"]
+) -> States:
+    """`found` with the elements `places` of the batch replaced by those of `exact`, in order.
+
+    `exact` knows its tokens and its offset; offset [N, n] is that of `found`.
+    """
+    assert exact.rows is not None and exact.offset is not None
+    if len(places) == found.states.shape[1]:
+        return exact
+    state = split_states(found, offset, slice(None))
+    rows = Rows(state.rows.clone(), state.row_exponent.clone())
+    rows.values[:, places], rows.exponents[:, places] = exact.rows.values, exact.rows.exponents
+    before, better = found.errors(), exact.errors()
+    tokens = errors_of(found, offset)[2]
+    parts = before.parts.clone()
+    parts[:, places] = better.parts
+    assert better.rows is not None
+    tokens[:, places] = better.rows
+    states, exponents, offset = found.states.clone(), found.exponents.clone(), offset.clone()
+    states[:, places], exponents[:, places] = exact.states, exact.exponents
+    offset[places] = exact.offset
+    errors = Errors(parts, tokens)
+    return replace(
+        found, states=states, exponents=exponents, errors=lambda: errors, rows=rows, offset=offset
+    )
+
+
 # A product of m terms is off by some sqrt(m) units. Many more are taken, since few units are few
 # different numbers: those of two entries would cancel too often.
 _UNITS = 32.0
@@ -31,8 +197,6 @@ SEEDS = (0, 1, 2)
 _UNKNOWN = 0.05
 # A bound on the error below this is good enough.
 _ENOUGH = 1e-9
-# e^700 is the end of the range.
-_FAR = 700.0
 
 
 class Nudge:

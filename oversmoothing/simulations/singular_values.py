@@ -12,9 +12,16 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.states.scaled import UNUSED, log_of_two_to, normalise, scale
-from oversmoothing.simulations.states.split_state import SplitState, split, to_quotient
-from oversmoothing.simulations.states.twofold import two_product
+from oversmoothing.simulations.state import (
+    UNUSED,
+    SplitState,
+    log_of_two_to,
+    normalise,
+    scale,
+    split,
+    to_quotient,
+    two_product,
+)
 
 # An SVD has sigma2 / sigma1 to eps: below this, to less than ten digits.
 _LOST = 1e-6

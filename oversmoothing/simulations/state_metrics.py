@@ -1,0 +1,415 @@
+"""The smoothing metrics of a state X [..., n, d]: HFC/LFC, token cosines and effective rank (T4).
+
+Pure functions of a tensor of any float dtype and device, or of a `SplitState`; computed in float64
+whatever the dtype of X. HFC = X - 1 m and LFC = 1 m with m the mean over the tokens; Frobenius
+norms. Cosines run over pairs of distinct non-zero tokens (no diagonal; slice X to leave out CLS).
+Everything is centred first and rescaled by powers of two: right from 1e-300 to 1e+300, at any
+spread, and multiplying X by a power of two changes no bit of a result.
+
+Undefined is NaN: every metric of X = 0 or of a non-finite X, a cosine with fewer than two non-zero
+tokens. LFC = 0 with HFC != 0 gives a ratio of +inf; one token gives the ratio 0.
+
+One meaning, four implementations, and tests hold the last three to the first:
+`metrics`, right at any spread and scale; `stream_metrics` of the residual streams of models, by
+plain sums, and by `metrics` where these lose digits; `hfc_lfc_and_cosine` for the inside of a loop
+over layers, in the dtype of the state; and of one state in numpy, for the workers of a sweep
+(`simulations.sweep.numpy_states`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from oversmoothing.simulations.singular_values import log_excess_of, singular_value_ratios
+from oversmoothing.simulations.state import (
+    UNUSED,
+    SplitState,
+    exponent_of,
+    largest,
+    log_of_two_to,
+    normalise,
+    scale,
+    split,
+)
+from oversmoothing.theory.support.errors import InputError
+
+
+def log_hfc_lfc_ratio(X: Any) -> Float64[Tensor, "*batch"]:
+    """Natural logarithm of ||HFC||_F / ||LFC||_F, [...]; O(n d). -inf, +inf and NaN are kept."""
+    hfc, lfc, exponent = _norms(X)
+    return torch.log(hfc / lfc) + log_of_two_to(exponent)
+
+
+def _norms(X: Any) -> tuple[Tensor, Tensor, Tensor]:
+    state = X if isinstance(X, SplitState) else split(X)
+    hfc = torch.linalg.vector_norm(state.hfc, dim=(-2, -1))
+    lfc = math.sqrt(state.n) * torch.linalg.vector_norm(state.mean, dim=-1)
+    return hfc, lfc, state.hfc_exponent - state.mean_exponent
+
+
+def metrics(X: Any) -> dict[str, Float64[Tensor, "*batch"]]:
+    """Every metric of X [..., n, d], each a float64 tensor [...].
+
+    X: a tensor, an array of numpy, nested lists, or a `SplitState`.
+    hfc_lfc, log_hfc_lfc: the ratio of Frobenius norms and its natural logarithm.
+    cos_mean, cos_min, cos_abs_mean, cos_abs_min: signed and absolute cosine over pairs.
+    effective_rank: exp of the entropy of the normalised singular values. sigma2_sigma1.
+    log_one_minus_cos_mean, log_one_minus_cos_min, log_one_minus_cos_abs_min (the maximum over pairs
+    of 1 - |cos|), log_effective_rank_excess (of effective rank - 1), log_sigma2_sigma1: natural
+    logarithms, finite where the number itself underflows.
+
+    Raises `InputError` for X without two dimensions or not floating.
+    """
+    state = X if isinstance(X, SplitState) else split(X)
+    hfc, lfc, between = _norms(state)
+    cosine = cosines(state)
+    logs = {name: value for name, value in cosine.items() if name.startswith("log")}
+    ratio, exponent = singular_value_ratios(state)
+    log_excess = log_excess_of(ratio, exponent)
+    # The order of the columns of every table.
+    return {
+        "hfc_lfc": scale(hfc / lfc, between, 0),
+        "log_hfc_lfc": torch.log(hfc / lfc) + log_of_two_to(between),
+        **{name: value for name, value in cosine.items() if name not in logs},
+        "effective_rank": 1.0 + torch.exp(log_excess),
+        "sigma2_sigma1": scale(ratio[..., 0], exponent, 0),
+        **logs,
+        "log_effective_rank_excess": log_excess,
+        "log_sigma2_sigma1": torch.log(ratio[..., 0]) + log_of_two_to(exponent),
+    }
+
+
+def cosines(X: Tensor | SplitState) -> dict[str, Float64[Tensor, "*batch"]]:
+    """Statistics of the cosine over pairs of distinct non-zero tokens, each [...]; O(n^2 d).
+
+    cos_mean, cos_min: signed; cos_abs_mean, cos_abs_min: of its absolute value. log_one_minus_*:
+    the natural logarithm of 1 minus that, finite where the number itself underflows, -inf where it
+    is 0. NaN without a pair.
+    """
+    z = _directions(X)
+    mean, mean_exponent = _one_minus_mean(z)
+    points = torch.cat((z.s, z.v.unsqueeze(-1)), dim=-1)
+    gram = points @ points.mT
+    square = gram.diagonal(dim1=-2, dim2=-1)
+    # In units of 2^(2 exponent). The largest distance is at least |z_i|^2 / 2 for every i (the
+    # reference token is at the origin), so the subtraction costs the maximum only a few ulp.
+    D = (0.5 * (square.unsqueeze(-1) + square.unsqueeze(-2)) - gram).clamp_min(0.0)
+    exponent = 2 * z.exponent
+    plain = scale(D, exponent, 2)
+    one_minus_abs = torch.where(plain <= 1.0, D, scale(2.0 - plain, -exponent, 2))
+    equal = z.sign.unsqueeze(-1) == z.sign.unsqueeze(-2)
+    mixed = (z.sign != z.sign[..., :1]).any(-1)
+    signed = torch.where(mixed[..., None, None], torch.where(equal, plain, 2.0 - plain), D)
+    signed_exponent = torch.where(mixed, torch.zeros_like(exponent), exponent)
+
+    n = z.valid.shape[-1]
+    pairs = z.valid.unsqueeze(-1) & z.valid.unsqueeze(-2)
+    pairs = pairs & ~torch.eye(n, dtype=torch.bool, device=z.valid.device)
+    number = pairs.sum((-2, -1))
+    nothing = number == 0
+
+    def largest(x: Tensor) -> Tensor:
+        top = torch.where(pairs, x, -torch.inf).amax((-2, -1))
+        return torch.where(nothing, torch.nan, top)
+
+    signed_max, abs_max = largest(signed), largest(one_minus_abs)
+    folded = torch.where(pairs, torch.minimum(plain, 2.0 - plain), torch.zeros_like(plain))
+    return {
+        "cos_mean": 1.0 - scale(mean, mean_exponent, 0),
+        "cos_min": 1.0 - scale(signed_max, signed_exponent, 0),
+        "cos_abs_mean": 1.0 - folded.sum((-2, -1)) / number,
+        "cos_abs_min": 1.0 - scale(abs_max, exponent, 0),
+        "log_one_minus_cos_mean": torch.log(mean) + log_of_two_to(mean_exponent),
+        "log_one_minus_cos_min": torch.log(signed_max) + log_of_two_to(signed_exponent),
+        "log_one_minus_cos_abs_min": torch.log(abs_max) + log_of_two_to(exponent),
+    }
+
+
+@dataclass(frozen=True)
+class _Directions:
+    """u_i = sign_i ((1 - v_i) e + s_i); s [..., n, d] and v [..., n] in units of 2^exponent."""
+
+    s: Tensor
+    v: Tensor
+    sign: Tensor
+    exponent: Tensor
+    valid: Tensor
+
+
+def _directions(X: Tensor | SplitState) -> _Directions:
+    state = X if isinstance(X, SplitState) else split(X)
+    rows = state.rows
+    valid = (rows != 0).any(-1)
+    norm = torch.linalg.vector_norm(rows, dim=-1)
+    # The longest token is the reference. Each token has its own scale: 2^top bounds them all.
+    size = torch.where(valid, state.row_exponent + exponent_of(norm), UNUSED)
+    top = size.amax(-1, keepdim=True)
+    length = scale(norm, state.row_exponent - top, 0)
+    pick = length.argmax(-1, keepdim=True).unsqueeze(-1)
+    pick = pick.expand(*pick.shape[:-1], state.d)
+    e = rows.gather(-2, pick)
+    e = e / torch.linalg.vector_norm(e, dim=-1, keepdim=True)
+
+    # From the difference to the reference token, which is one of HFC: accurate relative to the
+    # spread. Used for tokens within half a length of the reference.
+    gap, gap_exponent = normalise(
+        state.hfc - state.hfc.gather(-2, pick), 2, state.hfc_exponent - top.squeeze(-1)
+    )
+    distance = scale(torch.linalg.vector_norm(gap, dim=-1), gap_exponent, 1)
+    near = (distance <= 0.25) & valid
+    across = _reject(gap, e) / length.unsqueeze(-1)
+    # From the token itself: accurate to eps in the angle.
+    direct = _reject(rows, e) / norm.unsqueeze(-1)
+    cosine = (rows * e).sum(-1) / norm
+
+    all_near = (near | ~valid).all(-1)
+    exponent = torch.where(all_near, gap_exponent, torch.zeros_like(gap_exponent))
+    s = torch.where(near.unsqueeze(-1), scale(across, gap_exponent - exponent, 2), direct)
+    sign = torch.where(near | ~valid | (cosine >= 0), 1.0, -1.0).to(s.dtype)
+    s = torch.where(valid.unsqueeze(-1), sign.unsqueeze(-1) * s, torch.zeros_like(s))
+    s, exponent = normalise(s, 2, exponent)
+    square = scale((s * s).sum(-1), exponent, 1)  # |s|^2 in units of 2^exponent
+    c = torch.where(near, (1.0 - scale(square, exponent, 1)).sqrt(), cosine.abs())
+    v = torch.where(valid, square / (1.0 + c), torch.zeros_like(square))
+    return _Directions(s, v, sign, exponent, valid)
+
+
+def _reject(x: Tensor, e: Tensor) -> Tensor:
+    """x - e (e.x), twice: what rounding left along the unit vector e is removed too."""
+    for _ in range(2):
+        x = x - e * (x * e).sum(-1, keepdim=True)
+    return x
+
+
+def _one_minus_mean(z: _Directions) -> tuple[Tensor, Tensor]:
+    """(value, exponent): 1 - mean cos = 2^exponent value."""
+    mixed = (z.sign != z.sign[..., :1]).any(-1)
+    # Tokens on both sides of e: 1 - cos(x_i, e) = 2 - v_i is of order 1, and so is the result.
+    exponent = torch.where(mixed, torch.zeros_like(z.exponent), z.exponent)
+    v = scale(z.v, z.exponent - exponent, 1)
+    v = torch.where(z.sign < 0, 2.0 - v, v)
+    s = scale(z.s, z.exponent - exponent, 2) * z.sign.unsqueeze(-1)
+    weight = z.valid.to(s.dtype)
+    count = weight.sum(-1)
+    v = v - ((v * weight).sum(-1) / count).unsqueeze(-1)
+    s = s - ((s * weight.unsqueeze(-1)).sum(-2) / count.unsqueeze(-1)).unsqueeze(-2)
+    total = (v * v * weight).sum(-1) + ((s * s).sum(-1) * weight).sum(-1)
+    value = torch.where(count >= 2, total / (count - 1.0), torch.nan)
+    return value, 2 * exponent
+
+
+NAMES = (
+    "hfc_lfc",
+    "log_hfc_lfc",
+    "cos_mean",
+    "cos_min",
+    "cos_abs_mean",
+    "cos_abs_min",
+    "effective_rank",
+    "sigma2_sigma1",
+)
+# 1 - cos loses eps / (1 - cos), a singular value sqrt(eps) sigma_1 by the Gram matrix: within this
+# spread and scale of the tokens every metric keeps 1e-6 of itself.
+SPREAD = 1e-2
+SCALE = 1e100
+
+
+def stream_metrics(
+    X: Float[Tensor, "b n d"], *, without_first: bool = False
+) -> dict[str, Float64[Tensor, " b"]]:
+    """The metrics NAMES of X [b, n, d] (n >= 1) as `metrics` has them, float64 [b] each.
+
+    without_first adds the same of X[:, 1:] (CLS left out) under the names *_without_cls.
+    """
+    X = X.detach().to(torch.float64)
+    without_first = without_first and X.shape[1] > 1
+    size = torch.linalg.vector_norm(X, dim=-1)
+    plain = (size.amin(-1) > 1 / SCALE) & (size.amax(-1) < SCALE)
+    found = _metrics(X[plain], without_first)
+    fine = _harmless(found, without_first)
+    plain[plain.clone()] = fine
+    found = {name: value[fine] for name, value in found.items()}
+    if bool(plain.all()):
+        return found
+    careful = _careful(X[~plain], without_first)
+    merged = {}
+    for name, value in found.items():
+        merged[name] = torch.empty(len(X), dtype=torch.float64, device=X.device)
+        merged[name][plain], merged[name][~plain] = value, careful[name]
+    return merged
+
+
+def stream_log_ratio(X: Float[Tensor, "b n d"]) -> Float64[Tensor, " b"]:
+    """log HFC/LFC [b] of X [b, n, d], float64.
+
+    ||HFC||^2 = sum |x_i|^2 - n |m|^2 in float64, which keeps 1e-11 at a spread of 1e-2; inputs
+    outside the plain range go to `metrics`.
+    """
+    Y = X.detach()
+    n = Y.shape[1]
+    square = torch.linalg.vector_norm(Y, dim=(1, 2), dtype=torch.float64).square()
+    lfc = n * Y.mean(1, dtype=torch.float64).square().sum(-1)
+    ratio = (square - lfc) / lfc
+    plain = (square > 1 / SCALE) & (square < SCALE) & (ratio > SPREAD**2) & (ratio < SPREAD**-2)
+    found: Tensor = ratio.clamp_min(0.0).log() / 2
+    if not bool(plain.all()):
+        found[~plain] = log_hfc_lfc_ratio(Y[~plain])
+    return found
+
+
+def _careful(X: Tensor, without_first: bool) -> dict[str, Tensor]:
+    whole = metrics(X)
+    found = {name: whole[name] for name in NAMES}
+    if without_first:
+        patches = metrics(X[:, 1:])
+        found |= {f"{name}_without_cls": patches[name] for name in NAMES}
+    return found
+
+
+def _harmless(found: dict[str, Tensor], without_first: bool) -> Tensor:
+    """Which inputs the plain form measures to 1e-6."""
+    good = torch.ones_like(found["hfc_lfc"], dtype=torch.bool)
+    for suffix in ("", "_without_cls") if without_first else ("",):
+        good &= found[f"hfc_lfc{suffix}"] > SPREAD
+        good &= found[f"hfc_lfc{suffix}"] < 1 / SPREAD
+        good &= found[f"cos_mean{suffix}"] < 1 - SPREAD**2
+        good &= found[f"sigma2_sigma1{suffix}"] > SPREAD
+    return good
+
+
+def _metrics(X: Tensor, without_first: bool) -> dict[str, Tensor]:
+    size = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    unit = X / size
+    cosine = (unit @ unit.mT).clamp(-1.0, 1.0)
+    square = X.mT @ X if X.shape[1] >= X.shape[2] else None
+    found = _of(X, cosine, square)
+    if without_first:
+        first = X[:, :1]
+        rest = None if square is None else square - first.mT @ first
+        patches = _of(X[:, 1:], cosine[:, 1:, 1:], rest)
+        found |= {f"{name}_without_cls": value for name, value in patches.items()}
+    return found
+
+
+def _of(X: Tensor, cosine: Tensor, square: Tensor | None) -> dict[str, Tensor]:
+    n = X.shape[1]
+    mean = X.mean(1, keepdim=True)
+    hfc = torch.linalg.vector_norm(X - mean, dim=(1, 2))
+    ratio = hfc / (n**0.5 * torch.linalg.vector_norm(mean, dim=(1, 2)))
+    size = cosine.abs()
+    pairs = n * (n - 1)
+    trace = cosine.diagonal(dim1=-2, dim2=-1).sum(-1)
+    sigma = torch.linalg.eigvalsh(X @ X.mT if square is None else square)
+    sigma = sigma.clamp_min(0.0).sqrt().flip(-1)
+    share = sigma / sigma.sum(-1, keepdim=True)
+    second = sigma[:, 1] / sigma[:, 0] if sigma.shape[-1] > 1 else torch.zeros_like(ratio)
+    return {
+        "hfc_lfc": ratio,
+        "log_hfc_lfc": ratio.log(),
+        "cos_mean": (cosine.sum((1, 2)) - trace) / pairs,
+        # A token's cosine with itself is least only where all are 1: `_harmless` excludes it.
+        "cos_min": cosine.amin((1, 2)),
+        "cos_abs_mean": (size.sum((1, 2)) - trace) / pairs,
+        "cos_abs_min": size.amin((1, 2)),
+        "effective_rank": torch.special.entr(share).sum(-1).exp(),
+        "sigma2_sigma1": second,
+    }
+
+
+# Up to this spread, |y_i| <= _NEAR |m|, the formula with y_i loses nothing.
+_NEAR = 0.5
+# Largest entries between 1/safe and safe: squares, and squares of spreads, stay in range.
+_SAFE = {torch.float32: 2.0**20, torch.float64: 2.0**200}
+# The square of a token shorter than this may underflow.
+_TINY = {torch.float32: 2.0**-40, torch.float64: 2.0**-400}
+
+
+def hfc_lfc_and_cosine(X: Tensor) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+    """(||HFC||_F / ||LFC||_F, 1 - mean cosine over pairs i != k of non-zero tokens), each [...].
+
+    X [..., n, d] float32 or float64; the results have its dtype, and its relative accuracy times
+    the conditioning of the question: 1e-6 in float64 at a spread of 1e-7, in float32 at 1e-3, at
+    any scale. O(n d), no Gram matrix. Undefined is NaN: both for X = 0 and for non-finite X, the
+    cosine with fewer than two non-zero tokens; LFC = 0 gives +inf, one token the ratio 0.
+
+    Raises `InputError` for X without two dimensions of size >= 1 or of another dtype.
+    """
+    if X.ndim < 2 or 0 in X.shape[-2:]:
+        raise InputError(f"X must be [..., n, d] with n, d >= 1, not {tuple(X.shape)}")
+    if X.dtype not in (torch.float32, torch.float64):
+        raise InputError(f"X must be float32 or float64, not {X.dtype}: convert it first")
+    n, d = X.shape[-2:]
+    batch = X.shape[:-2]
+    with torch.no_grad():
+        X = _scaled(X.reshape(-1, n, d), _SAFE[X.dtype])
+        ones = torch.full((1, 1, n), 1.0 / n, dtype=X.dtype, device=X.device).expand(len(X), 1, n)
+        mean = torch.bmm(ones, X)
+        Y = X - mean
+        # What the rounding of the mean left: small, but at a small spread not beside Y.
+        left = torch.bmm(ones, Y)
+        mean += left
+        y = torch.linalg.vector_norm(Y, dim=-1)
+        m, off = torch.linalg.vector_norm(torch.cat((mean, left), -2), dim=-1).unbind(-1)
+        hfc = torch.linalg.vector_norm(y, dim=-1)
+        hfc = torch.addcmul(hfc * hfc, off, off, value=-n).clamp_min_(0.0).sqrt_()
+        # m = 0 passes only for X = 0, whose cosines are NaN in either way.
+        near = y.amax(-1) <= _NEAR * m
+        if bool(near.all()):
+            cosine = _near_cosine(Y, mean, m)
+        else:
+            cosine = _direct_cosine(X)
+            if bool(near.any()):
+                cosine = torch.where(near, _near_cosine(Y, mean, m), cosine)
+    return (hfc / (n**0.5 * m)).reshape(batch), cosine.reshape(batch)
+
+
+def _near_cosine(Y: Tensor, mean: Tensor, m: Tensor) -> Tensor:
+    """1 - mean cosine from the centred tokens; every token is within _NEAR of the mean.
+
+    Y is overwritten.
+    """
+    n = Y.shape[-2]
+    if n == 1:
+        return torch.full_like(m, torch.nan)
+    m = m[:, None, None]
+    e = mean / m
+    p = torch.bmm(Y, e.mT)
+    S = Y.addcmul_(p, e, value=-1)  # Y is not needed again
+    square = torch.linalg.vector_norm(S, dim=-1, keepdim=True).square_()
+    along = m + p
+    t = (along.square() + square).sqrt_()
+    v = (square / (t * (t + along))).sum(-2, keepdim=True)
+    # |s / t - v e|^2 = 2 v, and the sum of s / t - v e needs one more product.
+    total = torch.linalg.vector_norm(torch.baddbmm(v * e, t.reciprocal_().mT, S, beta=-1), dim=-1)
+    return (torch.addcmul(v[..., 0] * 2.0, total, total, value=-1.0 / n) / (n - 1)).squeeze(-1)
+
+
+def _direct_cosine(X: Tensor) -> Tensor:
+    """1 - mean cosine where it is of order 1: from the unit tokens, zero tokens left out."""
+    norm = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    if bool((norm < _TINY[X.dtype]).any()):
+        # Some token is lost beside the others: each gets a scale of its own.
+        X = _scaled(X.reshape(-1, 1, X.shape[-1]), 1.0).reshape(X.shape)
+        norm = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    valid = norm > 0
+    weight = torch.where(valid, 1.0 / norm, 0.0)
+    count = valid.sum((-2, -1)).to(X.dtype)
+    # sum_i |u_i - mean u|^2 = k - |sum u|^2 / k, which loses nothing while it is of order 1.
+    total = torch.bmm(weight.mT, X).square().sum((-2, -1))
+    value = (count - total / count) / (count - 1)
+    return torch.where(count >= 2, value, torch.nan)
+
+
+def _scaled(X: Tensor, safe: float) -> Tensor:
+    """X [N, n, d] times a power of two for each element, its largest entry between 1/safe and safe.
+
+    Where X is safe already nothing is done.
+    """
+    top = largest(X, 2)
+    if bool(((top <= safe) & (top * safe >= 1)).all()):
+        return X
+    return scale(X, -exponent_of(top), 2)

@@ -1,1 +1,0 @@
-"""Several residual streams simulated to any depth, beside what the theory says of them (T13)."""
