@@ -6,6 +6,7 @@ has to be: containment there, and a factor that it may not exceed.
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -23,7 +24,8 @@ from oversmoothing.theory.verdict.disc_start import (
     rank_at_least,
     ratio_of_state,
 )
-from tests.support.tables import rational
+from tests.support.tables import floats, matrix, rational
+from tests.theory.test_cells_by_hand import A as A_BY_HAND, H as H_BY_HAND
 
 SEEDS = range(12)
 
@@ -249,3 +251,46 @@ def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
     # The part that stays is at consensus: what decides is not in it.
     assert start.contained(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"
     assert UNIT == 2.0**-53
+
+
+LIFTED = """two, alike, circulant, two pairs, causal, defective, turning, causal, dyadic, swapping,
+    two swaps, three that turn and leave, one leaves"""
+FIELDS = "verdict", "tends_to", "limit", "limit_rank"
+KNOWN = {
+    False: {"verdict": 77, "tends_to": 69, "limit": 53, "limit_rank": 63},
+    True: {"verdict_x0": 45, "tends_to": 44, "limit": 32, "limit_rank": 45},
+}
+
+
+def lifted(a: list[list[Fraction]]) -> np.ndarray:
+    """A (x) 11^T/k with 33 to 36 tokens: beyond the side that balls are asked at."""
+    k = -(-33 // len(a))
+    big = np.kron(np.array(floats(a)), np.full((k, k), 1 / k))
+    return big / big.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("with_start", [False, True])
+def test_T4_what_discs_say_of_33_tokens_is_what_holds_of_the_few_that_they_repeat(with_start):
+    """More eigenvalues 0 of A change nothing where a modulus above 1 leads; of the fields as many
+    are known as when this was written."""
+    known: Counter[str] = Counter()
+    rng = np.random.default_rng(7)
+    names = [name for name in A_BY_HAND if name in LIFTED.replace("\n   ", "")]
+    for a, h in (
+        (matrix(A_BY_HAND[x]), matrix(text)) for x in names for text in [*H_BY_HAND.values()][::3]
+    ):
+        X0 = [[Fraction(int(x)) for x in row] for row in rng.integers(-9, 10, (len(a), len(h)))]
+        start = {"X0": X0} if with_start else {}
+        exact = oversmoothing.verdict(A=a, H=h, **start)
+        if max(exact.rho_consensus, exact.rho_quotient) <= 1.0001:
+            continue
+        big, k = lifted(a), -(-33 // len(a))
+        start = {"X0": np.repeat(np.array(floats(X0)), k, axis=0)} if with_start else {}
+        said = oversmoothing.verdict(A=big, H=np.array(floats(h)), **start)
+        for field in (*FIELDS, *(["verdict_x0"] if with_start else [])):
+            found, true = getattr(said, field), getattr(exact, field)
+            if found in (None, "UNDECIDED"):
+                continue
+            known[field] += 1
+            assert found == (pytest.approx(true, rel=1e-6) if field == "limit" else true)
+    assert all(known[field] >= least for field, least in KNOWN[with_start].items()), known
