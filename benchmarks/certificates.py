@@ -14,7 +14,7 @@ from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.spectra.boxes import BITS, enclose_in_balls
+from oversmoothing.theory.spectra.blocks import BITS, enclose_in_balls
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
     attention_discs_all,

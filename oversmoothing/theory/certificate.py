@@ -29,7 +29,7 @@ from oversmoothing.theory.layer.cell import stationary_balls
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Entries, Layer
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm
-from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum
+from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum
 from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import to_json

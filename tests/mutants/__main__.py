@@ -54,7 +54,7 @@ _MODULES = {
     "theory/verdict": """formulas verdict answer decide by_discs disc_limits disc_start
     by_fractions resolvent leading start tokens cosines by_cells cell_limits stages""",
     "theory/depth": "rates closed_form rates_measured bounds ratios onset",
-    "theory/spectra": "algebraic layer_discs discs blocks boxes",
+    "theory/spectra": "algebraic layer_discs discs blocks",
     "theory/layer": "layer attention cell",
     "theory/checker": "check depth krylov reading spectra start ties",
 }

@@ -12,7 +12,7 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.layer.cell import stationary_balls
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
-from oversmoothing.theory.spectra.boxes import enclose_in_balls
+from oversmoothing.theory.spectra.blocks import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, head_discs
 from oversmoothing.theory.verdict.stages import (

@@ -19,7 +19,7 @@ from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer, read
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
-from oversmoothing.theory.spectra.boxes import enclose_in_balls
+from oversmoothing.theory.spectra.blocks import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs, attention_discs_all
 from oversmoothing.theory.support.errors import InputError

@@ -26,7 +26,7 @@ from oversmoothing.theory.numbers.rounding import (
     upper_sum,
 )
 from oversmoothing.theory.spectra import layer_discs
-from oversmoothing.theory.spectra.boxes import _discs as ball_discs, _refined
+from oversmoothing.theory.spectra.blocks import _discs as ball_discs, _refined
 from oversmoothing.theory.spectra.discs import Discs, enclose, interval_discs
 from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.verdict import stages, stages as verdicts

@@ -177,7 +177,7 @@ class _Course:
         """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""
         y, c = self.quotient.at(layer), self._consensus.at(layer)
         shift = self._shift * flint.acb_mat(self.n - 1, self._d, y.entries())
-        return _squared(y.entries()), self.n * _squared((c - shift.transpose()).entries())
+        return squared(y.entries()), self.n * squared((c - shift.transpose()).entries())
 
 
 def _diagonal(values: list[Any]) -> Any:
@@ -185,7 +185,8 @@ def _diagonal(values: list[Any]) -> Any:
     return flint.acb_mat(k, k, [x * (i == j) for i, x in enumerate(values) for j in range(k)])
 
 
-def _squared(entries: list[Any]) -> Any:
+def squared(entries: list[Any]) -> Any:
+    """The sum of |x|^2."""
     return sum((x.real * x.real + x.imag * x.imag for x in entries), flint.arb(0))
 
 
@@ -223,6 +224,6 @@ def consensus_modes(H: Matrix, c: Any) -> list[tuple[Any, Any]]:
         for z, content in zip(g.tolist(), (g * flint.acb_mat(c)).entries(), strict=True):
             if abs(content) > 0:
                 if abs(1 + h) > 0:
-                    found.append((abs(1 + h), abs(content) / _squared(z).sqrt()))
+                    found.append((abs(1 + h), abs(content) / squared(z).sqrt()))
                 break
     return sorted(found, key=lambda mode: mode[0].mid(), reverse=True)

@@ -209,14 +209,14 @@ def value_discs(given: Given, bits: int) -> tuple[Discs | None, Any, bool]:
 
 
 def eigenvalues(given: Given, bits: int, size: int) -> tuple[list[Any], list[Any]] | None:
-    """Balls that contain spec(A) without one copy of 1, and spec(H); one for each eigenvalue
-    (exact zeros of a head once)."""
+    """Balls that contain spec(A) without one copy of 1, and spec(H); from a polynomial
+    each different eigenvalue once, and so the exact zeros of a head."""
     if given.n == 1:
         a = []
     elif given.A is not None and has_polynomial(given.A, size):
         polynomial, rest = divmod(exact(given.A).charpoly(), flint.fmpq_poly([-1, 1]))
         assert rest.is_zero()
-        a = _roots(polynomial, bits)
+        a = roots(polynomial.numer(), bits)
     elif _is_causal(given):
         A = attention_balls(given, bits)
         a = [flint.acb(A[i, i]) for i in range(1, given.n)]
@@ -226,7 +226,7 @@ def eigenvalues(given: Given, bits: int, size: int) -> tuple[list[Any], list[Any
             return None
         a = attention.boxes
     if given.H and has_polynomial(given.H, size):
-        return a, _roots(exact(given.H).charpoly(), bits)
+        return a, roots(exact(given.H).charpoly().numer(), bits)
     value, _, zeros = value_discs(given, bits)
     return None if value is None else (a, value.boxes + [flint.acb(0)] * zeros)
 
@@ -239,10 +239,10 @@ def _is_causal(given: Given) -> bool:
     return all(x is None for i, row in enumerate(rows) for x in row[i + 1 :])
 
 
-def _roots(polynomial: Any, bits: int) -> list[Any]:
+def roots(polynomial: Any, bits: int) -> list[Any]:
+    """The different roots of a polynomial of integers, in balls."""
     with flint.ctx.workprec(bits):
-        roots: list[Any] = polynomial.numer().complex_roots()
-        return [root for root, multiplicity in roots for _ in range(multiplicity)]
+        return [root for root, _ in polynomial.complex_roots()]
 
 
 def radii(given: Given, bits: int, size: int = POLYNOMIAL_SIZE) -> tuple[Any, Any] | None:

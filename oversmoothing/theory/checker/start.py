@@ -4,11 +4,12 @@ The modes come from Krylov vectors, the coefficient from left eigenvectors.
 """
 
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import flint
 
-from oversmoothing.theory.checker.depth import check_depth
+from oversmoothing.theory.checker.depth import check_depth, squared
 from oversmoothing.theory.checker.krylov import minimal_polynomial, systems
 from oversmoothing.theory.checker.reading import (
     Bounds,
@@ -29,6 +30,7 @@ from oversmoothing.theory.checker.spectra import (
     has_polynomial,
     left_eigenvector,
     maximum,
+    roots,
     value_discs,
 )
 from oversmoothing.theory.checker.ties import Modes, Pair, Sides, tied
@@ -99,7 +101,7 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
     polynomials = [minimal_polynomial(T, value, start) for T, start in systems(A, X)]
     if polynomials[0] is None or polynomials[1] is None:
         return None
-    on_c, on_q = (_roots(polynomial, 160) for polynomial in polynomials)
+    on_c, on_q = (roots(polynomial, 160) for polynomial in polynomials)
     # Minimal polynomials: x^k stands for what is 0 after k layers.
     if all(root == 0 for root in on_c + on_q):
         return "UNDEFINED"
@@ -112,7 +114,7 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
         """Which of the largest roots is larger, where so many bits tell."""
         for bits in precisions:
             with flint.ctx.workprec(bits):
-                tops = [maximum([abs(x) for x in _roots(p, bits)]) for p in polynomials]
+                tops = [maximum([abs(x) for x in roots(p, bits)]) for p in polynomials]
             if tops[0] > tops[1]:
                 return "SMOOTHING"
             if tops[0] < tops[1]:
@@ -121,10 +123,7 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
 
     def chosen(sides: Sides, bits: int) -> Sides:
         """The modes that may be a largest root of the minimal polynomial of their side."""
-        return (
-            _among(sides[0], _largest(_roots(polynomials[0], bits), bits)),
-            _among(sides[1], _largest(_roots(polynomials[1], bits), bits)),
-        )
+        return _among(sides[0], polynomials[0], bits), _among(sides[1], polynomials[1], bits)
 
     found = order(160, 2560)
     if found is not None:
@@ -135,19 +134,13 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
     return order(40960) if tie is None else None
 
 
-def _roots(polynomial: Any, bits: int) -> list[Any]:
+def _among(pairs: list[Pair], polynomial: Any, bits: int) -> list[Pair]:
+    """Those whose multiplier may be a largest root of the polynomial."""
     with flint.ctx.workprec(bits):
-        return [root for root, _ in polynomial.complex_roots()]
-
-
-def _largest(roots: list[Any], bits: int) -> list[Any]:
-    with flint.ctx.workprec(bits):
-        top = maximum([abs(root) for root in roots])
-        return [root for root in roots if not abs(root) < top]
-
-
-def _among(pairs: list[Pair], roots: list[Any]) -> list[Pair]:
-    return [pair for pair in pairs if any(pair.multiplier.overlaps(root) for root in roots)]
+        found = roots(polynomial, bits)
+        top = maximum([abs(root) for root in found])
+        tops = [root for root in found if not abs(root) < top]
+    return [pair for pair in pairs if any(pair.multiplier.overlaps(root) for root in tops)]
 
 
 def check_genericity(given: Given, stated: Bounds, consensus: bool) -> Check:
@@ -191,12 +184,8 @@ def coefficient(given: Given, consensus: bool, bits: int) -> Any:
             return None
         X0 = flint.acb_mat(exact(given.X0 or []))
         found = abs((flint.acb_mat([w]) * X0 * z)[0, 0])
-        return found / (_length(w) * _length(z.entries()) * _length(X0.entries()))
-
-
-def _length(entries: list[Any]) -> Any:
-    squares = (x.real * x.real + x.imag * x.imag for x in entries)
-    return sum(squares, flint.arb(0)).sqrt()
+        lengths = (squared(x).sqrt() for x in (w, z.entries(), X0.entries()))
+        return found / prod(lengths, start=flint.arb(1))
 
 
 def dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 |delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2, prod
@@ -80,21 +80,12 @@ def gap_bits(first: Mode, second: Mode) -> float:
     algebraic integer: |mu|^2 = (1 + h a)(1 + conj h conj a) needs c once for a complex pair and
     twice for a real root, which then occurs squared.
     """
-    used: dict[int, tuple[Factor, set[int]]] = {}
-    exponent: dict[int, int] = {}
-    for mode in (first, second):
-        for value in (mode.value, mode.attention):
-            if value is not None:
-                key = id(value.factor)
-                used.setdefault(key, (value.factor, set()))[1].update(
-                    (value.index, value.conjugate.index)
-                )
-                exponent[key] = max(exponent.get(key, 1), 2 if value.is_real else 1)
-    # The field of all roots involved: at most k (k-1) ... ways to embed roots of a degree-k factor.
-    degree = prod(
-        prod(range(f.degree - len(indices) + 1, f.degree + 1)) for f, indices in used.values()
-    )
-    denominator = sum(exponent[key] * log2(f.leading) for key, (f, _) in used.items())
+    sides = (first.value, first.attention, second.value, second.attention)
+    roots = [value for value in sides if value is not None]
+    exponent: dict[Factor, int] = {}
+    for value in roots:
+        exponent[value.factor] = max(exponent.get(value.factor, 1), 2 if value.is_real else 1)
+    denominator = sum(power * log2(factor.leading) for factor, power in exponent.items())
     # Every eigenvalue of A has modulus at most 1, so 0 <= |1 + h a|^2 <= (1 + max |h|)^2 at
     # complex places; at the others the two factors belong to different roots, with the same bound,
     # and the difference of two such products is at most twice it.
@@ -102,7 +93,18 @@ def gap_bits(first: Mode, second: Mode) -> float:
     top = largest(abs(x) for mode in (first, second) for x in mode.value.factor.roots(64))
     logarithm = float((1 + top).log() / flint.arb(2).log())
     size = denominator + 1 + 2 * logarithm + 1e-6
-    return denominator + (degree - 1) * size + 2
+    return denominator + (embeddings(roots) - 1) * size + 2
+
+
+def embeddings(roots: Iterable[Eigenvalue]) -> int:
+    """At most so many conjugates has a number of the field that the roots generate: of a factor of
+    degree k, k (k-1) ... ways to choose other roots."""
+    used: dict[Factor, set[int]] = {}
+    for root in roots:
+        used.setdefault(root.factor, set()).update((root.index, root.conjugate.index))
+    return prod(
+        prod(range(f.degree - len(indices) + 1, f.degree + 1)) for f, indices in used.items()
+    )
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from typing import Any
 import flint
 
 from oversmoothing.theory.numbers.rounding import at_precision, largest
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.by_fractions import Mode, maximum_matching
+from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.verdict.by_fractions import Mode, embeddings, maximum_matching
 from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
 
 # Equality of algebraic numbers is proved by balls of up to so many bits.
@@ -175,16 +175,6 @@ def proportionality_bits(
         bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
     # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
     return (embeddings(roots) - 1) * bits_of(bound) + 64
-
-
-def embeddings(roots: Sequence[Eigenvalue]) -> int:
-    """At most so many conjugates has a number of the field that the roots generate."""
-    used: dict[Factor, set[int]] = {}
-    for root in roots:
-        used.setdefault(root.factor, set()).update((root.index, root.conjugate.index))
-    return prod(
-        prod(range(f.degree - len(indices) + 1, f.degree + 1)) for f, indices in used.items()
-    )
 
 
 # Depths at which the rank of the leading sum is looked at for a lower bound.

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import product
-from math import factorial, lcm, prod
+from math import factorial, prod
 from typing import Protocol
 
 import flint
 
-from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.numbers.exact import Matrix, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
@@ -86,8 +86,7 @@ class Resolvent:
 
     def part(self, image: Matrix) -> Part:
         """The part T Z_L for T [r, n] with rational entries (times their common denominator)."""
-        common = lcm(*(x.denominator for row in image for x in row))
-        T = flint.fmpz_mat([[int(x * common) for x in row] for row in image])
+        T, _ = to_flint(image).numer_denom()
         found = (T * self.table).tolist()
         rows = [
             flint.fmpz_poly(row[k : k + self.degree])
@@ -103,27 +102,12 @@ def in_lowest_terms(
     """The part with these numerators over prod factor^exponent, without what divides them all."""
     left = []
     for f, exponent in factors:
-        while exponent:
-            quotients = _divided(numerators, f.polynomial)
-            if quotients is None:
-                break
-            numerators, exponent = quotients, exponent - 1
+        while exponent and all((n % f.polynomial).is_zero() for n in numerators):
+            numerators = [n // f.polynomial for n in numerators]
+            exponent -= 1
         if exponent:
             left.append((f, exponent))
     return Part(tuple(numerators), tuple(left))
-
-
-def _divided(
-    numerators: list[flint.fmpz_poly], by: flint.fmpz_poly
-) -> list[flint.fmpz_poly] | None:
-    """All of them divided by a monic polynomial, None where one leaves a remainder."""
-    found = []
-    for numerator in numerators:
-        quotient, remainder = divmod(numerator, by)
-        if not remainder.is_zero():
-            return None
-        found.append(quotient)
-    return found
 
 
 def has_every_mode(A: Matrix, H: Matrix, X0: Matrix) -> bool:
@@ -152,7 +136,7 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
         states = [start]
         for _ in range(order):
             states.append(step(states[-1]))
-        table = flint.fmpz_mat([[int(x) for x in state.entries()] for state in states])
+        table = flint.fmpz_mat([state.entries() for state in states])
         polynomial = _annihilator(table.transpose(), independent)
         if polynomial is not None:
             break
@@ -167,14 +151,9 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
 
     factors = tuple((Factor(f, int(e), (int(e),), near), int(e)) for f, e in found)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
-    hankel = flint.fmpz_mat(
-        [
-            # Beyond the polynomial its coefficients are 0.
-            [int(polynomial[k + 1 + j]) for k in range(order)]
-            for j in range(order)
-        ]
-    )
-    krylov = flint.fmpz_mat([[int(x) for x in row] for row in table.tolist()[:order]]).transpose()
+    # Beyond the polynomial its coefficients are 0.
+    hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(order)] for j in range(order)])
+    krylov = flint.fmpz_mat(table.tolist()[:order]).transpose()
     flat = (krylov * hankel).tolist()
     d = start.ncols()
     rows = [[x for row in flat[i : i + d] for x in row] for i in range(0, len(flat), d)]
@@ -183,7 +162,7 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
 
 @dataclass(frozen=True)
 class _Step:
-    """Z -> scale Z + A Z W in integers, or modulo a prime where Z is so."""
+    """Z -> scale Z + A Z W in integers."""
 
     A: flint.fmpz_mat
     W: flint.fmpz_mat
@@ -199,23 +178,11 @@ class _Step:
         product = largest[0] * largest[1] * self.A.nrows() * self.W.nrows()
         return (self.scale + product).bit_length()
 
-    def modulo(self, Z: flint.fmpz_mat, prime: int, count: int) -> list[list[int]]:
-        """Entries modulo a prime of what spans the same as Z_0 ... Z_(count - 1): of Z -> A Z W."""
-        A, W = flint.nmod_mat(self.A, prime), flint.nmod_mat(self.W, prime)
-        state, found = flint.nmod_mat(Z, prime), []
-        for _ in range(count):
-            found.append([int(x) for x in state.entries()])
-            state = A * state * W
-        return found
-
 
 def in_integers(A: Matrix, H: Matrix, X0: Matrix) -> tuple[_Step, flint.fmpz_mat]:
-    s, t, u = (lcm(*(x.denominator for row in M for x in row)) for M in (A, H, X0))
-    return _Step(_integers(A, s), _integers(H, t).transpose(), s * t), _integers(X0, u)
-
-
-def _integers(M: Matrix, common: int) -> flint.fmpz_mat:
-    return flint.fmpz_mat([[int(x * common) for x in row] for row in M])
+    """The layer and Z_0, A and H times their common denominators."""
+    (a, s), (h, t), (start, _) = (to_flint(M).numer_denom() for M in (A, H, X0))
+    return _Step(a, h.transpose(), int(s * t)), start
 
 
 def _independent_rows(
@@ -224,13 +191,16 @@ def _independent_rows(
     """Entries of the states on which Z_0 ... Z_(D-1) are independent modulo a prime, D the rank of
     all states; None where D exceeds `most`."""
     size = start.nrows() * start.ncols()
-    count = 8
+    # Of Z -> A Z W, which spans the same.
+    A, W, state = (flint.nmod_mat(M, prime) for M in (step.A, step.W, start))
+    entries, count = list[flint.nmod](), 8
     while True:
         count = min(2 * count, size + 1, most + 1)
-        vectors = step.modulo(start, prime, count)
-        table = flint.nmod_mat(count, size, [x for row in vectors for x in row], prime)
+        while len(entries) < count * size:
+            entries += state.entries()
+            state = A * state * W
         # Krylov vectors: once one depends on those before it, so do all that follow.
-        reduced, rank = table.rref()
+        reduced, rank = flint.nmod_mat(count, size, entries, prime).rref()
         if rank < count:
             rows = reduced.tolist()[:rank]
             return [next(j for j, x in enumerate(row) if int(x)) for row in rows]

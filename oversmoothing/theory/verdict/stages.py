@@ -20,7 +20,7 @@ from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_f
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.spectra.boxes import BITS, BallSpectrum, enclose_in_balls
+from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,

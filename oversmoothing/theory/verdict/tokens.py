@@ -20,6 +20,7 @@ from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalu
 from oversmoothing.theory.verdict.leading import coefficients, terms, working_bits
 from oversmoothing.theory.verdict.resolvent import (
     Growth,
+    Moduli,
     Multipliers,
     OutOfReachError,
     Part,
@@ -57,15 +58,10 @@ class Token:
         return working_bits(self.part)
 
     @cached_property
-    def _known(self) -> dict[int, dict[Eigenvalue, list[flint.acb]]]:
-        return {}
-
-    def directions(self, bits: int) -> dict[Eigenvalue, list[flint.acb]]:
-        """The coefficient g_x [d] of each leading root x."""
-        if bits not in self._known:
-            roots = self.growth.roots
-            self._known[bits] = {x: coefficients(self.part, self.growth, x, bits) for x in roots}
-        return self._known[bits]
+    def directions(self) -> Callable[[int], dict[Eigenvalue, list[flint.acb]]]:
+        """bits -> the coefficient g_x [d] of each leading root x."""
+        part, growth = self.part, self.growth
+        return cache(lambda bits: {x: coefficients(part, growth, x, bits) for x in growth.roots})
 
     def leading_sum(self, depth: int, bits: int) -> list[flint.arb]:
         """y_i(L) [d], real balls: the leading roots come with their conjugates."""
@@ -84,7 +80,7 @@ class Token:
             return TokenGrowth(max(float(rate.mid()), _TINY), self.growth.power)
 
 
-def token_of(part: Part, multipliers: Multipliers) -> Token | None:
+def token_of(part: Part, multipliers: Moduli) -> Token | None:
     """The token with this row of the resolvent, None where it is 0 from some depth on.
 
     Raises `OutOfReachError`.
@@ -113,10 +109,7 @@ def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Toke
                 ]
             )
         )
-    sub = in_lowest_terms(numerators, factors)
-    if sub.dies:
-        return None
-    return Token(sub, growth_of(sub, _Powers(part, period, multipliers)))
+    return token_of(in_lowest_terms(numerators, factors), _Powers(part, period, multipliers))
 
 
 def power_polynomial(q: flint.fmpz_poly, exponent: int) -> flint.fmpz_poly:
