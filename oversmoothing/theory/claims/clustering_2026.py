@@ -32,11 +32,7 @@ def gap(A: Matrix) -> Fraction:
 # ----------------------------------------------------------------- N-clustering2026-diameter
 
 # 9/10 of the lazy walk on a cycle of six, 1/10 of 11^T/6: symmetric and positive.
-_CYCLE = exact.matrix(
-    "2 1 0 0 0 1; 1 2 1 0 0 0; 0 1 2 1 0 0; 0 0 1 2 1 0; 0 0 0 1 2 1; 1 0 0 0 1 2"
-)
-_A = exact.plus(exact.scaled("9/40", _CYCLE), exact.uniform(6), Fraction(1, 10))
-_X0 = exact.column("1 1 1 0 0 0")
+_A, _, _X0 = PAPER.case("a_cycle_of_six")
 
 
 @PAPER.step
@@ -50,8 +46,6 @@ def moved() -> None:
     equal(oscillation([row[0] for row in moved]), Fraction(9, 10))
     assert Fraction(9, 10) > 1 - gap(_A)
 
-
-PAPER.case("a_cycle_of_six", _A, exact.matrix("1"), _X0)
 
 # -------------------------------------------------------------------- N-clustering2026-norms
 
