@@ -8,7 +8,7 @@ from math import comb, prod
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import (
+from oversmoothing.theory.claims.lemmas import (
     binary_softmax,
     heads_on_a_state,
     logits,

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import binary_softmax, squared_frobenius
+from oversmoothing.theory.claims.lemmas import binary_softmax, squared_frobenius
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, spectra
 
 PAPER = Chapter(__file__)

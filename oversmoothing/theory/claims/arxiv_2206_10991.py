@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.kit import (
     Chapter,
     Matrix,
@@ -85,15 +86,11 @@ def _energy(A: Matrix, X: Matrix) -> Fraction:
     return sum((rest[k][k] for k in range(len(rest))), Fraction(0))
 
 
-def _size(X: Matrix) -> Fraction:
-    return sum((x * x for row in X for x in row), Fraction(0))
-
-
 @PAPER.step
 def bipartite() -> None:
     A = exact.matrix("0 1; 1 0")
     for X in (exact.column("1 3"), exact.product(A, exact.column("1 3"))):
-        equal((_energy(A, X), _size(X)), (4, 10))
+        equal((_energy(A, X), squared_frobenius(X)), (4, 10))
 
 
 SYMMETRIC = given.Hypothesis(

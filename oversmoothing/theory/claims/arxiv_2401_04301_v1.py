@@ -9,9 +9,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
-from oversmoothing.theory.depth.ratios import squared_ratio
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import matrix, plus, plus_identity, product, scaled
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
@@ -186,9 +184,9 @@ def _norm(p: Fraction, q: Fraction) -> Fraction:
 def moduli() -> None:
     assert spectra.simple(_A_RANK) and spectra.simple(_H_RANK), "an eigenvalue repeats"
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
-    vanishes(plus_identity(plus(_H_RANK, product(_H_RANK, _H_RANK))))
-    C = matrix("0 1 0; 0 0 1; 1 0 0")
-    equal(scaled("1/4", plus_identity(plus(C, product(C, C), 2))), _A_RANK)
+    vanishes(exact.plus_identity(exact.plus(_H_RANK, exact.product(_H_RANK, _H_RANK))))
+    C = exact.matrix("0 1 0; 0 0 1; 1 0 0")
+    equal(exact.scaled("1/4", exact.plus_identity(exact.plus(C, exact.product(C, C), 2))), _A_RANK)
     quarter, zero, one = Fraction(1, 4), Fraction(0), Fraction(1)
     # h = w; a = w^2/4 gives 1 + w^3/4 = 5/4; a = w/4 gives 1 + w^2/4 = 3/4 - w/4; a = 1: 1 + w.
     equal(_norm(1 + quarter, zero), Fraction(25, 16))
@@ -503,6 +501,6 @@ def quotient() -> None:
 
 @PAPER.step
 def measured() -> None:
-    found = [squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
+    found = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
     equal(found[1], Fraction(1))
     assert found[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[12])} after 12 layers"

@@ -8,6 +8,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
@@ -58,7 +59,7 @@ def constant() -> None:
 
 
 def _norm(X: Matrix) -> float:
-    return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
+    return math.sqrt(float(squared_frobenius(X)))
 
 
 @PAPER.search(

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.claims.binary_softmax import squared_frobenius
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is

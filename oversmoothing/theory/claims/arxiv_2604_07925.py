@@ -7,7 +7,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.clustering_2026 import DOUBLY
+from oversmoothing.theory.claims.clustering_2026 import DOUBLY as DOUBLY
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, by, draw, equal, exact, given, is_zero
 from oversmoothing.theory.support.sizes import Array
 
@@ -74,8 +74,6 @@ def law_keeps_mean(A: Matrix, w: list[int], x: list[int]) -> None:
     equal(exact.centred(moved), exact.plus(exact.centred(X), through))
     assert exact.squared_norms(exact.product(A, X))[0] <= exact.squared_norms(X)[0]
 
-
-A_IS_DOUBLY_STOCHASTIC = DOUBLY
 
 # ------------------------------------------------------------------- N-2604.07925-two-tokens
 

@@ -11,11 +11,10 @@ PAPER = Chapter(__file__)
 
 # --------------------------------------------------------------------------------- averaging
 
-_NOT_DOUBLY = given.case("1/2 1/2; 1/4 3/4")
 DOUBLY = given.Hypothesis(
     "A is doubly stochastic: A >= 0, A 1 = 1, 1^T A = 1^T",
     lambda case: given.is_stochastic(case.A) and given.is_stochastic(exact.transposed(case.A)),
-    (_NOT_DOUBLY,),
+    (given.case("1/2 1/2; 1/4 3/4"), given.case("1 1; 0 1")),
 )
 
 
