@@ -204,16 +204,13 @@ class Reader:
         box = dict(part.split(" = ", 1) for part in beneath.get("box", "").split("; ") if part)
         if box and tuple(box) != _BOX:
             raise self.section.error(item.line, f"a box has {', '.join(_BOX)}, in this order")
-        found, title = self._runs(item, value, Searched)
-        return replace(found, title=title, covers=covers, against=against, box=box)
+        return replace(self._runs(item, covers, value, Searched), against=against, box=box)
 
     def _certified(self, item: Item, covers: tuple[int, ...], value: str) -> Certified:
-        found, title = self._runs(item, value, Certified)
-        return replace(found, title=title, covers=covers)
+        return self._runs(item, covers, value, Certified)
 
     def _simulated(self, item: Item, covers: tuple[int, ...], value: str) -> Simulated:
-        found, title = self._runs(item, value, Simulated)
-        return replace(found, title=title, covers=covers)
+        return self._runs(item, covers, value, Simulated)
 
     def _symbolic(self, item: Item, covers: tuple[int, ...], title: str) -> Symbolic:
         check, scope = self._check(item)
@@ -221,14 +218,14 @@ class Reader:
             raise self.section.error(item.line, "no function gives the residual")
         return Symbolic(title, check, covers, scope)
 
-    def _runs(self, item: Item, value: str, kind: type[E]) -> tuple[E, str]:
+    def _runs(self, item: Item, covers: tuple[int, ...], value: str, kind: type[E]) -> E:
         named = _NAMED.fullmatch(value)
         if named is None or named[2] is None:
             raise self.section.error(item.line, "it needs a name and a title: `law`: in fractions")
         found = self.named(named[1])
         if not isinstance(found, kind):
             raise self.section.error(item.line, f"the chapter registers no such '{named[1]}'")
-        return found, named[2]
+        return replace(found, title=named[2], covers=covers)
 
     def _children(self, item: Item, *known: str) -> dict[str, str]:
         return {child.read(*known)[0]: child.read(*known)[2] for child in item.children}
