@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, spectra
 
 PAPER = Chapter(__file__)
@@ -49,13 +49,6 @@ def moved() -> None:
 # -------------------------------------------------------------------- N-clustering2026-norms
 
 
-def _diameter(X: Matrix) -> Fraction:
-    """Its square."""
-    return max(
-        sum(((p - q) ** 2 for p, q in zip(x, y, strict=True)), Fraction(0)) for x in X for y in X
-    )
-
-
 @PAPER.search(
     draw.attention(2, 4, zeros=True),
     draw.fractions(0, 1),
@@ -87,5 +80,5 @@ def symmetric(walsh: draw.Known, eps: Fraction, x: list[int], d: int) -> None:
         moved = averaged(A, X, eps)
         squared *= factor**2
         assert exact.squared_norms(moved)[0] <= factor**2 * exact.squared_norms(X)[0]
-        assert _diameter(moved) <= (n - 1) * squared * _diameter(start)
+        assert squared_diameter(moved) <= (n - 1) * squared * squared_diameter(start)
         X = moved
