@@ -381,16 +381,8 @@ TEXT = {
     "a hypothesis exchanged": ("T2a", "hypotheses: POSITIVE", "hypotheses: ROW_STOCHASTIC"),
     "a clause cut short": ("T2a", ", strictly if a < b < 1 and h != 0", ""),
     "other numbers in a counterexample": ("P-2401.04301v1-psi", "H = [[-4]]", "H = [[-9]]"),
-    "the paper's own words for our reading": (
-        "P-2401.04301v1-control",
-        "(our reading)",
-        "(the paper's own words)",
-    ),
-    "a hypothesis of the paper passed over": (
-        "N-2206.10991-attention",
-        "without the paper's hypothesis",
-        "with the paper's hypothesis",
-    ),
+    "another reading": ("P-2401.04301v1-control", "(our reading)", "(their reading)"),
+    "a condition kept": ("N-2206.10991-attention", "reading, without", "reading, with"),
     "an illustration said to verify": ("T2e", "illustrated: `gt14`", "verified: `gt14`"),
     "a citation dropped": ("T6b", "T1e: 1/(k + 1/t)", "1/(k + 1/t)"),
     "the words of a step changed": ("T6b", "no phase can cancel it", "this is clear"),
