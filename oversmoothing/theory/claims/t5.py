@@ -1,4 +1,4 @@
-"""What the claims of t5.md execute; one room: the chapter."""
+"""What the claims of t5.md execute."""
 
 import math
 from collections.abc import Iterable

@@ -146,7 +146,7 @@ def searches(claims: Iterable[Claim]) -> list[tuple[Claim, Searched]]:
         (claim, evidence)
         for claim in claims
         for evidence in claim.evidence
-        if evidence.kind is Kind.SEARCHED and isinstance(evidence, Searched)
+        if isinstance(evidence, Searched)
     ]
 
 
