@@ -19,7 +19,7 @@ import pytest
 import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.theory.numbers.exact import to_fractions
-from oversmoothing.theory.streams.agreement import agreement_depth, contractions, spread_after
+from oversmoothing.theory.streams.agreement import agreement_depth, contractions
 from oversmoothing.theory.streams.stream_modes import compare_moduli
 from oversmoothing.theory.streams.stream_numerics import largest_root
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
@@ -121,12 +121,6 @@ def test_contractions_of_changing_mixings_bound_the_differences() -> None:
         assert _diameter(x) <= found.of_product * first * (1 + 1e-9) + 1e-12
         assert found.of_product <= found.product_of_each
     assert found.depth == 12
-
-
-def test_streams_that_weigh_the_branch_differently_stay_within_its_bound() -> None:
-    assert spread_after(Fraction(1), [(Fraction(1, 2), Fraction(2), Fraction(3))] * 2) == Fraction(
-        37, 4
-    )
 
 
 def _diameter(x: np.ndarray) -> float:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
+from oversmoothing.theory.numbers.exact import matrix
 from oversmoothing.theory.proofs import hypotheses as given
 from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
 from oversmoothing.theory.proofs.coq import Formal, coq_version
+from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.items import names, sections
 from oversmoothing.theory.proofs.ledger import claims, files, run_claim
 from oversmoothing.theory.proofs.search import Searched
@@ -167,6 +170,56 @@ def test_what_is_wrong_in_a_chapter_is_said_with_its_line(name: str, tmp_path: P
         claim(tmp_path, text)
     assert str(refused.value).startswith(("x.md, line ", "x.py, line "))
     assert all(part in str(refused.value) for part in said.split(" .* ")), refused.value
+
+
+REFUTED = """## X2: squares shrink
+
+- status: refuted (our reading)
+- source: ours
+- wording: our reading
+
+$$x^2 < x$$
+
+1. Squares shrink.
+
+Counterexample: h = 3/2
+
+- at: `grows`: A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]
+
+1. 9/4 > 3/2.
+   - illustrated: `larger`
+"""
+
+
+NO_CASE = {
+    ("grows", "A"): "",
+    ("shrinks", "A"): "x.md has no case 'shrinks'",
+    ("grows", "B"): "x.md has no case 'grows'",
+    ("", "A"): "x.md, line 13: no case of the Python file",
+}
+
+
+@pytest.mark.parametrize(("asked", "letter"), NO_CASE)
+def test_a_counterexample_is_about_the_numbers_of_its_line(
+    tmp_path: Path, asked: str, letter: str
+) -> None:
+    said = NO_CASE[asked, letter]
+    (tmp_path / "x.md").write_text(REFUTED.replace("A = [[", f"{letter} = [["))
+    found = Chapter(str(tmp_path / "x.py"))
+    with pytest.raises(InputError, match=said) if said else nullcontext():
+        if asked:
+            A, H, X0 = found.case(asked)
+            assert (matrix("1/2 1/2; 1/4 3/4"), matrix("3/2"), matrix("2; -1")) == (A, H, X0)
+
+        @found.step
+        def larger() -> None:
+            assert H[0][0] ** 2 > H[0][0]
+
+        (evidence,) = found.claims({})["X2"].evidence
+        assert isinstance(evidence, Counterexample) and evidence.cases == (
+            given.Instance(A, H, X0),
+        )
+        assert evidence.numbers == "A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]"
 
 
 def test_the_type_of_a_theorem_is_what_coq_prints(tmp_path: Path) -> None:

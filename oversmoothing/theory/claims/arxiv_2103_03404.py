@@ -8,7 +8,7 @@ from math import comb, prod
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import (
+from oversmoothing.theory.claims.lemmas import (
     binary_softmax,
     heads_on_a_state,
     logits,
@@ -18,29 +18,27 @@ from oversmoothing.theory.claims.binary_softmax import (
 from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
 from oversmoothing.theory.claims.t8 import attention
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given, vanishes
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, vanishes
 
 PAPER = Chapter(__file__)
 
 # ------------------------------------------------------------------ N-2103.03404-any-weights
 
-_X, _W = exact.identity(2), exact.matrix("3/2 -1/2; -1/2 3/2")
+_A, _H, _X = PAPER.case("two_tokens_that_attention")
 
 
 @PAPER.step
 def attention_any_weights() -> None:
     found = attention(sp.eye(2), sp.log(3) * sp.eye(2), sp.zeros(2))
-    vanishes(found - symbolic(AA))
+    vanishes(found - symbolic(_A))
 
 
 @PAPER.step
 def fixed() -> None:
-    equal(exact.product(AA, _X, _W), _X)
+    equal(exact.product(_A, _X, exact.transposed(_H)), _X)
     equal(exact.determinant(_X), 1)
     equal(exact.squared_norms(_X), (1, 1))
 
-
-PAPER.case("two_tokens_that_attention", AA, exact.transposed(_W), _X)
 
 # ----------------------------------------------------------- N-2103.03404-doubly-exponential
 

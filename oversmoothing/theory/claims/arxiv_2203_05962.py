@@ -4,20 +4,20 @@ from fractions import Fraction
 
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import binary_softmax, squared_frobenius
+from oversmoothing.theory.claims.lemmas import binary_softmax, squared_frobenius
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, spectra
 
 PAPER = Chapter(__file__)
 
 # ------------------------------------------------------------------ N-2203.05962-every-start
 
-_A, _X = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("2 -1")
+_A, _H, _X = PAPER.case("an_x_with_mean")
 
 
 @PAPER.step
 def eigenvector() -> None:
     equal(exact.weighted_mean(spectra.stationary(_A), _X), [0])
-    equal(exact.product(_A, _X), exact.scaled("1/4", _X))
+    equal(exact.product(_A, _X, _H), exact.scaled("1/4", _X))
 
 
 @PAPER.step
@@ -25,8 +25,6 @@ def ratio() -> None:
     hfc, lfc = exact.squared_norms(_X)
     equal(hfc, 9 * lfc)
 
-
-PAPER.case("an_x_with_mean", _A, exact.matrix("1"), _X)
 
 # --------------------------------------------------------------------- N-2203.05962-low-pass
 

@@ -6,6 +6,7 @@ from itertools import product
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.clustering_2026 import DOUBLY
 from oversmoothing.theory.claims.t7 import squared_diameter
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
 
@@ -54,11 +55,7 @@ def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
 
 # ------------------------------------------------------------------------ N-2206.03126-scale
 
-DOUBLY = given.Hypothesis(
-    "A of each layer is doubly stochastic",
-    lambda case: given.is_stochastic(case.A) and given.is_stochastic(exact.transposed(case.A)),
-    (given.case("1/2 1/2; 1/4 3/4"), given.case("1 1; 0 1")),
-)
+DOUBLY_EACH = DOUBLY.said("A of each layer is doubly stochastic")
 
 
 @st.composite

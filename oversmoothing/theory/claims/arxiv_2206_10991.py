@@ -4,8 +4,8 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.kit import (
-    AA,
     Chapter,
     Matrix,
     draw,
@@ -21,22 +21,20 @@ PAPER = Chapter(__file__)
 
 # -------------------------------------------------------------------- N-2206.10991-attention
 
-_H = exact.matrix("-1 0; 0 -1/10")
+_A, _H = PAPER.case("h_diag_1_1")
 
 
 @PAPER.step
 def by_the_rule() -> None:
-    assert spectra.values(AA) == [Fraction(1, 2), 1]
+    assert spectra.values(_A) == [Fraction(1, 2), 1]
     assert Fraction(1, 2) - 1 < Fraction(-1, 10)
 
 
 @PAPER.step
 def in_truth() -> None:
     assert spectra.by_moduli([Fraction(-1), Fraction(-1, 10)], [Fraction(1, 2)]) == "NON_SMOOTHING"
-    assert verdict(A=AA, H=_H).verdict == "NON_SMOOTHING"
+    assert verdict(A=_A, H=_H).verdict == "NON_SMOOTHING"
 
-
-PAPER.case("h_diag_1_1", AA, _H)
 
 # ----------------------------------------------------------------------- N-2206.10991-graphs
 
@@ -88,15 +86,11 @@ def _energy(A: Matrix, X: Matrix) -> Fraction:
     return sum((rest[k][k] for k in range(len(rest))), Fraction(0))
 
 
-def _size(X: Matrix) -> Fraction:
-    return sum((x * x for row in X for x in row), Fraction(0))
-
-
 @PAPER.step
 def bipartite() -> None:
     A = exact.matrix("0 1; 1 0")
     for X in (exact.column("1 3"), exact.product(A, exact.column("1 3"))):
-        equal((_energy(A, X), _size(X)), (4, 10))
+        equal((_energy(A, X), squared_frobenius(X)), (4, 10))
 
 
 SYMMETRIC = given.Hypothesis(

@@ -5,7 +5,7 @@ from fractions import Fraction
 import flint
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import binary_softmax, logits
+from oversmoothing.theory.claims.lemmas import binary_softmax, logits
 from oversmoothing.theory.numbers.rounding import at_precision, largest, to_ball
 from oversmoothing.theory.proofs.kit import Chapter, by, draw, exact
 

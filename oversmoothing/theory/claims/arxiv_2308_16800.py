@@ -8,7 +8,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, induction
 from oversmoothing.theory.proofs.kit import (
-    AA,
     Chapter,
     Matrix,
     draw,
@@ -66,7 +65,7 @@ def law_any_state(star: Matrix, X: Matrix) -> None:
 
 # ------------------------------------------------------------------------ N-2308.16800-every
 
-_A, _H, _X0 = exact.matrix("0 1; 1 0"), exact.identity(2), exact.identity(2)
+_A, _H, _X0 = PAPER.case("the_walk_on_one")
 
 
 @PAPER.step
@@ -77,11 +76,9 @@ def turns() -> None:
         equal(exact.product(exact.transposed(X), X), exact.identity(2))
 
 
-PAPER.case("the_walk_on_one", _A, _H, _X0)
-
 # ------------------------------------------------------------------------- N-2308.16800-sums
 
-_H_SUMS, _X0_SUMS = exact.diagonal("1 1/2"), exact.identity(2)
+_A_SUMS, _H_SUMS, _X0_SUMS = PAPER.case("the_residual_layer")
 
 
 def _scalar(M: Matrix) -> bool:
@@ -99,7 +96,7 @@ INDEPENDENT = given.Hypothesis(
 def state() -> None:
     two, three, five = sp.Integer(2) ** L, sp.Rational(3, 2) ** L, sp.Rational(5, 4) ** L
     state = sp.Matrix([[two + three, three - five], [two - three, three + five]]) / 2
-    induction(AA, _H_SUMS, _X0_SUMS, state)
+    induction(_A_SUMS, _H_SUMS, _X0_SUMS, state)
     slow, fast = sp.Rational(3, 4) ** L, sp.Rational(5, 8) ** L
     shares = sp.Matrix([[1 + slow, slow - fast], [1 - slow, slow + fast]]) / 2
     vanishes([*(state - shares * two).applyfunc(sp.powsimp)])
@@ -107,7 +104,4 @@ def state() -> None:
 
 @PAPER.step
 def verdict_sums() -> None:
-    equal(verdict(A=AA, H=_H_SUMS).verdict, "SMOOTHING")
-
-
-PAPER.case("the_residual_layer", AA, _H_SUMS, _X0_SUMS)
+    equal(verdict(A=_A_SUMS, H=_H_SUMS).verdict, "SMOOTHING")

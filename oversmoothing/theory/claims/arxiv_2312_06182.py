@@ -109,7 +109,8 @@ def law_bound(attention: draw.Known, w: Fraction, x: list[int]) -> None:
 
 # ---------------------------------------------------------- N-2312.06182-bound-any-attention
 
-_A, _X0 = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("5 -3")
+_A, _H, _X0 = PAPER.case("an_a_that_takes_1")
+_, _H_OPPOSITE, _ = PAPER.case("an_a_that_takes_2")
 
 
 @PAPER.step
@@ -121,14 +122,11 @@ def gap() -> None:
 def on_average() -> None:
     hfc, lfc = exact.squared_norms(_X0)
     equal(lfc / (hfc + lfc), Fraction(1, 17))
-    pairs = [exact.squared_norms(exact.layer(_A, exact.matrix(w), _X0)) for w in ("1", "-1")]
+    pairs = [exact.squared_norms(exact.layer(_A, H, _X0)) for H in (_H, _H_OPPOSITE)]
     equal([low for _, low in pairs], [2, 2])
     total = sum(high + low for high, low in pairs)
     equal(sum(low for _, low in pairs) / total, Fraction(1, 18))
 
-
-PAPER.case("an_a_that_takes_1", _A, exact.matrix("1"), _X0)
-PAPER.case("an_a_that_takes_2", _A, exact.matrix("-1"), _X0)
 
 # --------------------------------------------------------------------- N-2312.06182-changing
 
@@ -138,9 +136,9 @@ GAP = given.Hypothesis(
     (given.case(),),
 )
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
-FIRST = exact.matrix("1/4 1/2 1/4; 1/4 1/2 1/4; 1/2 1/4 1/4")
-SECOND = exact.matrix("1/4 1/4 1/2; 1/4 1/2 1/4; 1/4 1/2 1/4")
-_H, _V = exact.matrix("1"), exact.column("-2 1 1")
+FIRST, _ = PAPER.case("two_matrices_in_turn_1")
+SECOND, _ = PAPER.case("two_matrices_in_turn_2")
+_V = exact.column("-2 1 1")
 
 
 @PAPER.step
@@ -153,9 +151,6 @@ def collapse_alone() -> None:
 def survives() -> None:
     equal(exact.product(SECOND, FIRST, _V), exact.scaled("1/16", _V))
 
-
-PAPER.case("two_matrices_in_turn_1", FIRST, _H)
-PAPER.case("two_matrices_in_turn_2", SECOND, _H)
 
 # --------------------------------------------------------------- N-2312.06182-changing-bound
 
@@ -191,11 +186,7 @@ def similarity() -> sp.Expr:
 
 # ------------------------------------------------------------------ N-2312.06182-every-layer
 
-_A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER = (
-    exact.matrix("1/2 1/2; 1/4 3/4"),
-    exact.matrix("1"),
-    exact.column("5 -3"),
-)
+_A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER = PAPER.case("a_mean_that_attention")
 
 
 @PAPER.step
@@ -205,8 +196,6 @@ def once() -> None:
     equal(once, exact.column("1 -1"))
     equal(exact.squared_norms(once), (2, 0))
 
-
-PAPER.case("a_mean_that_attention", _A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER)
 
 # ----------------------------------------------------------------------- N-2312.06182-remedy
 
@@ -362,31 +351,22 @@ H_HAS_ONE_EIGENVALUE = given.Hypothesis(
 
 # --------------------------------------------------------------- N-2312.06182-remedy-partial
 
-_H_REMEDY_PARTIAL, _X0_REMEDY_PARTIAL, _TAU = exact.matrix("2"), exact.column("0 2"), Fraction(1, 6)
+_A_PARTIAL, _H_PARTIAL, _X0_PARTIAL = PAPER.case("tau_below_1_r")
+_ALONG, _ACROSS = exact.column("1 1"), exact.column("-1 1")
 
 
 @PAPER.step
 def modes() -> None:
     for place in (AFTER, BEFORE):
-        equal(
-            step_escalating(AA, _H_REMEDY_PARTIAL, exact.column("1 1"), _TAU, place),
-            exact.scaled(Fraction(5, 2), exact.column("1 1")),
-        )
-        equal(
-            step_escalating(AA, _H_REMEDY_PARTIAL, exact.column("-1 1"), _TAU, place),
-            exact.scaled(Fraction(2), exact.column("-1 1")),
-        )
+        for mode, grows in ((_ALONG, Fraction(5, 2)), (_ACROSS, Fraction(2))):
+            moved = step_escalating(_A_PARTIAL, _H_PARTIAL, mode, Fraction(1, 6), place)
+            equal(moved, exact.scaled(grows, mode))
 
 
 @PAPER.step
 def x_0_1_1() -> None:
-    equal(
-        _X0_REMEDY_PARTIAL,
-        [[x[0] + y[0]] for x, y in zip(exact.column("1 1"), exact.column("-1 1"), strict=True)],
-    )
+    equal(_X0_PARTIAL, exact.plus(_ALONG, _ACROSS))
 
-
-PAPER.case("tau_below_1_r", AA, _H_REMEDY_PARTIAL, _X0_REMEDY_PARTIAL)
 
 # --------------------------------------------------------------------- N-2312.06182-residual
 
@@ -408,7 +388,7 @@ def law_residual(attention: Any, h: Any, point: Any) -> None:
 
 # ----------------------------------------------------------------- N-2312.06182-residual-gap
 
-_X0_RESIDUAL_GAP = exact.column("0 2")
+_A_GAP, _H_GAP, _X0_GAP = PAPER.case("one_a_two_signs")
 
 
 def _state(h: sp.Rational) -> sp.Matrix:
@@ -419,20 +399,17 @@ def _state(h: sp.Rational) -> sp.Matrix:
 @PAPER.step
 def slower() -> None:
     state = _state(sp.Integer(1))
-    induction(AA, exact.matrix("1"), _X0_RESIDUAL_GAP, state)
+    induction(_A_GAP, _H_GAP, _X0_GAP, state)
     ratio_is(state, sp.Rational(9, 16) ** L)
 
 
 @PAPER.step
 def reversed() -> None:
     state = _state(sp.Rational(-1, 2))
-    induction(AA, exact.matrix("-1/2"), _X0_RESIDUAL_GAP, state)
+    induction(_A_GAP, exact.matrix("-1/2"), _X0_GAP, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
 
 
 @PAPER.step
 def lambda_2_1_2() -> None:
-    equal([str(a) for a in spectra.values(AA)], ["1/2", "1"])
-
-
-PAPER.case("one_a_two_signs", AA, exact.matrix("1"), _X0_RESIDUAL_GAP)
+    equal([str(a) for a in spectra.values(_A_GAP)], ["1/2", "1"])

@@ -10,14 +10,10 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import plus, plus_identity, product
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
-from oversmoothing.theory.proofs.instances import matrix, scaled, squared_ratio
 from oversmoothing.theory.proofs.kit import (
     AA,
-    AQ,
-    J2,
     Chapter,
     Matrix,
     draw,
@@ -35,13 +31,13 @@ PAPER = Chapter(__file__)
 # -------------------------------------------------------------------- P-2401.04301v1-control
 
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
-_H, _X0 = exact.matrix("0 1; 0 0"), exact.matrix("0 0; 0 2")
+_A, _H, _X0 = PAPER.case("a_jordan_block_at")
 _STATE = sp.Matrix([[L, 0], [L, 2]])
 
 
 @PAPER.step
 def linear() -> None:
-    induction(J2, _H, _X0, _STATE)
+    induction(_A, _H, _X0, _STATE)
     ratio_is(_STATE, 1 / (L**2 + 1))
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
@@ -50,8 +46,6 @@ def linear() -> None:
 def both_eigenvalues_of_h() -> None:
     equal(spectra.values(_H), [0, 0])
 
-
-PAPER.case("a_jordan_block_at", J2, _H, _X0)
 
 # ---------------------------------------------------------------------- P-2401.04301v1-heads
 
@@ -83,55 +77,47 @@ def law_heads(*heads: tuple[Matrix, Matrix]) -> None:
 
 # ----------------------------------------------------------------- P-2401.04301v1-heads-each
 
-_H_HEADS_EACH, _X0_HEADS_EACH = exact.matrix("-3/4"), exact.column("1 2")
+_A_EACH, _H_EACH, _X0_EACH = PAPER.case("two_heads_of_3")
 
 
 @PAPER.step
 def two_heads() -> None:
-    head = exact.product(AA, _X0_HEADS_EACH, _H_HEADS_EACH)
-    equal(
-        exact.plus(exact.plus(_X0_HEADS_EACH, head), head),
-        exact.layer(AA, exact.matrix("-3/2"), _X0_HEADS_EACH),
-    )
+    head = exact.product(_A_EACH, _X0_EACH, _H_EACH)
+    both = exact.plus(exact.plus(_X0_EACH, head), head)
+    equal(both, exact.layer(_A_EACH, exact.matrix("-3/2"), _X0_EACH))
 
 
 @PAPER.step
 def smooth() -> None:
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
-    induction(AA, exact.matrix("-3/2"), _X0_HEADS_EACH, state)
+    induction(_A_EACH, exact.matrix("-3/2"), _X0_EACH, state)
     ratio_is(state, sp.Rational(1, 4) ** L / 9)
 
 
-PAPER.case("two_heads_of_3", AA, _H_HEADS_EACH, _X0_HEADS_EACH)
-
 # ----------------------------------------------------------------- P-2401.04301v1-heads-mean
 
-_H1, _H2, _X0_HEADS_MEAN = exact.matrix("1"), exact.matrix("-1/2"), exact.column("1 2")
+_A1, _H1, _X0_HEADS_MEAN = PAPER.case("two_heads_that_pull_1")
+_A2, _H2, _ = PAPER.case("two_heads_that_pull_2")
 
 
 @PAPER.step
 def by_the_mean() -> None:
-    mean = exact.scaled("1/2", exact.plus(AA, AQ))
+    mean = exact.scaled("1/2", exact.plus(_A1, _A2))
     assert verdict(A=mean, H=exact.plus(_H1, _H2)).verdict == "SMOOTHING"
 
 
 @PAPER.step
 def as_they_are() -> None:
-    moved = exact.plus(
-        exact.plus(_X0_HEADS_MEAN, exact.product(AA, _X0_HEADS_MEAN, _H1)),
-        exact.product(AQ, _X0_HEADS_MEAN, _H2),
-    )
+    moved = exact.layer(_A1, _H1, _X0_HEADS_MEAN)
+    moved = exact.plus(moved, exact.product(_A2, _X0_HEADS_MEAN, _H2))
     half = sp.Rational(1, 2)
     state = around(3 * half * (3 * half) ** L, half * sp.Rational(7, 4) ** L)
     vanishes(state.subs(L, 0) - symbolic(_X0_HEADS_MEAN))
     vanishes(state.subs(L, 1) - symbolic(moved))
-    step = sp.eye(2) + symbolic(AA) - symbolic(AQ) / 2
+    step = sp.eye(2) + symbolic(_A1) - symbolic(_A2) / 2
     vanishes(state.subs(L, L + 1) - step * state)
 
-
-PAPER.case("two_heads_that_pull_1", AA, _H1, _X0_HEADS_MEAN)
-PAPER.case("two_heads_that_pull_2", AQ, _H2, _X0_HEADS_MEAN)
 
 # --------------------------------------------------------------------- P-2401.04301v1-layers
 
@@ -153,22 +139,16 @@ def law_layers(attention: tuple[Matrix, Fraction], values: list[Fraction]) -> No
 
 # --------------------------------------------------------- P-2401.04301v1-no-residual-always
 
-_A, _H_NO_RESIDUAL_ALWAYS, _X0_NO_RESIDUAL_ALWAYS = (
-    exact.matrix("1/2 1/2; 1/4 3/4"),
-    exact.matrix("1"),
-    exact.column("2 -1"),
-)
+_A_NO_RESIDUAL, _H_NO_RESIDUAL, _X0_NO_RESIDUAL = PAPER.case("an_eigenvector_of_a")
 
 
 @PAPER.step
 def forever() -> None:
     state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
-    equal(state.subs(L, 0), symbolic(_X0_NO_RESIDUAL_ALWAYS))
-    vanishes(state.subs(L, L + 1) - symbolic(_A) * state * symbolic(_H_NO_RESIDUAL_ALWAYS).T)
+    equal(state.subs(L, 0), symbolic(_X0_NO_RESIDUAL))
+    vanishes(state.subs(L, L + 1) - symbolic(_A_NO_RESIDUAL) * state * symbolic(_H_NO_RESIDUAL).T)
     ratio_is(state, 9)
 
-
-PAPER.case("an_eigenvector_of_a", _A, _H_NO_RESIDUAL_ALWAYS, _X0_NO_RESIDUAL_ALWAYS)
 
 # ------------------------------------------------------------------------ P-2401.04301v1-psi
 
@@ -178,25 +158,21 @@ NEGATIVE = given.Hypothesis(
     (given.case(H="1"), given.case(H="0 1; 0 0")),
 )
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
-_H_PSI, _X0_PSI = exact.matrix("-4"), exact.column("0 2")
+_A_PSI, _H_PSI, _X0_PSI = PAPER.case("psi_2")
 _STATE_PSI = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 
 @PAPER.step
 def smooths() -> None:
-    induction(J2, _H_PSI, _X0_PSI, _STATE_PSI)
+    induction(_A_PSI, _H_PSI, _X0_PSI, _STATE_PSI)
     ratio_is(_STATE_PSI, sp.Rational(1, 9) ** L)
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
 
-PAPER.case("psi_2", J2, _H_PSI, _X0_PSI)
-
 # ----------------------------------------------------------------------- P-2401.04301v1-rank
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
-_A_RANK = matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
-_H_RANK = matrix("0 -1; 1 -1")
-_X0_RANK = matrix("1 0; 0 1; -1 -1")
+_A_RANK, _H_RANK, _X0_RANK = PAPER.case("a_triangle_of_tokens")
 
 
 def _norm(p: Fraction, q: Fraction) -> Fraction:
@@ -208,9 +184,9 @@ def _norm(p: Fraction, q: Fraction) -> Fraction:
 def moduli() -> None:
     assert spectra.simple(_A_RANK) and spectra.simple(_H_RANK), "an eigenvalue repeats"
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
-    vanishes(plus_identity(plus(_H_RANK, product(_H_RANK, _H_RANK))))
-    C = matrix("0 1 0; 0 0 1; 1 0 0")
-    equal(scaled("1/4", plus_identity(plus(C, product(C, C), 2))), _A_RANK)
+    vanishes(exact.plus_identity(exact.plus(_H_RANK, exact.product(_H_RANK, _H_RANK))))
+    C = exact.matrix("0 1 0; 0 0 1; 1 0 0")
+    equal(exact.scaled("1/4", exact.plus_identity(exact.plus(C, exact.product(C, C), 2))), _A_RANK)
     quarter, zero, one = Fraction(1, 4), Fraction(0), Fraction(1)
     # h = w; a = w^2/4 gives 1 + w^3/4 = 5/4; a = w/4 gives 1 + w^2/4 = 3/4 - w/4; a = 1: 1 + w.
     equal(_norm(1 + quarter, zero), Fraction(25, 16))
@@ -242,8 +218,6 @@ def neighbours() -> None:
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 
 
-PAPER.case("a_triangle_of_tokens", _A_RANK, _H_RANK, _X0_RANK)
-
 # ------------------------------------------------------------------ P-2401.04301v1-rank-real
 
 
@@ -272,9 +246,9 @@ THE_EIGENVALUES_OF_A = given.Hypothesis(
 # -------------------------------------------------------------- P-2401.04301v1-real-spectrum
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
-_COMPLEX = exact.matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
-_DEFECTIVE_REAL_SPECTRUM = exact.matrix("1/2 1/4 1/4; 1/2 1/4 1/4; 1/4 1/2 1/4")
-_ANY = exact.matrix("-1")  # the statement is about A alone
+# The statement is about A alone.
+_COMPLEX, _ = PAPER.case("three_tokens_that_look_1")
+_DEFECTIVE_REAL_SPECTRUM, _ = PAPER.case("three_tokens_that_look_2")
 
 
 @PAPER.step
@@ -292,9 +266,6 @@ def defective() -> None:
     vanishes(exact.product(B, B))
     assert not spectra.diagonalisable(_DEFECTIVE_REAL_SPECTRUM), "A is diagonalisable"
 
-
-PAPER.case("three_tokens_that_look_1", _COMPLEX, _ANY)
-PAPER.case("three_tokens_that_look_2", _DEFECTIVE_REAL_SPECTRUM, _ANY)
 
 # --------------------------------------------------------------------- P-2401.04301v1-table1
 
@@ -343,8 +314,7 @@ def law_thm1(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
-_A_THM1_COMPLEX = exact.matrix("1/5 1/5 1/5 2/5; 2/5 1/5 1/5 1/5; 1/5 2/5 1/5 1/5; 1/5 1/5 2/5 1/5")
-_H_THM1_COMPLEX = exact.matrix("-1/2 -1; 1 -1/2")
+_A_THM1_COMPLEX, _H_THM1_COMPLEX = PAPER.case("another_high_frequency_mode")
 
 
 def _modulus(re: Fraction, im: Fraction) -> Fraction:
@@ -388,8 +358,6 @@ def decided() -> None:
             assert mode.attention.ball(128).real > -0.1, "a = -1/5"
 
 
-PAPER.case("another_high_frequency_mode", _A_THM1_COMPLEX, _H_THM1_COMPLEX)
-
 # ----------------------------------------------------------------------- P-2401.04301v1-thm2
 
 
@@ -412,43 +380,37 @@ def law_thm2(attention: Any, value: Any, numbers: Any) -> None:
 # ----------------------------------------------------------- P-2401.04301v1-thm2-any-weights
 
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
-_H_THM2_ANY_WEIGHTS = exact.matrix("1 1; 0 1")
-_X0_THM2_ANY_WEIGHTS = exact.matrix("0 1; 0 1")
-_STATE_THM2_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
+_A_ANY_WEIGHTS, _H_ANY_WEIGHTS, _X0_ANY_WEIGHTS = PAPER.case("a_jordan_block_of")
+_STATE_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 
 @PAPER.step
 def single() -> None:
-    equal(
-        {1 + h * a for h in spectra.values(_H_THM2_ANY_WEIGHTS) for a in spectra.values(J2)}, {1, 2}
-    )
+    h_values, a_values = spectra.values(_H_ANY_WEIGHTS), spectra.values(_A_ANY_WEIGHTS)
+    equal({1 + h * a for h in h_values for a in a_values}, {1, 2})
 
 
 @PAPER.step
 def diverges() -> None:
-    induction(J2, _H_THM2_ANY_WEIGHTS, _X0_THM2_ANY_WEIGHTS, _STATE_THM2_ANY_WEIGHTS)
-    equal(sp.limit((_STATE_THM2_ANY_WEIGHTS / 2**L)[0, 0], L, sp.oo), sp.oo)
-    assert (_STATE_THM2_ANY_WEIGHTS / 2**L)[0, 1] == 1, "the second feature"
+    induction(_A_ANY_WEIGHTS, _H_ANY_WEIGHTS, _X0_ANY_WEIGHTS, _STATE_ANY_WEIGHTS)
+    equal(sp.limit((_STATE_ANY_WEIGHTS / 2**L)[0, 0], L, sp.oo), sp.oo)
+    assert (_STATE_ANY_WEIGHTS / 2**L)[0, 1] == 1, "the second feature"
 
-
-PAPER.case("a_jordan_block_of", J2, _H_THM2_ANY_WEIGHTS, _X0_THM2_ANY_WEIGHTS)
 
 # ------------------------------------------------------------ P-2401.04301v1-thm2-difference
 
-_H_THM2_DIFFERENCE, _X0_THM2_DIFFERENCE = exact.matrix("1"), exact.column("0 2")
+_A_DIFFERENCE, _H_DIFFERENCE, _X0_DIFFERENCE = PAPER.case("the_second_eigenvalue_exceeds")
 _ERROR = sp.Rational(3, 2) ** L
 _STATE_THM2_DIFFERENCE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
 
 
 @PAPER.step
 def diverges_thm2_difference() -> None:
-    induction(AA, _H_THM2_DIFFERENCE, _X0_THM2_DIFFERENCE, _STATE_THM2_DIFFERENCE)
+    induction(_A_DIFFERENCE, _H_DIFFERENCE, _X0_DIFFERENCE, _STATE_THM2_DIFFERENCE)
     equal(_STATE_THM2_DIFFERENCE - sp.Matrix([2**L, 2**L]), sp.Matrix([-_ERROR, _ERROR]))
     equal(sp.limit(_ERROR, L, sp.oo), sp.oo)
     equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
 
-
-PAPER.case("the_second_eigenvalue_exceeds", AA, _H_THM2_DIFFERENCE, _X0_THM2_DIFFERENCE)
 
 # ----------------------------------------------------------------------- P-2401.04301v1-thm3
 
@@ -465,31 +427,22 @@ def law_thm3(A: Any, value: Any) -> None:
 # ----------------------------------------------------------- P-2401.04301v1-thm3-every-state
 
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
-_A_THM3_EVERY_STATE, _H_THM3_EVERY_STATE, _X0_THM3_EVERY_STATE = (
-    exact.matrix("1/2 1/2; 1/4 3/4"),
-    exact.matrix("1"),
-    exact.column("2 -1"),
-)
+_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE = PAPER.case("x_0_without_its")
 
 
 @PAPER.step
 def dominance() -> None:
-    equal(spectra.values(_A_THM3_EVERY_STATE), [Fraction(1, 4), Fraction(1)])
-    equal([1 + a for a in spectra.values(_A_THM3_EVERY_STATE)], [Fraction(5, 4), Fraction(2)])
+    equal(spectra.values(_A_EVERY_STATE), [Fraction(1, 4), Fraction(1)])
+    equal([1 + a for a in spectra.values(_A_EVERY_STATE)], [Fraction(5, 4), Fraction(2)])
 
 
 @PAPER.step
 def forever_thm3_every_state() -> None:
-    equal(
-        exact.product(_A_THM3_EVERY_STATE, _X0_THM3_EVERY_STATE),
-        exact.scaled(Fraction(1, 4), _X0_THM3_EVERY_STATE),
-    )
+    equal(exact.product(_A_EVERY_STATE, _X0_EVERY_STATE), exact.scaled("1/4", _X0_EVERY_STATE))
     state = sp.Rational(5, 4) ** L * sp.Matrix([2, -1])
-    induction(_A_THM3_EVERY_STATE, _H_THM3_EVERY_STATE, _X0_THM3_EVERY_STATE, state)
+    induction(_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE, state)
     ratio_is(state, 9)
 
-
-PAPER.case("x_0_without_its", _A_THM3_EVERY_STATE, _H_THM3_EVERY_STATE, _X0_THM3_EVERY_STATE)
 
 # --------------------------------------------------------------------- P-2401.04301v1-untied
 
@@ -503,7 +456,8 @@ SYMMETRIC = given.Hypothesis(
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
 _VALUES = (Fraction(-1), Fraction(0))
-_X0_UNTIED = exact.matrix("0 2; 0 0")
+_CASES_UNTIED = [PAPER.case(f"a_direction_that_turns_{k}") for k in (1, 2, 3)]
+_X0_UNTIED = _CASES_UNTIED[0][2]
 _DEPTH = 12
 
 
@@ -514,6 +468,7 @@ def _frame(a: str) -> Matrix:
 
 @PAPER.step
 def turning() -> None:
+    equal(_CASES_UNTIED, [(AA, H, _X0_UNTIED) for H in weights(_VALUES, 3)])
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
     start = exact.matrix("0 1")
     for depth, X in enumerate(states(_VALUES, _DEPTH, _X0_UNTIED)):
@@ -546,12 +501,6 @@ def quotient() -> None:
 
 @PAPER.step
 def measured() -> None:
-    found = [squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
+    found = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
     equal(found[1], Fraction(1))
     assert found[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[12])} after 12 layers"
-
-
-_CASES_UNTIED = tuple((AA, H, _X0_UNTIED) for H in weights(_VALUES, 3))
-PAPER.case("a_direction_that_turns_1", *_CASES_UNTIED[0])
-PAPER.case("a_direction_that_turns_2", *_CASES_UNTIED[1])
-PAPER.case("a_direction_that_turns_3", *_CASES_UNTIED[2])

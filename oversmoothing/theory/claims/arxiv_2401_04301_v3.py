@@ -8,10 +8,10 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     AA,
-    J2,
     Chapter,
     Matrix,
     draw,
@@ -45,23 +45,21 @@ CLIPPED = given.Hypothesis(
     lambda case: spectra.within(case.H, lambda h: h >= 0 and h <= 1),
     (given.case(H="-1/9"), given.case(H="10/9")),
 )
-_H, _X0 = exact.matrix("0"), exact.column("1 3")
+_A, _H, _X0 = PAPER.case("psi_0_everywhere")
 
 
 @PAPER.step
 def constant() -> None:
     state = sp.Matrix([1, 3])
-    induction(J2, _H, _X0, state)
+    induction(_A, _H, _X0, state)
     ratio_is(state, sp.Rational(1, 4))
 
-
-PAPER.case("psi_0_everywhere", J2, _H, _X0)
 
 # ------------------------------------------------------------------ P-2401.04301v3-clip-tied
 
 
 def _norm(X: Matrix) -> float:
-    return math.sqrt(float(sum((x * x for row in X for x in row), Fraction(0))))
+    return math.sqrt(float(squared_frobenius(X)))
 
 
 @PAPER.search(
@@ -96,17 +94,17 @@ HALF_OPEN_CLIP_UNTIED = given.HALF_OPEN.said(
     "every eigenvalue of the H of each layer lies in [-1, 0)"
 )
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
-_FIRST, _SECOND = exact.matrix("-1/2 0; 2 -1"), exact.matrix("-1 2; 0 -1/2")
-_X0_CLIP_UNTIED = exact.matrix("2 0; 0 0")
+_A_UNTIED, _FIRST, _X0_UNTIED = PAPER.case("two_layers_in_turn_1")
+_, _SECOND, _ = PAPER.case("two_layers_in_turn_2")
 
 
 @PAPER.step
 def two_layers() -> None:
     for x, y in exact.identity(2):
         state = [[x, y], [x, y]]
-        once = exact.layer(J2, _FIRST, state)
+        once = exact.layer(_A_UNTIED, _FIRST, state)
         equal(once, [[x / 2, 2 * x]] * 2)
-        equal(exact.layer(J2, _SECOND, once), [[4 * x, x]] * 2)
+        equal(exact.layer(_A_UNTIED, _SECOND, once), [[4 * x, x]] * 2)
 
 
 @PAPER.step
@@ -114,14 +112,14 @@ def differences() -> None:
     for H in (_FIRST, _SECOND):
         for difference in exact.identity(2):
             state = [difference, [-x for x in difference]]
-            equal(exact.layer(J2, H, state), state)
+            equal(exact.layer(_A_UNTIED, H, state), state)
 
 
 @PAPER.step
 def ratios() -> None:
-    X = _X0_CLIP_UNTIED
+    X = _X0_UNTIED
     for k in range(1, 13):
-        X = exact.layer(J2, _SECOND, exact.layer(J2, _FIRST, X))
+        X = exact.layer(_A_UNTIED, _SECOND, exact.layer(_A_UNTIED, _FIRST, X))
         power = 4 ** (k - 1)
         equal(X, [[4 * power + 1, power], [4 * power - 1, power]])
         equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
@@ -132,27 +130,19 @@ def both_h_have_the() -> None:
     equal((spectra.values(_FIRST), spectra.values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2)
 
 
-PAPER.case("two_layers_in_turn_1", J2, _FIRST, _X0_CLIP_UNTIED)
-PAPER.case("two_layers_in_turn_2", J2, _SECOND, _X0_CLIP_UNTIED)
-
 # -------------------------------------------------------- P-2401.04301v3-control-every-state
 
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
-_H_CONTROL_EVERY_STATE, _X0_CONTROL_EVERY_STATE = (
-    exact.matrix("-1/4 0; 0 -1"),
-    exact.matrix("1 1; 1 -1"),
-)
+_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE = PAPER.case("one_feature_all_mean")
 _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
 _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
 
 
 @PAPER.step
 def smooths() -> None:
-    induction(AA, _H_CONTROL_EVERY_STATE, _X0_CONTROL_EVERY_STATE, _STATE)
+    induction(_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE, _STATE)
     ratio_is(_STATE, sp.Rational(4, 9) ** L)
 
-
-PAPER.case("one_feature_all_mean", AA, _H_CONTROL_EVERY_STATE, _X0_CONTROL_EVERY_STATE)
 
 # ----------------------------------------------------------- P-2401.04301v3-control-negative
 
@@ -195,34 +185,26 @@ SOME = given.Hypothesis(
     (given.case(H="0"), given.case(H="-1")),
 )
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
-_A, _H_CONTROL_SOME_POSITIVE = exact.matrix("1/4 3/4; 3/4 1/4"), exact.matrix("1 0; 0 -3")
-_X0_CONTROL_SOME_POSITIVE = exact.matrix("1 0; 1 2")
-_HIGH_CONTROL_SOME_POSITIVE = sp.Rational(5, 2) ** L
-_STATE_CONTROL_SOME_POSITIVE = sp.Matrix(
-    [
-        [2**L, (-2) ** L - _HIGH_CONTROL_SOME_POSITIVE],
-        [2**L, (-2) ** L + _HIGH_CONTROL_SOME_POSITIVE],
-    ]
-)
+_A_SOME, _H_SOME, _X0_SOME = PAPER.case("at_1_beside_3")
 
 
 @PAPER.step
 def multipliers() -> None:
-    equal(spectra.values(_A), [Fraction(-1, 2), Fraction(1)])
-    equal(spectra.values(_H_CONTROL_SOME_POSITIVE), [-3, 1])
+    equal(spectra.values(_A_SOME), [Fraction(-1, 2), Fraction(1)])
+    equal(spectra.values(_H_SOME), [-3, 1])
     equal(
-        [(1 + h, 1 + h * spectra.values(_A)[0]) for h in (1, -3)],
+        [(1 + h, 1 + h * spectra.values(_A_SOME)[0]) for h in (1, -3)],
         [(2, Fraction(1, 2)), (-2, Fraction(5, 2))],
     )
 
 
 @PAPER.step
 def grows() -> None:
-    induction(_A, _H_CONTROL_SOME_POSITIVE, _X0_CONTROL_SOME_POSITIVE, _STATE_CONTROL_SOME_POSITIVE)
-    ratio_is(_STATE_CONTROL_SOME_POSITIVE, sp.Rational(25, 16) ** L / 2)
+    high = sp.Rational(5, 2) ** L
+    state = sp.Matrix([[2**L, (-2) ** L - high], [2**L, (-2) ** L + high]])
+    induction(_A_SOME, _H_SOME, _X0_SOME, state)
+    ratio_is(state, sp.Rational(25, 16) ** L / 2)
 
-
-PAPER.case("at_1_beside_3", _A, _H_CONTROL_SOME_POSITIVE, _X0_CONTROL_SOME_POSITIVE)
 
 # ------------------------------------------------------------ P-2401.04301v3-input-strictest
 
@@ -233,56 +215,49 @@ VANISH = given.Hypothesis(
     ),
     (given.case(),),
 )
-_H_INPUT_STRICTEST, _X0_INPUT_STRICTEST = exact.matrix("-1"), exact.column("1 -1")
-_STATE_INPUT_STRICTEST = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
+_A_TWO, _H_TWO, _X0_TWO = PAPER.case("everything_shrinks_nothing_aligns_1")
 # Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
-_A3, _H2, _TRIANGLE = exact.flat("1/2", 3), exact.identity(2, -1), exact.matrix("1 0; 0 1; -1 -1")
-_STATE3 = sp.Rational(1, 2) ** L * symbolic(_TRIANGLE)
+_A_THREE, _H_THREE, _X0_THREE = PAPER.case("everything_shrinks_nothing_aligns_2")
 
 
 @PAPER.step
 def angle() -> None:
-    induction(AA, _H_INPUT_STRICTEST, _X0_INPUT_STRICTEST, _STATE_INPUT_STRICTEST)
-    equal(sp.limit(_STATE_INPUT_STRICTEST[0] - _STATE_INPUT_STRICTEST[1], L, sp.oo), 0)
-    equal(
-        sp.simplify(_STATE_INPUT_STRICTEST[0] * _STATE_INPUT_STRICTEST[1] / sp.Rational(1, 4) ** L),
-        -1,
-    )
+    state = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
+    induction(_A_TWO, _H_TWO, _X0_TWO, state)
+    equal(sp.limit(state[0] - state[1], L, sp.oo), 0)
+    equal(sp.simplify(state[0] * state[1] / sp.Rational(1, 4) ** L), -1)
 
 
 @PAPER.step
 def rank() -> None:
-    induction(_A3, _H2, _TRIANGLE, _STATE3)
-    equal([sp.limit(x, L, sp.oo) for x in _STATE3], [0] * 6)
-    equal((_STATE3 * 2**L).applyfunc(sp.simplify).rank(), 2)
+    state = sp.Rational(1, 2) ** L * symbolic(_X0_THREE)
+    induction(_A_THREE, _H_THREE, _X0_THREE, state)
+    equal([sp.limit(x, L, sp.oo) for x in state], [0] * 6)
+    equal((state * 2**L).applyfunc(sp.simplify).rank(), 2)
 
-
-PAPER.case("everything_shrinks_nothing_aligns_1", AA, _H_INPUT_STRICTEST, _X0_INPUT_STRICTEST)
-PAPER.case("everything_shrinks_nothing_aligns_2", _A3, _H2, _TRIANGLE)
 
 # ----------------------------------------------------------- P-2401.04301v3-layernorm-always
 
-_X0_LAYERNORM_ALWAYS = exact.column("1 2")
+_AS_IT_WAS, _NEGATED = PAPER.case("h_3_and_h_1"), PAPER.case("h_3_and_h_2")
 
 
-def _smooths(h: int, squared: sp.Expr) -> None:
-    state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + sp.Rational(h, 2)) ** L / 2)
-    induction(AA, exact.matrix(str(h)), _X0_LAYERNORM_ALWAYS, state)
+def _smooths(case: tuple[Matrix, ...], squared: sp.Expr) -> None:
+    A, H, X0 = case
+    h = symbolic(H)[0]
+    state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + h / 2) ** L / 2)
+    induction(A, H, X0, state)
     ratio_is(state, squared)
 
 
 @PAPER.step
 def as_it_was() -> None:
-    _smooths(3, sp.Rational(25, 64) ** L / 9)
+    _smooths(_AS_IT_WAS, sp.Rational(25, 64) ** L / 9)
 
 
 @PAPER.step
 def negated() -> None:
-    _smooths(-3, sp.Rational(1, 16) ** L / 9)
+    _smooths(_NEGATED, sp.Rational(1, 16) ** L / 9)
 
-
-PAPER.case("h_3_and_h_1", AA, exact.matrix("3"), _X0_LAYERNORM_ALWAYS)
-PAPER.case("h_3_and_h_2", AA, exact.matrix("-3"), _X0_LAYERNORM_ALWAYS)
 
 # ------------------------------------------------------------ P-2401.04301v3-layernorm-mixed
 

@@ -6,7 +6,7 @@ import flint
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import binary_softmax, logits
+from oversmoothing.theory.claims.lemmas import binary_softmax, logits
 from oversmoothing.theory.claims.t7 import rotations, squared_diameter
 from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
@@ -144,8 +144,3 @@ def law_masks(parents: Parents, layers: list[Matrix], X: Matrix) -> None:
         assert squared_diameter(moved) <= (1 - eps**r) ** 2 * squared_diameter(X)
         assert 2 * exact.squared_norms(moved)[0] <= (n - 1) * squared_diameter(moved)
         X = moved
-
-
-A_OF_EACH_LAYER_MASKS = given.ROW_STOCHASTIC.said(
-    "A of each layer is row-stochastic: A >= 0, A 1 = 1"
-)

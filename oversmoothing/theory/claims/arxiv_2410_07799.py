@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import sympy as sp
 
-from oversmoothing.theory.claims.binary_softmax import squared_frobenius
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
 
 PAPER = Chapter(__file__)
 
@@ -60,14 +60,14 @@ def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 # --------------------------------------------------------------- N-2410.07799-removal-always
 
-_H, _X0 = exact.matrix("-1"), exact.column("1 3")
+_A, _H, _X0 = PAPER.case("h_1_non_smoothing")
 
 
 @PAPER.step
 def with_it() -> None:
     X = _X0
     for depth in range(1, 5):
-        X = exact.layer(AA, _H, X)
+        X = exact.layer(_A, _H, X)
         assert exact.scaled(2**depth, X) == exact.column("-1 1")
 
 
@@ -75,22 +75,17 @@ def with_it() -> None:
 def without() -> None:
     half = sp.Rational(1, 2) ** L
     state = around(sp.Integer(2), half)
-    induction(removed(AA), _H, _X0, state)
+    induction(removed(_A), _H, _X0, state)
     ratio_is(state, half**2 / 4)
 
 
-PAPER.case("h_1_non_smoothing", AA, _H, _X0)
-
 # ------------------------------------------------------------------------- N-2410.07799-sink
 
-_A = exact.matrix("; ".join(["7/10 1/10 1/10 1/10"] * 4))
-_REST = exact.plus(_A, exact.uniform(4), -1)
+_SINK, _ = PAPER.case("all_tokens_look_at")
+_REST = exact.plus(_SINK, exact.uniform(4), -1)
 
 
 @PAPER.step
 def one() -> None:
     equal(to_flint(_REST).rank(), 1)
     equal(squared_frobenius(_REST), Fraction(27, 25))
-
-
-PAPER.case("all_tokens_look_at", _A, exact.matrix("1"))

@@ -5,7 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import squared_frobenius
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.claims.t7 import dobrushin
 from oversmoothing.theory.proofs.checks import L, induction, squared_ratio
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
@@ -75,7 +75,7 @@ def law_rank(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 # ------------------------------------------------------------------- N-2502.04591-rank-alone
 
-_H, _X0 = exact.diagonal("-1/4 -1/2"), exact.matrix("0 -1; 2 3")
+_A_RANK_ALONE, _H_RANK_ALONE, _X0_RANK_ALONE = PAPER.case("a_sharpening_layer_of")
 
 
 def _state(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Matrix:
@@ -90,7 +90,7 @@ _ANY = sp.symbols("a b c", positive=True)
 
 @PAPER.step
 def closed() -> None:
-    induction(AA, _H, _X0, _state(*(base**L for base in _BASES)))
+    induction(_A_RANK_ALONE, _H_RANK_ALONE, _X0_RANK_ALONE, _state(*(base**L for base in _BASES)))
 
 
 @PAPER.step
@@ -106,6 +106,3 @@ def rank() -> sp.Matrix:
 def apart() -> sp.Expr:
     a, b, c = _ANY
     return squared_ratio(_state(a, b, c)) - (c**2 + 4 * a**2) / (a**2 + b**2)
-
-
-PAPER.case("a_sharpening_layer_of", AA, _H, _X0)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.binary_softmax import binary_softmax
+from oversmoothing.theory.claims.lemmas import binary_softmax
 from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, exact
 

@@ -7,25 +7,15 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.clustering_2026 import DOUBLY
-from oversmoothing.theory.proofs.kit import (
-    AA,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    equal,
-    exact,
-    given,
-    is_zero,
-)
+from oversmoothing.theory.claims.clustering_2026 import DOUBLY as DOUBLY
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, by, draw, equal, exact, given, is_zero
 from oversmoothing.theory.support.sizes import Array
 
 PAPER = Chapter(__file__)
 
 # ----------------------------------------------------------------------- N-2604.07925-always
 
-_H, _X0 = exact.diagonal("2 1"), exact.matrix("1 1; -1 1")
+_A, _H, _X0 = PAPER.case("a_fixed_point_of")
 
 
 @PAPER.step
@@ -36,18 +26,16 @@ def attention() -> None:
     assert is_zero(
         [
             sp.nsimplify(sp.simplify(x)) - sp.Rational(str(y))
-            for x, y in zip(found, [entry for row in AA for entry in row], strict=True)
+            for x, y in zip(found, [entry for row in _A for entry in row], strict=True)
         ]
     )
 
 
 @PAPER.step
 def fixed() -> None:
-    equal(exact.product(AA, _X0, exact.transposed(_H)), _X0)
+    equal(exact.product(_A, _X0, exact.transposed(_H)), _X0)
     equal(exact.product(exact.transposed(_X0), _X0), exact.identity(2, 2))
 
-
-PAPER.case("a_fixed_point_of", AA, _H, _X0)
 
 # ------------------------------------------------------------------- N-2604.07925-keeps-mean
 
@@ -86,8 +74,6 @@ def law_keeps_mean(A: Matrix, w: list[int], x: list[int]) -> None:
     equal(exact.centred(moved), exact.plus(exact.centred(X), through))
     assert exact.squared_norms(exact.product(A, X))[0] <= exact.squared_norms(X)[0]
 
-
-A_IS_DOUBLY_STOCHASTIC = DOUBLY
 
 # ------------------------------------------------------------------- N-2604.07925-two-tokens
 

@@ -29,7 +29,7 @@ def centred_rows(X: Matrix) -> Matrix:
 
 # ------------------------------------------------------------------ N-2604.23681-affine-rank
 
-_X0 = exact.matrix("1 -1 0; 2 0 -2; 0 -2 2")
+_, _, _X0 = PAPER.case("three_tokens_on_a")
 _DIVISORS = exact.diagonal("1 1/2 1/2")
 NOT_CONSTANT = given.Hypothesis(
     "no token has equal features: LayerNorm is defined without an epsilon",
@@ -51,8 +51,6 @@ def normalised() -> None:
     equal([sum(x * x for x in row) for row in normalised], [2, 2, 2])
     equal(affine_rank(normalised), 2)
 
-
-PAPER.case("three_tokens_on_a", exact.uniform(3), exact.identity(3), _X0)
 
 # ------------------------------------------------------------------ N-2604.23681-linear-rank
 

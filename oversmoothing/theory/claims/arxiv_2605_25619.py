@@ -9,7 +9,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.t8 import attention, derivative
 from oversmoothing.theory.proofs.checks import L, induction, symbolic
 from oversmoothing.theory.proofs.kit import (
-    J2,
     Chapter,
     Matrix,
     draw,
@@ -50,7 +49,7 @@ def law_direction(attention: tuple[Matrix, Fraction], value: draw.Known, x: list
 
 # ---------------------------------------------------------------------- N-2605.25619-modulus
 
-_H, _X0 = exact.diagonal("1 -3/2"), exact.matrix("1 2; 3 5")
+_A, _H, _X0 = PAPER.case("f_diag_1_3")
 _SIDE = sp.Matrix([-1, 1])
 
 
@@ -58,7 +57,7 @@ _SIDE = sp.Matrix([-1, 1])
 def state() -> None:
     mean = sp.Matrix([[2 * 2**L, sp.Rational(7, 2) * sp.Rational(-1, 2) ** L]])
     state = sp.ones(2, 1) * mean + _SIDE * sp.Matrix([[1, sp.Rational(3, 2)]])
-    induction(J2, _H, _X0, state)
+    induction(_A, _H, _X0, state)
 
 
 @PAPER.step
@@ -66,8 +65,6 @@ def direction() -> None:
     assert sp.limit(5 / (2 * 2**L - 1), L, sp.oo) == 0
     assert abs(_H[1][1]) > abs(_H[0][0]) and abs(1 + _H[1][1]) < abs(1 + _H[0][0])
 
-
-PAPER.case("f_diag_1_3", J2, _H, _X0)
 
 # ------------------------------------------------------------------- N-2605.25619-normalised
 
@@ -112,24 +109,22 @@ def law_normalised(pair: tuple[Matrix, Fraction, Matrix], a: Fraction) -> None:
 
 # ----------------------------------------------------------- N-2605.25619-normalised-verdict
 
-_A, _H_NORMALISED_VERDICT = exact.matrix("19/20 1/20; 1/20 19/20"), exact.diagonal("-1/2 -3/4")
+_SLOW, _H_SLOW = PAPER.case("a_mode_that_normalisation")
 
 
 @PAPER.step
 def linear() -> None:
-    equal(spectra.values(_A), [Fraction(9, 10), 1])
-    assert verdict(A=_A, H=_H_NORMALISED_VERDICT).verdict == "NON_SMOOTHING"
+    equal(spectra.values(_SLOW), [Fraction(9, 10), 1])
+    assert verdict(A=_SLOW, H=_H_SLOW).verdict == "NON_SMOOTHING"
 
 
 @PAPER.step
 def normalised() -> None:
-    h, mu = _H_NORMALISED_VERDICT[1][1], 1 + _H_NORMALISED_VERDICT[0][0]
+    h, mu = _H_SLOW[1][1], 1 + _H_SLOW[0][0]
     found = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
     equal(found, [Fraction(1, 2), Fraction(13, 20)])
     assert max(found) < 1
 
-
-PAPER.case("a_mode_that_normalisation", _A, _H_NORMALISED_VERDICT)
 
 # --------------------------------------------------------------------- N-2605.25619-steering
 
@@ -171,7 +166,7 @@ def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) 
 # ----------------------------------------------------------------- N-2605.25619-steering-any
 
 # F = [[0, 0], [1, 0]], u = w = (1, 0), alpha = 9.
-_H_STEERING_ANY = exact.matrix("9 0; 1 0")
+_A_STEERING_ANY, _H_STEERING_ANY = PAPER.case("u_that_is_no")
 
 
 @PAPER.step
@@ -186,7 +181,4 @@ def another() -> None:
 
 @PAPER.step
 def tokens() -> None:
-    assert verdict(A=J2, H=_H_STEERING_ANY).verdict == "SMOOTHING"
-
-
-PAPER.case("u_that_is_no", J2, _H_STEERING_ANY)
+    assert verdict(A=_A_STEERING_ANY, H=_H_STEERING_ANY).verdict == "SMOOTHING"

@@ -4,18 +4,17 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, spectra
 
 PAPER = Chapter(__file__)
 
 # --------------------------------------------------------------------------------- averaging
 
-_NOT_DOUBLY = given.case("1/2 1/2; 1/4 3/4")
 DOUBLY = given.Hypothesis(
     "A is doubly stochastic: A >= 0, A 1 = 1, 1^T A = 1^T",
     lambda case: given.is_stochastic(case.A) and given.is_stochastic(exact.transposed(case.A)),
-    (_NOT_DOUBLY,),
+    (given.case("1/2 1/2; 1/4 3/4"), given.case("1 1; 0 1")),
 )
 
 
@@ -32,11 +31,7 @@ def gap(A: Matrix) -> Fraction:
 # ----------------------------------------------------------------- N-clustering2026-diameter
 
 # 9/10 of the lazy walk on a cycle of six, 1/10 of 11^T/6: symmetric and positive.
-_CYCLE = exact.matrix(
-    "2 1 0 0 0 1; 1 2 1 0 0 0; 0 1 2 1 0 0; 0 0 1 2 1 0; 0 0 0 1 2 1; 1 0 0 0 1 2"
-)
-_A = exact.plus(exact.scaled("9/40", _CYCLE), exact.uniform(6), Fraction(1, 10))
-_X0 = exact.column("1 1 1 0 0 0")
+_A, _, _X0 = PAPER.case("a_cycle_of_six")
 
 
 @PAPER.step
@@ -51,16 +46,7 @@ def moved() -> None:
     assert Fraction(9, 10) > 1 - gap(_A)
 
 
-PAPER.case("a_cycle_of_six", _A, exact.matrix("1"), _X0)
-
 # -------------------------------------------------------------------- N-clustering2026-norms
-
-
-def _diameter(X: Matrix) -> Fraction:
-    """Its square."""
-    return max(
-        sum(((p - q) ** 2 for p, q in zip(x, y, strict=True)), Fraction(0)) for x in X for y in X
-    )
 
 
 @PAPER.search(
@@ -94,5 +80,5 @@ def symmetric(walsh: draw.Known, eps: Fraction, x: list[int], d: int) -> None:
         moved = averaged(A, X, eps)
         squared *= factor**2
         assert exact.squared_norms(moved)[0] <= factor**2 * exact.squared_norms(X)[0]
-        assert _diameter(moved) <= (n - 1) * squared * _diameter(start)
+        assert squared_diameter(moved) <= (n - 1) * squared * squared_diameter(start)
         X = moved

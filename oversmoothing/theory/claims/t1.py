@@ -9,17 +9,9 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import (
-    from_flint,
-    normalised_rows,
-    to_flint,
-    to_fractions,
-    weighted_mean,
-)
+from oversmoothing.theory.numbers.exact import from_flint, normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
     AQ,
@@ -165,7 +157,7 @@ def _cases_f(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """Positive A and a state X with pi^T X = 0."""
     A = pick(draw.attention(2, 5))
     X = pick(draw.states(len(A), 2))
-    c = weighted_mean(spectra.stationary(A), X)
+    c = exact.weighted_mean(spectra.stationary(A), X)
     return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
 
 
@@ -174,7 +166,7 @@ def measure_f(effort: by.Effort) -> by.Measurements:
     """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
     limit = 8 * 2**0.5 / 5
     for depth in (200, 400):
-        found = verdict(A=A3, H=matrix("-1/2"), X0=matrix("1; 2; 4"), depth=[depth])
+        found = verdict(A=A3, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2; 4"), depth=[depth])
         value = found.hfc_lfc[depth].value
         assert value is not None
         # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
@@ -185,14 +177,14 @@ def measure_f(effort: by.Effort) -> by.Measurements:
 @given.condition("X_0 has no consensus part: pi^T X_0 = 0", given.case(), given.case(X0="1; 2"))
 def no_consensus(instance: given.Instance) -> bool:
     return instance.X0 is not None and not any(
-        weighted_mean(spectra.stationary(instance.A), instance.X0)
+        exact.weighted_mean(spectra.stationary(instance.A), instance.X0)
     )
 
 
 @T1.search(_cases_f(), at=given.of_state)
 def law_f(A: Matrix, X: Matrix) -> None:
     n, pi = len(A), spectra.stationary(A)
-    hfc, lfc = squared_norms(X)
+    hfc, lfc = exact.squared_norms(X)
     assume(any(map(any, X)))
     assert lfc <= n * spectra.squared_deviation(pi) * hfc
     assert (n - 1) * hfc > lfc

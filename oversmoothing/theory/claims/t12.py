@@ -9,7 +9,8 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, layer_at_consensus
-from oversmoothing.theory.claims.t8 import attention, derivative, layer_norm
+from oversmoothing.theory.claims.lemmas import squared_frobenius
+from oversmoothing.theory.claims.t8 import attention, derivative, jacobian, layer_norm
 from oversmoothing.theory.proofs.kit import A3, AA, Chapter, Matrix, by, draw, exact
 from oversmoothing.theory.support.sizes import Array
 
@@ -167,10 +168,6 @@ def _drawn(pick: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, Matrix,
     return weights, pick(number), pick(number), pick(draw.states(4, 2)), pick(draw.states(4, 2))
 
 
-def _squares(X: Matrix) -> Fraction:
-    return sum((x * x for row in X for x in row), Fraction(0))
-
-
 @T12.search(_drawn())
 def law_a(
     weights: list[Fraction], h: Fraction, beta: Fraction, fixed: Matrix, start: Matrix
@@ -190,7 +187,7 @@ def law_a(
     for _ in range(2):
         start = _loop(A, H, start, X0, beta)
         before, away = away, exact.plus(start, fixed, -1)
-        assert _squares(away) <= rate * _squares(before)
+        assert squared_frobenius(away) <= rate * squared_frobenius(before)
 
 
 # -------------------------------------------------------------------------------------- T12b
@@ -232,24 +229,17 @@ def along() -> None:
 # -------------------------------------------------------------------------------------- T12c
 
 
-def _jacobian(x: sp.Matrix, eps: sp.Expr) -> sp.Matrix:
-    """J_N of LayerNorm (T8c)."""
-    d = x.rows
-    C = sp.eye(d) - sp.ones(d) / d
-    s = sp.sqrt((C * x).dot(C * x) / d + eps)
-    return (C - (C * x) * (C * x).T / (d * s**2)) / s
-
-
 @T12.step
 def scales() -> sp.Matrix:
     x, r = sp.Matrix([1, 2, 4]), sp.Symbol("r", positive=True)
-    return r * _jacobian(r * x, r**2 / 3) - _jacobian(x, sp.Rational(1, 3))
+    one = sp.ones(3, 1)
+    return r * jacobian(r * x, one, r**2 / 3) - jacobian(x, one, sp.Rational(1, 3))
 
 
 @T12.step
 def kernel() -> sp.Matrix:
     u = sp.Matrix(sp.symbols("x y z", real=True))
-    return _jacobian(u, sp.Integer(0)) * u
+    return jacobian(u, sp.ones(3, 1), sp.Integer(0)) * u
 
 
 @st.composite

@@ -64,6 +64,7 @@ def _real_ends(discs: Discs) -> tuple[tuple[float, float], tuple[float, float]]:
     return (low.min(), high[low.argmin()]), (low[high.argmax()], high.max())
 
 
+@T2.certified
 def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     """T2d: the verdict from the enclosed q, p and a against the one from the enclosed radii.
 
@@ -200,8 +201,6 @@ def certificate_law(attention: draw.Known, value: draw.Known) -> None:
     truth = real_verdict(min(h_values), max(h_values), min(a_values))
     assert found.verdict in (truth, "UNDECIDED")
 
-
-T2.certified(closed_form_at_real_size)
 
 # ------------------------------------------------------------------------------------ T2d-ii
 

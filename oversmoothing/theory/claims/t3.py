@@ -6,6 +6,7 @@ from itertools import pairwise
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import symbolic
@@ -187,14 +188,10 @@ _H_NORMAL = exact.matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")
 _S = sp.Matrix([[1, 1, 0], [1, -1, 1], [1, -1, -1]])
 
 
-def _frobenius(X: Matrix) -> Fraction:
-    return sum(exact.squared_norms(X), Fraction(0))
-
-
 def _second_symmetric(X: Matrix) -> Fraction:
     """sum_{i<j} sigma_i^2 sigma_j^2, from the traces of the Gram matrix and of its square."""
     gram = exact.product(exact.transposed(X), X)
-    return (_frobenius(X) ** 2 - _frobenius(gram)) / 2
+    return (squared_frobenius(X) ** 2 - squared_frobenius(gram)) / 2
 
 
 def _skew_attention() -> Matrix:
@@ -221,7 +218,7 @@ def rank_two_profiles() -> None:
     for depth, X in states.items():
         assert to_flint(X).rank() == 2
         assert _second_symmetric(X) == start * size ** (2 * depth)
-        ratios.append(_frobenius(X) ** 2 / _second_symmetric(X))
+        ratios.append(squared_frobenius(X) ** 2 / _second_symmetric(X))
     assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
 
 
@@ -231,7 +228,7 @@ def normal_is_constant() -> None:
     p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
     X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
     states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
-    assert len({_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
+    assert len({squared_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
 
 
 @T3.step
@@ -249,7 +246,7 @@ def generic_start() -> None:
     assert result.limit_rank == 2
     X = exact.layer(C4, H, X0, 160)
     # sigma_2^2/sigma_1^2 >= e_2/||X||^4 stays away from 0.
-    assert _second_symmetric(X) / _frobenius(X) ** 2 > Fraction(1, 100)
+    assert _second_symmetric(X) / squared_frobenius(X) ** 2 > Fraction(1, 100)
 
 
 @T3.step
@@ -271,10 +268,10 @@ def real_token() -> None:
     assert verdict(A=AA, H=H).verdict == "SMOOTHING"
     first, second = (exact.layer(AA, H, exact.matrix("1 2; 3 5"), L) for L in (80, 81))
     for X in (first, second):
-        assert _second_symmetric(X) < _frobenius(X) ** 2 / 10**12
+        assert _second_symmetric(X) < squared_frobenius(X) ** 2 / 10**12
         assert exact.dot(*X) > 0
     turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
-    assert turn**2 * 100 > _frobenius(first) * _frobenius(second)
+    assert turn**2 * 100 > squared_frobenius(first) * squared_frobenius(second)
 
 
 @T3.step

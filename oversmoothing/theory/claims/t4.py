@@ -126,11 +126,7 @@ def mean_cosine(plus: int, minus: int) -> Fraction:
 
 @T4.step
 def converse() -> None:
-    _causal_b()
-
-
-def _causal_b() -> None:
-    """pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors."""
+    # pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors.
     assert spectra.stationary(CAUSAL_MEANS) == [1, 0, 0]
     for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
         assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)

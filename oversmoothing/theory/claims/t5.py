@@ -1,4 +1,4 @@
-"""What the claims of t5.md execute; one room: the chapter."""
+"""What the claims of t5.md execute."""
 
 import math
 from collections.abc import Iterable
@@ -24,7 +24,6 @@ from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
-from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.kit import (
     A3,
     ROTATING,
@@ -169,6 +168,7 @@ def minor_coefficient() -> None:
 
 
 _PAIRWISE = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
+_SPACED = _PAIRWISE, exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
 _ZERO_ENTRIES = from_eigenvectors("1 -1/4 -1/8 1/2", "1 1 1 1; 1 -1 0 0; 0 0 1 -1; 1 1 -1 -1")
 
 
@@ -198,20 +198,19 @@ def _slope(
 @T5.simulated
 def measure_b(effort: by.Effort) -> by.Measurements:
     sigma, worst = measured.sigma_ratio, measured.worst_angle_gap
-    spaced = _PAIRWISE, exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
     zeros = _ZERO_ENTRIES, exact.diagonal("-1/2 -1/4"), exact.matrix("1 2; 3 -1; -2 7; 5 1")
     two, three = ([0.5, 0.1], [0.5, 0.3]), ([-0.25, -0.125, 0.5], [-0.5, -0.25])
     # Tokens 1 and 3 see (1, 0, -1) alone: (1.05 * 1.3/1.5 ... )/1.5, computed from mu.
     faster = max(1.03 / 1.5, 1.05 * 1.3 / 1.5**2) ** 2
     only, every = "over tokens with v_k != 0: (7/9)^2", "over all tokens: (33/34)^2"
     yield from [
-        _slope("sigma_2/sigma_1, eigenvectors (1,-2,1), (1,0,-1)", rank_rate(*two), sigma, spaced),
-        _slope("worst 1 - |cos| there", angle_rate(*two), worst, spaced),
+        _slope("sigma_2/sigma_1, eigenvectors (1,-2,1), (1,0,-1)", rank_rate(*two), sigma, _SPACED),
+        _slope("worst 1 - |cos| there", angle_rate(*two), worst, _SPACED),
         _slope(
             "1 - |cos| of tokens 1 and 3, faster",
             faster,
             lambda X, *, bits: measured.angle_gap(X, 0, 2, bits),
-            spaced,
+            _SPACED,
         ),
         # Dominant v = (1, -1, 0, 0): among tokens 1, 2 only v = 1 and (1, 1, -1, -1) turn x.
         _slope("sigma_2/sigma_1, v = (1,-1,0,0)", rank_rate(*three), sigma, zeros),
@@ -321,8 +320,7 @@ def coefficient(effort: by.Effort) -> by.Measurements:
                 yield by.Measurement(
                     f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6
                 )
-    A = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
-    H, start = exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
+    A, H, start = _SPACED
     for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
         X = measured.states(A, H, start, [depth])[depth]
         ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
@@ -353,12 +351,6 @@ def law_c(values: list[Fraction]) -> None:
 
 
 # --------------------------------------------------------------------------------------- T5d
-
-DIAGONALISABLE = given.Hypothesis(
-    "A and H are diagonalisable",
-    lambda case: spectra.diagonalisable(case.A) and spectra.diagonalisable(case.H),
-    (given.case(H="0 1; 0 0"), *given.EIGENBASIS_A.violated),
-)
 
 
 @T5.step
@@ -419,15 +411,15 @@ def certify_d(effort: by.Effort) -> by.Settled:
 @T5.certified
 def defective(effort: by.Effort) -> by.Settled:
     """A defective H: no kappa, but powers certify; the transient is real."""
-    H, X0 = matrix("1/2 2; 0 1/2"), matrix("1 2; 3 5; -2 1")
-    floats = to_float(A3), to_float(H), to_float(X0)
+    H = exact.matrix("1/2 2; 0 1/2")
+    floats = to_float(A3), to_float(H), to_float(_START)
     if certified_depth(*floats, 1e-3) is not None:
         yield "a defective H was given a condition number"
     found = power_depth(*floats, 1e-3)
     if found is None:
         yield False
         return
-    bad = _above(A3, H, X0, 1e-3, range(found.depth, found.depth + 40))
+    bad = _above(A3, H, _START, 1e-3, range(found.depth, found.depth + 40))
     yield f"HFC/LFC > 1/1000 at layer {bad[0]} >= {found.depth}" if bad else True
 
 

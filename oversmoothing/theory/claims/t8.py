@@ -145,13 +145,13 @@ _W = sp.Matrix([[1, 0, 2], [-1, 1, 0], [0, 3, 1]])
 _BIAS = sp.Matrix([[0, sp.log(3)], [sp.log(2), 0]])
 
 
-def jacobian(c: sp.Matrix) -> sp.Matrix:
-    """J_N(c) = diag(gamma) (I - 11^T/d - z z^T/d)/s."""
+def jacobian(c: sp.Matrix, gamma: sp.Matrix = _GAMMA, eps: sp.Expr = _EPS) -> sp.Matrix:
+    """J_N(c) = diag(gamma) (I - 11^T/d - z z^T/d)/s of LayerNorm."""
     d = c.rows
     centred = c - sp.ones(d, 1) * sum(c) / d
-    s = sp.sqrt(centred.dot(centred) / d + _EPS)
+    s = sp.sqrt(centred.dot(centred) / d + eps)
     z = centred / s
-    return sp.diag(*_GAMMA) * (sp.eye(d) - sp.ones(d) / d - z * z.T / d) / s
+    return sp.diag(*gamma) * (sp.eye(d) - sp.ones(d) / d - z * z.T / d) / s
 
 
 def _at(c: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix, Map]:

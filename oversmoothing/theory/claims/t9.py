@@ -131,9 +131,7 @@ def wedge() -> list[sp.Expr]:
 
 @T9.step
 def special_state_b() -> None:
-    X = exact.product(
-        exact.power(AA, 6), exact.matrix("1 1; -1 1"), exact.power(exact.diagonal("1 1/4"), 6)
-    )
+    X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), 6)
     # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
     assert exact.matrix("1/64 1/4096; -1/64 1/4096") == X
 
@@ -168,7 +166,7 @@ def law_b(attention: tuple[Matrix, Fraction], value: draw.Known, X: Matrix, dept
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
     (A, a), (H, values) = attention, value
     assume(len(values) == 2)
-    moved = exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
+    moved = _bare_layers(A, H, X, depth)
     assert exact.determinant(moved) == (a * values[0] * values[1]) ** depth * exact.determinant(X)
 
 

@@ -9,15 +9,16 @@ cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whos
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.recurrence import squared_norms_at
+from oversmoothing.theory.depth.recurrence import PRIMES, modulo, squared_norms_at
 from oversmoothing.theory.layer.attention import (
     complement_basis,
     quotient,
@@ -36,7 +37,7 @@ from oversmoothing.theory.numbers.exact import (
     to_flint,
     weighted_mean,
 )
-from oversmoothing.theory.numbers.rounding import add, at_precision, normalise, to_ball
+from oversmoothing.theory.numbers.rounding import add, at_precision, doublings, normalise, to_ball
 from oversmoothing.theory.support.errors import InputError
 
 # Depth up to which X_L is also carried in fractions.
@@ -48,9 +49,6 @@ MAX_BITS = 2**12
 _GOOD_BITS = 60
 # A little below the logarithm of the largest binary64, 709.7827.
 _LARGEST_LOG = 709.78
-# The first prime after pi 2^59, far from every power of two: rows of binary64 attention sum to
-# fractions next to 1, and dividing by such a sum may leave 2^61 - 1 in a denominator.
-_PRIME = 1_811_004_864_519_280_733
 
 
 def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:
@@ -110,16 +108,15 @@ def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     if squared == 0:
         return Ratio(0.0, -math.inf, squared)
     with at_precision(96):
-        ball = to_ball(squared)
-        log = float(ball.log().mid()) / 2
-        return Ratio(_as_float(ball.sqrt(), log), log, squared)
+        return replace(_ratio_of_ball(to_ball(squared)), squared=squared)
 
 
-def _as_float(ball: flint.arb, log: float) -> float:
-    """The midpoint; 0.0 or inf only where a float cannot hold it."""
+def _ratio_of_ball(squared: flint.arb) -> Ratio:
+    """The ratio whose square lies in this ball; 0.0 or inf only where a float cannot hold it."""
+    log = float((squared.log() / 2).mid())
     if log > _LARGEST_LOG:
-        return math.inf
-    return float(ball.mid()) if log > -708 else math.exp(log)
+        return Ratio(math.inf, log)
+    return Ratio(float(squared.sqrt().mid()) if log > -708 else math.exp(log), log)
 
 
 def ratio_of_log(log: float) -> Ratio:
@@ -136,16 +133,22 @@ def ball_ratios(
     indistinguishable from 0, each comes from the shortest recurrence that it obeys: a mean that is
     exactly 0 is so at every depth. A depth gets no value only where these cannot tell either.
     """
-    wanted = sorted(set(depths))
-    result: dict[int, Ratio] = {}
-    bits = 192
-    while wanted and bits <= MAX_BITS:
-        with at_precision(bits):
-            result |= _try(A, H, X0, pi, [depth for depth in wanted if depth not in result])
-        wanted = [depth for depth in wanted if depth not in result]
-        bits *= 2
-    result |= _by_recurrences(A, H, X0, wanted)
+    asked = set(depths)
+    result = _with_enough_bits(lambda wanted, _: _try(A, H, X0, pi, wanted), asked)
+    result |= _by_recurrences(A, H, X0, sorted(asked - result.keys()))
     return dict(sorted(result.items()))
+
+
+def _with_enough_bits(
+    attempt: Callable[[list[int], int], dict[int, Ratio]], depths: set[int]
+) -> dict[int, Ratio]:
+    """What is found with up to MAX_BITS bits; an attempt knows some of the depths asked for."""
+    found: dict[int, Ratio] = {}
+    for bits in doublings(192, MAX_BITS):
+        if wanted := sorted(depths - found.keys()):
+            with at_precision(bits):
+                found |= attempt(wanted, bits)
+    return found
 
 
 def _by_recurrences(A: Matrix, H: Matrix, X0: Matrix, depths: list[int]) -> dict[int, Ratio]:
@@ -157,8 +160,7 @@ def _by_recurrences(A: Matrix, H: Matrix, X0: Matrix, depths: list[int]) -> dict
             found[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
         else:
             with at_precision(128):
-                log = float(((hfc / lfc).log() / 2).mid())
-                found[depth] = Ratio(_as_float((hfc / lfc).sqrt(), log), log)
+                found[depth] = _ratio_of_ball(hfc / lfc)
     return found
 
 
@@ -168,19 +170,18 @@ def _try(
     n, d = len(X0), len(X0[0])
     eta = [Fraction(1, n) - p for p in pi]
     c0 = weighted_mean(pi, X0)
-    y0 = [[x - z for x, z in zip(row, X0[-1], strict=True)] for row in X0[:-1]]
     # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
     consensus = to_flint(plus_identity(H))
     block = to_flint(plus_identity(kronecker(rational_quotient(A), H))) if n > 1 else None
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
     c_death = death(consensus, [[x] for x in c0])
-    y_start = [[x] for row in y0 for x in row]
+    y_start = _from_the_last(X0)
     y_death = 0 if block is None else death(block, y_start)
     found = {}
     c_power = Powers(flint.arb_mat(consensus), list(map(to_ball, c0)))
     y_power = None
     if block is not None:
-        y_power = Powers(flint.arb_mat(block), [to_ball(row[0]) for row in y_start])
+        y_power = Powers(flint.arb_mat(block), [to_ball(x) for (x,) in y_start])
     centred = not any(eta)
     for depth in depths:
         if depth == 0:
@@ -224,10 +225,7 @@ def ratio_from_balls(
     if not (hfc_squared > 0 and lfc_squared > 0):
         return None
     squared = hfc_squared / lfc_squared
-    if squared.rel_accuracy_bits() < _GOOD_BITS:
-        return None
-    log = float((squared.log() / 2).mid())
-    return Ratio(_as_float(squared.sqrt(), log), log)
+    return _ratio_of_ball(squared) if squared.rel_accuracy_bits() >= _GOOD_BITS else None
 
 
 def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
@@ -236,8 +234,7 @@ def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
     Iterated modulo a prime, where it costs nothing: what is not zero there is not zero. What is, is
     confirmed in fractions.
     """
-    modular = _modulo_prime(block)
-    vector = _modulo_prime(to_flint(start))
+    modular, vector = modulo(block, PRIMES[0]), modulo(to_flint(start), PRIMES[0])
     for k in range(block.nrows() + 1):
         if not any(int(x) for x in vector.entries()):
             exact = to_flint(start)
@@ -247,11 +244,6 @@ def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
                 return k
         vector = modular * vector
     return None
-
-
-def _modulo_prime(matrix: flint.fmpq_mat) -> flint.nmod_mat:
-    entries = [int(x.p) * pow(int(x.q), -1, _PRIME) % _PRIME for x in matrix.entries()]
-    return flint.nmod_mat(matrix.nrows(), matrix.ncols(), entries, _PRIME)
 
 
 class Powers:
@@ -323,15 +315,8 @@ def softmax_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, 
 
     No value where `MAX_BITS` bits do not tell HFC or LFC from 0.
     """
-    wanted = set(depths)
-    found: dict[int, Ratio] = {}
-    bits = 192
-    while wanted and bits <= MAX_BITS:
-        with at_precision(bits):
-            found |= _try_in_balls(case, start, sorted(wanted), bits)
-        wanted -= found.keys()
-        bits *= 2
-    return found | dict.fromkeys(wanted, Ratio(None, None))
+    found = _with_enough_bits(partial(_try_in_balls, case, start), set(depths))
+    return dict.fromkeys(depths, Ratio(None, None)) | found
 
 
 def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
@@ -348,7 +333,7 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
     consensus = to_flint(plus_identity(H))
     c_death = death(consensus, [[Fraction(int(i == j)) for j in range(d)] for i in range(d)])
     c_power = Powers(flint.arb_mat(consensus), c0)
-    y_power = Powers(_differences(A, H), _from_the_last(X0))
+    y_power = Powers(_differences(A, H), [to_ball(x) for (x,) in _from_the_last(X0)])
     found = {}
     for depth in depths:
         if depth == 0:
@@ -378,8 +363,9 @@ def _differences(A: flint.arb_mat, H: Matrix) -> flint.arb_mat:
     )
 
 
-def _from_the_last(X0: Matrix) -> list[flint.arb]:
-    return [to_ball(x - z) for row in X0[:-1] for x, z in zip(row, X0[-1], strict=True)]
+def _from_the_last(X0: Matrix) -> Matrix:
+    """The differences to the last token, row by row, as a column."""
+    return [[x - z] for row in X0[:-1] for x, z in zip(row, X0[-1], strict=True)]
 
 
 # Depth beyond which a state too large for balls is evaluated in its eigenbases, not iterated.

@@ -133,8 +133,8 @@ class _Modular:
         kappa: int,
         prime: int,
     ) -> None:
-        left, A, W, X = (_modulo(M, prime) for M in matrices)
-        u, v = (_modulo(M, prime) for M in mix)
+        left, A, W, X = (modulo(M, prime) for M in matrices)
+        u, v = (modulo(M, prime) for M in mix)
         self._kappa, self._prime = kappa, prime
         bound = A.nrows() * W.nrows()
         self._parts = []
@@ -186,7 +186,8 @@ class _Modular:
         return not any(int(x) for x in q.entries())
 
 
-def _modulo(M: flint.fmpq_mat, prime: int) -> flint.nmod_mat:
+def modulo(M: flint.fmpq_mat, prime: int) -> flint.nmod_mat:
+    """M with its fractions as residues; their denominators are prime to the prime."""
     entries = [int(x.p) * pow(int(x.q), -1, prime) % prime for x in M.entries()]
     return flint.nmod_mat(M.nrows(), M.ncols(), entries, prime)
 

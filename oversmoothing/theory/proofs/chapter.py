@@ -35,7 +35,7 @@ it what runs. `items` tells how a line is read. All that a claim has:
 
     Counterexample: its title
 
-    - at: `name`: A = [[1]], H = [[-4]]             the case of that name, and its numbers
+    - at: `name`: A = [[1]], H = [[-4]]             the numbers, which Python asks for by the name
     1. Steps as in a proof.
 
 A line that is none of this is an error, and so is a step without its function, a function that no
@@ -47,7 +47,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -75,6 +75,7 @@ from oversmoothing.theory.proofs.evidence import (
     Step,
     Symbolic,
     Written,
+    read,
 )
 from oversmoothing.theory.proofs.items import Item, Section, sections
 from oversmoothing.theory.proofs.reals import CORNERS, ForAllReals, Sharp, for_all
@@ -91,6 +92,7 @@ _SCOPES = {
 _READING = {Status.REFUTED_WORDS, Status.REFUTED_READING, Status.REFUTED}
 _PART = r"(given|without|then|at|where) `([^`]+)`"
 _NAMED = re.compile(r"`(\w+)`(?:: (.+))?")
+_CASE = re.compile(r"`(\w+)`: A = (\[\[.+?\]\]), H = (\[\[.+?\]\])(?:, X_0 = (\[\[.+?\]\]))?")
 _BOX = ("n", "d", "entries", "instances")
 
 
@@ -202,16 +204,13 @@ class Reader:
         box = dict(part.split(" = ", 1) for part in beneath.get("box", "").split("; ") if part)
         if box and tuple(box) != _BOX:
             raise self.section.error(item.line, f"a box has {', '.join(_BOX)}, in this order")
-        found, title = self._runs(item, value, Searched)
-        return replace(found, title=title, covers=covers, against=against, box=box)
+        return replace(self._runs(item, covers, value, Searched), against=against, box=box)
 
     def _certified(self, item: Item, covers: tuple[int, ...], value: str) -> Certified:
-        found, title = self._runs(item, value, Certified)
-        return replace(found, title=title, covers=covers)
+        return self._runs(item, covers, value, Certified)
 
     def _simulated(self, item: Item, covers: tuple[int, ...], value: str) -> Simulated:
-        found, title = self._runs(item, value, Simulated)
-        return replace(found, title=title, covers=covers)
+        return self._runs(item, covers, value, Simulated)
 
     def _symbolic(self, item: Item, covers: tuple[int, ...], title: str) -> Symbolic:
         check, scope = self._check(item)
@@ -219,14 +218,14 @@ class Reader:
             raise self.section.error(item.line, "no function gives the residual")
         return Symbolic(title, check, covers, scope)
 
-    def _runs(self, item: Item, value: str, kind: type[E]) -> tuple[E, str]:
+    def _runs(self, item: Item, covers: tuple[int, ...], value: str, kind: type[E]) -> E:
         named = _NAMED.fullmatch(value)
         if named is None or named[2] is None:
             raise self.section.error(item.line, "it needs a name and a title: `law`: in fractions")
         found = self.named(named[1])
         if not isinstance(found, kind):
             raise self.section.error(item.line, f"the chapter registers no such '{named[1]}'")
-        return found, named[2]
+        return replace(found, title=named[2], covers=covers)
 
     def _children(self, item: Item, *known: str) -> dict[str, str]:
         return {child.read(*known)[0]: child.read(*known)[2] for child in item.children}
@@ -265,14 +264,10 @@ class Reader:
             yield Counterexample(proof.title, cases, (*first, *steps), status)
 
     def _case(self, item: Item) -> Instance:
-        _, _, value = item.read("at")
-        named = _NAMED.fullmatch(value)
-        found = self.named(named[1]) if named else None
-        if named is None or not isinstance(found, Instance):
-            raise self.section.error(item.line, "it needs the name of a case, and its numbers")
-        numbers = Counterexample("", (found,), ()).numbers
-        if named[2] != numbers:
-            raise self.section.error(item.line, f"the case '{named[1]}' is {numbers}")
+        line = _CASE.fullmatch(item.read("at")[2])
+        found = self.named(line[1]) if line else None
+        if not isinstance(found, Instance):
+            raise self.section.error(item.line, "no case of the Python file, or not its numbers")
         return found
 
 
@@ -347,10 +342,22 @@ class Chapter:
         self._register(measure.__name__, Simulated("", measure))
         return measure
 
-    def case(self, name: str, A: Matrix, H: Matrix, X0: Matrix | None = None) -> Instance:
-        """The instance of a counterexample."""
-        self._register(name, found := Instance(A, H, X0))
-        return found
+    @cached_property
+    def _sections(self) -> list[Section]:
+        return sections(self.path)
+
+    def case(self, name: str) -> tuple[Matrix, ...]:
+        """(A, H) or (A, H, X0) of a counterexample, as its `at` line has them, for its steps.
+
+        Raises `InputError` where no line has the numbers of a case of this name.
+        """
+        for item in (item for one in self._sections for p in one.proofs for item in p.cases):
+            line = _CASE.fullmatch(item.read("at")[2])
+            if line and line[1] == name:
+                numbers = tuple(read(part) for part in line.groups()[1:] if part)
+                self._register(name, Instance(*numbers))
+                return numbers
+        raise InputError(f"{self.path.name} has no case '{name}' with A = [[...]], H = [[...]]")
 
     def claims(self, names: Mapping[str, object]) -> dict[str, Claim]:
         """The claims of the chapter by name, in its order. names: those of its Python file.
@@ -358,7 +365,7 @@ class Chapter:
         Raises `InputError`, with file and line, for whatever is not as it should be.
         """
         found = {}
-        for section in sections(self.path):
+        for section in self._sections:
             with section.told():
                 claim = Reader(section, self._find, names).claim()
             if claim.name in found:

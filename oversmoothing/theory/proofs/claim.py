@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from oversmoothing.theory.numbers.exact import Matrix
 
@@ -131,7 +131,7 @@ class Outcome:
     holds: bool | None
     detail: str
     counterexample: str | None = None
-    data: dict[str, object] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
     absent: bool = False
 
 

@@ -328,7 +328,7 @@ class Formal:
         try:
             found = checked(self.theorem, self.sources)
             said = statement(self.theorem, self.sources)
-            data: dict[str, object] = {"coq": said, "axioms": list(found.axioms)}
+            data = {"coq": said, "axioms": list(found.axioms)}
             if self.closed and not _same(self.closed, found.statement):
                 return Outcome(False, f"its type is {found.statement}", None, data)
         except NoLibrary as error:

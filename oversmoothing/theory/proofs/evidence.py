@@ -78,7 +78,7 @@ class Written:
         return _covered(self.steps)
 
     def run(self, effort: Effort) -> Outcome:
-        data: dict[str, object] = {
+        data = {
             "steps": [
                 {
                     "words": step.words,
@@ -131,7 +131,7 @@ class Symbolic:
 
     def run(self, effort: Effort) -> Outcome:
         left = [simplified(entry) for entry in entries(self.residual())]
-        data: dict[str, object] = {"scope": str(self.scope)}
+        data = {"scope": str(self.scope)}
         for entry in left:
             if entry != 0:
                 return Outcome(False, f"the residual is {entry}, not 0", None, data)
@@ -162,7 +162,7 @@ class Certified:
                 return Outcome(False, f"a certified instance contradicts it: {found}", found)
             holding, undecided = holding + found, undecided + (not found)
         detail = f"{holding} instances certified, {undecided} undecided"
-        data: dict[str, object] = {"certified": holding, "undecided": undecided}
+        data = {"certified": holding, "undecided": undecided}
         return Outcome(True if holding else None, detail, None, data)
 
 
@@ -233,7 +233,7 @@ class Simulated:
     def run(self, effort: Effort) -> Outcome:
         rows = list(self.measure(effort))
         wrong = [row for row in rows if not row.agrees]
-        data: dict[str, object] = {"measurements": [vars(row) for row in rows]}
+        data = {"measurements": [vars(row) for row in rows]}
         if wrong:
             row = wrong[0]
             return Outcome(

@@ -313,7 +313,7 @@ class ForAllReals:
             said = _said(self.example)
             return Outcome(False, f"the example {said} does not satisfy the hypotheses")
         smtlib = self.query.to_smtlib()
-        data: dict[str, object] = {"query": self.query.describe(), "smtlib": smtlib}
+        data: dict[str, Any] = {"query": self.query.describe(), "smtlib": smtlib}
         answer = solve(smtlib, "z3", effort.solver_limit)
         data["z3"] = _record(answer)
         if answer.result == "sat":
@@ -344,7 +344,7 @@ class ForAllReals:
         return Outcome(True, "; ".join(words), None, data)
 
 
-def _record(answer: Answer) -> dict[str, object]:
+def _record(answer: Answer) -> dict[str, Any]:
     return {"result": answer.result, "seconds": round(answer.seconds, 4)}
 
 
@@ -409,7 +409,7 @@ class Sharp:
 
     def run(self, effort: Effort) -> Outcome:
         query = self.stated.query
-        data: dict[str, object] = {"query": query.describe()}
+        data = {"query": query.describe()}
         example = self.stated.example
         if not (query.hypotheses_hold(example) and query.conclusion_holds(example)):
             return Outcome(False, f"it does not hold at its example {_said(example)}")

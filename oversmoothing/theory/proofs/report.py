@@ -77,18 +77,17 @@ def details(entry: Entry, width: int = 100) -> str:
     for finding in entry.findings:
         outcome = finding.outcome
         word = {True: "holds", False: "FAILS", None: "open"}[outcome.holds]
-        of = f", for {_clauses(finding.evidence.covers)}" if finding.evidence.covers else ""
-        head = (
-            f"[{finding.evidence.kind}] {finding.evidence.title}: "
-            f"{'absent' if outcome.absent else word}{of} ({finding.seconds:.2f} s)"
-        )
-        lines += _wrapped(head, width)
+        said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
+        head = f"[{finding.evidence.kind}] {finding.evidence.title}: {said}"
+        lines += _wrapped(f"{head} ({finding.seconds:.2f} s)", width)
         for key in ("query", "coq"):
             if key in outcome.data:
                 lines += _wrapped(str(outcome.data[key]), width, 6)
         lines += _wrapped(outcome.detail, width, 6)
-        for number, step in enumerate(_steps(outcome.data), 1):
-            lines += _wrapped(f"{number}. {step}", width, 6)
+        for number, step in enumerate(outcome.data.get("steps", ()), 1):
+            # What its check covers, and the clauses that it is for.
+            covers = f"{_checked(step['check'])}{_for(step['covers'])}"
+            lines += _wrapped(f"{number}. {step['words']} [{covers}]", width, 6)
         if outcome.counterexample is not None:
             lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
     if claim.repaired_by:
@@ -111,7 +110,7 @@ def _attacks(entry: Entry, k: int) -> list[str]:
             continue
         data = finding.outcome.data
         filtered = f" ({data['filtered']} filtered)" if data.get("filtered") else ""
-        examples = _counted(_number(data.get("examples")), "instance")
+        examples = _counted(data.get("examples", 0), "instance")
         found.append(f"no counterexample in {examples}{filtered}: a search, no proof")
     return found
 
@@ -186,13 +185,14 @@ def totals(entries: Sequence[Entry]) -> str:
     ]
     if queries:
         agree = sum(_answer(data, "z3") == _answer(data, "cvc5") == "unsat" for data in queries)
-        mutated = sum(_length(data.get("mutations")) for data in queries)
+        mutated = sum(len(data.get("mutations", ())) for data in queries)
         lines.append(
             f"{_counted(len(queries), 'query')} for all reals: z3 unsat on "
             f"{sum(_answer(data, 'z3') == 'unsat' for data in queries)}, cvc5 agrees on {agree}; "
             f"{mutated} mutated ones sat"
         )
-    coq = Counter(_answered(f) for e in entries for f in e.findings if _formal(f))
+    formal = [f for e in entries for f in e.findings if f.evidence.kind is Kind.FORMAL]
+    coq = Counter(map(_answered, formal))
     if coq:
         by_coq = [e.standing.machine_checked for e in entries if e.status.refuted]
         of = f"; {sum(by_coq)} of the refutations are machine-checked" if by_coq else ""
@@ -209,10 +209,6 @@ def _answered(finding: Finding) -> str:
     if finding.outcome.absent:
         return "absent"
     return "checked" if finding.outcome.holds else "refused"
-
-
-def _formal(finding: Finding) -> bool:
-    return finding.evidence.kind is Kind.FORMAL
 
 
 def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
@@ -250,18 +246,6 @@ def without_second_opinion(entries: Sequence[Entry]) -> list[str]:
     return lines
 
 
-def _steps(data: dict[str, object]) -> list[str]:
-    """The steps of a written proof, each with what its check covers and the clauses it is for."""
-    steps = data.get("steps")
-    if not isinstance(steps, list):
-        return []
-    return [
-        f"{step['words']} [{_checked(step['check'])}"
-        f"{', for ' * bool(step['covers'])}{_clauses(step['covers'])}]"
-        for step in steps
-    ]
-
-
 def _checked(scope: str | None) -> str:
     """Only a general check verifies its step."""
     if scope is None:
@@ -269,18 +253,10 @@ def _checked(scope: str | None) -> str:
     return "verified" if scope == Scope.GENERAL else f"illustrated: {scope}"
 
 
-def _clauses(covers: Sequence[int]) -> str:
-    return " ".join(f"({k})" for k in covers)
+def _for(covers: Sequence[int]) -> str:
+    return f", for {' '.join(f'({k})' for k in covers)}" if covers else ""
 
 
-def _answer(data: dict[str, object], solver: str) -> object:
-    record = data.get(solver)
-    return record.get("result") if isinstance(record, dict) else None
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _length(value: object) -> int:
-    return len(value) if isinstance(value, list) else 0
+def _answer(data: dict[str, Any], solver: str) -> str | None:
+    answer: str | None = data.get(solver, {}).get("result")
+    return answer

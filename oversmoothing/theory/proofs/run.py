@@ -146,7 +146,7 @@ def searches(claims: Iterable[Claim]) -> list[tuple[Claim, Searched]]:
         (claim, evidence)
         for claim in claims
         for evidence in claim.evidence
-        if evidence.kind is Kind.SEARCHED and isinstance(evidence, Searched)
+        if isinstance(evidence, Searched)
     ]
 
 
@@ -175,7 +175,7 @@ def run_chunk(chunk: Chunk, claims: Mapping[str, Claim]) -> dict[str, Any]:
     outcome = evidence.search(chunk.examples, chunk.seed, claim.hypotheses)
     unusable = "unusable" in outcome.data
     return {
-        "examples": int(str(outcome.data.get("examples", 0))) if outcome.holds else 0,
+        "examples": outcome.data.get("examples", 0) if outcome.holds else 0,
         "seconds": round(time.perf_counter() - start, 3),
         # A law that cannot be asked is to be seen, too.
         "violation": outcome.counterexample or (outcome.detail if unusable else None),

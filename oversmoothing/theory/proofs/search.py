@@ -121,7 +121,7 @@ class Searched:
         except Exception:
             if not worst and not unusable:
                 raise
-        data: dict[str, object] = {"examples": tried, "filtered": filtered}
+        data: dict[str, Any] = {"examples": tried, "filtered": filtered}
         beside = f" ({filtered} filtered)" if filtered else ""
         if worst:
             found = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
@@ -197,7 +197,7 @@ class Searched:
         drawn: tuple[Any, ...],
         hypotheses: Sequence[Hypothesis],
         after: str,
-        data: dict[str, object],
+        data: dict[str, Any],
     ) -> Outcome:
         """What was found, after another look: of a whole instance, at the numbers as printed."""
         shown = self._shown(drawn)

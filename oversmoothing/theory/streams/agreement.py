@@ -100,19 +100,6 @@ def agreement_depth(mixing: Mixing, eps: float) -> int | None:
     return depth + 1 if mixing.streams > 1 else 0
 
 
-def spread_after(
-    spread: Fraction | float,
-    layers: Iterable[tuple[Fraction | float, Fraction | float, Fraction | float]],
-) -> Fraction | float:
-    """A bound of max ||x_k - x_l|| after layers (tau(R_l), max p_l - min p_l, bound of ||branch||).
-
-    Any p: it becomes at most tau(R) times it + (max p - min p) ||branch|| (T13b).
-    """
-    for tau, apart, branch in layers:
-        spread = tau * spread + apart * branch
-    return spread
-
-
 def _up(x: flint.arb) -> float:
     """A float at least as large, at most 1 as tau is."""
     import numpy as np

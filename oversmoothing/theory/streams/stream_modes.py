@@ -24,18 +24,12 @@ from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.streams.streams import Mixing, roots_of
+from oversmoothing.theory.verdict.resolvent import squared_modulus
 
 # Bits that moduli are parted with before they are asked whether they are equal, and at most.
 _FIRST, _FINE, _MOST = 64, 1024, 2**15
 # Products of roots of a polynomial with more of them are not factored: that takes minutes.
 _MOST_PRODUCTS = 136
-
-
-def squared_modulus(x: Eigenvalue, bits: int) -> flint.arb:
-    """A ball around |x|^2."""
-    with at_precision(bits):
-        z = x.ball(bits)
-        return z.real * z.real + z.imag * z.imag
 
 
 def compare_moduli(x: Eigenvalue, y: Eigenvalue) -> int | None:
