@@ -303,19 +303,15 @@ def errors_by_norms(
     return Errors(error) if float(error.max()) <= _ENOUGH else None
 
 
-def with_cancellation(
-    errors: Errors, states: States, start: States | None, dtype: torch.dtype
-) -> Errors:
+def with_cancellation(errors: Errors, states: States, start: States, dtype: torch.dtype) -> Errors:
     """The errors of parts that are what larger ones leave: eps times their ratio at least.
 
-    start: X_0 where every state is X_0 plus something, tokens included; None where both parts are
-    read from X_L itself. Twins that cancel to the same last bit do not show it.
+    Every state is the start plus something, tokens included. Twins that cancel to the same last bit
+    do not show it.
     """
     eps = _UNITS * float(torch.finfo(dtype).eps)
-    now = _log_parts(states)
-    then = now.amax(-1, keepdim=True) if start is None else _log_parts(start)
-    parts = torch.maximum(errors.parts, _lost(then - now, eps))
-    if start is None or errors.rows is None or states.rows is None or start.rows is None:
+    parts = torch.maximum(errors.parts, _lost(_log_parts(start) - _log_parts(states), eps))
+    if errors.rows is None or states.rows is None or start.rows is None:
         return Errors(parts, errors.rows)
     of_rows = (_log_size(r.values, r.exponents, 1) for r in (start.rows, states.rows))
     return Errors(parts, torch.maximum(errors.rows, _lost(next(of_rows) - next(of_rows), eps)))
