@@ -56,7 +56,7 @@ def kronecker(
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
 
     def run(of: Problem) -> States:
-        return States(*_states(of, depths, cpu, precision), unknown)
+        return States(*_states(of, depths, cpu, precision), of.flat_offset(cpu), unknown)
 
     found = run(problem)
 
@@ -67,10 +67,7 @@ def kronecker(
         lost = _lost(now.amax(-1, keepdim=True) - now, nudge_of(0, precision).unit)
         return Errors(torch.maximum(twins.parts, lost), twins.rows)
 
-    offset = problem.flat(problem.offset, 1, torch.float64)
-    return Trajectory(
-        depths, problem.batch, replace(found, errors=errors), offset, "kronecker", "as asked"
-    )
+    return Trajectory(depths, problem.batch, replace(found, errors=errors), "kronecker", "as asked")
 
 
 def _states(

@@ -92,6 +92,7 @@ def closed_form_states(
     return States(
         torch.as_tensor(states).to(device, dtype),
         torch.as_tensor(exponents).to(device),
+        problem.flat_offset(device),
         lambda: errors,
     )
 
@@ -171,9 +172,9 @@ def in_balls(
     return States(
         torch.as_tensor(states).to(device, dtype),
         torch.as_tensor(exponents).to(device),
+        torch.zeros((len(places), n), dtype=torch.float64, device=device),
         lambda: errors,
         Rows(torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
-        torch.zeros((len(places), n), dtype=torch.float64, device=device),
     )
 
 

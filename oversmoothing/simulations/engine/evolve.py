@@ -158,8 +158,7 @@ def evolve(
         method, reason, found = _choose(runs, make_plan(problem, depths, where, precision))
     else:
         reason, found = "as asked", runs.by(method)
-    offset = runs.offset if found.offset is None else found.offset
-    return Trajectory(depths, problem.batch, found, offset, method, reason)
+    return Trajectory(depths, problem.batch, found, method, reason)
 
 
 class Runs:
@@ -176,11 +175,6 @@ class Runs:
         self.problem, self.depths, self.where = problem, depths, where
         self.precision, self._progress = precision, progress
         self._bases = Bases(problem)
-
-    @property
-    def offset(self) -> torch.Tensor:
-        """1/n - pi [N, n]."""
-        return self.problem.flat(self.problem.offset, 1, torch.float64).to(self.where)
 
     def by(self, name: str) -> States:
         """Raises `InputError` where the method does not apply."""
@@ -206,7 +200,7 @@ class Runs:
         args = problem, depths, self.where, self.precision
         if name in ("plain", "core"):
             return iterated(*args, self._progress, in_core=name == "core")
-        return States(*squaring(*args), unknown)
+        return States(*squaring(*args), problem.flat_offset(self.where), unknown)
 
     def bounded(self, name: str, found: States) -> States:
         """`found` with errors by norms, where these are small: they cost nothing, unlike twins."""
@@ -222,16 +216,14 @@ class Runs:
 
     def worst(self, found: States) -> torch.Tensor:
         """The largest estimated error of each element of the batch, over depths and metrics."""
-        offset = self.offset if found.offset is None else found.offset
-        hfc, mean, tokens = errors_of(found, offset)
+        hfc, mean, tokens = errors_of(found)
         return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
 
     def in_balls_where(self, found: States, wrong: torch.Tensor) -> States:
         """`found` with the elements of the batch that are `wrong` taken in balls."""
         only = wrong.nonzero()[:, 0].tolist()
         exact = in_balls(self.problem, self.depths, self.where, self.precision, only)
-        offset = self.offset if found.offset is None else found.offset
-        return put_in(found, exact, only, offset)
+        return put_in(found, exact, only)
 
 
 def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
