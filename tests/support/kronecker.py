@@ -29,7 +29,7 @@ from oversmoothing.simulations.engine.problem import (
     choose_precision,
     make_problem,
 )
-from oversmoothing.simulations.state import apart, to_differences
+from oversmoothing.simulations.state import add, centred, to_differences
 from oversmoothing.theory.numbers.rounding import normalise
 
 # Layers of the dense matrix between two rescalings.
@@ -95,7 +95,14 @@ def _states(
                     x = M @ x
                 x, total = normalise(x, total + steps * step)
                 done += steps
-            hfc, hfc_exponent, c, c_exponent = apart(torch.tensor(x.reshape(n, d)), offset)
+            hfc, hfc_exponent, c, c_exponent = _apart(torch.tensor(x.reshape(n, d)), offset)
             states[row, index] = torch.cat((to_differences(hfc), c.unsqueeze(0)))
             exponents[row, index] = total + int(hfc_exponent), total + int(c_exponent)
     return torch.as_tensor(states).to(device, dtype), torch.as_tensor(exponents).to(device)
+
+
+def _apart(X: Tensor, offset: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi, each with its exponent (T1d)."""
+    hfc, hfc_exponent, mean, mean_exponent = centred(X)
+    coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
+    return (hfc, hfc_exponent, *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1))
