@@ -34,9 +34,6 @@ class Bases:
         self.problem = problem
         self._tokens: dict[tuple[int, ...], TokenModes] = {}
         self._features: dict[tuple[int, ...], FeatureModes] = {}
-        weights = problem.W if problem.W is not None else problem.P
-        assert weights is not None
-        self._weights = weights
 
     def form(self, place: tuple[int, ...]) -> ClosedForm:
         """The closed form of one batch element. Raises `InputError` for an ill-conditioned one."""
