@@ -198,15 +198,6 @@ def centred(
     return (*normalise(hfc - left.unsqueeze(-2), 2, exponent), *normalise(mean + left, 1, exponent))
 
 
-def apart(
-    X: Float64[Tensor, "*batch n d"], offset: Float64[Tensor, "*more n"]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi, each with its exponent (T1d)."""
-    hfc, hfc_exponent, mean, mean_exponent = centred(X)
-    coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
-    return (hfc, hfc_exponent, *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1))
-
-
 def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor) -> SplitState:
     """A split state from its parts; hfc [..., n, d] must be centred, exponents integer [...]."""
     if hfc.shape[:-2] + hfc.shape[-1:] != mean.shape:

@@ -15,6 +15,7 @@ import oversmoothing
 from oversmoothing import Drawn, FromState, InputError, PerLayer, Trajectory
 from tests.corpora.asking import inside, json_number, printed
 from tests.evolve_errors.draws import draw
+from tests.support.kronecker import evolve_by
 
 Entries = Iterator[tuple[str, Any]]
 METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring", "kronecker")
@@ -41,7 +42,7 @@ def evolve() -> Entries:
         W = drawn.W if drawn.factors is None else drawn.factors
         name = f"{k} {method}{' float32' * ('dtype' in how)}{' bare' * ('residual' in how)}"
         try:
-            run = oversmoothing.evolve(X0=drawn.X0, A=drawn.A, W=W, **how)
+            run = evolve_by(X0=drawn.X0, A=drawn.A, W=W, **how)
         except InputError:
             yield f"{name}: {drawn.kind}", {"refused": True}
         else:
@@ -57,7 +58,7 @@ def _batches() -> Entries:
         dense = 0.6 * rng.standard_normal((3, 2, 2)) - 0.4 * np.eye(2)
         heads = rng.standard_normal((3, 2, 1)), rng.standard_normal((3, 1, 2))
         method = METHODS[k % len(METHODS)]
-        run = oversmoothing.evolve(
+        run = evolve_by(
             X0=rng.standard_normal((4, 2)),
             A=rng.dirichlet(np.ones(4), size=(2, 1, 4)),
             W=heads if method == "core" else dense,

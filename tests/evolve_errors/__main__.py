@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import torch
 
-from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.support.errors import InputError
 from tests.evolve_errors.draws import Drawn, draw
 from tests.evolve_errors.oracle import Truth, truth
+from tests.support.kronecker import evolve_by
 
 METHODS = ("auto", "plain", "core", "closed_form", "squaring", "kronecker", "balls", "heads")
 # A claimed error may be too small by this factor.
@@ -34,7 +34,7 @@ def ask(case: Drawn, method: str, dtype: torch.dtype = torch.float64):
             return evolve_heads(
                 X0=case.X0, attention=case.A, weights=W, depth=[case.depth], dtype=dtype
             )
-        return evolve(X0=case.X0, A=case.A, W=W, depth=[case.depth], method=method, dtype=dtype)
+        return evolve_by(X0=case.X0, A=case.A, W=W, depth=[case.depth], method=method, dtype=dtype)
     except InputError:
         return None
 

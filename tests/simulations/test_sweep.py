@@ -41,7 +41,7 @@ from oversmoothing.simulations.sweep.points import (
     seed_of,
     states_at,
 )
-from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.heads import layer_of_heads, stacked
 from oversmoothing.theory.support.errors import InputError
@@ -272,13 +272,20 @@ def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed: int) -> 
 
 
 @given(st.integers(2, 7), st.integers(1, 5), st.integers(0, 10**6), st.sampled_from([-40, 0, 40]))
-def test_metrics_are_those_of_the_simulations(n: int, d: int, seed: int, scale: int) -> None:
+def test_metrics_in_numpy_are_those_in_torch(n: int, d: int, seed: int, scale: int) -> None:
     X = np.random.default_rng(seed).standard_normal((n, d)) * 2.0**scale
     expected = {k: float(v) for k, v in metrics(torch.as_tensor(X)).items()}
     mean, low = cosine_extremes(X)
     assert mean == pytest.approx(expected["cos_mean"], abs=1e-13)
     assert low == pytest.approx(expected["cos_min"], abs=1e-13)
     assert effective_rank(X) == pytest.approx(expected["effective_rank"], rel=1e-12)
+    centre = X.mean(axis=0)
+    state = ScaledState(0, X - centre, centre, 0.0, 0.0)
+    # A part that is what larger ones leave loses their digits.
+    ratio = expected["hfc_lfc"]
+    allowed = 2.0**-52 * 8 * n * d * (1 + ratio + 1 / ratio)
+    assert state.log_hfc_lfc == pytest.approx(expected["log_hfc_lfc"], abs=allowed)
+    assert dense(state) == pytest.approx(X, rel=1e-12, abs=1e-12 * np.abs(X).max())
 
 
 def test_metrics_of_nothing_are_undefined_and_zero_tokens_are_masked() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from oversmoothing.simulations.heads.layers import (
     weights_at,
 )
 from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
+from oversmoothing.simulations.state import SplitState
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -127,11 +128,11 @@ def exponent_run(
     found = lyapunov_exponents(
         attention=taken, weights=weights, layers=layers - first, residual=residual, discard=first
     )
-    log_hfc = [_log_hfc(run, k) for k in (depths.index(first), len(depths) - 1)]
-    table = run.metrics() if not follows else _ends(run, first, layers)
-    ratio = table.set_index("depth")["log_hfc_lfc"]
+    ends = [run.state(k) for k in (depths.index(first), len(depths) - 1)]
+    log_hfc = [_log_hfc(state) for state in ends]
+    ratio = [float(log_hfc_lfc_ratio(state)) for state in ends]
     span = layers - first
-    measured = float(ratio[layers] - ratio[first]) / span
+    measured = (ratio[1] - ratio[0]) / span
     gap = found.gap
     heads = weights_at(weights, 0).heads
     return ExponentRun(
@@ -140,18 +141,7 @@ def exponent_run(
     )  # fmt: skip
 
 
-def _ends(run: Trajectory, first: int, last: int) -> Any:
-    """The metrics at two depths alone."""
-    import pandas as pd
-
-    from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
-
-    values = [float(log_hfc_lfc_ratio(run.state(k))) for k in (first, last)]
-    return pd.DataFrame({"depth": [first, last], "log_hfc_lfc": values})
-
-
-def _log_hfc(run: Trajectory, place: int) -> float:
-    state = run.state(place)
+def _log_hfc(state: SplitState) -> float:
     norm = float(state.hfc.norm())
     return math.log(norm) + float(state.hfc_exponent) * math.log(2.0) if norm else -math.inf
 

@@ -156,25 +156,18 @@ def write_figure(
 
 
 def figure_contents(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str
+    figure: Figure,
+    table: pd.DataFrame,
+    caption: str,
+    stem: Path,
+    title: str,
+    kinds: Sequence[str] = ("png", "pdf"),
 ) -> dict[str | os.PathLike[str], str | bytes]:
-    """The picture as STEM.pdf and STEM.png, its table as STEM.csv, its caption as STEM.txt.
+    """The picture as STEM.pdf and STEM.png (or other KINDS), its table as STEM.csv, its caption as
+    STEM.txt.
 
     No date enters a file: the same input gives the same bytes.
     """
-    return _contents(figure, table, caption, stem, title, ("png", "pdf"))
-
-
-def write_kinds(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
-) -> list[Path]:
-    """As `write_figure`, with the picture as the given KINDS alone. Returns the paths."""
-    return write_together(_contents(figure, table, caption, stem, title, kinds))
-
-
-def _contents(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
-) -> dict[str | os.PathLike[str], str | bytes]:
     contents: dict[str | os.PathLike[str], str | bytes] = {
         stem.with_suffix(".csv"): table.to_csv(index=False),
         stem.with_suffix(".txt"): caption.strip() + "\n",
@@ -183,6 +176,13 @@ def _contents(
         metadata = {"Title": title, **KINDS[kind]}
         contents[stem.with_suffix(f".{kind}")] = rendered(figure, kind, metadata)
     return contents
+
+
+def write_kinds(
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
+) -> list[Path]:
+    """As `write_figure`, with the picture as the given KINDS alone. Returns the paths."""
+    return write_together(figure_contents(figure, table, caption, stem, title, kinds))
 
 
 def rendered(

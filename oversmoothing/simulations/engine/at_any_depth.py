@@ -1,23 +1,28 @@
-"""The states at any depth without iteration: from eigenbases, or in balls at small sizes.
+"""The states at any depth without iteration: from eigenbases, in balls, or by repeated squaring.
 
 From eigenbases in float64 on the CPU, batched (T1a, T4, T9): each distinct A and each distinct W of
 the batch is decomposed once. In balls every digit is right, defective or not (T6): y, the mean and
 each token come from the shortest recurrence that they obey (`theory.depth.recurrence`), so that a
 token that loses the dominant mode, or a mean far below the spread, is as exact as the rest.
+
+By squaring: the powers M^(2^k) of the two decoupled systems, I + B' (x) W^T and I + W^T, each with
+its own scale. No eigenvector is used; but the rounding of a square is as good as another matrix,
+and of a defective one it costs the m-th root of the digits.
 """
 
 import flint
 import numpy as np
 import torch
 from jaxtyping import Float64
+from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import Errors, Rows, States
+from oversmoothing.simulations.engine.errors import Errors, Rows, States, start_of
 from oversmoothing.simulations.engine.problem import Problem
 from oversmoothing.theory.depth.closed_form import ClosedForm
 from oversmoothing.theory.depth.recurrence import Recurrence
 from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
-from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision, normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -29,9 +34,6 @@ class Bases:
         self.problem = problem
         self._tokens: dict[tuple[int, ...], TokenModes] = {}
         self._features: dict[tuple[int, ...], FeatureModes] = {}
-        weights = problem.W if problem.W is not None else problem.P
-        assert weights is not None
-        self._weights = weights
 
     def form(self, place: tuple[int, ...]) -> ClosedForm:
         """The closed form of one batch element. Raises `InputError` for an ill-conditioned one."""
@@ -87,6 +89,7 @@ def closed_form_states(
     return States(
         torch.as_tensor(states).to(device, dtype),
         torch.as_tensor(exponents).to(device),
+        problem.flat_offset(device),
         lambda: errors,
     )
 
@@ -112,6 +115,8 @@ def by_torch(
 # n d up to which 'auto' may take balls, and up to which they can be asked for.
 BALL_SIZE = 64
 LARGEST_BALL_SIZE = 256
+# n d up to which matrices are squared.
+SQUARING_SIZE = 400
 _EPS = float(np.finfo(np.float64).eps)
 _GOOD_BITS = 64
 # Of a sum of two parts that are known to _GOOD_BITS, so many must be left.
@@ -164,9 +169,9 @@ def in_balls(
     return States(
         torch.as_tensor(states).to(device, dtype),
         torch.as_tensor(exponents).to(device),
+        torch.zeros((len(places), n), dtype=torch.float64, device=device),
         lambda: errors,
         Rows(torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
-        torch.zeros((len(places), n), dtype=torch.float64, device=device),
     )
 
 
@@ -276,3 +281,57 @@ def _exponent(x: flint.arb) -> int:
     """e with |x| in [2^(e-1), 2^e)."""
     mantissa, exponent = x.man_exp()
     return int(exponent) + int(abs(mantissa)).bit_length()
+
+
+def squaring(
+    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """The states by repeated squaring. Raises `InputError` above SQUARING_SIZE."""
+    n, d = problem.n, problem.d
+    if n * d > SQUARING_SIZE:
+        raise InputError(
+            f"method 'squaring' forms a matrix of n d = {n * d} rows, above its limit of "
+            f"{SQUARING_SIZE}: use 'auto', 'plain', 'core' or 'closed_form'"
+        )
+    Z, start_exponents = start_of(problem, torch.device("cpu"), torch.float64)
+    states = np.empty((len(depths), problem.number, n, d))
+    exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
+    for index, place in enumerate(np.ndindex(*problem.batch)):
+        W = problem.dense_weights[problem.element(problem.dense_weights, 2, place)]
+        at = problem.element(problem.quotient, 2, place)
+        B = problem.quotient[at][: n - 1, : n - 1]
+        kept = 1.0 if problem.residual else 0.0
+        systems = (
+            _Squarings(np.kron(B, W.T) + kept * np.eye((n - 1) * d)),
+            _Squarings(W.T + kept * np.eye(d)),
+        )
+        x = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
+        total = [int(e) for e in start_exponents[index]]
+        done = 0
+        for row, depth in enumerate(depths):
+            for k, system in enumerate(systems):
+                x[k], more = system.apply(x[k], depth - done)
+                total[k] += more
+            done = depth
+            states[row, index] = np.concatenate((x[0].reshape(n - 1, d), x[1][None]))
+            exponents[row, index] = total
+    return torch.as_tensor(states).to(device, dtype), torch.as_tensor(exponents).to(device)
+
+
+class _Squarings:
+    """M^(2^k) for k = 0, 1, ..., each over a power of two."""
+
+    def __init__(self, M: Array) -> None:
+        self.squares = [normalise(M)]
+
+    def apply(self, x: Array, depth: int) -> tuple[Array, int]:
+        """(y, e) with M^depth x = 2^e y."""
+        total = 0
+        for k, bit in enumerate(reversed(bin(depth)[2:])):
+            if k == len(self.squares):
+                M, exponent = self.squares[-1]
+                self.squares.append(normalise(M @ M, 2 * exponent))
+            if bit == "1":
+                M, exponent = self.squares[k]
+                x, total = normalise(M @ x, total + exponent)
+        return x, total

@@ -51,16 +51,16 @@ class Errors:
 class States:
     """states [depths, N, n, d]: the rows of y and then c; exponents [depths, N, 2] of the two.
 
-    errors: what estimates their errors, asked for when needed: it may cost as much as the states.
-    rows: the tokens, where they are known better than from y and c. offset [N, n]: mean = c +
-    offset^T HFC, where it is not the problem's.
+    offset [N, n]: mean = c + offset^T HFC; 1/n - pi, or 0 where c is the mean itself. errors: what
+    estimates their errors, asked for when needed: it may cost as much as the states. rows: the
+    tokens, where they are known better than from y and c.
     """
 
     states: Float[Tensor, "depths N n d"]
     exponents: Int64[Tensor, "depths N 2"]
+    offset: Float64[Tensor, "N n"]
     errors: Callable[[], Errors]
     rows: Rows | None = None
-    offset: Float64[Tensor, "N n"] | None = None
 
 
 def start_of(
@@ -85,12 +85,12 @@ _FAR = 700.0
 _KNOWN = 1e-3
 
 
-def split_states(kept: States, offset: Float64[Tensor, "N n"], which: slice) -> SplitState:
-    """The split states of a range of depths, batch [depths, N]; offset: 1/n - pi."""
+def split_states(kept: States, which: slice) -> SplitState:
+    """The split states of a range of depths, batch [depths, N]."""
     Z = kept.states[which].to(torch.float64)
     hfc_exponent, c_exponent = kept.exponents[which].unbind(-1)
     hfc = from_differences(Z[..., :-1, :])
-    coupling = (offset.unsqueeze(-2) @ hfc).squeeze(-2)
+    coupling = (kept.offset.unsqueeze(-2) @ hfc).squeeze(-2)
     mean, mean_exponent = add((Z[..., -1, :], c_exponent), (coupling, hfc_exponent), trailing=1)
     found = join(hfc, mean, hfc_exponent, mean_exponent)
     if kept.rows is None:
@@ -100,26 +100,24 @@ def split_states(kept: States, offset: Float64[Tensor, "N n"], which: slice) -> 
 
 
 def errors_of(
-    kept: States, offset: Float64[Tensor, "N n"]
+    kept: States,
 ) -> tuple[Float64[Tensor, "depths N"], Float64[Tensor, "depths N"], Float64[Tensor, "depths N n"]]:
     """Estimated relative errors of HFC, of the mean and of the tokens."""
     errors = kept.errors()
     step = max(1, TOGETHER // max(1, kept.states[0].numel()))
     found = [
-        _errors_of(kept, errors, offset, slice(first, first + step))
+        _errors_of(kept, errors, slice(first, first + step))
         for first in range(0, len(kept.states), step)
     ]
     hfc, mean, tokens = (torch.cat(parts) for parts in zip(*found, strict=True))
     return hfc, mean, tokens
 
 
-def _errors_of(
-    kept: States, errors: Errors, offset: Float64[Tensor, "N n"], which: slice
-) -> tuple[Tensor, Tensor, Tensor]:
+def _errors_of(kept: States, errors: Errors, which: slice) -> tuple[Tensor, Tensor, Tensor]:
     of_y, of_c = errors.parts[which].to(torch.float64).unbind(-1)
     Z = kept.states[which].to(torch.float64).cpu()
     y_exponent, c_exponent = kept.exponents[which].cpu().unbind(-1)
-    state = split_states(kept, offset, which)
+    state = split_states(kept, which)
     n = Z.shape[-2]
     rounding = _READING * n * _EPS
 
@@ -127,7 +125,7 @@ def _errors_of(
     log_c = _log_size(Z[..., -1, :], c_exponent, 1)
     log_hfc = _log_size(state.hfc.cpu(), state.hfc_exponent.cpu(), 2)
     log_mean = _log_size(state.mean.cpu(), state.mean_exponent.cpu(), 1)
-    offset = offset.cpu()
+    offset = kept.offset.cpu()
     coupling = torch.log(torch.linalg.vector_norm(offset, dim=-1))
     # pi is known to some eps, and 1/n - pi no better: unless it is 0, as for doubly stochastic A.
     of_offset = torch.linalg.vector_norm(1.0 / n - offset, dim=-1) * offset.any(-1)
@@ -139,9 +137,7 @@ def _errors_of(
     )
     of_mean = torch.logaddexp(of_mean, torch.log(rounding * of_offset) + log_hfc)
     hfc = _relative(of_hfc, log_hfc, of_y)
-    mean = _relative(
-        of_mean, log_mean, torch.maximum(of_c, torch.where(offset.cpu().any(-1), of_y, 0.0))
-    )
+    mean = _relative(of_mean, log_mean, torch.maximum(of_c, torch.where(offset.any(-1), of_y, 0.0)))
     if errors.rows is not None:
         tokens = errors.rows[which].to(torch.float64) + rounding
     else:
@@ -160,26 +156,24 @@ def _relative(log_error: Tensor, log_size: Tensor, own: Tensor) -> Tensor:
     return torch.where(torch.isneginf(log_size), torch.where(known, own, torch.inf), relative)
 
 
-def put_in(
-    found: States, exact: States, places: list[int], offset: Float64[Tensor, "N n"]
-) -> States:
+def put_in(found: States, exact: States, places: list[int]) -> States:
     """`found` with the elements `places` of the batch replaced by those of `exact`, in order.
 
-    `exact` knows its tokens and its offset; offset [N, n] is that of `found`.
+    `exact` knows its tokens.
     """
-    assert exact.rows is not None and exact.offset is not None
+    assert exact.rows is not None
     if len(places) == found.states.shape[1]:
         return exact
-    state = split_states(found, offset, slice(None))
+    state = split_states(found, slice(None))
     rows = Rows(state.rows.clone(), state.row_exponent.clone())
     rows.values[:, places], rows.exponents[:, places] = exact.rows.values, exact.rows.exponents
     before, better = found.errors(), exact.errors()
-    tokens = errors_of(found, offset)[2]
+    tokens = errors_of(found)[2]
     parts = before.parts.clone()
     parts[:, places] = better.parts
     assert better.rows is not None
     tokens[:, places] = better.rows
-    states, exponents, offset = found.states.clone(), found.exponents.clone(), offset.clone()
+    states, exponents, offset = (x.clone() for x in (found.states, found.exponents, found.offset))
     states[:, places], exponents[:, places] = exact.states, exact.exponents
     offset[places] = exact.offset
     errors = Errors(parts, tokens)
@@ -297,25 +291,22 @@ def errors_by_norms(
     L = torch.tensor(depths, dtype=torch.float64)[:, None, None]
     grown = torch.log(units * lost * (L + 1.0)) + L * math.log1p(problem.norm)
     Z, exponents = (torch.as_tensor(x) for x in problem.start_rows)
-    start = States(Z.reshape(1, -1, *Z.shape[-2:]), exponents.reshape(1, -1, 2), unknown)
+    Z, exponents = Z.reshape(1, -1, *Z.shape[-2:]), exponents.reshape(1, -1, 2)
+    start = States(Z, exponents, states.offset, unknown)
     sizes = _log_parts(states).cpu()
     error = (grown + _log_parts(start) - sizes).exp()
     return Errors(error) if float(error.max()) <= _ENOUGH else None
 
 
-def with_cancellation(
-    errors: Errors, states: States, start: States | None, dtype: torch.dtype
-) -> Errors:
+def with_cancellation(errors: Errors, states: States, start: States, dtype: torch.dtype) -> Errors:
     """The errors of parts that are what larger ones leave: eps times their ratio at least.
 
-    start: X_0 where every state is X_0 plus something, tokens included; None where both parts are
-    read from X_L itself. Twins that cancel to the same last bit do not show it.
+    Every state is the start plus something, tokens included. Twins that cancel to the same last bit
+    do not show it.
     """
     eps = _UNITS * float(torch.finfo(dtype).eps)
-    now = _log_parts(states)
-    then = now.amax(-1, keepdim=True) if start is None else _log_parts(start)
-    parts = torch.maximum(errors.parts, _lost(then - now, eps))
-    if start is None or errors.rows is None or states.rows is None or start.rows is None:
+    parts = torch.maximum(errors.parts, _lost(_log_parts(start) - _log_parts(states), eps))
+    if errors.rows is None or states.rows is None or start.rows is None:
         return Errors(parts, errors.rows)
     of_rows = (_log_size(r.values, r.exponents, 1) for r in (start.rows, states.rows))
     return Errors(parts, torch.maximum(errors.rows, _lost(next(of_rows) - next(of_rows), eps)))

@@ -1,9 +1,8 @@
 """The layer X' = X + A X W run to any depth without losing the spread or the scale (T1c-d, T11).
 
 One call, several methods: layer by layer (`plain`), in the r x r core of a head (`core`), from the
-eigenbases at any depth (`closed_form`), in balls at small sizes (`balls`), and two independent
-oracles (`squaring`, `kronecker`). The result names the method, why it was taken, and how exact it
-is.
+eigenbases at any depth (`closed_form`), in balls at small sizes (`balls`), and by repeated squaring
+(`squaring`). The result names the method, why it was taken, and how exact it is.
 
 Which method 'auto' takes goes by what each would cost: a few measured unit costs of one core.
 Eigenbases cost about 1.5 ns n^3, products 2 flops a term, and each call its overhead. The estimates
@@ -19,9 +18,11 @@ import torch
 
 from oversmoothing.simulations.engine.at_any_depth import (
     BALL_SIZE,
+    SQUARING_SIZE,
     Bases,
     closed_form_states,
     in_balls,
+    squaring,
 )
 from oversmoothing.simulations.engine.errors import (
     Errors,
@@ -34,7 +35,6 @@ from oversmoothing.simulations.engine.errors import (
     with_cancellation,
 )
 from oversmoothing.simulations.engine.iteration import iterated
-from oversmoothing.simulations.engine.oracles import SQUARING_SIZE, kronecker, squaring
 from oversmoothing.simulations.engine.problem import (
     Problem,
     check_depths,
@@ -45,7 +45,7 @@ from oversmoothing.simulations.engine.problem import (
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.support.errors import InputError
 
-METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring", "kronecker")
+METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring")
 
 # Products of matrices, flops a second, and the overhead of a layer in seconds.
 _RATE = {"cpu": {torch.float32: 9e10, torch.float64: 4.5e10}}
@@ -130,7 +130,7 @@ def evolve(
 
     method: 'plain' and 'core' iterate (O(n d (n + d)) and O(n r (n + r)) a layer); 'closed_form'
     costs the same at every depth; 'balls' (n d <= 256) has every digit right whatever A and H, and
-    takes the longest; 'squaring' (n d <= 400) and 'kronecker' (n d <= 1024) are checks. 'auto'
+    takes the longest; 'squaring' (n d <= 400) needs no eigenvectors. 'auto'
     takes the cheapest of the first three. Where n d <= 64 and that is less exact than 1e-8, it
     takes balls for those elements of the batch; larger ones go, beyond 1e-6, from the closed form
     to iteration or squaring if these are more exact. The result says which, why, and with what
@@ -158,8 +158,7 @@ def evolve(
         method, reason, found = _choose(runs, make_plan(problem, depths, where, precision))
     else:
         reason, found = "as asked", runs.by(method)
-    offset = runs.offset if found.offset is None else found.offset
-    return Trajectory(depths, problem.batch, found, offset, method, reason)
+    return Trajectory(depths, problem.batch, found, method, reason)
 
 
 class Runs:
@@ -177,11 +176,6 @@ class Runs:
         self.precision, self._progress = precision, progress
         self._bases = Bases(problem)
 
-    @property
-    def offset(self) -> torch.Tensor:
-        """1/n - pi [N, n]."""
-        return self.problem.flat(self.problem.offset, 1, torch.float64).to(self.where)
-
     def by(self, name: str) -> States:
         """Raises `InputError` where the method does not apply."""
         problem, depths, where, precision = self.problem, self.depths, self.where, self.precision
@@ -195,8 +189,6 @@ class Runs:
             twins = errors_by_twins(
                 found, lambda twin: self._iterated(name, twin, depths), problem, precision
             )
-            if name == "kronecker":
-                return with_cancellation(twins, found, None, precision)
             if name == "core" and problem.residual:
                 start = self._iterated(name, problem, (0,))
                 return with_cancellation(twins, found, start, precision)
@@ -208,7 +200,7 @@ class Runs:
         args = problem, depths, self.where, self.precision
         if name in ("plain", "core"):
             return iterated(*args, self._progress, in_core=name == "core")
-        return States(*(squaring if name == "squaring" else kronecker)(*args), unknown)
+        return States(*squaring(*args), problem.flat_offset(self.where), unknown)
 
     def bounded(self, name: str, found: States) -> States:
         """`found` with errors by norms, where these are small: they cost nothing, unlike twins."""
@@ -224,16 +216,14 @@ class Runs:
 
     def worst(self, found: States) -> torch.Tensor:
         """The largest estimated error of each element of the batch, over depths and metrics."""
-        offset = self.offset if found.offset is None else found.offset
-        hfc, mean, tokens = errors_of(found, offset)
+        hfc, mean, tokens = errors_of(found)
         return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
 
     def in_balls_where(self, found: States, wrong: torch.Tensor) -> States:
         """`found` with the elements of the batch that are `wrong` taken in balls."""
         only = wrong.nonzero()[:, 0].tolist()
         exact = in_balls(self.problem, self.depths, self.where, self.precision, only)
-        offset = self.offset if found.offset is None else found.offset
-        return put_in(found, exact, only, offset)
+        return put_in(found, exact, only)
 
 
 def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:

@@ -269,6 +269,8 @@ def iterated(
     O(n d (n + d)) a layer; in the core of a head O(n r (n + r)), and O(n r d) for each depth kept.
     Raises `InputError` in the core of a W that is not given by its factors.
     """
+    # The draws of a twin come in this order.
+    of_parts = start_of(problem, device, dtype)
     W = problem.dense_weights
     P = Q = None
     if in_core:
@@ -310,11 +312,12 @@ def iterated(
 
         return stacked(kept_at(depths, progress, state_at))
 
-    found = run(problem.quotient, problem.norm, start_of(problem, device, dtype), None)
+    found = run(problem.quotient, problem.norm, of_parts, None)
+    offset = problem.flat_offset(device)
     if problem.reach is None:
-        return States(*found, unknown)
+        return States(*found, offset, unknown)
     # The tokens' scales only shrink the entries of A.
     norm = norm_bound(W) * norm_bound(problem.A)
     tokens = normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
-    return States(*found, unknown, Rows(*run(problem.A, norm, tokens, reach)))
+    return States(*found, offset, unknown, Rows(*run(problem.A, norm, tokens, reach)))

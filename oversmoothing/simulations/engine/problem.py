@@ -170,6 +170,10 @@ class Problem:
         """1/n - pi [*a, n], so that mean = c + offset^T HFC (T1d)."""
         return 1.0 / self.n - self.pi
 
+    def flat_offset(self, device: torch.device) -> Float64[Tensor, "N n"]:
+        """`offset` of each element of the batch."""
+        return self.flat(self.offset, 1, torch.float64).to(device)
+
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
         """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""

@@ -31,15 +31,14 @@ class Trajectory:
 
     depths: L of each state. batch: the batch shape. kept: states [len(depths), N, n, d], the rows
     of y and then c, N the flattened batch; exponents [len(depths), N, 2], their powers of two; the
-    tokens themselves where they are known better than from these. offset [N, n]: 1/n - pi, so that
-    mean = c + offset^T HFC. method: how the states were computed (see `evolve`), reason: why so, in
-    a sentence.
+    tokens themselves where they are known better than from these; and offset [N, n], 1/n - pi, so
+    that mean = c + offset^T HFC. method: how the states were computed (see `evolve`), reason: why
+    so, in a sentence.
     """
 
     depths: tuple[int, ...]
     batch: tuple[int, ...]
     kept: States
-    offset: Float64[Tensor, "N n"]
     method: str
     reason: str
 
@@ -63,6 +62,11 @@ class Trajectory:
     def exponents(self) -> Tensor:
         """Their powers of two, [depths, N, 2]."""
         return self.kept.exponents
+
+    @property
+    def offset(self) -> Float64[Tensor, "N n"]:
+        """1/n - pi, or 0 where c is the plain mean."""
+        return self.kept.offset
 
     @cached_property
     def error(self) -> tuple[float, ...]:
@@ -89,7 +93,7 @@ class Trajectory:
 
     @cached_property
     def _errors(self) -> tuple[Tensor, Tensor, Tensor]:
-        return errors_of(self.kept, self.offset)
+        return errors_of(self.kept)
 
     def state(self, index: int) -> SplitState:
         """The split state at depths[index], batched as the input was, in float64.
@@ -166,4 +170,4 @@ class Trajectory:
 
     def _split(self, first: int, last: int | None) -> SplitState:
         """The states of a range of depths, batch [depths, N]."""
-        return split_states(self.kept, self.offset, slice(first, last))
+        return split_states(self.kept, slice(first, last))

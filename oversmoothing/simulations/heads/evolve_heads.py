@@ -259,6 +259,8 @@ def evolve_heads(
     Z, exponents = Z.to(where, precision), exponents.to(where)
     X, X_exponents = X.to(where, precision), X_exponents.to(where)
 
+    offset = torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where)
+
     def run(seed: int | None) -> States:
         stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
         start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
@@ -270,14 +272,13 @@ def evolve_heads(
 
         kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
         known = None if None in rows else Rows(*stacked(rows))
-        return States(*stacked(kept), unknown, known)
+        return States(*stacked(kept), offset, unknown, known)
 
     found = run(None)
     return Trajectory(
         depths,
         batch,
         replace(found, errors=lambda: distances(found, [run(seed) for seed in SEEDS], precision)),
-        torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where),
         method="layers",
         reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
     )

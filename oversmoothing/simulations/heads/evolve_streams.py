@@ -339,11 +339,11 @@ def _vector(value: Any, name: str, default: Array) -> Array:
 def _trajectory(depths: tuple[int, ...], kept: Sequence[Any], n: int) -> Trajectory:
     states = torch.stack([Z for Z, _ in kept]).unsqueeze(1)
     exponents = torch.tensor([list(e) for _, e in kept], device=states.device).unsqueeze(1)
+    offset = torch.zeros((1, n), dtype=torch.float64, device=states.device)
     return Trajectory(
         depths,
         (),
-        States(states, exponents, unknown),
-        torch.zeros((1, n), dtype=torch.float64, device=states.device),
+        States(states, exponents, offset, unknown),
         method="streams",
         reason="streams are mixed: iterated layer by layer",
     )

@@ -1,4 +1,4 @@
-"""HFC/LFC and the mean cosine in the dtype of X, against their definitions in many digits (T4)."""
+"""Metrics of streams are those of `metrics`; in a loop over layers, right in many digits (T4)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,63 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.simulations.state_metrics import hfc_lfc_and_cosine, metrics
+from oversmoothing.simulations.state_metrics import (
+    NAMES,
+    hfc_lfc_and_cosine,
+    metrics,
+    stream_metrics,
+)
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 from tests.support.high_precision import metrics_at_high_precision
+
+
+def agree(X: torch.Tensor) -> None:
+    found = stream_metrics(X, without_first=X.shape[1] > 1)
+    for suffix, part in (("", X), ("_without_cls", X[:, 1:])):
+        if suffix and X.shape[1] == 1:
+            continue
+        expected = metrics(part)
+        for name in NAMES:
+            np.testing.assert_allclose(
+                found[f"{name}{suffix}"], expected[name], rtol=1e-6, atol=1e-7, err_msg=name
+            )
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 9, 5), (2, 5, 9), (2, 2, 3), (2, 3, 1), (1, 1, 4), (1, 1, 1)]
+)
+@pytest.mark.parametrize("mean", [0.0, 1.0, 30.0])
+def test_the_cheap_metrics_are_the_careful_ones(shape: tuple[int, ...], mean: float) -> None:
+    generator = torch.Generator().manual_seed(sum(shape))
+    X = torch.randn(shape, generator=generator, dtype=torch.float64)
+    agree(X + mean * torch.randn(shape[-1], generator=generator, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("spread", [1e-1, 1e-2, 1e-5, 1e-9])
+def test_near_collapse_no_digit_is_lost(spread: float) -> None:
+    generator = torch.Generator().manual_seed(1)
+    noise = torch.randn((2, 7, 5), generator=generator, dtype=torch.float64)
+    agree(1.0 + spread * noise)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
+def test_no_scale_overflows_or_underflows(scale: float) -> None:
+    generator = torch.Generator().manual_seed(2)
+    agree(scale * (0.5 + torch.randn((2, 7, 5), generator=generator, dtype=torch.float64)))
+
+
+def test_a_zero_token_is_masked_and_a_zero_state_is_undefined() -> None:
+    X = torch.ones((2, 4, 3), dtype=torch.float64)
+    X[0, 2] = 0.0
+    X[0, 1, 0] = 3.0
+    X[1] = 0.0
+    agree(X)
+
+
+def test_rank_one_streams_are_measured_by_the_careful_form() -> None:
+    X = torch.outer(torch.tensor([1.0, 2.0, -1.0, 4.0]), torch.tensor([1.0, -1.0, 2.0]))
+    agree(X.double().unsqueeze(0))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""An oracle for `evolve`: the matrix M = I + A (x) W^T applied to X itself, layer by layer (T1a).
+
+vec runs by rows. It keeps no coordinates apart, so that a spread below eps is lost in it: what
+T11.9 warns of.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oversmoothing import Trajectory, evolve
+from oversmoothing.simulations.engine.errors import (
+    Errors,
+    States,
+    _log_parts,
+    _lost,
+    errors_by_twins,
+    nudge_of,
+    unknown,
+)
+from oversmoothing.simulations.engine.problem import (
+    Problem,
+    check_depths,
+    choose_device,
+    choose_precision,
+    make_problem,
+)
+from oversmoothing.simulations.state import add, centred, to_differences
+from oversmoothing.theory.numbers.rounding import normalise
+
+# Layers of the dense matrix between two rescalings.
+_BLOCK = 8
+
+
+def evolve_by(method: str, **case: Any) -> Trajectory:
+    """`evolve` by one of its methods or by 'kronecker'."""
+    return kronecker(**case) if method == "kronecker" else evolve(method=method, **case)
+
+
+def kronecker(
+    *,
+    X0: Any,
+    A: Any,
+    W: Any = None,
+    H: Any = None,
+    depth: int | Sequence[int],
+    residual: bool = True,
+    dtype: torch.dtype | None = None,
+) -> Trajectory:
+    """The trajectory of these arguments of `evolve` by the dense matrix."""
+    depths, cpu, precision = check_depths(depth), choose_device("cpu"), choose_precision(X0, dtype)
+    problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
+
+    def run(of: Problem) -> States:
+        return States(*_states(of, depths, cpu, precision), of.flat_offset(cpu), unknown)
+
+    found = run(problem)
+
+    def errors() -> Errors:
+        # Both parts are read from X itself: the smaller is known to eps of the larger at best.
+        twins = errors_by_twins(found, run, problem, precision)
+        now = _log_parts(found)
+        lost = _lost(now.amax(-1, keepdim=True) - now, nudge_of(0, precision).unit)
+        return Errors(torch.maximum(twins.parts, lost), twins.rows)
+
+    return Trajectory(depths, problem.batch, replace(found, errors=errors), "kronecker", "as asked")
+
+
+def _states(
+    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """(Z, exponents) by the dense matrix of n d x n d."""
+    n, d = problem.n, problem.d
+    states = np.empty((len(depths), problem.number, n, d))
+    exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
+    for index, place in enumerate(np.ndindex(*problem.batch)):
+        A = problem.A[problem.element(problem.A, 2, place)]
+        W = problem.dense_weights[problem.element(problem.dense_weights, 2, place)]
+        M = np.asarray(np.kron(A, W.T), dtype=np.float64)
+        if problem.residual:
+            M += np.eye(n * d)
+        M, step = normalise(M)  # entries of at most 1: a block cannot overflow
+        X = problem.X0[problem.element(problem.X0, 2, place)]
+        offset = torch.tensor(problem.offset[problem.element(problem.offset, 1, place)])
+        x, total = normalise(X.ravel())
+        done = 0
+        for row, depth in enumerate(depths):
+            while done < depth:
+                steps = min(_BLOCK, depth - done)
+                for _ in range(steps):
+                    x = M @ x
+                x, total = normalise(x, total + steps * step)
+                done += steps
+            hfc, hfc_exponent, c, c_exponent = _apart(torch.tensor(x.reshape(n, d)), offset)
+            states[row, index] = torch.cat((to_differences(hfc), c.unsqueeze(0)))
+            exponents[row, index] = total + int(hfc_exponent), total + int(c_exponent)
+    return torch.as_tensor(states).to(device, dtype), torch.as_tensor(exponents).to(device)
+
+
+def _apart(X: Tensor, offset: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi, each with its exponent (T1d)."""
+    hfc, hfc_exponent, mean, mean_exponent = centred(X)
+    coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
+    return (hfc, hfc_exponent, *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1))
