@@ -126,9 +126,8 @@ def _coefficient(
     return content / (norm(w) * norm(z.entries()) * norm(X0.entries()))
 
 
-# Up to this n and d the modes of X_0 are computed exactly, here and by whoever checks it, and up to
-# that one the depth.
-START_SIZE, DEPTH_SIZE = EXACT_SIZE, 8
+# Up to this n and d a depth is claimed.
+DEPTH_SIZE = 8
 
 
 def claims_of_start(
@@ -139,7 +138,10 @@ def claims_of_start(
     generic: whether X_0 contains the dominant mode, so that it has the verdict of generic X_0.
     """
     X0 = start.fractions
-    found = outcome_of_start(case, start)
+    found = Outcome.UNDEFINED if start.is_zero else None
+    if found is None and case.logits is None and max(case.n, case.d) <= EXACT_SIZE:
+        content = start_content(case.rational_A, case.rational_H, X0, case.classes, begins=False)
+        found = None if content is None else content.outcome
     if found is None and generic:
         found = Outcome.TRIVIAL if all(row == X0[0] for row in X0) else verdict
     if found is None:
@@ -154,16 +156,6 @@ def claims_of_start(
         if depth is not None:
             claims.append({"eps": fraction_text(eps), "depth": depth.depth})
     return claims
-
-
-def outcome_of_start(case: Layer, start: Entries) -> Outcome | None:
-    """The verdict over the modes that X_0 contains, from the exact input; None where it is none."""
-    if start.is_zero:
-        return Outcome.UNDEFINED
-    if case.logits is not None or max(case.n, case.d) > START_SIZE:
-        return None
-    content = start_content(case.rational_A, case.rational_H, start.fractions, case.classes)
-    return None if content is None else content.outcome
 
 
 SCHEMA_VERSION = 2

@@ -220,7 +220,7 @@ def test_T14g_a_dominant_part_however_small_decides_on_the_side(k):
 def test_T14g_a_cosine_takes_up_to_65536_bits(k, limit):
     """The sum of p and -q sqrt 2 cancels to as many bits as both have together: 2.5 k."""
     A, H, X0 = matrix(EYE), matrix("0 2; 1 0"), matrix(pell(k))
-    tokens = TokensOfStart(resolvent(A, H, X0), Multipliers(A, H, 1), 2)
+    tokens = TokensOfStart(resolvent(A, H, X0), Multipliers(A, H, 1))
     assert tokens.cosines == {(0, 1): limit}
 
 
@@ -242,7 +242,7 @@ def tokens_of(*parts, order=Order):
         table=flint.fmpz_mat(len(parts), 1),
         part=lambda rows: parts[0] if 1 not in rows[0] else parts[rows[0].index(1)],
     )
-    return TokensOfStart(found, order(), len(parts)), found
+    return TokensOfStart(found, order()), found
 
 
 def summed(first, second):

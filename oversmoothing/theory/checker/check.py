@@ -106,14 +106,11 @@ def compared(claim: Claim, rho_c: Any, rho_q: Any, margin: Any) -> tuple[str, st
     if {"SMOOTHING": not above, "NON_SMOOTHING": not below, "TIE": above or below}[verdict]:
         return f"the stated margin does not support {verdict}", ""
     if verdict == "TIE":
-        return (_no_tie(rho_c, rho_q) if rho_c > rho_q or rho_c < rho_q else ""), missing
+        apart = rho_c > rho_q or rho_c < rho_q
+        return (f"no tie: rho_C = {show(rho_c)}, rho_Q = {show(rho_q)}" if apart else ""), missing
     larger, smaller = (rho_c, rho_q) if verdict == "SMOOTHING" else (rho_q, rho_c)
     if larger < smaller:
         return f"{verdict} is false: rho_C = {show(rho_c)}, rho_Q = {show(rho_q)}", ""
     if not larger > smaller:
         missing = f"{verdict} could not be confirmed: the radii are too close to tell"
     return "", missing
-
-
-def _no_tie(rho_c: Any, rho_q: Any) -> str:
-    return f"no tie: rho_C = {show(rho_c)}, rho_Q = {show(rho_q)}"

@@ -6,7 +6,7 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 |delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2, prod
@@ -216,22 +216,37 @@ def generic_rank(found: ExactDominance) -> int | None:
     dominant = found.dominant()
     if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
         return None
-    # Each token's row of eigenvalues of A, and the columns of H that it is dominant with.
-    columns: dict[object, list[object]] = {}
-    for mode in dominant:
-        a, h = mode.attention, mode.value
-        found_columns = [(h, j) for j in range(h.factor.multiplicity)]
-        for i in range(1 if a is None else a.factor.multiplicity):
-            columns.setdefault((a, i), []).extend(found_columns)
-    return maximum_matching(columns)
+    return rank_bound(dominant)
 
 
-def maximum_matching(columns: Mapping[object, Sequence[object]]) -> int:
-    """The size of a maximum matching of rows to the columns they may take, by augmenting paths."""
-    taken: dict[object, object] = {}
+def rank_bound(pairs: Sequence[Mode], power: int = 0) -> int:
+    """An upper bound of the rank of the terms of these pairs that grow like L^power.
 
-    def place(row: object, tried: set[object]) -> bool:
-        for column in columns[row]:
+    Rows are eigenvectors of A, columns of H, each as often as it can occur.
+
+    A sum of blocks E_a X E_h^T has at most the rank of a maximum flow from the a to the h over the
+    pairs, with the multiplicities for capacities (T4c); of a block that grows like L^k beside a
+    semisimple partner only the image of the k-th power of its nilpotent part is left.
+    """
+    rows: dict[Eigenvalue | None, int] = {}
+    columns: dict[Eigenvalue, int] = {}
+    edges = {(pair.attention, pair.value) for pair in pairs}
+    for a, h in edges:
+        blocks_a, blocks_h = (1,) if a is None else a.factor.jordan, h.factor.jordan
+        k_a = power if blocks_h[0] == 1 else 0
+        k_h = power if blocks_a[0] == 1 else 0
+        rows[a] = max(rows.get(a, 0), sum(max(size - k_a, 0) for size in blocks_a))
+        columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
+    # Each as often as it can occur, a maximum flow is a maximum matching: by augmenting paths.
+    options = {
+        (a, i): [(h, j) for b, h in edges if b == a for j in range(columns[h])]
+        for a, count in rows.items()
+        for i in range(count)
+    }
+    taken: dict[object, tuple[Eigenvalue | None, int]] = {}
+
+    def place(row: tuple[Eigenvalue | None, int], tried: set[object]) -> bool:
+        for column in options[row]:
             if column not in tried:
                 tried.add(column)
                 if column not in taken or place(taken[column], tried):
@@ -239,4 +254,4 @@ def maximum_matching(columns: Mapping[object, Sequence[object]]) -> int:
                     return True
         return False
 
-    return sum(place(row, set()) for row in columns)
+    return sum(place(row, set()) for row in options)

@@ -130,7 +130,7 @@ def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) ->
     first, second = (token.growth for token in tokens)
     if set(first.roots) != set(second.roots):
         return False
-    return shared(first.roots, multipliers, "attention") is not None
+    return shared(first.roots, multipliers)
 
 
 def _by_a_rational(
@@ -190,8 +190,8 @@ UNDEFINED, OSCILLATES = CosineLimit("undefined"), CosineLimit("oscillates")
 class TokensOfStart:
     """The tokens of one X_0 [n, d], by its resolvent."""
 
-    def __init__(self, found: Resolvent, multipliers: Multipliers, n: int) -> None:
-        self._found, self._multipliers, self._n = found, multipliers, n
+    def __init__(self, found: Resolvent, multipliers: Multipliers) -> None:
+        self._found, self._multipliers, self._n = found, multipliers, int(found.table.nrows())
         self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
         self._at_residue = cache(self._every)
 

@@ -21,7 +21,7 @@ import flint
 
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
-from oversmoothing.theory.verdict.by_fractions import Mode, embeddings, maximum_matching
+from oversmoothing.theory.verdict.by_fractions import embeddings, rank_bound
 from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
 
 # Equality of algebraic numbers is proved by balls of up to so many bits.
@@ -80,7 +80,7 @@ def ratio_limit(
         gaps = [s * bottom - t * top for s, t in zip(*sums, strict=True)]
         if any(not gap.contains(0) for gap in gaps):
             return "oscillates", None
-        settled = len(roots) == 1 or shared(roots, multipliers, "attention") is not None
+        settled = len(roots) == 1 or shared(roots, multipliers)
         if not settled and not proportional(parts, growths, roots, groups):
             return None, None
         limit = float((top / (bottom * n)).sqrt().mid())
@@ -113,17 +113,12 @@ def _hermitian(
     return total.trace()
 
 
-def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers, side: str) -> object | None:
-    """The one real simple eigenvalue of A ("attention") or H ("value") in the pairs of all roots.
-
-    All leading terms then share its eigenvector. None where there is no such eigenvalue.
-    """
-    pairs = [pair for root in roots for pair in multipliers.pairs(root)]
-    first = getattr(pairs[0], side)
-    if first is None or not first.is_real or first.factor.multiplicity > 1:
-        return None
-    found: object = first
-    return found if all(getattr(pair, side) == first for pair in pairs) else None
+def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers) -> bool:
+    """Whether one real simple eigenvalue of A is in the pairs of all roots: all leading terms then
+    share its eigenvector."""
+    first, *others = [pair.attention for root in roots for pair in multipliers.pairs(root)]
+    alone = first is not None and first.is_real and first.factor.multiplicity == 1
+    return alone and all(a == first for a in others)
 
 
 def proportional(
@@ -185,12 +180,13 @@ def leading_rank(
     whole: Part, growth: Growth, shape: tuple[int, int], multipliers: Multipliers
 ) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
-    upper = rank_bound(growth, multipliers)
+    pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
+    upper = rank_bound(pairs, growth.power)
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
     with at_precision(bits):
         depths = range(_LOOKS if len(growth.roots) > 1 else 1)
-        sums = (_sum_at(table, depth, bits) for depth in depths)
+        sums = (leading_sum(table, depth, bits) for depth in depths)
         lower = max(ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
     if lower == upper:
         return lower
@@ -201,13 +197,12 @@ def leading_rank(
     return None
 
 
-def _sum_at(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> list[flint.acb]:
-    powers = {x: x.ball(bits) ** depth for x in table}
-    size = largest(abs(p) for p in powers.values()).mid()
-    return [
-        sum((powers[x] * values[i] / size for x, values in table.items()), flint.acb(0))
-        for i in range(len(next(iter(table.values()))))
-    ]
+def leading_sum(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> list[flint.acb]:
+    """sum over the leading roots x of (x/|x|)^depth g_x, by the coefficients g_x of each."""
+    with at_precision(bits):
+        turned = flint.acb_mat([[x.ball(bits).sgn() ** depth for x in table]])
+        found: list[flint.acb] = (turned * flint.acb_mat(list(table.values()))).entries()
+        return found
 
 
 def ball_rank(rows: list[list[flint.acb]]) -> int:
@@ -228,41 +223,6 @@ def ball_rank(rows: list[list[flint.acb]]) -> int:
         ]
         rank += 1
     return rank
-
-
-def rank_bound(growth: Growth, multipliers: Multipliers) -> int:
-    """An upper bound: rows are eigenvectors of A, columns of H, each as often as it can occur.
-
-    A sum of blocks E_a X E_h^T has at most the rank of a maximum flow from the a to the h over the
-    pairs of the roots, with the multiplicities for capacities (T4c); of a block that grows like L^k
-    beside a semisimple partner only the image of the k-th power of its nilpotent part is left.
-    """
-    pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
-    rows: dict[object, int] = {}
-    columns: dict[object, int] = {}
-    edges = set()
-    for pair in pairs:
-        a, h = _key(pair, "attention"), _key(pair, "value")
-        blocks_a = (1,) if pair.attention is None else pair.attention.factor.jordan
-        blocks_h = pair.value.factor.jordan
-        k_a = growth.power if blocks_h[0] == 1 else 0
-        k_h = growth.power if blocks_a[0] == 1 else 0
-        rows[a] = max(rows.get(a, 0), sum(max(size - k_a, 0) for size in blocks_a))
-        columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
-        edges.add((a, h))
-    # Each as often as it can occur, a maximum flow is a maximum matching.
-    return maximum_matching(
-        {
-            (a, i): [(h, j) for b, h in edges if b == a for j in range(columns[h])]
-            for a, count in rows.items()
-            for i in range(count)
-        }
-    )
-
-
-def _key(pair: Mode, side: str) -> object:
-    value = getattr(pair, side)
-    return None if value is None else (id(value.factor), value.index)
 
 
 def rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | None:

@@ -121,14 +121,11 @@ def decide(case: Layer) -> tuple[CertifiedDominance, ExactDominance | None]:
     if case.decidable:
         return exact_stage(case)
     found = float_stage(case)
-    if found.verdict not in (Outcome.UNDECIDED, Outcome.TIE):
-        return found, None
     # Of a tie exact arithmetic knows the Jordan blocks, too.
-    if case.logits is None and max(case.n, case.d) <= EXACT_FALLBACK_SIZE:
+    unsettled = found.verdict in (Outcome.UNDECIDED, Outcome.TIE)
+    if unsettled and case.logits is None and max(case.n, case.d) <= EXACT_FALLBACK_SIZE:
         return exact_stage(case)
-    if found.verdict is Outcome.TIE:
-        return found, None
-    if ball_side(case) <= BALL_SIZE:
+    if found.verdict is Outcome.UNDECIDED and ball_side(case) <= BALL_SIZE:
         return ball_stage(case), None
     return found, None
 

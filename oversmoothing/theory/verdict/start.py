@@ -114,7 +114,7 @@ def start_content(
         hfc.is_zero,
         behaviour,
         first,
-        TokensOfStart(found, multipliers, n),
+        TokensOfStart(found, multipliers),
     )
 
 

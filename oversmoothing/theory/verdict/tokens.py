@@ -17,7 +17,7 @@ import flint
 
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
-from oversmoothing.theory.verdict.leading import coefficients, terms, working_bits
+from oversmoothing.theory.verdict.leading import coefficients, leading_sum, terms, working_bits
 from oversmoothing.theory.verdict.resolvent import (
     Growth,
     Moduli,
@@ -65,13 +65,9 @@ class Token:
 
     def leading_sum(self, depth: int, bits: int) -> list[flint.arb]:
         """y_i(L) [d], real balls: the leading roots come with their conjugates."""
-        with at_precision(bits):
-            total = [flint.arb(0)] * len(self.part.numerators)
-            for x, g in self.directions(bits).items():
-                turn = x.ball(bits).sgn() ** (depth - self.growth.power)
-                total = [t + (turn * c).real for t, c in zip(total, g, strict=True)]
+        found = leading_sum(self.directions(bits), depth - self.growth.power, bits)
         with at_precision(SHOWN_BITS):
-            return [+t for t in total]
+            return [+c.real for c in found]
 
     def measured(self, scale: int) -> TokenGrowth:
         with at_precision(SHOWN_BITS):
