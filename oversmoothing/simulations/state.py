@@ -29,8 +29,14 @@ UNUSED = torch.iinfo(torch.int64).min // 4
 def powers_of_two(exponent: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
     """2^exponent in dtype, exactly, from the bits; 0 below the normal range, inf above it."""
     if dtype == torch.float64:
-        return ((exponent.clamp(-1023, 1024) + 1023) << 52).view(torch.float64)
-    return ((exponent.clamp(-127, 128) + 127) << 23).to(torch.int32).view(torch.float32)
+        return _from_bits(exponent.clamp(-1023, 1024), dtype)
+    return _from_bits(exponent.clamp(-127, 128), dtype)
+
+
+def _from_bits(exponent: Tensor, dtype: torch.dtype) -> Tensor:
+    if dtype == torch.float64:
+        return ((exponent + 1023) << 52).view(torch.float64)
+    return ((exponent + 127) << 23).to(torch.int32).view(torch.float32)
 
 
 def log_of_two_to(exponent: Tensor) -> Tensor:
@@ -42,15 +48,14 @@ def scale(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
     """x 2^exponent in the dtype of x, rounded once at most; 0 and inf stay.
 
     `torch.ldexp` forms 2^exponent in float32, which overflows at 128. There are always two factors,
-    the second mostly 1: to ask whether one is enough would wait for the device.
+    one of them mostly 1: to ask whether the other is enough would wait for the device.
     """
     half = HALF[x.dtype]
     shape = exponent.shape + (1,) * trailing
-    e = exponent.clamp(-2 * half, 2 * half)
-    # Two factors of the same sign: an intermediate never leaves the range of the two ends.
-    halved = torch.div(e, 2, rounding_mode="floor")
-    first = torch.where(e.abs() <= half, e, halved)
-    one, other = (powers_of_two(k, x.dtype).reshape(shape) for k in (first, e - first))
+    last = exponent.clamp(-half, half)
+    # Of one sign, the smaller one first: what it rounds, the other takes to 0.
+    first = (exponent - last).clamp(-half, half)
+    one, other = (_from_bits(k, x.dtype).reshape(shape) for k in (first, last))
     return x * one * other
 
 

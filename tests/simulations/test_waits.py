@@ -92,8 +92,10 @@ def test_given_attention_and_one_head_wait_once_a_block_of_layers() -> None:
     assert waits(plain) == 2
 
 
-# 11/8 of the least float is one of them; 11/4, rounded to three, would end as two.
+# 11/8 of the least float is one of them; 11/4, rounded to three, would end as two. The same of
+# 23/16 of it, where one factor alone does not reach.
 @example([(11 * 2.0**-1074, -3), (1.0, 2000)])
+@example([(5.75 * 2.0**-52, -1024)])
 @given(st.lists(st.tuples(st.floats(allow_nan=False), st.integers(-2044, 2044)), min_size=1))
 def test_to_scale_is_to_round_once(terms: list[tuple[float, int]]) -> None:
     """Whatever else stands in the batch; 2^2044 reaches every finite ratio of float64."""
