@@ -12,9 +12,13 @@ import pytest
 
 import oversmoothing
 from oversmoothing.theory.depth.ratios import Ratio
+from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.spectra.heads import layer_of_heads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
+from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell
+from oversmoothing.theory.verdict.decide import compare_radii
 from oversmoothing.theory.verdict.disc_limits import Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
@@ -225,3 +229,34 @@ def test_T4_limits_are_whole_where_nothing_is_left_open():
 )  # fmt: skip
 def test_T4_two_draws_agree_on_what_they_share(first, second, shared):
     assert agreed(Limits(*first), Limits(*second)) == Limits(*shared)
+
+
+def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_it_decides():
+    heads = oversmoothing.heads_verdict(A=np.array([floats("AA")] * 2), W=np.full((2, 1, 1), 0.5))
+    assert "rho_C = 2, rho_Q = 1.5" in str(heads)
+    # rho_C = |1 - 1| has no digit; the verdict is open, since -1 stands for numbers below it too.
+    left_open = verdict(A=[[1.0, 1e-17], [1e-17, 1.0]], H=[[-1.0]])
+    assert left_open.vague and left_open.verdict == "UNDECIDED"
+    assert "margin" not in str(left_open)
+    decided = verdict(A=floats("AA"), H=[[-1.0]])
+    assert decided.verdict == "NON_SMOOTHING" and "margin" in str(decided)
+
+
+def test_a_verdict_of_one_head_refuses_several():
+    A = np.array([floats("AA")] * 2)
+    layer = layer_of_heads(A, np.full((2, 1, 1), 0.5))
+    with pytest.raises(InputError, match="heads_verdict"):
+        compare_radii(layer)
+
+
+def test_further_eigenvalues_1_of_an_attention_with_several_classes_are_exact():
+    A = [[0.7, 0.3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.1, 0.9]]
+    found = verdict(A=A, H=[[0.3]])
+    assert found.verdict == "TIE" and found.attention is not None
+    assert found.attention.values[found.attention.exact].tolist() == [1.0]
+
+
+def test_the_error_of_a_margin_is_half_the_width_of_both_radii():
+    found = decide_cell(cell_discs(Layer.of(floats("AA"), [[0.3, 0.1], [0.2, -0.4]])))
+    widths = [radius.high - radius.low for radius in (found.consensus, found.quotient)]
+    assert widths[0] != widths[1] and found.error == pytest.approx(sum(widths) / 2, rel=1e-12)
