@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from oversmoothing.theory.numbers.exact import matrix
 from oversmoothing.theory.proofs import hypotheses as given
 from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
 from oversmoothing.theory.proofs.coq import Formal, coq_version
 from oversmoothing.theory.proofs.evidence import Counterexample
+from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.items import names, sections
 from oversmoothing.theory.proofs.ledger import claims, files, run_claim
 from oversmoothing.theory.proofs.search import Searched
