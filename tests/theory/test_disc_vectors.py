@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import oversmoothing
-from oversmoothing.theory.layer.attention import complement_basis
+from oversmoothing.theory.layer.attention import complement_basis, stationary_distribution
 from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, times
 from oversmoothing.theory.verdict.by_discs import cell_discs
@@ -88,6 +88,32 @@ def test_a_limit_is_a_number_where_its_bounds_leave_a_ten_millionth_of_it(width,
     state = Bounded(X, np.full((2, 2), width * 5e-8))
     exact = 2.0 / (np.sqrt(2) * 4.0)
     assert ratio_of_state(state) == (pytest.approx(exact, rel=1e-7) if width < 0.3 else None)
+
+
+@pytest.mark.parametrize(("size", "known"), [(2.5e-8, True), (3.4e-8, False)])
+def test_an_error_in_one_feature_is_that_of_its_mean_alone(size, known):
+    """Of ||P X|| / (sqrt 2 |mean|) the width is 2 (sqrt 2 + 1/4) times it: 1e-7 at 3.0e-8."""
+    X = np.array([[3.0, -1.0], [5.0, 1.0]])
+    found = ratio_of_state(Bounded(X, np.array([[size, 0.0], [size, 0.0]])))
+    assert found == (pytest.approx(2.0 / (np.sqrt(2) * 4.0), rel=1e-7) if known else None)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_T1d_pi_of_members_of_the_cell_is_within_its_bound(seed):
+    """pi' = p + Q d for attention moved by the whole relative error; no wider than it need be."""
+    relative = 2.0**-30
+    pair, A = cell(seed, relative)
+    rng, n = np.random.default_rng(seed), len(A)
+    known = DiscStart(pair, np.ones((n, 3)))._stationary
+    assert known is not None
+    pi, off = known
+    wide = pi.error + np.abs(complement_basis(n)) @ off
+    for _ in range(8):
+        moved = A * (1 + relative * rng.choice([-1.0, 1.0], A.shape))
+        moved /= moved.sum(axis=1, keepdims=True)
+        assert (np.abs(stationary_distribution(moved) - pi.value) <= wide + 1e-15).all()
+    gap = np.abs(1 - pair.cell.attention.centres).min()
+    assert wide.max() <= 20 * n * relative * np.linalg.cond(pair.attention.discs.basis.P) / gap
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -243,6 +269,14 @@ def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
         assert (found.verdict_x0, found.tends_to) == ("TIE", "constant")
         assert found.limit == pytest.approx(np.sqrt(2) / (np.sqrt(2) * 4))
         assert found.limit_rank == 1
+    # More tokens than balls are asked at: the second column is 3 and 5 in turn, HFC/LFC = 1/4.
+    many = oversmoothing.verdict(
+        A=np.eye(34) / 2 + np.full((34, 34), 1 / 68),
+        W=factors,
+        X0=np.tile([[1.0, 3.0], [2.0, 5.0]], (17, 1)),
+    )
+    assert (many.verdict_x0, many.tends_to, many.limit_rank) == ("TIE", "constant", 1)
+    assert many.limit == pytest.approx(0.25)
     layer = Layer.of(A, factors=factors)
     start = DiscStart(
         DominantPair(cell_discs(layer)), read_entries([[1.0, 3.0], [2.0, 3.0]], "X0").floats
