@@ -92,7 +92,7 @@ def test_a_limit_is_a_number_where_its_bounds_leave_a_ten_millionth_of_it(width,
 
 @pytest.mark.parametrize(("size", "known"), [(2.5e-8, True), (3.4e-8, False)])
 def test_an_error_in_one_feature_is_that_of_its_mean_alone(size, known):
-    """Of ||P X|| / (sqrt 2 |mean|) the width is 2 (sqrt 2 + 1/4) times it: 1e-7 at 3.0e-8."""
+    """The relative width of HFC/LFC is 2 (sqrt 2 + 1/4) times the error: 1e-7 at 3.0e-8."""
     X = np.array([[3.0, -1.0], [5.0, 1.0]])
     found = ratio_of_state(Bounded(X, np.array([[size, 0.0], [size, 0.0]])))
     assert found == (pytest.approx(2.0 / (np.sqrt(2) * 4.0), rel=1e-7) if known else None)
