@@ -3,7 +3,8 @@
 0 where the leading terms of X_L are at least as large as the rest at every layer (of terms that
 turn: the root of their mean square); else, where HFC/LFC tends to 0 (infinity), the first layer
 from which it falls (rises) in every layer, if there is one; else the first layer from which the
-leading terms are at least as large as the rest. A window of layers shows it.
+leading terms are at least as large as the rest. A window of layers shows it. Sizes that agree to
+twelve digits may count as equal, as the documentation of the number says.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ WINDOW, _BITS, _BEHIND = 160, 768, 2048
 # Far layers: so many bits, of which so many may be lost to the larger of HFC and LFC (squared), and
 # so many layers in a row.
 _FAR_BITS, _LOST, _AFTER = 4096, 4096, 12
+# Squares that differ by less than one part in this belong to sizes that agree to twelve digits.
+_EQUAL = 10**12 // 2
 RIGHT, WRONG, UNDECIDED = "right", "wrong", "UNDECIDED"
 
 
@@ -134,7 +137,7 @@ def window(start: Start, layers: int = WINDOW) -> Window:
                 size = [x + y for x, y in zip(size, _square(entries), strict=True)]
                 turns[root] = turns[root] * mu
         rest = _square([ball(r * z, _BITS) - x for z, x in zip(whole(Z), leading, strict=True)])
-        outweighs.append(True if rest[1] <= size[0] else False if rest[0] > size[1] else None)
+        outweighs.append(_at_least(size, rest))
         squares.append(norms(Z))
         Z = start.system.step(Z)
     return Window(outweighs[:-1], [_move(a, b) for a, b in pairwise(squares)], start)
@@ -167,6 +170,14 @@ def _move(before: tuple[int, int], after: tuple[int, int]) -> int:
     if not gap and 0 in (hfc + then, lfc + below):
         return 1 if lfc + below == 0 else -1
     return (gap > 0) - (gap < 0)
+
+
+def _at_least(size: list[int], rest: list[int]) -> bool | None:
+    """Whether the leading terms are as large as the rest; None where they are less by a share that
+    the balls, or twelve digits, do not show."""
+    if rest[1] <= size[0]:
+        return True
+    return False if rest[0] * (_EQUAL - 1) > size[1] * _EQUAL else None
 
 
 def _square(entries: Sequence[Ball]) -> list[int]:

@@ -9,6 +9,8 @@ hide them for long. The number is a layer:
   layer, if there is one;
 - else the first layer from which the leading terms are at least as large as the rest.
 
+Sizes that agree to twelve digits count as equal here.
+
 A bound of the rest gives a layer past which nothing changes any more. Up to `EACH` layers before it
 are looked at one by one; of more, `_PER_OCTAVE` between a depth and twice that depth, and the
 change is then found by bisection: what returns between two of those is not seen.
@@ -123,7 +125,7 @@ class Series:
         return float(max(self.power.max(initial=0) + 1, layers.max(initial=0)))
 
     def outweighs(self, layer: int) -> bool:
-        """Whether the leading terms are at least as large as the rest."""
+        """Whether the leading terms are at least as large as the rest, to within `SEEN`."""
         weights, shift = self.weights(layer)
         rest = float(np.linalg.norm(self.combine(np.where(self.leads, 0.0, weights))))
         lead = self.lead_size + float(_log_binomial(layer, np.array([self.lead_power]))[0])
