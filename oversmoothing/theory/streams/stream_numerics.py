@@ -180,26 +180,26 @@ def _components(boxes: list[flint.acb]) -> list[list[int]]:
     return groups
 
 
-# Pairs (h, a) whose eigenvalues are enclosed for a numerical verdict, the largest ones.
+# Pairs (h, a) whose eigenvalues are enclosed for an estimate, the largest ones.
 _LEADING = 64
 # Bits of a radius from which it is a number; below that its enclosure is said.
 _BITS_KNOWN = 10
 
 
 def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) -> StreamVerdict:
-    """Numerical, or certified; known: fields of the answer that are known already."""
+    """Estimated, or certified; known: fields of the answer that are known already."""
     mixing, layer = case.asked, case.layer
     cell = cell_discs(layer)
     spectra = cell.spectra
     outcome, found = Outcome.UNDECIDED, None
     stages = (
-        _certified(case) if certified else iter([_numerical(mixing, cell.attention, cell.value)])
+        _certified(case) if certified else iter([_estimated(mixing, cell.attention, cell.value)])
     )
     for found in stages:
         outcome = found.outcome()
         if outcome is not Outcome.UNDECIDED:
             break
-    status = "certified" if certified else "numerical"
+    status = "certified" if certified else "estimated"
     if found is None:
         return StreamVerdict(
             Outcome.UNDECIDED,
@@ -253,8 +253,8 @@ def _certified(case: Streams) -> Iterator[EnclosedRadii]:
         yield enclosed_radii(case.asked, boxes, value.boxes, zeros)
 
 
-def _numerical(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
-    """From discs in float64; the pairs far below the largest are left out."""
+def _estimated(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
+    """From discs in float64; the pairs far below the largest, by values in floats, are left out."""
     if not np.isfinite(value.centres).all():
         raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
     one = (attention.radii == 0) & (attention.centres == 1)

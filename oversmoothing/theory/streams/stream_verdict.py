@@ -34,7 +34,7 @@ _BITS = 256
 
 
 def stream_verdict(case: Streams, certified: bool = False, agree_to: float = 1e-6) -> StreamVerdict:
-    """The verdict: exact on fractions of moderate size, else numerical, or certified where asked.
+    """The verdict: exact on fractions of moderate size, else estimated, or certified where asked.
 
     Raises `InputError` unless 0 < agree_to < 1.
     """
