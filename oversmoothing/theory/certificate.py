@@ -38,6 +38,7 @@ from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import (
     BALL_SIZE,
     CertifiedDominance,
+    End,
     attention_balls,
     attention_spectra,
     ball_side,
@@ -296,7 +297,7 @@ def _verdict(found: CertifiedDominance) -> dict[str, Any]:
     return claim
 
 
-def interval_texts(bounds: Interval | tuple[float, float]) -> list[str]:
-    """Both ends in hexadecimal; "-inf" or "inf" where there is none within binary64."""
+def interval_texts(bounds: Interval | tuple[End, End]) -> list[str]:
+    """Both ends, floats in hexadecimal; "-inf" or "inf" where there is none within binary64."""
     ends = (bounds.low, bounds.high) if isinstance(bounds, Interval) else bounds
-    return [float(x).hex() for x in ends]
+    return [fraction_text(x) if isinstance(x, Fraction) else float(x).hex() for x in ends]

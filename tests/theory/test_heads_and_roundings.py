@@ -10,7 +10,8 @@ import pytest
 from oversmoothing.theory.spectra.heads import Radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import verdict as room
-from oversmoothing.theory.verdict.verdict import distance_to_tie, heads_verdict, verdict
+from oversmoothing.theory.verdict.nearest import distance_to_tie
+from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
 MIXING = np.array([[0.75, 0.25], [0.25, 0.75]])
 TURNED = np.array([[0.25, 0.75], [0.75, 0.25]])

@@ -15,6 +15,7 @@ from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict import resolvent as resolvents
 from oversmoothing.theory.verdict.decide import compare_radii, generic_limits
+from oversmoothing.theory.verdict.nearest import distance_to_tie
 from oversmoothing.theory.verdict.resolvent import (
     Multipliers,
     OutOfReachError,
@@ -23,7 +24,7 @@ from oversmoothing.theory.verdict.resolvent import (
     resolvent,
 )
 from oversmoothing.theory.verdict.start import start_content
-from oversmoothing.theory.verdict.verdict import distance_to_tie, verdict
+from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, identity, matrix
 
 X3 = "1 2; 3 5; -2 1"

@@ -12,7 +12,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
 from typing import Any
 
 import flint
@@ -404,14 +403,19 @@ def _count(value: Any) -> int:
 
 
 def _bounds(value: Any) -> Bounds:
-    """[low, high] in hexadecimal binary64; "-inf" or "inf" where there is no end on that side."""
+    """[low, high] in hexadecimal binary64, or fractions where they are below it; "-inf" or "inf"
+    where there is no end on that side."""
     if not isinstance(value, list) or len(value) != 2:
         raise NotACertificate("an interval has two ends")
-    low = -inf if value[0] == "-inf" else binary(value[0])
-    high = inf if value[1] == "inf" else binary(value[1])
-    if low > high:
+    low = None if value[0] == "-inf" else _end(value[0])
+    high = None if value[1] == "inf" else _end(value[1])
+    if low is not None and high is not None and low > high:
         raise NotACertificate("an interval with its ends exchanged")
-    return Bounds(None if low == -inf else Fraction(low), None if high == inf else Fraction(high))
+    return Bounds(low, high)
+
+
+def _end(text: Any) -> Fraction:
+    return ratio(text) if isinstance(text, str) and "/" in text else Fraction(binary(text))
 
 
 def _coefficient(value: Any, verdict: str) -> Bounds:

@@ -1,4 +1,4 @@
-"""Exact input: fractions in, fractions out, and the bridge to FLINT's rational matrices.
+"""Exact numbers: fractions in, fractions or bounds out, and the bridge to FLINT's matrices.
 
 Strings ("3/4", "0.75"), integers and `Fraction`s are exact. A binary64 number is exact too, but as
 what it is: A then means A_ij / sum_k A_ik, so that rounding in the row sums is no obstacle.
@@ -8,6 +8,7 @@ A matrix is nested lists of `Fraction`; products go through FLINT. Text as matri
 """
 
 from collections.abc import Iterable, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
@@ -193,3 +194,85 @@ def applied(A: Matrix, x: Iterable[Fraction]) -> list[Fraction]:
 def characteristic(M: Matrix) -> flint.fmpq_poly:
     """det(x I - M)."""
     return to_flint(M).charpoly()
+
+
+_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# Digits of a number that is written out: as many as tell two floats apart.
+_DIGITS = 17
+# The smallest float that has all its digits.
+_NORMAL = 2.0**-1022
+
+
+class Number(float):
+    """The float nearest to a real number that lies in [low, high] for certain.
+
+    0.0 or inf where the number is beyond binary64; formatted it then has an exponent beyond it,
+    too. low, high: fractions. exact: the fraction where low = high, else None.
+    """
+
+    low: Fraction
+    high: Fraction
+
+    def __new__(cls, low: Fraction, high: Fraction) -> "Number":
+        middle = (low + high) / 2
+        try:
+            found = super().__new__(cls, float(middle))
+        except OverflowError:
+            found = super().__new__(cls, "inf" if middle > 0 else "-inf")
+        found.low, found.high = low, high
+        return found
+
+    def __getnewargs__(self) -> Any:
+        return self.low, self.high
+
+    @staticmethod
+    def of(x: Fraction | flint.arb) -> "Number":
+        """From a fraction, or from the ends of a ball."""
+        if isinstance(x, Fraction):
+            return Number(x, x)
+        # Not `lower()`, which rounds to the precision of the context.
+        middle, radius = _dyadic(x.mid()), _dyadic(x.rad())
+        return Number(middle - radius, middle + radius)
+
+    @property
+    def exact(self) -> Fraction | None:
+        return self.low if self.low == self.high else None
+
+    def size(self) -> "Number":
+        """The absolute value of a number whose sign is known."""
+        return Number(-self.high, -self.low) if self.high < 0 else self
+
+    def minus(self, other: "Number") -> "Number":
+        return Number(self.low - other.high, self.high - other.low)
+
+    def over(self, other: "Number") -> "Number":
+        """Both >= 0, other > 0. Raises `ZeroDivisionError` where it may be 0."""
+        return Number(self.low / other.high, self.high / other.low)
+
+    def text(self) -> str:
+        """The fraction, or as many digits as hold, up to 17: "3/4", "4.2857142857142857E-101"."""
+        if self.exact is not None:
+            return fraction_text(self.exact)
+        for digits in range(_DIGITS, 0, -1):
+            low, high = (_decimal(x, digits) for x in (self.low, self.high))
+            if low == high:
+                return low
+        return f"{_decimal(self.low, 2)} to {_decimal(self.high, 2)}"
+
+    def __format__(self, form: str) -> str:
+        beyond = self.low and not _NORMAL <= abs(float(self)) < float("inf")
+        return format(_quotient(self.low), form) if beyond else super().__format__(form)
+
+
+def _dyadic(x: flint.arb) -> Fraction:
+    mantissa, exponent = x.man_exp()
+    m, e = int(mantissa), int(exponent)
+    return Fraction(m * 2**e) if e >= 0 else Fraction(m, 2**-e)
+
+
+def _quotient(x: Fraction) -> Decimal:
+    return _CONTEXT.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _decimal(x: Fraction, digits: int) -> str:
+    return format(_quotient(x), f".{digits}g")

@@ -1,12 +1,13 @@
 """The verdict as an object: value, status, radii, limits, and why, in sentences."""
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from html import escape
 from typing import Any
 
 from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES, Onset
 from oversmoothing.theory.depth.ratios import Ratio
-from oversmoothing.theory.numbers.exact import fraction_text
+from oversmoothing.theory.numbers.exact import Number, fraction_text
 from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
@@ -28,9 +29,10 @@ class Verdict:
     the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
     within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
-    rho_Q. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do, for X_0 where given,
-    else for generic X_0; None where unknown or where the
-    value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
+    rho_Q. Of an exact answer they, and the distance, are a `Number`: a float with its bounds, and
+    the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,
+    for X_0 where given, else for generic X_0; None where unknown or where the value depends on X_0.
+    verdict_x0: the verdict over the modes X_0 contains (T4e).
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
     in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from
@@ -78,16 +80,30 @@ class Verdict:
         """r = rho_Q / rho_C (T5a), inf where rho_C = 0."""
         if self.rho_consensus is None or self.rho_quotient is None:
             return None
-        if self.rho_consensus == 0:
+        c, q = self.rho_consensus, self.rho_quotient
+        if not (isinstance(c, Number) and isinstance(q, Number)):
+            return q / c if c else float("inf")
+        if c.exact == 0:
             return float("inf")
-        return self.rho_quotient / self.rho_consensus
+        return Number.of(Fraction(1)) if q is c else q.over(c)
 
     @property
     def margin(self) -> float | None:
         """rho_C - rho_Q."""
         if self.rho_consensus is None or self.rho_quotient is None:
             return None
-        return self.rho_consensus - self.rho_quotient
+        c, q = self.rho_consensus, self.rho_quotient
+        if not (isinstance(c, Number) and isinstance(q, Number)):
+            return c - q
+        return Number.of(Fraction(0)) if q is c else c.minus(q)
+
+    def _rate_in_words(self) -> str:
+        """The rate in ten digits, by its distance from 1 where they do not show it."""
+        words, c, margin = f"{self.rate:.10g}", self.rho_consensus, self.margin
+        if words != "1" or not (isinstance(c, Number) and isinstance(margin, Number)):
+            return words
+        apart = margin.size().over(c)
+        return "1" if not apart.high else f"1 {'-' if margin.high > 0 else '+'} {apart:.3g}"
 
     def __str__(self) -> str:
         """The answer in sentences: the verdict, why, the radii, and HFC/LFC at the depths asked."""
@@ -99,7 +115,7 @@ class Verdict:
         elif self.rho_consensus is not None and self.rho_quotient is not None:
             lines.append(
                 f"  rho_C = {self.rho_consensus:.10g}, rho_Q = {self.rho_quotient:.10g}, "
-                f"rate rho_Q/rho_C = {self.rate:.10g} a layer, margin {self.margin:.3g}"
+                f"rate rho_Q/rho_C = {self._rate_in_words()} a layer, margin {self.margin:.3g}"
             )
         if self.verdict_x0 is not None:
             lines.append(f"  for this X_0: {self.verdict_x0}")
@@ -133,6 +149,12 @@ class Verdict:
             "limit": json_number(self.limit),
             "limit_rank": self.limit_rank,
             "distance": json_number(self.distance),
+        }
+        known = ("rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance")
+        result |= {
+            f"{name}_exact": value.text()
+            for name in known
+            if isinstance(value := getattr(self, name), Number)
         }
         if self.has_x0:
             result["verdict_x0"] = self.verdict_x0

@@ -8,6 +8,7 @@ algebraic number delta with q delta an algebraic integer, whose D conjugates are
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log2, prod
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import flint
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.numbers.exact import Matrix, Number
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 
@@ -31,19 +32,25 @@ class Mode:
     attention: Eigenvalue | None
     value: Eigenvalue
 
+    @property
+    def rational(self) -> flint.fmpq | None:
+        """1 + h a where h and a are rational, or h is 0."""
+        if self.value.is_zero:
+            return flint.fmpq(1)
+        factors = [root.factor for root in (self.value, self.attention) if root is not None]
+        if any(factor.degree > 1 for factor in factors):
+            return None
+        return 1 + prod((f.rational_root for f in factors), start=flint.fmpq(1))
+
     def multiplier(self, bits: int) -> flint.acb:
         """Ball around 1 + h a."""
         with at_precision(bits):
-            h = self.value.ball(bits)
-            if self.value.is_zero:
-                return flint.acb(1)
-            if self.attention is None:
-                return 1 + h
-            if self.value.factor.degree == self.attention.factor.degree == 1:
+            rational = self.rational
+            if rational is not None:
                 # Rounded once, at the end: 1 + h a = 0 has to be exactly that.
-                a = self.attention.factor.rational_root
-                return flint.acb(1 + self.value.factor.rational_root * a)
-            return 1 + h * self.attention.ball(bits)
+                return flint.acb(rational)
+            h = self.value.ball(bits)
+            return 1 + (h if self.attention is None else h * self.attention.ball(bits))
 
     def squared_modulus(self, bits: int) -> flint.arb:
         """Ball around |1 + h a|^2."""
@@ -131,6 +138,21 @@ class ExactDominance:
             if modulus.rel_accuracy_bits() >= bits // 2:
                 break
         return modulus
+
+    def radii(self) -> tuple[Number, Number]:
+        """rho_C and rho_Q, so close that their difference has 64 bits too."""
+        sides = (self.consensus, self.quotient)
+        rational = [modes[0].rational if modes else flint.fmpq(0) for modes in sides]
+        known = [Number.of(Fraction(abs(int(x.p)), int(x.q))) for x in rational if x is not None]
+        if len(known) == 2:
+            return known[0], known[1]
+        for bits in doublings(128, 2 * EXACT_BITS):
+            consensus, quotient = (self.radius(side, bits) for side in (True, False))
+            with at_precision(bits):
+                apart = consensus - quotient
+            if not self.comparison or apart.rel_accuracy_bits() >= 64:
+                break
+        return Number.of(consensus), Number.of(quotient)
 
     def dominant(self) -> list[Mode]:
         """The modes of largest modulus over both sides."""

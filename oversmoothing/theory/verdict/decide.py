@@ -55,7 +55,8 @@ class Comparison:
 
     attention, value: the spectra in float64. rank: the asymptotic rank for generic X_0 where exact
     arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell: the discs of
-    a case in floats. error: how far rho_C - rho_Q may be off by rounding.
+    a case in floats, dominance: the modes of one in fractions. error: how far rho_C - rho_Q may be
+    off by rounding.
     """
 
     outcome: Outcome
@@ -69,6 +70,7 @@ class Comparison:
     vague: tuple[bool, bool] = (False, False)
     cell: CellDiscs | None = None
     error: float = 0.0
+    dominance: ExactDominance | None = None
 
 
 def compare_radii(case: Layer, relative: float = UNIT) -> Comparison:
@@ -82,12 +84,13 @@ def compare_radii(case: Layer, relative: float = UNIT) -> Comparison:
 def _exactly(case: Layer) -> Comparison:
     found = exact_dominance(case.rational_A, case.rational_H)
     outcome = outcome_of_sign(found.comparison)
-    rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
+    rho_c, rho_q = found.radii()
     if outcome is Outcome.TIE:
         rho_q = rho_c
     reason = _exact_reason(found, outcome, rho_c, rho_q) if found.quotient else ""
+    rank = generic_rank(found)
     return Comparison(
-        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), generic_rank(found)
+        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), rank, dominance=found
     )
 
 

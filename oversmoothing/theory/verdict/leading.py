@@ -19,6 +19,7 @@ from typing import Any
 
 import flint
 
+from oversmoothing.theory.numbers.exact import Number
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.by_fractions import embeddings, rank_bound
@@ -83,7 +84,7 @@ def ratio_limit(
         settled = len(roots) == 1 or shared(roots, multipliers)
         if not settled and not proportional(parts, growths, roots, groups):
             return None, None
-        limit = float((top / (bottom * n)).sqrt().mid())
+        limit = Number.of((top / (bottom * n)).sqrt())
         # A constant that is not 0, though binary64 may not reach it.
         return "constant", limit if 0 < limit < math.inf else None
 

@@ -10,6 +10,7 @@ The discs compare moduli with outward rounding: nothing here can be wrong by rou
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import repeat
 
 import flint
@@ -18,7 +19,7 @@ import numpy as np
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_floats
 from oversmoothing.theory.layer.layer import Layer
-from oversmoothing.theory.numbers.exact import to_flint
+from oversmoothing.theory.numbers.exact import Number, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
@@ -33,8 +34,11 @@ from oversmoothing.theory.spectra.layer_discs import (
 )
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Verdict
-from oversmoothing.theory.verdict.by_fractions import EXACT_BITS, ExactDominance, exact_dominance
+from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
+
+# An end of an interval.
+End = float | Fraction
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,10 @@ class CertifiedDominance:
     quotient: Interval | None
     reason: str
     method: str
-    gap: tuple[float, float] | None = None
+    gap: tuple[End, End] | None = None
 
     @property
-    def margin(self) -> tuple[float, float] | None:
+    def margin(self) -> tuple[End, End] | None:
         """(low, high) of rho_C - rho_Q, rounded outward."""
         if self.gap is not None or self.consensus is None or self.quotient is None:
             return self.gap
@@ -171,23 +175,27 @@ def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
     return CertifiedDominance(verdict, consensus, quotient, reason, method, gap), found
 
 
-def _exact_gap(found: ExactDominance) -> tuple[float, float]:
-    """Outward rounded bounds of rho_C - rho_Q, fine enough to show its sign where there is one."""
+def _exact_gap(found: ExactDominance) -> tuple[End, End]:
+    """Bounds of rho_C - rho_Q that show its sign where it has one: rounded outward, or fractions
+    where binary64 does not reach so low."""
     if found.comparison == 0:
         return 0.0, 0.0
-    bits = _BITS
-    while True:
-        with at_precision(bits):
-            gap = found.radius(True, bits) - found.radius(False, bits)
-            if gap > 0 or gap < 0 or found.comparison is None or bits > EXACT_BITS:
-                return outward(gap)
-        bits *= 4
+    consensus, quotient = found.radii()
+    gap = consensus.minus(quotient)
+    low, high = _one_further(*(float(Number.of(x)) for x in (gap.low, gap.high)))
+    hidden = low <= 0 <= high and (gap.low > 0 or gap.high < 0)
+    # Room for the checker's own balls.
+    room = abs(gap.low) / 2**40
+    return (gap.low - room, gap.high + room) if hidden else (low, high)
+
+
+def _one_further(low: float, high: float) -> tuple[float, float]:
+    return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
 
 
 def outward(ball: flint.arb) -> tuple[float, float]:
     """The lower and the upper end of a ball, each one float further out."""
-    low, high = float(ball.lower()), float(ball.upper())
-    return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
+    return _one_further(float(ball.lower()), float(ball.upper()))
 
 
 def _radius(ball: flint.arb) -> Interval:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from oversmoothing.theory.depth.ratios import ratios_at
-from oversmoothing.theory.layer.attention import complement_basis, quotient
 from oversmoothing.theory.layer.layer import (
     Entries,
     Layer,
@@ -33,9 +32,8 @@ from oversmoothing.theory.spectra.heads import (
     layer_of_heads,
     other_radius,
 )
-from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import DEPTH, Array, Complex
+from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
@@ -135,7 +133,7 @@ def _layer_verdict(
         shows_from = None if of_start.onset is None else of_start.onset.layer
         reason += of_start.words
     distance = _distance(case, outcome, found)
-    if distance:
+    if distance is not None and outcome is not Outcome.TIE:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
         reason += limit_words(behaviour, start is not None)
@@ -164,6 +162,10 @@ def _layer_verdict(
     )
 
 
+# Relative margins below this are near-ties: their distance is worth saying.
+NEAR = 1e-3
+
+
 def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     """The distance to another verdict, for what is undecided or near a tie."""
     largest = max(found.rho_consensus, found.rho_quotient)
@@ -172,64 +174,14 @@ def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
         return None
-    known = strict or outcome is Outcome.UNDECIDED
-    return distance_to_tie(case.A, case.H) if known else None
-
-
-# Relative margins below this are near-ties: their distance is worth saying.
-NEAR = 1e-3
-# Beyond this a norm of H may be no float.
-_LARGEST = 1e150
-
-
-def distance_to_tie(A: Array, H: Array) -> float | None:
-    """How large a relative change of A [n, n] and H [d, d] reaches a tie, to first order.
-
-    delta such that changes ||dA|| <= delta ||A||, ||dH|| <= delta ||H|| (Frobenius, the rows of
-    dA sum to 0) can make rho_C = rho_Q: the margin over the gradient of rho_C - rho_Q, which left
-    and right eigenvectors of the two dominant pairs give.
-
-    None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
-    it has no gradient, and where H is so large that its square is no float.
-    """
-    if len(A) == 1 or np.abs(H).max() > _LARGEST:
+    if not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None):
         return None
-    Q = complement_basis(len(A))
-    a, right, left = _eigen(quotient(A))
-    h, value_right, value_left = _eigen(H)
-    rho_c, _, j = largest_modulus(np.array([1.0]), h)
-    rho_q, i, k = largest_modulus(a, h)
-    phases = [np.conj(z) / abs(z) if z else 0.0 for z in (1 + h[j], 1 + h[k] * a[i])]
-    first, second = (_gradient(value_left, value_right, index) for index in (j, k))
-    with_a = _gradient(left, right, i)
-    if with_a is None or first is None or second is None:
-        return None
-    by_h = np.real(phases[0] * first - phases[1] * a[i] * second)
-    # A change of A acts through Q^T dA Q: its gradient lies in the rows that sum to 0 already.
-    by_a = np.real(phases[1] * h[k] * (Q @ with_a @ Q.T))
-    slope = np.linalg.norm(by_h) * np.linalg.norm(H) + np.linalg.norm(by_a) * np.linalg.norm(A)
-    return float(abs(rho_c - rho_q) / slope) if slope > 0 else None
+    # Loaded where it is asked for: most layers are far from a tie.
+    from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
 
-
-def _eigen(M: Array) -> tuple[Complex, Complex, Complex]:
-    """Eigenvalues, right eigenvectors in columns, left ones in rows, scaled to w v = 1."""
-    values, right = np.linalg.eig(M)
-    try:
-        left = np.linalg.inv(right)
-    except np.linalg.LinAlgError:
-        left = np.full_like(right, np.inf)
-    return values.astype(np.complex128), right, left
-
-
-def _gradient(left: Complex, right: Complex, index: int) -> Complex | None:
-    """d(eigenvalue) = sum of gradient * dM, entry by entry; None where there is none."""
-    w, v = left[index], right[:, index]
-    # Right eigenvectors have the length 1, so this is the condition number of the eigenvalue:
-    # from there on it is defective to all digits.
-    if not np.abs(w).max() < 1e12 or not np.linalg.norm(w) < 1e12:
-        return None
-    gradient: Complex = w[:, None] * v
-    return gradient
+    if found.dominance is None:
+        return distance_to_tie(case.A, case.H)
+    return exact_distance(case, found.dominance)
 
 
 # Distance from 1 to the next number, by the name of the type in numpy and torch.
@@ -311,7 +263,7 @@ def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
         "float64 tell more.",
         attention=found.attention,
         value=found.value,
-        distance=distance_to_tie(case.A, case.H),
+        distance=found.distance,
     )
 
 

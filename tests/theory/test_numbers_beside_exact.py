@@ -1,0 +1,101 @@
+"""Numbers that stand beside the word "exact": each is the fraction, or lies between its bounds."""
+
+import pickle
+from fractions import Fraction
+
+import flint
+import mpmath
+import pytest
+
+from oversmoothing.theory.certificate import certify
+from oversmoothing.theory.checker.check import check_certificate
+from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers.exact import Number
+from oversmoothing.theory.support.files import to_json
+from oversmoothing.theory.verdict.verdict import verdict
+from tests.corpora.marks import right_radii
+from tests.corpora.theory import near_tie
+
+A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
+TIE = Fraction(-4, 3)
+
+
+@pytest.mark.parametrize("k", [3, 17, 100, 400, 3000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_near_tie_is_as_far_away_as_it_is_however_near(k, sign):
+    h = TIE + Fraction(sign, 10**k)
+    found = verdict(A=A2, H=[[h]])
+    # |1 + h| = 1/3 -+ e and |1 + h/2| = 1/3 +- e/2 for h = -4/3 +- e.
+    e = Fraction(sign, 10**k)
+    assert (found.rho_consensus.exact, found.rho_quotient.exact) == (-1 - h, 1 + h / 2)
+    assert found.margin.exact == -3 * e / 2
+    assert found.rate.exact == (1 + h / 2) / (-1 - h)
+    if k == 3:
+        return
+    # The margin moves at 3/2 a unit of h, and at |h| a unit of a: times ||H|| and ||A||.
+    with mpmath.workdps(60):
+        steep = 1.5 * abs(_real(h)) + abs(_real(h)) * mpmath.sqrt(5) / 2
+        told = _real(Fraction(3, 2)) / steep
+        for end in (found.distance.low, found.distance.high):
+            assert abs(_real(end * 10**k) / told - 1) < 1e-11
+
+
+def _real(x):
+    return mpmath.mpf(x.numerator) / x.denominator
+
+
+@pytest.mark.parametrize("k", [17, 330, 1000])
+def test_a_near_tie_below_the_floats_is_certified_and_read_back(k):
+    body = certify(Layer.of(A2, [[TIE + Fraction(1, 10**k)]]))
+    assert body["claim"]["verdict"] == "NON_SMOOTHING"
+    found = check_certificate(to_json(body))
+    assert found.accepted, found.words
+
+
+@pytest.mark.parametrize("case", range(0, 60, 3))
+def test_bounds_of_near_ties_hold_what_250_digits_say(case):
+    given = near_tie(case)
+    found = verdict(A=given["A"], H=given["H"])
+    right = right_radii(given["A"], given["H"])
+    for field, value in right.items():
+        told = getattr(found, field)
+        if value is None or not isinstance(told, Number):
+            continue
+        # `right` is rounded once: to half a unit in the last place.
+        near = Fraction(value), abs(Fraction(value)) / 2**52 + Fraction(1, 2**1074)
+        assert told.low - near[1] <= near[0] <= told.high + near[1]
+        assert told.high - told.low <= abs(told.low) / 2**40 + Fraction(1, 10**300)
+        assert float(told) == pytest.approx(value, rel=2**-51, abs=2**-1074)
+
+
+def test_what_is_beyond_the_floats_keeps_its_digits_in_words_and_json():
+    found = verdict(A=A2, H=[[TIE + Fraction(1, 10**400)]])
+    assert "rate rho_Q/rho_C = 1 + 4.50e-400 a layer, margin -1.5e-400" in str(found)
+    assert "by 4.3e-401 of their norms" in found.reason
+    told = found.to_json_object()
+    assert (told["margin"], told["rate"]) == (0.0, 1.0)
+    assert told["margin_exact"] == "-3/2" + "0" * 400
+    assert told["distance_exact"] == "4.2971176265636830e-401"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        ("3/4", "3/4", "3/4"),
+        ("0.12345678901", "0.12345678904", "0.1234567890"),
+        ("-1", "2", "-1 to 2"),
+        ("123456", "123457", "1.2346e+5"),
+    ],
+)
+def test_a_number_is_written_in_the_digits_that_hold(low, high, text):
+    assert Number(Fraction(low), Fraction(high)).text() == text
+
+
+def test_a_number_is_a_float_that_survives_copies():
+    with flint.ctx.workprec(200):
+        root = Number.of(flint.arb(2).sqrt())
+    assert root == 2**0.5
+    assert root.low**2 < 2 < root.high**2
+    assert root.high - root.low < Fraction(1, 2**190)
+    again = pickle.loads(pickle.dumps(root))
+    assert (again, again.low, again.high) == (root, root.low, root.high)
