@@ -3,6 +3,7 @@
 import platform
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def _version(distribution: str) -> str | None:
         return None
 
 
+@cache
 def _commit() -> str | None:
     """The commit of the checkout this code runs from; None for an installed wheel."""
     root = Path(__file__).resolve().parents[2]

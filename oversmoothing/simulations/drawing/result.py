@@ -1,0 +1,363 @@
+"""What every experiment returns: a `Result`.
+
+It holds tables with a unit for each column, sentences with the evidence that carries each, a
+picture, the configuration, and the versions and commit it was made with. `result_files` writes it
+and reads it back. An experiment that measures arrays keeps them in a subclass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from oversmoothing.simulations.drawing.wording import as_html, formatters
+from oversmoothing.simulations.provenance import provenance
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import json_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Kind = Literal["number", "integer", "truth", "text"]
+# Keys of the JSON that are no table and no part of the configuration.
+RESERVED = ("words", "form", "provenance")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What carries a sentence: a proof of `statement`, a measurement or a fit on `number` inputs
+    (or what else `of` counts) with its 95 % interval where there is one, or nothing yet."""
+
+    kind: Literal["proved", "measured", "fitted", "untested"]
+    statement: str = ""
+    number: int = 0
+    of: str = "input"
+    low: float = math.nan
+    high: float = math.nan
+
+    def __post_init__(self) -> None:
+        if self.kind == "proved" and not self.statement:
+            raise InputError("evidence 'proved' names no statement: say which one is proved")
+        if self.kind in ("measured", "fitted") and self.number < 1:
+            raise InputError(
+                f"evidence '{self.kind}' is of {self.number} {self.of}s: give at least 1"
+            )
+        if math.isnan(self.low) != math.isnan(self.high) or self.low > self.high:
+            raise InputError(f"the interval {self.low} to {self.high} is none: give both ends")
+
+    def __eq__(self, other: object) -> bool:
+        # An end that is not known is equal to another.
+        return isinstance(other, Evidence) and self.to_json_object() == other.to_json_object()
+
+    def __str__(self) -> str:
+        if self.kind == "untested":
+            return "untested"
+        if self.kind == "proved":
+            return f"proved: {self.statement}"
+        counted = f"{self.number} {self.of}{'s' * (self.number != 1)}"
+        if self.kind == "fitted":
+            return f"fitted to {counted}"
+        if math.isnan(self.low):
+            return f"measured on {counted}"
+        return f"measured on {counted}, 95 % interval {self.low:.3g} to {self.high:.3g}"
+
+    def to_json_object(self) -> dict[str, Any]:
+        """The fields that say something."""
+        said: dict[str, Any] = {"kind": self.kind}
+        if self.statement:
+            said["statement"] = self.statement
+        if self.number:
+            said |= {"number": self.number, "of": self.of}
+        if not math.isnan(self.low):
+            said |= {"low": json_number(self.low), "high": json_number(self.high)}
+        return said
+
+
+def proved(statement: str) -> Evidence:
+    """A statement of the ledger (T8d) or of a paper."""
+    return Evidence("proved", statement)
+
+
+def measured(
+    number: int, low: float = math.nan, high: float = math.nan, of: str = "input"
+) -> Evidence:
+    """On `number` independent inputs; low, high: the 95 % interval of what the sentence gives."""
+    return Evidence("measured", "", number, of, low, high)
+
+
+def fitted(number: int, of: str = "input") -> Evidence:
+    """Numbers that were chosen to fit `number` inputs: no forecast of others."""
+    return Evidence("fitted", "", number, of)
+
+
+UNTESTED = Evidence("untested")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What a result says, and every piece of evidence that it rests on (one at least)."""
+
+    says: str
+    evidence: tuple[Evidence, ...]
+
+    def __init__(self, says: str, *evidence: Evidence) -> None:
+        if not evidence:
+            raise InputError(f"nothing carries the sentence '{says}': give its evidence")
+        object.__setattr__(self, "says", says)
+        object.__setattr__(self, "evidence", evidence)
+
+    def __str__(self) -> str:
+        return f"{self.says} [{'; '.join(map(str, self.evidence))}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows with the unit of each column; a column that `units` leaves out is a plain number or
+    word. shown: the columns that a terminal shows (none: all); number: how it writes a float.
+
+    A column holds floats, whole numbers of any size, truth values or text (of which some may be
+    missing). Raises `InputError` for a column of several kinds, columns of one name, a table
+    without columns, and units or `shown` of columns that are not there.
+    """
+
+    rows: pd.DataFrame
+    units: Mapping[str, str] = field(default_factory=dict)
+    shown: Sequence[str] = ()
+    number: str = "{:.3g}"
+    kinds: Mapping[str, Kind] = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = list(self.rows.columns)
+        if not names or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
+            raise InputError(f"a table needs columns with different names, not {names}")
+        if unknown := [name for name in (*self.units, *self.shown) if name not in names]:
+            raise InputError(f"the table has no column '{unknown[0]}': it has {', '.join(names)}")
+        both = {name: _of_one_kind(name, self.rows[name]) for name in names}
+        rows = pd.DataFrame({name: each for name, (_, each) in both.items()})
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "kinds", {name: kind for name, (kind, _) in both.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and (
+            self.rows.equals(other.rows) and list(self.rows) == list(other.rows)
+            and self.kinds == other.kinds and dict(self.units) == dict(other.units)
+            and tuple(self.shown) == tuple(other.shown) and self.number == other.number
+        )  # fmt: skip
+
+    def for_reader(self) -> pd.DataFrame:
+        """The columns of `shown`, each unit behind its name."""
+        units = {name: f"{name} [{unit}]" for name, unit in self.units.items() if unit}
+        return self.rows[list(self.shown or self.rows)].rename(columns=units)
+
+    def to_json_object(self) -> list[dict[str, Any]]:
+        """A row as a JSON object, numbers as `json_number` writes them."""
+        columns = {
+            name: self.rows[name].tolist()
+            if kind != "number"
+            else [json_number(x) for x in self.rows[name]]
+            for name, kind in self.kinds.items()
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _of_one_kind(name: str, column: pd.Series) -> tuple[Kind, pd.Series]:
+    """The kind of a column, and its cells as float64, int64, bool or objects."""
+    kind = column.dtype.kind
+    if kind == "b":
+        return "truth", pd.Series(column.to_numpy(dtype=bool))
+    if kind == "f":
+        return "number", pd.Series(column.to_numpy(dtype=np.float64))
+    # Python's own integers: those of a table have any size.
+    cells = [int(x) if isinstance(x, np.integer) else x for x in column.to_numpy(dtype=object)]
+    missing = [x is None or x is pd.NA or bool(x != x) for x in cells]
+    known = [x for x, gone in zip(cells, missing, strict=True) if not gone]
+    of = {
+        bool if isinstance(x, np.bool_) else float if isinstance(x, float) else type(x)
+        for x in known
+    }
+    whole = len(known) == len(cells)
+    if of == {bool} and whole:
+        return "truth", pd.Series(cells, dtype=bool)
+    if (of == {int} and whole) or kind in "iu":
+        small = all(-(2**63) <= x < 2**63 for x in cells)
+        return "integer", pd.Series(cells, dtype=np.int64 if small else object)
+    # Whole numbers of which some are missing, where floats have them all.
+    if known and of <= {int, float} and all(float(x) == x for x in known):
+        numbers = zip(cells, missing, strict=True)
+        return "number", pd.Series([math.nan if gone else float(x) for x, gone in numbers])
+    if of <= {str}:
+        text = [None if gone else x for x, gone in zip(cells, missing, strict=True)]
+        return "text", pd.Series(text, dtype=object)
+    raise InputError(f"column '{name}' holds several kinds of cells: make each a column of its own")
+
+
+class Picture:
+    """Drawn when it is asked for; one that was read back is known by its files alone."""
+
+    def __init__(
+        self,
+        draw: Callable[[], Figure] | None = None,
+        title: str = "",
+        files: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.draw, self.title = draw, title
+        self._files = dict(files or {})
+
+    def file(self, kind: str) -> bytes:
+        """The bytes as 'png' or 'pdf'."""
+        if kind not in self._files:
+            from oversmoothing.simulations.drawing.picture import KINDS, rendered
+
+            assert self.draw is not None
+            figure = self.draw()
+            for each in ("png", "pdf"):
+                metadata = {"Title": self.title, **KINDS[each]}
+                self._files[each] = rendered(figure, each, metadata)
+        return self._files[kind]
+
+    def __eq__(self, other: object) -> bool:
+        kinds = ("png", "pdf")
+        return isinstance(other, Picture) and all(self.file(k) == other.file(k) for k in kinds)
+
+
+class Result:
+    """name: of its files, a word; title: a line. tables: by name, the first is the main one.
+    sentences: what is said, in order. configuration, details: JSON values by name, what was asked
+    and what else was found. provenance: versions, commit and machine, those of now by default.
+
+    Raises `InputError` for no table, a name that stands twice, and a name of a file or a table that
+    is no identifier.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        tables: Mapping[str, Table],
+        sentences: Sequence[Sentence],
+        configuration: Mapping[str, Any],
+        *,
+        details: Mapping[str, Any] | None = None,
+        picture: Callable[[], Figure] | Picture | None = None,
+        made: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not tables:
+            raise InputError(f"the result '{name}' has no table: give at least one")
+        if bad := [each for each in (name, *tables) if not each.isidentifier()]:
+            raise InputError(f"'{bad[0]}' is no name of a file: use letters, digits and _")
+        names = [*configuration, *tables, *(details or {}), *RESERVED]
+        if twice := [each for each in names if names.count(each) > 1]:
+            raise InputError(f"the result '{name}' has two parts '{twice[0]}': rename one")
+        self.name, self.title = name, title
+        self.tables = dict(tables)
+        self.sentences = tuple(sentences)
+        self.configuration: dict[str, Any] = _plain(configuration)
+        self.details: dict[str, Any] = _plain(details or {})
+        drawn = (
+            picture if picture is None or isinstance(picture, Picture) else Picture(picture, title)
+        )
+        self.picture: Picture | None = drawn
+        self.made: dict[str, Any] = _plain(provenance() if made is None else made)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The rows of the main table."""
+        return next(iter(self.tables.values())).rows
+
+    def words(self) -> str:
+        """The sentences, a line each."""
+        return "\n".join(each.says for each in self.sentences)
+
+    def text(self, as_table: Callable[[pd.DataFrame, Any], str] | None = None) -> str:
+        """What a terminal shows: the tables, then each sentence with its evidence.
+
+        as_table: how a table and its wording of numbers become text; plain where None.
+        """
+        drawn = [
+            (as_table or _as_text)(t.for_reader(), t.number.format) for t in self._for_reader()
+        ]
+        return "\n\n".join([*drawn, "\n".join(map(str, self.sentences))])
+
+    def _for_reader(self) -> list[Table]:
+        """The main table, and those of the others that say what of them is shown."""
+        main, *others = self.tables.values()
+        return [main, *(each for each in others if each.shown)]
+
+    def to_json_object(self) -> dict[str, Any]:
+        """Configuration, rows, details and words by name; `form` says how to read them back."""
+        return {
+            **self.configuration,
+            **{name: table.to_json_object() for name, table in self.tables.items()},
+            **self.details,
+            "words": [each.says for each in self.sentences],
+            "form": self.form(),
+            "provenance": self.made,
+        }
+
+    def form(self) -> dict[str, Any]:
+        """Names, kinds and units of columns, and the evidence of each sentence."""
+        return {
+            "schema_version": 1,
+            "name": self.name,
+            "title": self.title,
+            "configuration": list(self.configuration),
+            "details": list(self.details),
+            "tables": {
+                name: {
+                    "kinds": dict(table.kinds),
+                    "units": dict(table.units),
+                    "shown": list(table.shown),
+                    "number": table.number,
+                }
+                for name, table in self.tables.items()
+            },
+            "evidence": [[x.to_json_object() for x in each.evidence] for each in self.sentences],
+            "picture": self.picture is not None,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Result) and (
+            self.form() == other.form() and self.tables == other.tables
+            and self.sentences == other.sentences and self.details == other.details
+            and self.configuration == other.configuration and self.made == other.made
+            and self.picture == other.picture
+        )  # fmt: skip
+
+    def write(self, folder: Path, rows: Literal["csv", "parquet"] = "csv") -> list[Path]:
+        """`result_files.write`: all files of the result into a folder, together."""
+        from oversmoothing.simulations.drawing.result_files import write
+
+        return write(self, folder, rows)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.words(), next(iter(self.tables.values())).for_reader())
+
+
+def _as_text(rows: pd.DataFrame, number: Callable[[float], str]) -> str:
+    return str(rows.to_string(index=False, formatters=formatters(rows, number), na_rep="-"))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: lists for tuples, Python's numbers for numpy's, 'inf' for infinity.
+
+    Raises `InputError` for what JSON has no form for.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(each) for each in value]
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return json_number(float(value))
+    if value is None or isinstance(value, str):
+        return value
+    raise InputError(f"{value!r} has no form in JSON: give numbers, text, lists and tables")

@@ -1,0 +1,172 @@
+"""The files of a `Result`, written together or not at all, and read back.
+
+NAME.json holds everything but the picture. Beside it lie each table as CSV (the main one as
+NAME.csv), or instead of the rows in the JSON as Parquet; the picture as NAME.png and NAME.pdf, the
+sentences as NAME.txt, and all of it as one page, NAME.html.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from oversmoothing.simulations.drawing.result import Evidence, Picture, Result, Sentence, Table
+from oversmoothing.theory.support.errors import InputError, required
+from oversmoothing.theory.support.files import read_bytes, read_json, to_json, write_together
+
+SCHEMA = 1
+# Rows of a table on the page; the files have all of them.
+ROWS = 200
+
+
+def write(result: Result, folder: Path, rows: Literal["csv", "parquet"] = "csv") -> list[Path]:
+    """All files of a result in a folder; returns their paths, NAME.json first.
+
+    Raises `InputError` where a file cannot be written (then none is), and where Parquet has no form
+    for a text (a half of a surrogate pair).
+    """
+    stem = folder / result.name
+    record = result.to_json_object()
+    contents: dict[str | os.PathLike[str], str | bytes] = {stem.with_suffix(".json"): ""}
+    for place, (name, table) in enumerate(result.tables.items()):
+        path = (folder / name if place else stem).with_suffix(f".{rows}")
+        if rows == "parquet":
+            del record[name]
+            contents[path] = _parquet(table)
+        else:
+            contents[path] = table.rows.to_csv(index=False)
+    contents[stem.with_suffix(".json")] = to_json(record)
+    contents[stem.with_suffix(".txt")] = result.words().strip() + "\n"
+    contents[stem.with_suffix(".html")] = page(result)
+    if result.picture is not None:
+        for kind in ("png", "pdf"):
+            contents[stem.with_suffix(f".{kind}")] = result.picture.file(kind)
+    return write_together(contents)
+
+
+def read(path: str | os.PathLike[str]) -> Result:
+    """The result of a NAME.json, with its picture and tables of Parquet from beside it.
+
+    Raises `InputError` for a file that is no result, of another form, or damaged.
+    """
+    record, place = read_json(path), Path(path)
+    try:
+        form = record["form"]
+        if form["schema_version"] != SCHEMA:
+            raise InputError(f"'{path}' has another form ({form['schema_version']}) than {SCHEMA}")
+        tables = {}
+        for number, (name, own) in enumerate(form["tables"].items()):
+            if name in record:
+                rows = _rows(record[name], own["kinds"])
+            else:
+                rows = _from_parquet(place.with_name(f"{name if number else place.stem}.parquet"))
+            columns = {each: _cells(rows[each], kind) for each, kind in own["kinds"].items()}
+            tables[name] = Table(pd.DataFrame(columns), own["units"], own["shown"], own["number"])
+            if tables[name].kinds != own["kinds"]:
+                raise InputError(f"'{path}' is damaged: table '{name}' has other kinds of columns")
+        evidence = [[Evidence(**_ends(each)) for each in one] for one in form["evidence"]]
+        picture = None
+        if form["picture"]:
+            files = {k: read_bytes(place.with_suffix(f".{k}")) for k in ("png", "pdf")}
+            picture = Picture(title=form["title"], files=files)
+        return Result(
+            form["name"],
+            form["title"],
+            tables,
+            [Sentence(*each) for each in _paired(record["words"], evidence)],
+            {name: record[name] for name in form["configuration"]},
+            details={name: record[name] for name in form["details"]},
+            picture=picture,
+            made=record["provenance"],
+        )
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"'{path}' is no result, or damaged: {error!r}") from error
+
+
+def page(result: Result) -> str:
+    """The result as one HTML page that asks no network; of long tables the first `ROWS` rows."""
+    from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
+
+    return web_page(
+        "oversmoothing.simulations.drawing.web",
+        "result.html",
+        filters={"typeset": typeset},
+        title=result.title,
+        sentences=[(each.says, list(map(str, each.evidence))) for each in result.sentences],
+        image=None if result.picture is None else as_link(result.picture.file("png")),
+        tables=[
+            {
+                "name": name,
+                "columns": [(each, table.units.get(each, "")) for each in table.kinds],
+                "rows": [
+                    [_shown(cell, table.number) for cell in row.values()]
+                    for row in table.rows.head(ROWS).to_dict("records")
+                ],
+                "left": max(0, len(table.rows) - ROWS),
+            }
+            for name, table in result.tables.items()
+        ],
+        configuration=result.configuration,
+        provenance=result.made,
+    )
+
+
+def _shown(cell: Any, number: str) -> str:
+    if cell is None or cell != cell:
+        return "-"
+    return number.format(cell) if isinstance(cell, float) else str(cell)
+
+
+def _rows(records: list[dict[str, Any]], kinds: dict[str, Any]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in records] for name in kinds}
+
+
+def _cells(cells: list[Any], kind: str) -> pd.Series:
+    """A column as it was before it was written."""
+    if kind == "number":
+        return pd.Series([np.nan if x is None else float(x) for x in cells], dtype=np.float64)
+    if kind == "integer":
+        whole = [int(x) for x in cells]
+        small = all(-(2**63) <= x < 2**63 for x in whole)
+        return pd.Series(whole, dtype=np.int64 if small else object)
+    return pd.Series(cells, dtype=bool if kind == "truth" else object)
+
+
+def _parquet(table: Table) -> bytes:
+    """Whole numbers beyond 64 bits as their digits."""
+    required("pyarrow")
+    rows = table.rows.copy()
+    for name, kind in table.kinds.items():
+        if kind == "integer" and rows[name].dtype == object:
+            rows[name] = rows[name].map(str)
+    stream = io.BytesIO()
+    try:
+        rows.to_parquet(stream, engine="pyarrow", index=False)
+    except UnicodeEncodeError as error:
+        raise InputError(f"Parquet has no form for {error.object!r}: write CSV") from error
+    return stream.getvalue()
+
+
+def _from_parquet(path: Path) -> dict[str, list[Any]]:
+    required("pyarrow")
+    rows = pd.read_parquet(io.BytesIO(read_bytes(path)), engine="pyarrow")
+    return {
+        str(name): [None if x is None or x != x else x for x in each.tolist()]
+        for name, each in rows.items()
+    }
+
+
+def _ends(evidence: dict[str, Any]) -> dict[str, Any]:
+    """The ends of an interval as floats, infinite ones too."""
+    return {k: float(x) if k in ("low", "high") else x for k, x in evidence.items()}
+
+
+def _paired(words: list[str], evidence: list[list[Evidence]]) -> list[list[Any]]:
+    return [[says, *own] for says, own in zip(words, evidence, strict=True)]

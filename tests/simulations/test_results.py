@@ -1,0 +1,189 @@
+"""A result of an experiment: written and read back it is the same, and says what carries it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from oversmoothing.simulations.drawing.picture import new_figure
+from oversmoothing.simulations.drawing.result import (
+    UNTESTED,
+    Evidence,
+    Result,
+    Sentence,
+    Table,
+    fitted,
+    measured,
+    proved,
+)
+from oversmoothing.simulations.drawing.result_files import ROWS, page, read
+from oversmoothing.theory.support.errors import InputError
+
+MADE = {"python": "3", "platform": "here", "commit": None, "versions": {}}
+# Of every kind that a column may have; text without halves of surrogate pairs, which Parquet lacks.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+CELLS = {
+    "number": st.floats(),
+    "integer": st.integers(-(10**30), 10**30),
+    "small": st.integers(-(2**63), 2**63 - 1),
+    "truth": st.booleans(),
+    "text": st.one_of(TEXT, st.none()),
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    names = draw(st.lists(TEXT, min_size=1, max_size=4, unique=True))
+    length = draw(st.integers(0, 4))
+    columns = {
+        name: pd.Series(
+            draw(st.lists(CELLS[draw(st.sampled_from(sorted(CELLS)))], min_size=length,
+                          max_size=length)), dtype=None if length else object)
+        for name in names
+    }  # fmt: skip
+    return Table(pd.DataFrame(columns), {names[0]: draw(TEXT)}, draw(st.sampled_from([(), names])))
+
+
+EVIDENCE = st.one_of(
+    st.builds(proved, TEXT.filter(bool)),
+    st.builds(measured, st.integers(1, 10**20)),
+    st.builds(measured, st.integers(1, 9), st.floats(max_value=0), st.floats(min_value=0)),
+    st.builds(fitted, st.integers(1, 9), TEXT),
+    st.just(UNTESTED),
+)
+SENTENCES = st.lists(st.builds(Sentence, TEXT, EVIDENCE, EVIDENCE), max_size=2)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXT),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(TEXT, inner, max_size=2)),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=25)
+@given(tables(), tables(), SENTENCES, VALUES, st.sampled_from(["csv", "parquet"]))
+def test_what_is_written_is_read_back_equal(tmp_path_factory, one, two, sentences, value, rows):
+    folder = tmp_path_factory.mktemp("results")
+    result = Result(
+        "found", "Ü: a title", {"first": one, "second": two}, sentences, {"asked": value},
+        details={"more": [value]}, made=MADE,
+    )  # fmt: skip
+    paths = result.write(folder, rows)
+    again = read(paths[0])
+    assert again == result and again.to_json_object() == result.to_json_object()
+    assert {p.name for p in paths} == {
+        "found.json", f"found.{rows}", f"second.{rows}", "found.txt", "found.html"
+    }  # fmt: skip
+
+
+def drawn(**changed) -> Result:
+    def draw():
+        figure, axes = new_figure()
+        axes[0, 0].plot([1, 2], [0.5, 2.0])
+        return figure
+
+    table = Table(pd.DataFrame({"layer": [1, 2], "effect": [0.5, np.nan]}), {"effect": "nats"})
+    given = {
+        "name": "small", "title": "Two layers", "tables": {"layers": table},
+        "sentences": [Sentence("It grows by 0.5.", measured(20, 0.25, 0.75), proved("T8d"))],
+        "configuration": {"model": "m", "sizes": (1, 2), "top": np.inf}, "picture": draw,
+    }  # fmt: skip
+    return Result(**given | changed)
+
+
+def test_a_picture_is_written_and_read_back(tmp_path):
+    result = drawn()
+    paths = result.write(tmp_path)
+    assert {p.suffix for p in paths} == {".json", ".csv", ".txt", ".html", ".png", ".pdf"}
+    assert read(paths[0]) == result
+    assert (tmp_path / "small.pdf").read_bytes()[:4] == b"%PDF"
+    (tmp_path / "small.png").write_bytes(b"other")
+    assert read(paths[0]) != result
+
+
+def test_the_json_has_the_parts_by_name_and_its_numbers_are_strict(tmp_path):
+    record = json.loads(drawn().write(tmp_path)[0].read_text())
+    assert record["model"] == "m" and record["sizes"] == [1, 2] and record["top"] == "inf"
+    assert record["layers"] == [{"layer": 1, "effect": 0.5}, {"layer": 2, "effect": None}]
+    assert record["words"] == ["It grows by 0.5."]
+    assert record["form"]["tables"]["layers"]["units"] == {"effect": "nats"}
+    assert record["provenance"]["versions"]["numpy"] == np.__version__
+
+
+def test_a_reader_sees_units_and_the_evidence_of_each_sentence():
+    result = drawn()
+    assert result.words() == "It grows by 0.5."
+    assert "effect [nats]" in result.text()
+    carried = "[measured on 20 inputs, 95 % interval 0.25 to 0.75; proved: T8d]"
+    assert result.text().endswith(f"It grows by 0.5. {carried}")
+    assert carried in page(result) and "effect" in result._repr_html_()
+
+
+def test_evidence_says_what_it_is():
+    said = [str(each) for each in (proved("T2b"), measured(1), fitted(3, "run"), UNTESTED)]
+    assert said == ["proved: T2b", "measured on 1 input", "fitted to 3 runs", "untested"]
+
+
+def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():
+    rows = pd.DataFrame({"<b>": ["<script>"] * (ROWS + 3)})
+    text = page(drawn(tables={"layers": Table(rows)}, title="<i>"))
+    assert "<i>" not in text and "&lt;script&gt;" in text and "3 further rows" in text
+
+
+def test_the_kinds_of_columns_are_those_of_their_cells():
+    rows = pd.DataFrame(
+        {"a": [1, 2**70], "b": [None, 3], "c": [np.float32(0.5), 1], "d": [True, False]}
+    )
+    table = Table(rows)
+    assert table.kinds == {"a": "integer", "b": "number", "c": "number", "d": "truth"}
+    assert table.to_json_object()[0] == {"a": 1, "b": None, "c": 0.5, "d": True}
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Sentence("alone"), "nothing carries"),
+        (lambda: Evidence("proved"), "names no statement"),
+        (lambda: measured(0), "at least 1"),
+        (lambda: measured(3, 2.0, 1.0), "is none"),
+        (lambda: Table(pd.DataFrame({"a": [1, "b"]})), "several kinds"),
+        (
+            lambda: Table(pd.DataFrame({"a": pd.Series([2**70 + 1, None], dtype=object)})),
+            "several kinds",
+        ),
+        (lambda: Table(pd.DataFrame()), "needs columns"),
+        (lambda: Table(pd.DataFrame({"a": [1]}), {"b": "s"}), "no column 'b'"),
+        (lambda: drawn(tables={}), "has no table"),
+        (lambda: drawn(details={"model": 1}), "two parts 'model'"),
+        (lambda: drawn(configuration={"words": 1}), "two parts 'words'"),
+        (lambda: drawn(name="../up"), "no name of a file"),
+        (lambda: drawn(configuration={"x": object()}), "no form in JSON"),
+    ],
+)
+def test_what_is_no_result_is_refused(made, said):
+    with pytest.raises(InputError, match=said):
+        made()
+
+
+def test_a_damaged_file_is_refused_and_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    path = drawn().write(tmp_path)[0]
+    whole = json.loads(path.read_text())
+    for change in (
+        {"layers": [{"layer": 1}]},
+        {"layers": [{"layer": "x", "effect": 1.0}]},
+        {"words": []},
+        {"form": {**whole["form"], "schema_version": 2}},
+        {"form": 3},
+    ):
+        path.write_text(json.dumps(whole | change))
+        with pytest.raises(InputError):
+            read(path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/small.pdf").mkdir()
+    with pytest.raises(InputError, match="folder"):
+        drawn().write(tmp_path / "other")
+    assert [p.name for p in Path(tmp_path / "other").iterdir()] == ["small.pdf"]
