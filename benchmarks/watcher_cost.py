@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.benchmark import Row, measurement
 from benchmarks.inspecting import vit
-from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
 
 EVERY = 50

@@ -3,14 +3,13 @@ from collections.abc import Sequence
 from oversmoothing.experiments import remedies as remedies
 from oversmoothing.experiments.inspection.compare import (
     Comparison as Comparison,
+    Stages as Stages,
     compare as compare,
+    inspect_stages as inspect_stages,
 )
 from oversmoothing.experiments.inspection.inspect import inspect as inspect
 from oversmoothing.experiments.inspection.report import Report as Report
-from oversmoothing.experiments.inspection.stages import (
-    Stages as Stages,
-    inspect_stages as inspect_stages,
-)
+from oversmoothing.experiments.inspection.watcher import Watcher as Watcher
 from oversmoothing.experiments.ladder.climb import ladder as ladder
 from oversmoothing.experiments.models.describe import describe as describe
 from oversmoothing.experiments.models.sources import open_model as open_model
@@ -24,7 +23,6 @@ from oversmoothing.experiments.reparameterised.reparameterise import (
     reparameterise as reparameterise,
 )
 from oversmoothing.experiments.table1.table import readings_of as readings_of
-from oversmoothing.experiments.watching.watcher import Watcher as Watcher
 from oversmoothing.simulations.engine.evolve import evolve as evolve
 from oversmoothing.simulations.engine.trajectory import Trajectory as Trajectory
 from oversmoothing.simulations.heads.evolve_heads import (

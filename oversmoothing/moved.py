@@ -7,10 +7,14 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+_I = "oversmoothing.experiments.inspection."
 _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
 # The new homes of what a module held; a package that is gone has none.
 MOVED: dict[str, tuple[str, ...]] = {
+    _I + "head_table": (_I + "heads_and_why",),
+    _I + "sinks": (_I + "observe",),
+    _I + "why": (_I + "heads_and_why",),
     _S + "metrics": (),
     _S + "metrics.cosine": (_S + "state_metrics",),
     _S + "metrics.singular_values": (_S + "singular_values",),

@@ -20,10 +20,7 @@ def certify_model(
     """
     import torch
 
-    from oversmoothing.experiments.inspection.certified_attention import (
-        certified_attention,
-        summary,
-    )
+    from oversmoothing.experiments.inspection.spectra import certified_attention, summary
     from oversmoothing.experiments.models.named import named_model
     from oversmoothing.experiments.models.pictures import named_pictures, photographs
     from oversmoothing.theory.support.files import output_folder, write_atomically

@@ -47,10 +47,14 @@ def inspect(
     model in stages (Swin) every stage has its report, in a folder of its own.
     """
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.inspection.compare import Comparison, compare
+    from oversmoothing.experiments.inspection.compare import (
+        Comparison,
+        Stages,
+        compare,
+        inspect_stages,
+    )
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.inspection.report import Report
-    from oversmoothing.experiments.inspection.stages import Stages, inspect_stages
     from oversmoothing.experiments.models.adapters import SeveralStacksError
     from oversmoothing.experiments.models.model import Model
     from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model

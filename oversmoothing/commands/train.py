@@ -68,8 +68,8 @@ def train(
     from oversmoothing.experiments.digits.training import trained
     from oversmoothing.experiments.digits.training_loop import Keeping
     from oversmoothing.experiments.digits.training_table import training_table
+    from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
-    from oversmoothing.experiments.watching.watcher import Watcher
     from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder
 

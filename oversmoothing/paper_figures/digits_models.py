@@ -3,7 +3,7 @@
 from oversmoothing.experiments.digits.config import VARIANTS, default_config
 from oversmoothing.experiments.digits.training import TrainedModel, require_accuracy, trained
 from oversmoothing.experiments.digits.training_loop import Keeping
-from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.paper_figures.figure_base import PALETTE, Context
 from oversmoothing.simulations.engine.problem import choose_device
 

@@ -15,9 +15,9 @@ from oversmoothing.experiments.inspection.account import (
     bare,
     check_account,
     layer_account,
+    log_ratio,
 )
 from oversmoothing.experiments.inspection.attention import attention_output
-from oversmoothing.experiments.inspection.observe import log_ratio
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
 from oversmoothing.theory.support.errors import InputError
 

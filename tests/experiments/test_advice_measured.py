@@ -15,7 +15,7 @@ import torch
 from oversmoothing.experiments.digits.config import TrainConfig, default_config
 from oversmoothing.experiments.digits.images import digits
 from oversmoothing.experiments.digits.training import trained
-from oversmoothing.experiments.inspection.advice import Advice
+from oversmoothing.experiments.inspection.answer import Advice
 from oversmoothing.experiments.inspection.compare import Comparison, compare
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.pictures import picture_folder

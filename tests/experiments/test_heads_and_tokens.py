@@ -13,20 +13,25 @@ import torch
 import transformers
 from torch import Tensor
 
+from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.head_table import head_measures, head_table, worst_heads
+from oversmoothing.experiments.inspection.heads_and_why import (
+    head_measures,
+    head_table,
+    worst_heads,
+)
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.observe import log_ratio
-from oversmoothing.experiments.inspection.shown import shown_pixels, shown_words
-from oversmoothing.experiments.inspection.token_clusters import (
+from oversmoothing.experiments.inspection.plots import draw_tokens
+from oversmoothing.experiments.inspection.tokens import (
     ALONE,
     cluster_columns,
     clusters,
     merged_words,
     shortened,
+    shown_pixels,
+    shown_words,
     token_table,
 )
-from oversmoothing.experiments.inspection.token_picture import draw_tokens
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError

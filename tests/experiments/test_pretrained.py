@@ -9,8 +9,8 @@ from PIL import Image
 from transformers import ViTConfig, ViTModel
 
 import oversmoothing
-from oversmoothing.experiments.inspection.certified_attention import certified_attention, summary
 from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.spectra import certified_attention, summary
 from oversmoothing.experiments.models.pictures import named_pictures, photographs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.linearity import Linearity
+from oversmoothing.experiments.inspection.observe import Linearity, sinks
 from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
-from oversmoothing.experiments.inspection.sinks import sinks
 from oversmoothing.experiments.models.model import Extraction, Trace
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import metrics

@@ -8,7 +8,7 @@ import pytest
 from sklearn import datasets
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.inspection.sinks import sink_columns
+from oversmoothing.experiments.inspection.observe import sink_columns
 from oversmoothing.experiments.models.named import cut_texts
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import metrics

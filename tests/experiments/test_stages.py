@@ -13,8 +13,8 @@ import transformers
 from torch import Tensor, nn
 
 import oversmoothing
+from oversmoothing.experiments.inspection.compare import inspect_stages
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.stages import inspect_stages
 from oversmoothing.experiments.models.sources import open_model, open_stages
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError

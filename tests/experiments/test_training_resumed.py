@@ -19,7 +19,7 @@ from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.training import TrainedModel, trained
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop
 from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, unfinished
-from oversmoothing.experiments.watching.watcher import Watcher
+from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import tiny_config
 

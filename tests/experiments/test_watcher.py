@@ -16,10 +16,10 @@ from torch.nn import functional
 
 from oversmoothing import InputError, Watcher, describe
 from oversmoothing.experiments.digits.images import digits
-from oversmoothing.experiments.inspection.why import weights_why
+from oversmoothing.experiments.inspection import watcher as room
+from oversmoothing.experiments.inspection.heads_and_why import weights_why
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.experiments.watching import watcher as room
 from oversmoothing.simulations.state_metrics import metrics
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny, tokens

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.why import (
+from oversmoothing.experiments.inspection.heads_and_why import (
     REGIONS,
     alignment,
     dobrushin,

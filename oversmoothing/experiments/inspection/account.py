@@ -19,6 +19,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Layer, Norm, Trace
+from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 
 # Relative errors of a stream in one sublayer, in eps: of float32, and of half precision, whose sums
@@ -28,6 +29,18 @@ HALF_ROUNDINGS = 2
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
+
+
+def log_ratio(X: Tensor, keep: Tensor | None = None) -> Tensor:
+    """log HFC/LFC [b] over the kept tokens of X [b, n, d], float64. Padding counts for nothing."""
+    return torch.cat([stream_log_ratio(x) for x in kept_parts(X, keep)])
+
+
+def kept_parts(X: Tensor, keep: Tensor | None) -> list[Tensor]:
+    """The stream without padding: input by input where there is any."""
+    if keep is None:
+        return [X]
+    return [x[k].unsqueeze(0) for x, k in zip(X, keep, strict=True)]
 
 
 def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.account import PART_NAMES
-from oversmoothing.experiments.inspection.attention_spectra import affordable, spectral_columns
-from oversmoothing.experiments.inspection.closer import Closer
 from oversmoothing.experiments.inspection.extract import check_inputs, stream
-from oversmoothing.experiments.inspection.float32_pass import without_autocast
-from oversmoothing.experiments.inspection.linearity import Linearity
-from oversmoothing.experiments.inspection.observe import Observed, join, observe
+from oversmoothing.experiments.inspection.heads_and_why import weights_why
+from oversmoothing.experiments.inspection.observe import Closer, Linearity, Observed, join, observe
 from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.inspection.shown import shown_pixels, shown_words
-from oversmoothing.experiments.inspection.why import weights_why
+from oversmoothing.experiments.inspection.spectra import affordable, spectral_columns
+from oversmoothing.experiments.inspection.tokens import shown_pixels, shown_words
+from oversmoothing.experiments.inspection.verify import without_autocast
 from oversmoothing.experiments.intervals import FEWEST, NAN, mean_interval
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Extraction, Layer, Model, Trace

@@ -19,18 +19,24 @@ from numpy.typing import NDArray
 
 from oversmoothing.experiments.digits.starts import in_words
 from oversmoothing.experiments.inspection import sentences
-from oversmoothing.experiments.inspection.advice import Advice, advice
-from oversmoothing.experiments.inspection.answer import Answer, answer
-from oversmoothing.experiments.inspection.answer_object import answer_object, row_objects
+from oversmoothing.experiments.inspection.answer import (
+    Advice,
+    Answer,
+    advice,
+    answer,
+    answer_object,
+    row_objects,
+)
 from oversmoothing.experiments.inspection.page.report_page import page
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
-from oversmoothing.experiments.inspection.token_clusters import merged_words
+from oversmoothing.experiments.inspection.tokens import merged_words
 from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.simulations.state_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 SCHEMA_VERSION = 1
 
@@ -218,7 +224,7 @@ class Report:
 
         matplotlib loads when it is drawn.
         """
-        from oversmoothing.experiments.inspection.report_plot import draw
+        from oversmoothing.experiments.inspection.plots import draw
 
         title = f"{self.model}: {self.inputs}, {self.counted}"
         return draw(self.table, self.heads, title, without_cls=self.cls)
@@ -228,7 +234,7 @@ class Report:
 
         None where no input was looked at closely.
         """
-        from oversmoothing.experiments.inspection.token_picture import draw_tokens
+        from oversmoothing.experiments.inspection.plots import draw_tokens
 
         if self.tokens_together.empty:
             return None

@@ -7,8 +7,8 @@ from oversmoothing.experiments.inspection.answer import (
     MILD,
     STRONG,
 )
-from oversmoothing.experiments.inspection.sinks import CONVERGED, LARGE
-from oversmoothing.experiments.inspection.token_clusters import TOGETHER
+from oversmoothing.experiments.inspection.observe import CONVERGED, LARGE
+from oversmoothing.experiments.inspection.tokens import TOGETHER
 
 CONVENTIONS = {
     "residual_stream": "X after each layer, before the norm of the next; layer 0: in front of all; "

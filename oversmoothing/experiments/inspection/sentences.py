@@ -19,9 +19,9 @@ from oversmoothing.experiments.inspection.answer import (
     Cause,
     Grade,
 )
-from oversmoothing.experiments.inspection.head_table import worst_heads
-from oversmoothing.experiments.inspection.sinks import CONVERGED
-from oversmoothing.experiments.inspection.token_clusters import TOGETHER, shortened
+from oversmoothing.experiments.inspection.heads_and_why import worst_heads
+from oversmoothing.experiments.inspection.observe import CONVERGED
+from oversmoothing.experiments.inspection.tokens import TOGETHER, shortened
 from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.simulations.drawing.wording import factor_text, signed
 

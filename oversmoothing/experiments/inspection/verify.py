@@ -5,7 +5,7 @@ Checked of every layer, token by token over the kept tokens:
     attention is given what the norm gave, and gives sum_h A_h N W_V,h W_O,h + biases;
     the stream after it is the sum (Post-LN: the norm of the sum);
     the FFN acts on each token by itself, and its sum (and norm) is what the block gives.
-That a block is given what the one before gave is checked where the blocks are watched (`watch`).
+That a block is given what the one before gave is checked where the blocks are watched (`extract`).
 
 The pass that is checked runs in float32, whatever the weights are stored in, or in float64. A part
 passes where its error at every token, in the Euclidean norm, is at most
@@ -19,14 +19,17 @@ far one relative rounding of what the part is made of moves that token:
     the FFN, token by token    its change under a random perturbation of relative size eps
 Nothing of another token but those attended to is in it: a sink with a stream of 10^4 excuses nobody
 else. Attention whose rounding would be above BLIND of its output at most of its tokens would pass
-anything, and is refused as unverifiable.
-"""
+anything, and is refused as unverifiable."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Never
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.attention import (
     Attention,
@@ -88,6 +91,21 @@ class Seen:
     inputs: Tensor | None = None
     output: Tensor | None = None
     norms: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, noted: dict[str, Any], after: Tensor, layer: Layer) -> Seen:
+        """What was noted of a layer, tokens as [b, n, d] also where a module sees [b n, d]."""
+        before = noted["before"]
+        norms = {
+            name: (noted[f"{name} input"].view_as(before), noted[f"{name} output"].view_as(before))
+            for name in NORMS
+            if f"{name} output" in noted
+        }
+        output = noted.get("output")
+        if output is not None:
+            # Tokens in another arrangement, as in windows, are not told apart.
+            output = output * layer.output_scale if output.shape == before.shape else None
+        return cls(before, after, noted.get("call", {}), noted.get("inputs"), output, norms)
 
     def attended(self, layer: Layer) -> Tensor:
         """What attention is given: its module's input, or what stands in front of it."""
@@ -264,3 +282,56 @@ def _lengths(X: Tensor) -> Tensor:
     """Euclidean lengths of the last axis."""
     lengths: Tensor = torch.linalg.vector_norm(_wide(X), dim=-1)
     return lengths
+
+
+@contextmanager
+def in_float32(module: nn.Module) -> Iterator[None]:
+    """Half-precision parameters and buffers are float32 within, and the same tensors on leaving.
+
+    Needs twice the memory of the half-precision weights on top of them.
+    """
+    held = [p for p in module.parameters() if _half(p)]
+    stored = [p.data for p in held]
+    buffers = [
+        (owner, name, buffer)
+        for owner in module.modules()
+        for name, buffer in owner.named_buffers(recurse=False)
+        if _half(buffer)
+    ]
+    try:
+        for parameter in held:
+            parameter.data = parameter.data.float()
+        for owner, name, buffer in buffers:
+            owner._buffers[name] = buffer.float()
+        yield
+    finally:
+        for parameter, data in zip(held, stored, strict=True):
+            parameter.data = data
+        for owner, name, buffer in buffers:
+            owner._buffers[name] = buffer
+
+
+@contextmanager
+def unrounded_products() -> Iterator[None]:
+    """Products of float32 matrices are not rounded to TF32 or bfloat16 within."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with without_autocast():
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def without_autocast() -> Iterator[bool]:
+    """Autocast is off within; gives whether it was on."""
+    kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    with ExitStack() as off:
+        for kind in kinds:
+            off.enter_context(torch.autocast(kind, enabled=False))
+        yield bool(kinds)
+
+
+def _half(each: torch.Tensor) -> bool:
+    return each.is_floating_point() and each.dtype.itemsize < 4

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.token_clusters import ALONE, clusters
+from oversmoothing.experiments.inspection.tokens import ALONE, clusters
 from oversmoothing.experiments.loops.looping import Looped
 
 # HFC/LFC below which tokens are said to have collapsed, and the other conventions of the words.

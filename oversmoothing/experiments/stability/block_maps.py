@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.watch import call_arguments
+from oversmoothing.experiments.inspection.extract import call_arguments, extract
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.theory.support.errors import InputError

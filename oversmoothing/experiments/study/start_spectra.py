@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.digits.training import TrainedModel, load_model, new_model
-from oversmoothing.experiments.inspection.why import regions
+from oversmoothing.experiments.inspection.heads_and_why import regions
 from oversmoothing.experiments.study.protocol import Protocol, protocol
 from oversmoothing.theory.support.files import write_atomically
 

@@ -21,12 +21,12 @@ from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.optimisation import generator
 from oversmoothing.experiments.digits.training import Kind, trained
 from oversmoothing.experiments.digits.training_loop import Keeping
+from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.experiments.remedies.digits_vit import RemediedViT
 from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place
 from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.study.run_measures import MEASURES, VERSION, measures
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.experiments.watching.watcher import Watcher
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (

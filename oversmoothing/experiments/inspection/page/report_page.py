@@ -21,7 +21,7 @@ from oversmoothing.experiments.inspection.report_columns import (
     SUBLAYERS,
     WIDE,
 )
-from oversmoothing.experiments.inspection.token_clusters import (
+from oversmoothing.experiments.inspection.tokens import (
     CLUSTER_COLOURS,
     TOGETHER,
     patch_side,

@@ -1,13 +1,17 @@
-"""The report as one picture: what was observed above, why below; the layer on every x axis."""
+"""A report and a comparison as pictures; the layer on every x axis."""
+
+from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.report_columns import ACCOUNT, SUBLAYERS
+from oversmoothing.experiments.inspection.tokens import ALONE, CLUSTER_COLOURS, TOGETHER, patch_side
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 
 _LINES = ("blue", "vermillion", "green", "purple")
@@ -192,3 +196,134 @@ def _together(axis: Axes, table: pd.DataFrame) -> None:
         return
     _lines(axis, table, names)
     axis.set_ylim(-0.02, 1.25)  # room for the legend
+
+
+_LAYERS = 5
+# Texts of at most so many tokens have their words written under them, cut to so many letters.
+_WRITTEN = 64
+_LETTERS = 12
+
+
+def draw_tokens(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None, title: str) -> Figure:
+    """tokens: input, layer, token, cluster, and word where they have words; pixels [inputs, H, W,
+    3] in [0, 1], or None.
+
+    Every cluster of two tokens or more has a colour, the largest six their own, the rest grey.
+    """
+    inputs = sorted(tokens["input"].unique())
+    with style():
+        number = int(tokens["token"].max()) + 1
+        side = None if pixels is None else patch_side(number, pixels.shape)
+        if pixels is not None and side is not None:
+            layers = _shown(int(tokens["layer"].max()))
+            height = 1.0 + 1.55 * len(inputs)
+            figure, axes = new_figure(
+                len(inputs), len(layers) + 1, width=FULL_WIDTH + 1.5, height=height
+            )
+            for row, number in zip(np.atleast_2d(axes), inputs, strict=True):
+                _on_image(row, tokens[tokens["input"] == number], pixels[number], side, layers)
+        else:
+            figure, axes = new_figure(
+                len(inputs), 1, width=FULL_WIDTH + 1.5, height=1.0 + 1.9 * len(inputs)
+            )
+            for axis, number in zip(np.ravel(axes), inputs, strict=True):
+                _by_position(axis, tokens[tokens["input"] == number])
+        figure.suptitle(f"{title}: tokens joined by cosines of {TOGETHER} or more")
+    return figure
+
+
+def _shown(depth: int) -> list[int]:
+    """The input, the last layer, and some between."""
+    return sorted({round(k * depth / (_LAYERS - 1)) for k in range(_LAYERS)})
+
+
+def _rgba(cluster: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[..., 4]; transparent for a token by itself."""
+    names = (*CLUSTER_COLOURS, "grey")
+    colours = np.array([(*to_rgb(PALETTE[name]), 0.6) for name in names] + [(0.0, 0.0, 0.0, 0.0)])
+    kind = np.where(cluster == ALONE, len(names), np.minimum(cluster, len(CLUSTER_COLOURS)))
+    found: NDArray[np.float64] = colours[kind]
+    return found
+
+
+def _on_image(
+    row: NDArray[np.object_], tokens: pd.DataFrame, image: NDArray[np.float64], side: int,
+    layers: list[int],
+) -> None:  # fmt: skip
+    first, *others = row
+    first.imshow(image)
+    first.set_title("image", fontsize=8)
+    grey = np.repeat(image.mean(-1, keepdims=True), 3, axis=-1)
+    size = image.shape[0] // side
+    for axis, layer in zip(others, layers, strict=True):
+        cluster = tokens[tokens["layer"] == layer].sort_values("token")["cluster"].to_numpy()
+        patches = cluster[len(cluster) - side * side :].reshape(side, side)
+        axis.imshow(grey)
+        axis.imshow(_rgba(patches).repeat(size, axis=0).repeat(size, axis=1))
+        share = 100 * float((cluster != ALONE).mean())
+        name = "input" if layer == 0 else f"layer {layer}"
+        axis.set_title(f"{name}: {share:.0f} %", fontsize=8)
+    for axis in row:
+        axis.set_xticks([])
+        axis.set_yticks([])
+        axis.grid(visible=False)
+
+
+def _by_position(axis: Axes, tokens: pd.DataFrame) -> None:
+    grid = tokens.pivot(index="layer", columns="token", values="cluster").to_numpy()
+    axis.imshow(_rgba(grid), aspect="auto", origin="lower", interpolation="nearest")
+    axis.set_xlabel("token")
+    if "word" in tokens and grid.shape[1] <= _WRITTEN:
+        words = tokens[tokens["layer"] == 0].sort_values("token")["word"]
+        # Letters that the font may lack are not drawn; the table has every word.
+        plain = [word.replace("\u2581", "_") for word in words]  # a blank that is a token
+        drawn = [word[:_LETTERS] if word.isascii() else "?" for word in plain]
+        axis.set_xticks(range(len(drawn)), drawn, rotation=90, fontsize=6, parse_math=False)
+    axis.set_ylabel("layer (0: input)")
+    axis.grid(visible=False)
+
+
+def draw_comparison(table: pd.DataFrame, names: tuple[str, str], title: str) -> Figure:
+    """Three panels of a comparison's table, on the Agg canvas and with no pyplot state.
+
+    Models of different depth have their first and last layer alone: their places are 0 and 1.
+    """
+    whole = "second_layer" not in table
+    x = table["layer"].to_numpy() if whole else np.arange(len(table))
+    with style():
+        figure, axes = new_figure(1, 3, width=FULL_WIDTH + 2.5, height=2.9)
+        ratio, difference, parts = axes.ravel()
+        for name, label, colour in zip(
+            ("first", "second"), names, ("blue", "vermillion"), strict=True
+        ):
+            ratio.plot(x, table[f"{name}_hfc_lfc"], "o-", color=PALETTE[colour], label=label)
+        ratio.set_ylabel("HFC/LFC (geometric mean)")
+        for name, label, colour in (
+            ("since_input", "ln HFC/LFC since the input", "blue"),
+            ("cos_mean", "mean cosine", "vermillion"),
+        ):
+            difference.plot(x, table[name], "o-", color=PALETTE[colour], label=label)
+            low, high = table[f"{name}_low"], table[f"{name}_high"]
+            difference.fill_between(x, low, high, color=PALETTE[colour], alpha=0.15, linewidth=0)
+        difference.set_ylabel("second less first")
+        for k, (name, label, colour) in enumerate(
+            (("attention", "attention", "blue"), ("ffn", "FFN", "vermillion"))
+        ):
+            value = table[f"log_change_{name}"].to_numpy()
+            ends = table[[f"log_change_{name}_low", f"log_change_{name}_high"]].to_numpy().T
+            parts.bar(x + 0.4 * k - 0.2, value, 0.4, color=PALETTE[colour], label=label)
+            parts.errorbar(
+                x + 0.4 * k - 0.2, value, np.abs(ends - value), fmt="none",
+                ecolor=PALETTE["black"], elinewidth=0.7,
+            )  # fmt: skip
+        parts.set_ylabel("change of ln HFC/LFC,\nsecond less first")
+        titles = ("a  Both by layer", "b  Difference so far", "c  Difference by sublayer")
+        for title_of_panel, panel in zip(titles, axes.ravel(), strict=True):
+            panel.set_title(title_of_panel, loc="left", fontweight="bold")
+            panel.set_xlabel("layer (0: input)" if whole else "input, end")
+            panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+            panel.legend(fontsize=6.5)
+            if panel is not ratio:
+                panel.axhline(0, color=PALETTE["grey"], linewidth=0.7)
+        figure.suptitle(title)
+    return figure

@@ -2,11 +2,11 @@
 
 Nothing of the training changes: the same loss to the bit. What is seen is the first pass of a step
 that is watched, on its first inputs, whatever its precision and however many passes a step
-accumulates. Callbacks for the trainers of two libraries hand the numbers to their own loggers.
-"""
+accumulates. Callbacks for the trainers of two libraries hand the numbers to their own loggers."""
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -16,13 +16,17 @@ from typing import Any, Literal
 import pandas as pd
 from torch import Tensor, nn
 
+from oversmoothing.experiments.inspection.stream_hooks import (
+    StreamHooks,
+    eager_pass,
+    inner,
+    spectral_readings,
+    stream_readings,
+)
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.describe import blocks_of
 from oversmoothing.experiments.models.model import Layer, Model
-from oversmoothing.experiments.watching.compiled import eager_pass, inner
-from oversmoothing.experiments.watching.layer_readings import spectral_readings, stream_readings
-from oversmoothing.experiments.watching.stream_hooks import StreamHooks
-from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.errors import InputError, required, whole_number
 from oversmoothing.theory.support.files import write_atomically
 
 # Seconds that watching may take in front of its share: small models are then watched whole.
@@ -246,18 +250,18 @@ class Watcher:
         trainer.add_callback(watcher.hugging_face(trainer)). The hooks come off when it ends. Raises
         `RequirementError` without transformers.
         """
-        from oversmoothing.experiments.watching.hugging_face import callback
+        from oversmoothing.experiments.inspection.watcher import _hugging_face
 
-        return callback(self, trainer)
+        return _hugging_face(self, trainer)
 
     def lightning(self) -> Any:
         """A callback for Lightning's `Trainer(callbacks=[...])`: its loggers get the numbers.
 
         The hooks come off when the fit ends, or fails. Raises `RequirementError` without lightning.
         """
-        from oversmoothing.experiments.watching.lightning_callback import callback
+        from oversmoothing.experiments.inspection.watcher import _lightning
 
-        return callback(self)
+        return _lightning(self)
 
 
 def _read(
@@ -268,3 +272,52 @@ def _read(
         return False, (), blocks_of(module, blocks)
     described = model if isinstance(model, Model) else from_module(module)
     return described.cls, described.layers, [layer.block for layer in described.layers]
+
+
+def _hugging_face(watcher: Any, trainer: Any) -> Any:
+    """A `TrainerCallback` of a `Watcher`. trainer: whose it is, since callbacks are not told."""
+
+    class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
+        """Arms the watcher at each step, and logs in front of the optimizer's."""
+
+        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            watcher.arm(state.global_step)
+
+        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            found = watcher.take()
+            if found is not None:
+                trainer.log(found[1])
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            watcher.close()
+
+    return Watching()
+
+
+# Two packages with one content: a callback belongs to that whose Trainer it is given to.
+PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+
+
+def _lightning(watcher: Any) -> Any:
+    """A `Callback` of a `Watcher`, of the package that the script has imported."""
+    package = next((name for name in PACKAGES if name in sys.modules), PACKAGES[0])
+
+    class Watching(required(package).Callback):  # type: ignore[misc]
+        """Arms the watcher at each batch; the loggers get what was seen after it."""
+
+        def on_train_batch_start(self, trainer: Any, *_: Any, **__: Any) -> None:
+            watcher.arm(trainer.global_step)
+
+        def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
+            found = watcher.take()
+            if found is not None:
+                for logger in trainer.loggers:
+                    logger.log_metrics(found[1], step=found[0])
+
+        def on_fit_end(self, *_: Any, **__: Any) -> None:
+            watcher.close()
+
+        def on_exception(self, *_: Any, **__: Any) -> None:
+            watcher.close()
+
+    return Watching()

@@ -1,8 +1,7 @@
 """The hooks that see the residual stream of a training pass, and what they may not do to it.
 
 A hook copies a few inputs of what a block gives to float64 on the CPU and hands that on at once:
-nothing of autograd is kept, no bit of the pass changes, and where nothing is wanted it returns.
-"""
+nothing of autograd is kept, no bit of the pass changes, and where nothing is wanted it returns."""
 
 from __future__ import annotations
 
@@ -10,9 +9,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
 
+from oversmoothing.experiments.inspection.heads_and_why import regions, value_projection
+from oversmoothing.experiments.models.model import Heads
+from oversmoothing.simulations.spectra.head_values import asymmetry
+from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.support.errors import InputError
 
 # (layer, X [m, n, d] float64 on the CPU, the kept tokens [m, n] or None); layer 0: in front of all.
@@ -109,3 +114,89 @@ def _tokens(values: Any, module: nn.Module) -> Tensor:
         f"no tokens [b, n, d] are seen at {type(module).__name__}: the blocks to watch must take "
         "and give them as the first tensor"
     )
+
+
+def inner(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
+    """(the module within its wrappings, those of them that are compiled).
+
+    Raises `InputError` for what is no module, and for `torch.nn.DataParallel`.
+    """
+    compiled = []
+    found: Any = module
+    while True:
+        if not isinstance(found, nn.Module):
+            raise InputError(f"{type(found).__name__} is no module of torch: give the model itself")
+        if isinstance(found, nn.DataParallel):
+            raise InputError(
+                "torch.nn.DataParallel copies the model at each pass, and hooks see the copies: "
+                "give its .module on one device, or use DistributedDataParallel"
+            )
+        if isinstance(found, nn.parallel.DistributedDataParallel):
+            found = found.module
+        elif isinstance(getattr(found, "_orig_mod", None), nn.Module):
+            compiled.append(found)
+            found = found._orig_mod
+        else:
+            return found, compiled
+
+
+def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
+    """module(*args, **kwargs) on the first inputs, in evaluation mode, without a gradient.
+
+    Neither the state of the random generators nor the module's mode or buffers are other than
+    before: the pass that follows is the same to the bit.
+    """
+    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+    sizes = [len(each) for each in tensors if each.ndim > 1] or [0]
+
+    def cut(value: Any) -> Any:
+        batch = isinstance(value, Tensor) and value.ndim > 0 and len(value) == sizes[0]
+        return value[:inputs] if batch else value
+
+    modes = [(each, each.training) for each in module.modules()]
+    devices = sorted({each.get_device() for each in tensors if each.is_cuda})
+    args, kwargs = tree_map(cut, (args, kwargs))
+    module.eval()
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices):
+            module(*args, **kwargs)
+    finally:
+        for each, mode in modes:
+            each.training = mode
+
+
+METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
+# Beyond, the eigenvalues of one H take minutes.
+LARGEST = 1024
+
+
+def stream_readings(X: Tensor, keep: Tensor | None, *, cls: bool) -> dict[str, float]:
+    """METRICS of X [m, n, d] over the kept tokens, means over the m inputs; hfc_lfc: the geometric
+    mean. cls: the same without token 0 as well, under *_without_cls."""
+    parts = [X] if keep is None else [x[k][None] for x, k in zip(X, keep, strict=True)]
+    each = [stream_metrics(part, without_first=cls) for part in parts]
+    found: dict[str, float] = {}
+    for suffix in ("", "_without_cls") if "cos_mean_without_cls" in each[0] else ("",):
+        for name in METRICS:
+            values = torch.cat([one[name + suffix] for one in each])
+            found[name + suffix] = float(values.mean())
+        found[f"hfc_lfc{suffix}"] = float(np.exp(found[f"log_hfc_lfc{suffix}"]))
+    return found
+
+
+def spectral_readings(heads: Heads) -> dict[str, float]:
+    """Shares of the eigenvalues h of H = sum_h (W_V,h W_O,h)^T by region (`why.REGIONS`),
+    h_real_min, h_real_max, h_abs_max, asymmetry ||H - H^T||_F / ||H + H^T||_F and condition_V_H,
+    that of its eigenvectors; {} for more than LARGEST features."""
+    if heads.W_V.shape[1] > LARGEST:
+        return {}
+    H = value_projection(heads)
+    h, V = np.linalg.eig(H)
+    return {
+        **{f"h_{name}": share for name, share in regions(h).items()},
+        "h_real_min": float(h.real.min()),
+        "h_real_max": float(h.real.max()),
+        "h_abs_max": float(np.abs(h).max()),
+        "asymmetry": asymmetry(H),
+        "condition_V_H": float(np.linalg.cond(V)),
+    }
