@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from oversmoothing.experiments.digits.starts import UNKNOWN, spread
+from oversmoothing.experiments.models.model import START_UNKNOWN, start_spread
 from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
 from oversmoothing.experiments.study.study_tables import in_words, shown
 from oversmoothing.experiments.table1.value_spectra_table import in_all, recorded_deit
@@ -44,7 +44,7 @@ def starts(found: RecordedStudy) -> list[tuple[str, ...]]:
         (
             str(what),
             str(part["seed"].nunique()),
-            spread(part["cos_start"].tolist()),
+            start_spread(part["cos_start"].tolist()),
             *(f"{100 * part[name].mean():.0f} %" for name in START_SHARES),
         )
         for what, part in table.groupby("what", sort=False)
@@ -53,7 +53,7 @@ def starts(found: RecordedStudy) -> list[tuple[str, ...]]:
         where = "whole H" if row["H of"] == "whole" else "each head's H"
         norm = "as stored" if row["norm"] == "unfolded" else "the norm's gain folded in"
         shares = (f"{row[f'{name}, %']:.0f} %" for name in ("in the disc", "Re h < 0"))
-        rows.append((f"DeiT-Ti, {where}, {norm}", "1", UNKNOWN, "–", *shares))
+        rows.append((f"DeiT-Ti, {where}, {norm}", "1", START_UNKNOWN, "–", *shares))
     return rows
 
 

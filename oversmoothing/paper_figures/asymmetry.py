@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.digits.starts import in_words as start_in_words
 from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.table1.value_spectra_table import recorded_deit
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked

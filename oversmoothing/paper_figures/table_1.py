@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from oversmoothing.experiments.digits.starts import in_words as start_in_words
+from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.table1.table import PUBLISHED, readings_of
 from oversmoothing.paper_figures.comparison import (
     Comparison,

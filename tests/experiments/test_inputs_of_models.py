@@ -15,10 +15,11 @@ import pytest
 import torch
 from PIL import Image, PngImagePlugin
 
+from oversmoothing.experiments.digits.vit import GreyImages
 from oversmoothing.experiments.inspection.extract import batches, prepared
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
-from oversmoothing.experiments.models.inputs import GreyImages, Images, text_lines
+from oversmoothing.experiments.models.inputs import Images, text_lines
 from oversmoothing.experiments.models.named import cut_texts, named_inputs
 from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
 from oversmoothing.experiments.models.sources import open_model

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from oversmoothing.experiments.models.pictures import scaled
 from oversmoothing.theory.support.errors import required
 
 
@@ -92,11 +93,6 @@ class Parts:
         chosen = torch.from_numpy(np.sort(np.argsort(place, kind="stable")[:count]))
         kept = Images(self.train.pixels[chosen], self.train.labels[chosen])
         return Parts(kept, self.validation, self.test)
-
-
-def scaled(grey: np.ndarray) -> Tensor:
-    """Grey values in [0, 1] (1 is ink) as the pixels that the models read, float32 in [-1, 1]."""
-    return torch.from_numpy(np.asarray(2.0 * grey - 1.0, dtype=np.float32))
 
 
 @cache

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from oversmoothing.experiments.digits.cifar import cifar
-from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
 from oversmoothing.experiments.digits.images import Images, Parts, digits
 from oversmoothing.experiments.digits.optimisation import generator
 from oversmoothing.experiments.digits.probes import dominance_by_layer
-from oversmoothing.experiments.digits.starts import cos_start
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.digits.training_state import remove, unfinished
@@ -34,6 +34,8 @@ from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
 
 SCORED = 1000  # images of one pass where a model is scored
+# For the table of `models.sources`, as are `stored` and `made`.
+NAMES, USUAL = tuple(FORM_OF), tuple(VARIANTS)
 REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images
 
 
@@ -154,11 +156,42 @@ def load_model(
     return TrainedModel(model.to(device).eval(), config, run)
 
 
+def stored(folder: Path) -> ViT:
+    """The ViT of a run folder; see `load_model`."""
+    return load_model(folder).model
+
+
+def made(name: str, results: Path, seed: int, device: torch.device) -> ViT:
+    """The ViT of a variant's default configuration as it was trained in `results`.
+
+    Raises `InputError` where it was not, and says which command trains it.
+    """
+    config = default_config(name, seed)
+    if name != "vit-random" and not (results / config.folder_name()).exists():
+        raise InputError(
+            f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
+            f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
+        )
+    return trained(config, results, device=device).model
+
+
 def _other_weights(folder: Path, what: str) -> InputError:
     return InputError(
         f"the weights in '{folder}' are not those of its config.json ({what}): delete that folder "
         "and train again"
     )
+
+
+def cos_start(start: Tensor, end: Tensor) -> list[float]:
+    """<H_start, H_end>_F / (||H_start||_F ||H_end||_F) by layer, of two stacks [depth, d, d].
+
+    How far training has turned H: 1 is not at all; of an independent start 0 with a standard
+    deviation of 1/d; NaN for an H of 0. A spectrum says what training made of H only where H left
+    its start, which is drawn again from the seed and not stored.
+    """
+    norms = start.double().flatten(1).norm(dim=1) * end.double().flatten(1).norm(dim=1)
+    products = (start.double() * end.double()).flatten(1).sum(1)
+    return [float(value) for value in products / norms]
 
 
 def train(

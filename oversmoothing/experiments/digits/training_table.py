@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from oversmoothing.experiments.digits.starts import spread
 from oversmoothing.experiments.digits.training import TrainedModel
+from oversmoothing.experiments.models.model import start_spread
 
 
 def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
@@ -25,7 +25,7 @@ def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
                 f"{100 * metrics['test_accuracy']:.2f} %",
                 "epoch kept": metrics["selected_epoch"],
                 "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
-                "cos(H_start, H_end)": spread(model.model.cos_start),
+                "cos(H_start, H_end)": start_spread(model.model.cos_start),
                 "h safe": f"{100 * (1 - kept['outside_share'].mean()):.0f} %",
                 "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
                 # A byte of a path that is no text in any encoding is written as in JSON.

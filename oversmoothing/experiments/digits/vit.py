@@ -18,14 +18,23 @@ what holds of one head holds. No bias on queries, keys or H.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
+import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
+from oversmoothing.experiments.models.model import Heads, Layer as DescribedLayer, Model
+from oversmoothing.experiments.models.pictures import scaled, upright_rgb
+from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.parameterisations.form import ValueProjection
+from oversmoothing.theory.support.errors import InputError
 
 # Large position embeddings let the first layers tell tokens apart from the start.
 POSITION_STD = 0.5
@@ -128,10 +137,34 @@ class Layer(nn.Module):
         return after
 
 
+@dataclass(frozen=True)
+class GreyImages(Images):
+    """What the project's own ViT reads: greys of its exact size, [m, size, size] float32; bright is
+    ink (255 -> 1, 0 -> -1), as on the digits' own black ground. Nothing is resized."""
+
+    def usual(self, count: int | None) -> Tensor:
+        """The digits' validation images: what is read where no pictures are named."""
+        return digits().validation.pixels[:count]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.size, self.size
+
+    def pixels(self, image: Image.Image) -> Tensor:
+        upright = upright_rgb(image)
+        if upright.size != self.shape:
+            name = image.info.get("file", "an image")
+            raise InputError(
+                f"'{name}' is {upright.width} x {upright.height} pixels, "
+                f"the model reads {self.size} x {self.size}: resize or crop it first"
+            )
+        return scaled(np.asarray(upright.convert("L"), dtype=np.float64) / WHITE)
+
+
 class ViT(nn.Module):
     """The whole model; every parameter is drawn from `generator`, never from global state."""
 
-    # cos(H_start, H_end) by layer, of a model that a run is read from (`starts.py`).
+    # cos(H_start, H_end) by layer, of a model that a run is read from (`training.cos_start`).
     cos_start: list[float] | None = None
 
     def __init__(self, config: TrainConfig, generator: torch.Generator) -> None:
@@ -211,3 +244,49 @@ class ViT(nn.Module):
         eigenvalues of a signed H are its +-psi^2 to float64 rounding.
         """
         return torch.stack([each.value_projection.in_float64() for each in self.stack()]).cpu()
+
+    def described(self, name: str | None) -> Model:
+        """How the theory sees it (`models.model.DescribesItself`)."""
+        check_finite(self)
+        d, heads = self.config.width, self.config.heads
+        layers = []
+        for number, layer in enumerate(self.stack()):
+            read = partial(self._heads, number)
+            layers.append(
+                DescribedLayer(
+                    heads=read(),
+                    norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
+                    norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
+                    placement=self.config.placement,
+                    ffn=layer.ffn,
+                    block=layer,
+                    attention=layer,
+                    scaling=(d // heads) ** -0.5,
+                    read=read,
+                    cos_start=None if self.cos_start is None else self.cos_start[number],
+                )
+            )
+        size, grey = self.config.sizes.size, self.config.sizes.channels == 1
+        return Model(
+            name=name or "shared-value ViT",
+            module=self,
+            layers=tuple(layers),
+            width=d,
+            modality="vision",
+            cls=True,
+            causal=False,
+            run=self,
+            # Greys for the digits; colours in [-1, 1], resized, for CIFAR.
+            prepare=GreyImages(size) if grey else Images(size, HALF, HALF),
+        )
+
+    def _heads(self, number: int) -> Heads:
+        """Heads share one H and are averaged, so that each head of the sum has W_V = H^T / heads,
+        W_O = 1 and r = d. H is float64, as its spectrum is taken."""
+        d, heads = self.config.width, self.config.heads
+        weight, H = list(self.stack())[number].query_key.weight, self.value_projections()[number]
+        both = weight.detach().T.reshape(d, 2, heads, d // heads)
+        W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
+        W_V = (H.mT / heads).expand(heads, d, d).to(weight.device)
+        W_O = torch.eye(d, dtype=H.dtype, device=weight.device).expand(heads, d, d)
+        return Heads(W_Q, W_K, W_V, W_O)

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.digits.starts import in_words
 from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.answer import (
     Advice,
@@ -30,6 +29,7 @@ from oversmoothing.experiments.inspection.answer import (
 from oversmoothing.experiments.inspection.page.report_page import page
 from oversmoothing.experiments.inspection.report_columns import CONVENTIONS, NARROW, WIDE
 from oversmoothing.experiments.inspection.tokens import merged_words
+from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.simulations.state_metrics import NAMES
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
@@ -182,7 +182,7 @@ class Report:
         counted = (
             f"Means over {self.inputs}, {self.counted} (HFC/LFC: geometric); attention, FFN: "
             "change of ln HFC/LFC; cosines signed, over pairs of distinct tokens. H of its layers: "
-            f"{in_words(starts)}.{spectra}"
+            f"{start_in_words(starts)}.{spectra}"
         )
         notes = [f"Note: {note}." for note in self.notes]
         return "\n".join(

@@ -2,15 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import product
 from typing import Any
 
 import torch
 from torch import nn
 
-from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.vit import ViT
 from oversmoothing.experiments.models.describe import describe, tensors
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.families import (
@@ -21,12 +18,11 @@ from oversmoothing.experiments.models.families import (
     has,
     scaling_of,
 )
-from oversmoothing.experiments.models.inputs import HALF, GreyImages, Images, Texts
-from oversmoothing.experiments.models.model import Heads, Layer, Modality, Model
+from oversmoothing.experiments.models.inputs import Texts
+from oversmoothing.experiments.models.model import DescribesItself, Modality, Model
 from oversmoothing.experiments.models.positions import logit_bias, rotary
 from oversmoothing.experiments.models.preprocessing import images_of
 from oversmoothing.experiments.models.random_masks import SHOWN, hides_at_random, shown_whole
-from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.theory.support.errors import InputError
 
 _CLS = ("cls_token", "class_embedding")
@@ -48,12 +44,12 @@ def from_module(
     module: nn.Module, name: str | None = None, *, part: str | None = None, **settings: Any
 ) -> Model:
     """The `Model` of a module in memory. settings: mean, std, tokenizer; folder, whose settings of
-    pictures hold; part: see `open_model`.
+    pictures hold; part: see `open_model`. A module that `DescribesItself` is asked.
 
     Raises `InputError` for a module that no adapter knows.
     """
-    if isinstance(module, ViT):
-        return _own_vit(module, name)
+    if isinstance(module, DescribesItself):
+        return module.described(name)
     within = module
     if part is not None:
         try:
@@ -227,56 +223,3 @@ def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
     with evaluating(module):
         first, other = run(texts)[0][:, 0]
     return bool(torch.equal(first, other))
-
-
-def _own_vit(module: ViT, name: str | None) -> Model:
-    """The project's own shared-value ViT."""
-    check_finite(module)
-    d, heads = module.config.width, module.config.heads
-    layers = []
-    for number, layer in enumerate(module.stack()):
-        read = partial(_own_heads, module, number)
-        layers.append(
-            Layer(
-                heads=read(),
-                norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
-                norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
-                placement=module.config.placement,
-                ffn=layer.ffn,
-                block=layer,
-                attention=layer,
-                scaling=(d // heads) ** -0.5,
-                read=read,
-                cos_start=None if module.cos_start is None else module.cos_start[number],
-            )
-        )
-    return Model(
-        name=name or "shared-value ViT",
-        module=module,
-        layers=tuple(layers),
-        width=d,
-        modality="vision",
-        cls=True,
-        causal=False,
-        run=module,
-        prepare=_own_images(module.config),
-    )
-
-
-def _own_images(config: TrainConfig) -> Images:
-    """Greys for the digits; colours in [-1, 1], resized, for CIFAR."""
-    if config.sizes.channels == 1:
-        return GreyImages(config.sizes.size)
-    return Images(config.sizes.size, HALF, HALF)
-
-
-def _own_heads(module: ViT, number: int) -> Heads:
-    """Heads share one H and are averaged, so that each head of the sum has W_V = H^T / heads,
-    W_O = 1 and r = d. H is float64, as its spectrum is taken."""
-    d, heads = module.config.width, module.config.heads
-    weight, H = list(module.stack())[number].query_key.weight, module.value_projections()[number]
-    both = weight.detach().T.reshape(d, 2, heads, d // heads)
-    W_Q, W_K = (both[:, i].transpose(0, 1).contiguous() for i in (0, 1))
-    W_V = (H.mT / heads).expand(heads, d, d).to(weight.device)
-    W_O = torch.eye(d, dtype=H.dtype, device=weight.device).expand(heads, d, d)
-    return Heads(W_Q, W_K, W_V, W_O)

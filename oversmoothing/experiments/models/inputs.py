@@ -14,7 +14,6 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from oversmoothing.experiments.digits.images import scaled
 from oversmoothing.experiments.models.pictures import upright_rgb
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json, read_text
@@ -113,26 +112,6 @@ class Images:
             found.append(self.pixels(image))
             del image  # or it is there while the next is decoded
         return torch.stack(found)
-
-
-@dataclass(frozen=True)
-class GreyImages(Images):
-    """What the project's own ViT reads: greys of its exact size, [m, size, size] float32; bright is
-    ink (255 -> 1, 0 -> -1), as on the digits' own black ground. Nothing is resized."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.size, self.size
-
-    def pixels(self, image: Image.Image) -> Tensor:
-        upright = upright_rgb(image)
-        if upright.size != self.shape:
-            name = image.info.get("file", "an image")
-            raise InputError(
-                f"'{name}' is {upright.width} x {upright.height} pixels, "
-                f"the model reads {self.size} x {self.size}: resize or crop it first"
-            )
-        return scaled(np.asarray(upright.convert("L"), dtype=np.float64) / WHITE)
 
 
 @dataclass

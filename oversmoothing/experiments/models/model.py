@@ -6,9 +6,10 @@ is in X W form (rows = tokens): a linear layer y = x W + b.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -271,6 +272,13 @@ class Model:
         return replace(self, run_notes=(*self.run_notes, *notes))
 
 
+@runtime_checkable
+class DescribesItself(Protocol):
+    """A module in memory that says itself how it is read, so that no adapter is asked."""
+
+    def described(self, name: str | None) -> Model: ...
+
+
 @dataclass(frozen=True)
 class Trace:
     """What one layer did to a batch of b inputs; all detached, on the CPU unless asked otherwise.
@@ -296,3 +304,21 @@ class Extraction:
     traces: tuple[Trace, ...]
     keep: Tensor
     av_error: tuple[float, ...]
+
+
+START_UNKNOWN = "start unknown"
+
+
+def start_spread(cosines: Sequence[float] | None) -> str:
+    """'0.86 to 0.89', smallest to largest `Layer.cos_start`; 'start unknown': none is known."""
+    known = [value for value in cosines or () if not math.isnan(value)]
+    if not known:
+        return START_UNKNOWN
+    low, high = f"{min(known):.2f}", f"{max(known):.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def start_in_words(cosines: Sequence[float] | None) -> str:
+    """'cos(H_start, H_end) 0.86 to 0.89' over the layers; 'start unknown' where it is not known."""
+    said = start_spread(cosines)
+    return said if said == START_UNKNOWN else f"cos(H_start, H_end) {said}"

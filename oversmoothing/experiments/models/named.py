@@ -9,14 +9,11 @@ from typing import Any
 
 import torch
 
-from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, default_config
-from oversmoothing.experiments.digits.images import digits
-from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.models.hub import NotOnHubError
-from oversmoothing.experiments.models.inputs import GreyImages, Images, Texts, text_lines
+from oversmoothing.experiments.models.inputs import Images, Texts, text_lines
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.sources import SOURCES, open_model
 from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.errors import InputError
 
@@ -56,16 +53,10 @@ def _found(
     dtype: torch.dtype | None,
     part: str | None,
 ) -> Model:
-    if name in FORM_OF:
-        config = default_config(name, seed)
-        if name != "vit-random" and not (results / config.folder_name()).exists():
-            raise InputError(
-                f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
-                f"`oversmoothing train --variant {name} --seed {config.seed} --out {results}` first"
-            )
-        own = trained(config, results, device=chosen).model
-        found = open_model(own, device=chosen, dtype=dtype)
-        return found.renamed(name)
+    for own in SOURCES:
+        if name.startswith(own.prefix) and name in own.home.NAMES:
+            made = own.home.made(name, results, seed, chosen)
+            return open_model(made, device=chosen, dtype=dtype).renamed(name)
     source = within(name, data_dir)
     if Path(source).exists():
         shown = Path(os.path.abspath(name)).name if source == name else name
@@ -73,8 +64,9 @@ def _found(
     try:
         return open_model(name, device=chosen, dtype=dtype, part=part)
     except NotOnHubError as error:
+        named = ", ".join(each for own in SOURCES for each in own.home.USUAL)
         raise InputError(
-            f"no model '{name}' was found: it is none of {', '.join(VARIANTS)}, no folder or file "
+            f"no model '{name}' was found: it is none of {named}, no folder or file "
             f"{looked_in(data_dir)}, and {error.cause}: {error.remedy}"
         ) from error
 
@@ -103,7 +95,7 @@ def named_inputs(
     """Images or texts for the model, the first `count`; raises `InputError` for the other kind.
 
     Of inputs that are named and no count: the first `SAMPLE`, with a remark on stderr where there
-    are more. Without images: the digits validation images for the project's own models, else
+    are more. Without images: the model's usual ones (digits: their validation images), else
     scikit-learn's photographs, with a remark on stderr unless quiet.
     """
     if model.modality == "features":
@@ -124,8 +116,9 @@ def named_inputs(
         )
     if images is not None:
         return _sample(named_pictures(images, count, data_dir), count)
-    if isinstance(model.prepare, GreyImages):
-        return digits().validation.pixels[:count]
+    usual = getattr(model.prepare, "usual", None)
+    if usual is not None:
+        return usual(count)
     if not quiet:
         print("no --images: scikit-learn's two photographs and crops of them", file=sys.stderr)
     return photographs(count or 8)

@@ -10,7 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, overload
 
+import numpy as np
+import torch
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from torch import Tensor
 
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
@@ -104,6 +107,11 @@ def _refuse(image: Image.Image) -> None:
         raise InputError(
             f"'{name}' has more than 8 bits a channel ({image.mode}): save it as 8-bit"
         )
+
+
+def scaled(grey: np.ndarray) -> Tensor:
+    """Grey values in [0, 1] (1 is ink) as pixels, float32 in [-1, 1]."""
+    return torch.from_numpy(np.asarray(2.0 * grey - 1.0, dtype=np.float32))
 
 
 def picture_folder(folder: str | Path, count: int | None = None) -> Pictures:

@@ -4,6 +4,8 @@ Weights are read from safetensors; a pickled checkpoint only by torch's loader t
 but tensors. Needs the extra `models` for Hugging Face models.
 """
 
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,28 @@ from oversmoothing.experiments.models.preprocessing import by_channel
 from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
 from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.errors import InputError, required
+
+
+@dataclass(frozen=True)
+class Source:
+    """Models that a room beside this one makes; nothing of it is imported before one is met.
+
+    mark: the file that every folder of such a model holds; prefix: what their names begin with;
+    module: where they are opened. It has NAMES and, of them, the USUAL ones; stored(folder), the
+    module stored there; made(name, results, seed, device), that of a name. Each `DescribesItself`.
+    """
+
+    mark: str
+    prefix: str
+    module: str
+
+    @property
+    def home(self) -> Any:
+        """The module, imported now."""
+        return import_module(self.module)
+
+
+SOURCES = (Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),)
 
 
 def open_model(
@@ -112,10 +136,9 @@ def open_stages(source: str | Path | nn.Module, **settings: Any) -> list[Model]:
 def _folder(
     place: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
-    if (place / "manifest.json").exists():
-        from oversmoothing.experiments.digits.training import load_model
-
-        return load_model(place).model, []
+    for source in SOURCES:
+        if (place / source.mark).exists():
+            return source.home.stored(place), []
     if (place / "config.json").exists() and "model_type" in read_object(place / "config.json"):
         return _hugging_face(place, settings, str(place))
     files = weights_within(place, (".safetensors", GGUF, *PICKLES))

@@ -10,8 +10,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.digits.starts import spread
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer, Model, start_spread
 from oversmoothing.experiments.table1.value_spectra import (
     Folding,
     factors,
@@ -82,7 +81,9 @@ def in_all(table: pd.DataFrame) -> pd.DataFrame:
             "in the disc, %": 100 * float((part["universal_disc"] * count).sum() / count.sum()),
             "asymmetry": "-",
             "below random": "-",
-            "cos(H_start, H_end)": spread(part["cos_start"].tolist()) if of == "whole" else "-",
+            "cos(H_start, H_end)": start_spread(part["cos_start"].tolist())
+            if of == "whole"
+            else "-",
         }
         if of == "whole":
             below = int((part["asymmetry"] < part["asymmetry_at_random"]).sum())
