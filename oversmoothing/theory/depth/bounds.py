@@ -78,6 +78,15 @@ def eigenbasis(M: Array) -> tuple[Complex, Complex, float]:
     return values.astype(np.complex128), vectors.astype(np.complex128), condition
 
 
+def _read(A: ArrayLike, H: ArrayLike, X0: ArrayLike) -> tuple[Array, Array, Array, Array, float]:
+    """(B, H, X_0, c_0 = pi^T X_0, k = sqrt(n) delta). Raises `InputError` on illegal input."""
+    attention, value = check_attention(A), check_square(H)
+    start = check_states(X0, len(attention), len(value))
+    pi = stationary_distribution(attention)
+    k = math.sqrt(len(attention)) * perron_deviation(pi)
+    return quotient(attention), value, start, pi @ start, k
+
+
 def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> CertifiedDepth | None:
     """L*(eps) in float64 for A [n, n], H [d, d], X0 [n, d] (T5d).
 
@@ -85,10 +94,8 @@ def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> Ce
     `power_depth`), or z^T c_0 = 0 for every dominant left eigenvector z of H. Raises `InputError`
     on illegal input.
     """
-    attention, value = check_attention(A), check_square(H)
-    n, d = len(attention), len(value)
-    start = check_states(X0, n, d)
-    B, pi = quotient(attention), stationary_distribution(attention)
+    B, value, start, c0, k = _read(A, H, X0)
+    n = len(start)
     a, _, kappa_b = eigenbasis(B)
     h, U, kappa_h = eigenbasis(value)
     if not max(kappa_b, kappa_h) < CONDITION_LIMIT:
@@ -98,13 +105,12 @@ def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> Ce
         return None
     # Rows of U^-1 are the left eigenvectors: z^T H = h z^T.
     left = np.linalg.inv(U)
-    content = np.abs(left @ (pi @ start)) / np.linalg.norm(left, axis=1)
+    content = np.abs(left @ c0) / np.linalg.norm(left, axis=1)
     best = float(content[np.abs(1 + h) >= rho_c * (1 - 1e-12)].max())
-    if best <= 1e-14 * float(np.linalg.norm(pi @ start)):
+    if best <= 1e-14 * float(np.linalg.norm(c0)):
         return None
     hfc = float(np.linalg.norm(start - start.mean(axis=0)))
     K = kappa_h * kappa_b * hfc / (math.sqrt(n) * best)
-    k = math.sqrt(n) * perron_deviation(pi)
     depth = depth_from_constants(K, k, rho_q / rho_c, eps)
     return CertifiedDepth(depth, K, rho_q / rho_c, k, kappa_h, kappa_b)
 
@@ -117,21 +123,18 @@ def power_depth(
     With s = ||T^p||^(1/p) for the best p <= longest, ||T^L|| <= s^L max_{j<p} ||T^j|| / s^j. The
     kappas are inf. None where no power within `longest` shows smoothing, or z^T c_0 = 0.
     """
-    attention, value = check_attention(A), check_square(H)
-    n = len(attention)
-    start = check_states(X0, n, len(value))
-    B, pi = quotient(attention), stationary_distribution(attention)
+    B, value, start, c0, k = _read(A, H, X0)
+    n = len(start)
     h, left = np.linalg.eig(value.T)
-    content = np.abs((pi @ start) @ left)
+    content = np.abs(c0 @ left)
     T = np.eye(len(B) * len(value)) + np.kron(value, B)
     norms, power = [1.0], np.eye(len(T))
     for _ in range(longest if len(T) else 0):
         power = power @ T
         norms.append(float(np.linalg.norm(power, 2)))
     hfc = float(np.linalg.norm(start - start.mean(axis=0)))
-    k = math.sqrt(n) * perron_deviation(pi)
     found = []
-    for j in np.flatnonzero(content > 1e-14 * float(np.linalg.norm(pi @ start))):
+    for j in np.flatnonzero(content > 1e-14 * float(np.linalg.norm(c0))):
         growth, scale = float(np.abs(1 + h[j])), hfc / (math.sqrt(n) * float(content[j]))
         for p in range(1, len(norms)):
             s = norms[p] ** (1 / p)
@@ -174,13 +177,10 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     1/(k + 1/t) with t = ||HFC||/(sqrt n ||c||) bounded below by `hfc_floor` and
     ||c_L|| <= kappa(V_H) rho_C^L ||c_0||.
     """
-    attention, value = check_attention(A), check_square(H)
-    n = len(attention)
-    start = check_states(X0, n, len(value))
-    pi = stationary_distribution(attention)
+    _, value, start, mean, k = _read(A, H, X0)
+    n = len(start)
     h, _, kappa = eigenbasis(value)
-    k = math.sqrt(n) * perron_deviation(pi)
-    c0, rho_c = float(np.linalg.norm(pi @ start)), largest_modulus(np.ones(1), h)[0]
+    c0, rho_c = float(np.linalg.norm(mean)), largest_modulus(np.ones(1), h)[0]
     found = []
     for L, log_hfc in zip(depths, hfc_floor(A, H, X0, depths), strict=True):
         if log_hfc == -np.inf:

@@ -13,6 +13,7 @@ import flint
 import mpmath as mp
 import numpy as np
 
+from oversmoothing.theory.depth.ratios import Powers
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     kronecker,
@@ -20,7 +21,7 @@ from oversmoothing.theory.numbers.exact import (
     plus_identity,
     to_flint,
 )
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, to_ball
 from oversmoothing.theory.support.errors import InputError
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.
@@ -48,17 +49,8 @@ def powers(
 ) -> dict[int, flint.arb_mat]:
     """The same for any linear layer [n d, n d] on the rows of X one after the other."""
     with at_precision(bits):
-        squares = [flint.arb_mat(to_flint(rows))]
-        found = {}
-        for depth in depths:
-            vector = flint.arb_mat(to_flint([[x] for row in X0 for x in row]))
-            for k in range(depth.bit_length()):
-                if k == len(squares):
-                    squares.append(squares[-1] * squares[-1])
-                if depth >> k & 1:
-                    vector = squares[k] * vector
-            found[depth] = flint.arb_mat(len(X0), len(X0[0]), vector.entries())
-        return found
+        power = Powers(flint.arb_mat(to_flint(rows)), [to_ball(x) for row in X0 for x in row])
+        return {L: flint.arb_mat(len(X0), len(X0[0]), power.at(L)) for L in depths}
 
 
 def singular_values(X: flint.arb_mat, bits: int = BITS) -> list[flint.arb]:

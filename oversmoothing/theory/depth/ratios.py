@@ -30,6 +30,7 @@ from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     fraction_text,
+    identity,
     kronecker,
     layer,
     plus_identity,
@@ -124,6 +125,24 @@ def ratio_of_log(log: float) -> Ratio:
     return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)
 
 
+class Powers:
+    """M^L v for several L from one table of squarings, at the precision of the context."""
+
+    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
+        self._squares = [M]
+        self._start = flint.arb_mat([[x] for x in start])
+
+    def at(self, depth: int) -> list[flint.arb]:
+        vector = self._start
+        for k in range(depth.bit_length()):
+            if k == len(self._squares):
+                self._squares.append(self._squares[-1] * self._squares[-1])
+            if depth >> k & 1:
+                vector = self._squares[k] * vector
+        entries: list[flint.arb] = vector.entries()
+        return entries
+
+
 def ball_ratios(
     A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: Iterable[int]
 ) -> dict[int, Ratio]:
@@ -167,38 +186,45 @@ def _by_recurrences(A: Matrix, H: Matrix, X0: Matrix, depths: list[int]) -> dict
 def _try(
     A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: list[int]
 ) -> dict[int, Ratio]:
-    n, d = len(X0), len(X0[0])
-    eta = [Fraction(1, n) - p for p in pi]
-    c0 = weighted_mean(pi, X0)
+    n = len(X0)
+    c0, y0 = [[x] for x in weighted_mean(pi, X0)], _from_the_last(X0)
     # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
     consensus = to_flint(plus_identity(H))
-    block = to_flint(plus_identity(kronecker(rational_quotient(A), H))) if n > 1 else None
+    block = to_flint(plus_identity(kronecker(rational_quotient(A), H)))
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
-    c_death = death(consensus, [[x] for x in c0])
-    y_start = _from_the_last(X0)
-    y_death = 0 if block is None else death(block, y_start)
+    deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
+    eta = [to_ball(Fraction(1, n) - p) for p in pi]
+    c, y = (
+        Powers(flint.arb_mat(M), [to_ball(x) for (x,) in start])
+        for M, start in ((consensus, c0), (block, y0))
+    )
+    return _decoupled(X0, c, y, eta, deaths, depths)
+
+
+def _decoupled(
+    X0: Matrix,
+    c: Powers,
+    y: Powers,
+    eta: list[flint.arb],
+    deaths: tuple[int | None, int | None],
+    depths: list[int],
+) -> dict[int, Ratio]:
+    """The ratio from c_L and y_L at each depth that these bits allow.
+
+    deaths: the depths from which c_L and y_L are exactly 0, None where that is never or not known.
+    """
+    n, d = len(X0), len(X0[0])
     found = {}
-    c_power = Powers(flint.arb_mat(consensus), list(map(to_ball, c0)))
-    y_power = None
-    if block is not None:
-        y_power = Powers(flint.arb_mat(block), [to_ball(x) for (x,) in y_start])
-    centred = not any(eta)
     for depth in depths:
         if depth == 0:
-            hfc, lfc = squared_norms(X0)
-            found[depth] = replace(ratio_of_squares(hfc, lfc), squared=None)
+            found[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
             continue
-        c_dead = c_death is not None and depth >= c_death
-        y_dead = y_death is not None and depth >= y_death
-        if y_dead or y_power is None:
+        c_dead, y_dead = (end is not None and depth >= end for end in deaths)
+        if y_dead:
             found[depth] = Ratio(None, None) if c_dead else Ratio(0.0, -math.inf)
             continue
-        if centred and c_dead:
-            found[depth] = Ratio(math.inf, math.inf)
-            continue
-        c = c_power.at(depth)
-        y = y_power.at(depth) + [flint.arb(0)] * d
-        ratio = ratio_from_balls(c, y, list(map(to_ball, eta)), n, d)
+        mean = [flint.arb(0)] * d if c_dead else c.at(depth)
+        ratio = ratio_from_balls(mean, y.at(depth) + [flint.arb(0)] * d, eta, n, d)
         if ratio is not None:
             found[depth] = ratio
     return found
@@ -244,24 +270,6 @@ def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
                 return k
         vector = modular * vector
     return None
-
-
-class Powers:
-    """M^L v for several L from one table of squarings, at the precision of the context."""
-
-    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
-        self._squares = [M]
-        self._start = flint.arb_mat([[x] for x in start])
-
-    def at(self, depth: int) -> list[flint.arb]:
-        vector = self._start
-        for k in range(depth.bit_length()):
-            if k == len(self._squares):
-                self._squares.append(self._squares[-1] * self._squares[-1])
-            if depth >> k & 1:
-                vector = self._squares[k] * vector
-        entries: list[flint.arb] = vector.entries()
-        return entries
 
 
 def numerical_ratios(
@@ -331,20 +339,11 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
     else:
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
     consensus = to_flint(plus_identity(H))
-    c_death = death(consensus, [[Fraction(int(i == j)) for j in range(d)] for i in range(d)])
-    c_power = Powers(flint.arb_mat(consensus), c0)
-    y_power = Powers(_differences(A, H), [to_ball(x) for (x,) in _from_the_last(X0)])
-    found = {}
-    for depth in depths:
-        if depth == 0:
-            found[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
-            continue
-        dead = c_death is not None and depth >= c_death
-        c = [flint.arb(0)] * d if dead else c_power.at(depth)
-        ratio = ratio_from_balls(c, y_power.at(depth) + [flint.arb(0)] * d, eta, n, d)
-        if ratio is not None:
-            found[depth] = ratio
-    return found
+    c, y = (
+        Powers(flint.arb_mat(consensus), c0),
+        Powers(_differences(A, H), [to_ball(x) for (x,) in _from_the_last(X0)]),
+    )
+    return _decoupled(X0, c, y, eta, (death(consensus, identity(d)), None), depths)
 
 
 def _differences(A: flint.arb_mat, H: Matrix) -> flint.arb_mat:

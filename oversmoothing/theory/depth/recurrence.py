@@ -14,6 +14,7 @@ numbers are balls, of as many bits as it takes.
 
 import random
 from functools import cached_property
+from typing import Any
 
 import flint
 
@@ -123,6 +124,15 @@ def _accuracy(q: flint.arb_mat, bits: int) -> float:
         return float(((size / radius).log() / flint.arb(2).log()).lower())
 
 
+def _sequence(left: Any, A: Any, W: Any, X: Any, count: int) -> list[Any]:
+    """The first s_j = left A^j X W^j, in balls or modulo a prime."""
+    found = []
+    for _ in range(count):
+        found.append(left * X)
+        X = A * X * W
+    return found
+
+
 class _Modular:
     """The order of the recurrence, and exact zeros, modulo a prime."""
 
@@ -137,13 +147,8 @@ class _Modular:
         u, v = (modulo(M, prime) for M in mix)
         self._kappa, self._prime = kappa, prime
         bound = A.nrows() * W.nrows()
-        self._parts = []
-        projected = []
-        for _ in range(2 * bound):
-            q = left * X
-            self._parts.append(q)
-            projected.append((u * q * v.transpose())[0, 0])
-            X = A * X * W
+        self._parts = _sequence(left, A, W, X, 2 * bound)
+        projected = [(u * q * v.transpose())[0, 0] for q in self._parts]
         hankel = flint.nmod_mat(
             bound, bound, [int(projected[i + j]) for i in range(bound) for j in range(bound)], prime
         )
@@ -208,13 +213,8 @@ class _InBalls:
         with at_precision(bits):
             left, A, W, X = (flint.arb_mat(M) for M in matrices)
             u, v = flint.arb_mat(mix[0]), flint.arb_mat(mix[1]).transpose()
-            self._parts = []
-            projected = []
-            for _ in range(2 * order):
-                q = left * X
-                self._parts.append(q)
-                projected.append((u * q * v)[0, 0])
-                X = A * X * W
+            self._parts = _sequence(left, A, W, X, 2 * order)
+            projected = [(u * q * v)[0, 0] for q in self._parts]
             self._root = flint.arb_poly([kappa, 1])
             self._chi = self._polynomial(projected, order)
             self._squares = [self._root]
@@ -240,7 +240,7 @@ class _InBalls:
             p = self._root ** min(depth, m)
             if depth > m:
                 p *= self._power(depth - m)
-            total = self._parts[0] * 0
+            total: flint.arb_mat = self._parts[0] * 0
             for c, s in zip(p.coeffs(), self._parts, strict=False):
                 total += s * c
             return total
