@@ -59,6 +59,8 @@ FIELDS = {
     "limit_rank",
     "distance",
 }
+# Beside a float, the same number as a fraction or its two bounds.
+EXACT = {"rho_consensus_exact", "rho_quotient_exact", "rate_exact", "margin_exact"}
 X0_FIELDS = {
     *("verdict_x0", "shows_from", "hfc_lfc_squared", "hfc_lfc", "log_hfc_lfc"),
     *("token_growth", "cosine_limits", "cos_min", "cos_mean"),
@@ -67,7 +69,7 @@ X0_FIELDS = {
 
 def test_verdict_prints_one_json_object_with_the_agreed_fields(capsys, tmp_path):
     found = verdict_json(capsys, "--example", "GT4", "--depth", "1", "5", "100")
-    assert set(found) == FIELDS | X0_FIELDS
+    assert set(found) == FIELDS | EXACT | X0_FIELDS
     assert found["verdict"] == "SMOOTHING" and found["status"] == "exact"
     assert found["hfc_lfc_squared"] == {"1": "1/36", "5": "1/9216"}
     assert set(found["hfc_lfc"]) == {"1", "5", "100"}

@@ -194,9 +194,9 @@ def test_images_are_steered_in_batches_as_one_by_one(monkeypatch) -> None:
 
 
 def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
-    from oversmoothing.experiments.models import named
+    from oversmoothing.experiments.digits import training
 
-    monkeypatch.setattr(named, "trained", lambda *a, **k: type("T", (), {"model": tiny_model()}))
+    monkeypatch.setattr(training, "made", lambda *a, **k: tiny_model())
     words = ["tilt", "vit-random", "--count", "5", "--steer", "--out", str(tmp_path)]
     assert oversmoothing.main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -21,7 +21,7 @@ from oversmoothing.simulations.drawing.result import (
     measured,
     proved,
 )
-from oversmoothing.simulations.drawing.result_files import ROWS, page, read
+from oversmoothing.simulations.drawing.result_files import ROWS, page, read, write
 from oversmoothing.theory.support.errors import InputError
 
 MADE = {"python": "3", "platform": "here", "commit": None, "versions": {}}
@@ -72,7 +72,7 @@ def test_what_is_written_is_read_back_equal(tmp_path_factory, one, two, sentence
         "found", "Ü: a title", {"first": one, "second": two}, sentences, {"asked": value},
         details={"more": [value]}, made=MADE,
     )  # fmt: skip
-    paths = result.write(folder, rows)
+    paths = write(result, folder, rows)
     again = read(paths[0])
     assert again == result and again.to_json_object() == result.to_json_object()
     assert {p.name for p in paths} == {
@@ -97,7 +97,7 @@ def drawn(**changed) -> Result:
 
 def test_a_picture_is_written_and_read_back(tmp_path):
     result = drawn()
-    paths = result.write(tmp_path)
+    paths = write(result, tmp_path)
     assert {p.suffix for p in paths} == {".json", ".csv", ".txt", ".html", ".png", ".pdf"}
     assert read(paths[0]) == result
     assert (tmp_path / "small.pdf").read_bytes()[:4] == b"%PDF"
@@ -106,7 +106,7 @@ def test_a_picture_is_written_and_read_back(tmp_path):
 
 
 def test_the_json_has_the_parts_by_name_and_its_numbers_are_strict(tmp_path):
-    record = json.loads(drawn().write(tmp_path)[0].read_text())
+    record = json.loads(write(drawn(), tmp_path)[0].read_text())
     assert record["model"] == "m" and record["sizes"] == [1, 2] and record["top"] == "inf"
     assert record["layers"] == [{"layer": 1, "effect": 0.5}, {"layer": 2, "effect": None}]
     assert record["words"] == ["It grows by 0.5."]
@@ -170,7 +170,7 @@ def test_what_is_no_result_is_refused(made, said):
 
 
 def test_a_damaged_file_is_refused_and_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    path = drawn().write(tmp_path)[0]
+    path = write(drawn(), tmp_path)[0]
     whole = json.loads(path.read_text())
     for change in (
         {"layers": [{"layer": 1}]},
@@ -185,5 +185,5 @@ def test_a_damaged_file_is_refused_and_a_failed_write_leaves_nothing(tmp_path, m
     (tmp_path / "other").mkdir()
     (tmp_path / "other/small.pdf").mkdir()
     with pytest.raises(InputError, match="folder"):
-        drawn().write(tmp_path / "other")
+        write(drawn(), tmp_path / "other")
     assert [p.name for p in Path(tmp_path / "other").iterdir()] == ["small.pdf"]

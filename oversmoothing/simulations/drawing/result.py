@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -328,12 +327,6 @@ class Result:
             and self.configuration == other.configuration and self.made == other.made
             and self.picture == other.picture
         )  # fmt: skip
-
-    def write(self, folder: Path, rows: Literal["csv", "parquet"] = "csv") -> list[Path]:
-        """`result_files.write`: all files of the result into a folder, together."""
-        from oversmoothing.simulations.drawing.result_files import write
-
-        return write(self, folder, rows)
 
     def _repr_html_(self) -> str:
         return as_html(self.words(), next(iter(self.tables.values())).for_reader())
