@@ -13,12 +13,23 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures.boxing import largest_box, on_box
-from oversmoothing.experiments.enclosures.enclosing import MOST_TOKENS, Enclosed, enclosed
-from oversmoothing.experiments.enclosures.float_errors import STATED, largest_error
+from oversmoothing.experiments.enclosures.enclosing import (
+    MOST_TOKENS,
+    STATED,
+    Enclosed,
+    enclosed,
+    largest_box,
+    largest_error,
+    on_box,
+)
 from oversmoothing.experiments.enclosures.network import Network, network_of
-from oversmoothing.experiments.enclosures.statement import box_statement, read_statement, statement
-from oversmoothing.experiments.enclosures.statement_check import Checked, check_statement
+from oversmoothing.experiments.enclosures.statement import (
+    Checked,
+    box_statement,
+    check_statement,
+    input_statement,
+    read_statement,
+)
 from oversmoothing.experiments.inspection.extract import batches, extract, prepared
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.theory.support.errors import InputError, RequirementError
@@ -78,7 +89,7 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Pr
     for batch, given, seen in read_inputs(model, inputs):
         start = Clock()
         found = enclosed(network, given, [X.numpy() for X in seen])
-        body, proved = statement(network, given, found), str(start)
+        body, proved = input_statement(network, given, found), str(start)
         start = Clock()
         checked = _confirmed(network, body)
         confirmed = str(start)
