@@ -204,8 +204,8 @@ def ball_metrics(X: Balls) -> dict[str, Ball]:
     mean = [total(column) / n for column in zip(*rows, strict=True)]
     hfc = total((x - m) * (x - m) for row in rows for x, m in zip(row, mean, strict=True))
     ratio = (hfc / (n * total(m * m for m in mean))).sqrt()
-    found = {"hfc_lfc": ratio, "log_hfc_lfc": ratio.log()}
-    return found | _cosines(rows) | rank_metrics(singular_values(X))
+    ratios = {"hfc_lfc": ratio, "log_hfc_lfc": ratio.log()}
+    return ratios | _cosines(rows) | rank_metrics(singular_values(X))
 
 
 def _cosines(rows: list[list[Ball]]) -> dict[str, Ball]:
@@ -260,10 +260,10 @@ def _norm_off_diagonal(B: list[list[Ball]]) -> Ball:
 
 
 def _largest_sum(rows: list[list[Ball]]) -> Ball:
-    found = flint.arb(0)
+    largest = flint.arb(0)
     for row in rows:
-        found = found.max(total(row))
-    return found
+        largest = largest.max(total(row))
+    return largest
 
 
 def _skew(U: Balls) -> Ball:

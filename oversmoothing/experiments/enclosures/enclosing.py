@@ -77,9 +77,9 @@ def enclosed(network: Network, given: Array, seen: Sequence[Array] | None = None
     bits = first_bits(network)
     while bits <= MOST:
         with at_precision(bits):
-            found = _at(network, given, seen)
-        if found is not None:
-            return Enclosed(found, bits)
+            layers = _at(network, given, seen)
+        if layers is not None:
+            return Enclosed(layers, bits)
         bits *= 2
     raise RequirementError(
         f"{MOST} bits do not tell the metrics of a layer: a token, or the mean of all, is 0 or "
@@ -113,11 +113,11 @@ def _metrics(network: Network, X: Balls) -> dict[str, Ball]:
     least = 2 + network.cls
     if X.nrows() < least:
         raise InputError(f"the stream has {X.nrows()} tokens: cosines need {least}")
-    found = ball_metrics(X)
+    metrics = ball_metrics(X)
     if network.cls:
         patches = ball_metrics(of_rows(X.tolist()[1:]))
-        found |= {f"{name}{WITHOUT}": value for name, value in patches.items()}
-    return found
+        metrics |= {f"{name}{WITHOUT}": value for name, value in patches.items()}
+    return metrics
 
 
 def _compare(X: Balls, seen: Array, number: int) -> None:
@@ -160,14 +160,14 @@ FIRST, LEAST, NEAR = 2.0**-8, 2.0**-40, 1.1
 def changes(route: Ratios, network: Network, pixels: Array, eps: float, layers: int) -> list[Ends]:
     """Intervals for the change of ln HFC/LFC over the first layers, on all inputs within eps of
     pixels [c, s, s] in every pixel; as many as the route can prove."""
-    found: list[Ends] = []
+    intervals: list[Ends] = []
     try:
         for before, after in pairwise(islice(route(network, pixels, eps), layers + 1)):
             low, high = (after - before).interval()
-            found.append((float(low[0, 0]), float(high[0, 0])))
+            intervals.append((float(low[0, 0]), float(high[0, 0])))
     except LeftDomainError:
         pass
-    return found
+    return intervals
 
 
 def signed(ends: Ends) -> bool:
@@ -195,9 +195,9 @@ def on_box(
     """
     asked = layers or range(1, len(network.blocks) + 1)
     _refuse(network, pixels, asked)
-    found = both_routes(network, pixels, eps, max(asked))
+    intervals = both_routes(network, pixels, eps, max(asked))
     return {
-        number: ends for number, ends in enumerate(found, 1) if number in asked and signed(ends)
+        number: ends for number, ends in enumerate(intervals, 1) if number in asked and signed(ends)
     }
 
 
@@ -218,8 +218,8 @@ def largest_box(network: Network, pixels: Array, layer: int) -> tuple[float, End
     _refuse(network, pixels, [layer])
 
     def proved(eps: float) -> Ends | None:
-        found = both_routes(network, pixels, eps, layer)
-        return found[-1] if len(found) == layer and signed(found[-1]) else None
+        intervals = both_routes(network, pixels, eps, layer)
+        return intervals[-1] if len(intervals) == layer and signed(intervals[-1]) else None
 
     eps, best = FIRST, proved(FIRST)
     if best is None:
@@ -238,9 +238,9 @@ def largest_box(network: Network, pixels: Array, layer: int) -> tuple[float, End
             eps, best, high = high, more, 2 * high
     while high > NEAR * eps:
         middle = sqrt(eps * high)
-        found = proved(middle)
-        if found is None:
+        intervals = proved(middle)
+        if intervals is None:
             high = middle
         else:
-            eps, best = middle, found
+            eps, best = middle, intervals
     return eps, best

@@ -297,7 +297,7 @@ def _patches(model: Model) -> Patches | None:
     d = model.width
     side = round(weight[0].size ** 0.5) if weight.ndim == 2 else weight.shape[-1]
     bias = parts[0].bias
-    found = Patches(
+    patches = Patches(
         side=side,
         W=weight.reshape(d, -1).T,
         b=None if bias is None else bias.detach().cpu().double().numpy(),
@@ -305,9 +305,9 @@ def _patches(model: Model) -> Patches | None:
         positions=_tokens(positions[0], d),
     )
     many = getattr(model.prepare, "size", 0) // side
-    return found if many * many + len(found.first) == len(found.positions) else None
+    return patches if many * many + len(patches.first) == len(patches.positions) else None
 
 
 def _tokens(each: torch.Tensor, width: int) -> Array:
-    found: Array = each.detach().cpu().double().numpy().reshape(-1, width)
-    return found
+    tokens: Array = each.detach().cpu().double().numpy().reshape(-1, width)
+    return tokens

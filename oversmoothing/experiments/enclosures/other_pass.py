@@ -82,10 +82,10 @@ def _behind(block: Block, Z: Balls) -> Balls:
 
 
 def _backwards(values: list[Ball]) -> Ball:
-    found = flint.arb(0)
+    whole = flint.arb(0)
     for x in reversed(values):
-        found += x
-    return found
+        whole += x
+    return whole
 
 
 def _norm(norm: NormWeights, Z: Balls) -> Balls:
@@ -93,16 +93,16 @@ def _norm(norm: NormWeights, Z: Balls) -> Balls:
         return Z
     d = Z.nrows()
     gain, shift = norm.gain.tolist(), [0.0] * d if norm.shift is None else norm.shift.tolist()
-    found = []
+    rows = []
     for token in Z.transpose().tolist():
         mean = _backwards(token) / d if norm.kind == "layer" else flint.arb(0)
         spread = _backwards([x * x for x in token]) / d - mean * mean
         root = (spread + norm.eps).sqrt()
-        found.append([
+        rows.append([
             x * (g / root) + (b - mean * (g / root))
             for x, g, b in zip(token, gain, shift, strict=True)
         ])  # fmt: skip
-    return flint.arb_mat(found).transpose()
+    return flint.arb_mat(rows).transpose()
 
 
 def _mixed(block: Block, Z: Balls) -> Balls:
@@ -111,14 +111,14 @@ def _mixed(block: Block, Z: Balls) -> Balls:
     ones = flint.arb_mat(1, n, [1] * n)
     # Rows of A sum to 1: the biases of the values go through as they are.
     bias = flint.arb_mat(d, 1, [0] * d) if block.b_O is None else columns(block.b_O[None])
-    found = flint.arb_mat(d, n, [0] * (d * n))
+    mixed = flint.arb_mat(d, n, [0] * (d * n))
     for head in reversed(block.heads):
         W_O = columns(head.W_O)
         if head.b_V is not None:
             bias += W_O * columns(head.b_V[None])
         values = (W_O * columns(head.W_V)) * Z
-        found += values * _attention(head, Z, block).transpose()
-    return found + bias * ones
+        mixed += values * _attention(head, Z, block).transpose()
+    return mixed + bias * ones
 
 
 def _attention(head: HeadWeights, Z: Balls, block: Block) -> Balls:
@@ -130,21 +130,21 @@ def _attention(head: HeadWeights, Z: Balls, block: Block) -> Balls:
     if head.b_Q is not None:
         keys = columns(head.W_K).transpose() * columns(head.b_Q[None])
         logits += ones * (keys.transpose() * Z)
-    found = []
+    rows = []
     for i, row in enumerate(logits.tolist()):
         seen = row[: i + 1] if block.causal else row
         # Any shift will do: the middle of the row's last.
         shift = flint.arb(float(seen[-1].mid()))
         powers = [1 / ((shift - x) * block.scaling).exp() for x in seen]
         sum_of_all = _backwards(powers)
-        found.append([x / sum_of_all for x in powers] + [flint.arb(0)] * (n - len(seen)))
-    return flint.arb_mat(found)
+        rows.append([x / sum_of_all for x in powers] + [flint.arb(0)] * (n - len(seen)))
+    return flint.arb_mat(rows)
 
 
 def _ffn(ffn: FeedForward, Z: Balls) -> Balls:
     half = ffn.W_in.shape[1] // 2
     f = OTHERWISE[ffn.activation]
-    found = None
+    fed = None
     for part in (slice(half, None), slice(None, half)):
         if ffn.W_in[:, part].shape[1] == 0:
             continue
@@ -156,11 +156,11 @@ def _ffn(ffn: FeedForward, Z: Balls) -> Balls:
                 for rows in zip(gates, hidden, strict=True)
             ]
         added = columns(ffn.W_out[part]) * flint.arb_mat(hidden)
-        found = added if found is None else added + found
+        fed = added if fed is None else added + fed
     if ffn.b_out is None:
-        return found
+        return fed
     n = Z.ncols()
-    return columns(ffn.b_out[None]) * flint.arb_mat(1, n, [1] * n) + found
+    return columns(ffn.b_out[None]) * flint.arb_mat(1, n, [1] * n) + fed
 
 
 def _map(W: Array, b: Array | None, part: slice, Z: Balls) -> list[list[Ball]]:
@@ -248,13 +248,13 @@ def _singular_values(Z: Balls) -> list[Ball]:
     widest = 1 + flint.arb(0, 1) * skew
     if not widest > 0:
         return [flint.arb("nan")] * k
-    found = []
+    roots = []
     for low, high in zip(lows, highs, strict=True):
         top = flint.arb((high / widest).upper())
         bottom = flint.arb((low / widest).lower())
         root = top.sqrt() if top > 0 else flint.arb(0)
-        found.append(root.union(bottom.sqrt() if bottom > 0 else flint.arb(0)))
-    return found
+        roots.append(root.union(bottom.sqrt() if bottom > 0 else flint.arb(0)))
+    return roots
 
 
 def _row_sums(rows: list[list[Ball]], left_out: list[list[bool]] | None) -> Ball:
@@ -262,8 +262,8 @@ def _row_sums(rows: list[list[Ball]], left_out: list[list[bool]] | None) -> Ball
     largest = flint.arb(0)
     for i, row in enumerate(rows):
         taken = [abs(x) for j, x in enumerate(row) if left_out is None or not left_out[i][j]]
-        found = sum(taken, flint.arb(0)).upper()
-        largest = largest if largest >= found else found
+        size = sum(taken, flint.arb(0)).upper()
+        largest = largest if largest >= size else size
     return largest
 
 

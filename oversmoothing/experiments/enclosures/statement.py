@@ -70,11 +70,11 @@ class Statement:
     eps: Fraction = Fraction(0)
 
 
-def input_statement(network: Network, given: Array, found: Enclosed) -> dict[str, Any]:
+def input_statement(network: Network, given: Array, enclosure: Enclosed) -> dict[str, Any]:
     """The file, as a JSON object, of what was enclosed."""
     claims = {
         str(number): {name: ends_of(ball) for name, ball in layer.items()}
-        for number, layer in enumerate(found.layers)
+        for number, layer in enumerate(enclosure.layers)
     }
     return sealed(KIND, network, _input(network, given), claims)
 
@@ -139,12 +139,12 @@ def exact_ends(ball: Ball) -> Interval:
 def decimal(value: Fraction, rounding: str) -> str:
     """The number to `DIGITS` digits, rounded to that side: d.ddde-n."""
     context = Context(prec=DIGITS, rounding=rounding, Emin=-99999, Emax=99999)
-    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    if found == 0:
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    if quotient == 0:
         return "0"
-    sign, digits, _ = found.as_tuple()
+    sign, digits, _ = quotient.as_tuple()
     text = "".join(map(str, digits)).ljust(DIGITS, "0")
-    return f"{'-' if sign else ''}{text[0]}.{text[1:]}e{found.adjusted()}"
+    return f"{'-' if sign else ''}{text[0]}.{text[1:]}e{quotient.adjusted()}"
 
 
 def read_statement(text: str, name: str) -> Statement:
@@ -177,8 +177,8 @@ def _expect(right: bool, name: str, words: str) -> None:
 def _object(value: Any, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
     _expect(isinstance(value, dict) and set(value) == set(keys), name,
             f"it needs exactly the parts {', '.join(keys)}")  # fmt: skip
-    found: dict[str, Any] = value
-    return found
+    parts: dict[str, Any] = value
+    return parts
 
 
 def _values(given: dict[str, Any], name: str) -> Array:
@@ -202,22 +202,22 @@ def _values(given: dict[str, Any], name: str) -> Array:
 
 def _eps(value: Any, name: str) -> Fraction:
     try:
-        found = float.fromhex(value) if isinstance(value, str) else np.nan
+        eps = float.fromhex(value) if isinstance(value, str) else np.nan
     except (ValueError, OverflowError):
-        found = np.nan
-    right = 0 < found < np.inf and found.hex() == value
+        eps = np.nan
+    right = 0 < eps < np.inf and eps.hex() == value
     _expect(bool(right), name, "its eps is no positive binary64 number in hexadecimal")
-    return Fraction(found)
+    return Fraction(eps)
 
 
 def _claims(value: Any, name: str) -> dict[int, dict[str, Interval]]:
     _expect(isinstance(value, dict) and 0 < len(value) <= _LAYERS, name, "it claims nothing")
-    found: dict[int, dict[str, Interval]] = {}
+    claims: dict[int, dict[str, Interval]] = {}
     for key, layer in value.items():
         _expect(re.fullmatch(r"0|[1-9][0-9]{0,3}", key) is not None, name, "a layer is no number")
         _expect(isinstance(layer, dict) and len(layer) > 0, name, f"layer {key} claims nothing")
-        found[int(key)] = {each: _interval(ends, name) for each, ends in layer.items()}
-    return found
+        claims[int(key)] = {each: _interval(ends, name) for each, ends in layer.items()}
+    return claims
 
 
 def _interval(ends: Any, name: str) -> Interval:
@@ -285,12 +285,12 @@ def _check_box(network: Network, read: Statement) -> Checked:
     if any(set(claim) != {CHANGE} for claim in read.claims.values()):
         return Checked(False, "of a box the change of ln HFC/LFC is claimed, and nothing else")
     eps = float(read.eps)
-    found = dict(enumerate(changes(other_box_ratios, network, read.given, eps, last), 1))
+    proved = dict(enumerate(changes(other_box_ratios, network, read.given, eps, last), 1))
     for number, claim in sorted(read.claims.items()):
         low, high = claim[CHANGE]
-        if number not in found:
+        if number not in proved:
             return Checked(False, f"not confirmed: the box is too large for layer {number}")
-        own = found[number]
+        own = proved[number]
         if own[1] < low or high < own[0]:
             return Checked(False, f"false: the change over layer {number} is elsewhere")
         if not (low <= Fraction(own[0]) and Fraction(own[1]) <= high):
@@ -344,11 +344,11 @@ def _against(network: Network, read: Statement) -> tuple[str | None, list[str]]:
 
 
 def _metrics(network: Network, Z: Balls) -> dict[str, Ball]:
-    found = other_metrics(Z)
+    metrics = other_metrics(Z)
     if network.cls:
         rest = flint.arb_mat([row[1:] for row in Z.tolist()])
-        found |= {f"{name}{WITHOUT}": ball for name, ball in other_metrics(rest).items()}
-    return found
+        metrics |= {f"{name}{WITHOUT}": ball for name, ball in other_metrics(rest).items()}
+    return metrics
 
 
 def compared(ball: Ball, claim: Interval) -> bool | None:

@@ -146,8 +146,8 @@ def bilinear(P: Zonotope, Q: Zonotope, product: Product, terms: int) -> Zonotope
 
 def rows_with_rows(p: Array, q: Array) -> Array:
     """The products of each row with each row, for `bilinear`."""
-    found: Array = p @ q.swapaxes(-1, -2)
-    return found
+    products: Array = p @ q.swapaxes(-1, -2)
+    return products
 
 
 def squares(P: Zonotope, axes: tuple[int, ...], scale: float) -> Zonotope:
@@ -233,9 +233,9 @@ def chord(z: Zonotope, f: Curve) -> Zonotope:
 def _applied(z: Zonotope, line: Callable[[float, float], Line]) -> Zonotope:
     centres, radii = z.centre.ravel().tolist(), z.radius.ravel().tolist()
     with at_precision(BITS):
-        found = np.array([line(c, r) for c, r in zip(centres, radii, strict=True)])
-    slope, middle, error = found.T.reshape(3, *z.centre.shape)
-    if not np.isfinite(found).all():
+        lines = np.array([line(c, r) for c, r in zip(centres, radii, strict=True)])
+    slope, middle, error = lines.T.reshape(3, *z.centre.shape)
+    if not np.isfinite(lines).all():
         raise LeftDomainError
     return curved(z, slope, middle, error)
 
@@ -268,17 +268,17 @@ def _chord(f: Curve, c: float, r: float) -> Line:
     chord = (f.value(high) - f.value(low)) / (high - low)
     # Any slope is sound; between ends that are as good as one, the tangent's.
     s = float((chord if chord.is_finite() else f.first(flint.arb(c))).mid())
-    found: Ball | None = None
+    rest: Ball | None = None
     for k in range(PIECES):
         middle = flint.arb(c) + flint.arb(r) * ((2 * k + 1) - PIECES) / PIECES
         reach = (flint.arb(r) / PIECES).upper()
         piece = middle + flint.arb(0, 1) * reach
         left = f.value(middle) - s * (middle - c) + (f.first(piece) - s) * (flint.arb(0, 1) * reach)
-        found = left if found is None else found.union(left)
-    if found is None or not found.is_finite():
+        rest = left if rest is None else rest.union(left)
+    if rest is None or not rest.is_finite():
         return np.nan, np.nan, np.nan
-    offset = float(found.mid())
-    return s, offset, upward(abs(found - offset))
+    offset = float(rest.mid())
+    return s, offset, upward(abs(rest - offset))
 
 
 def ball_softmax(row: Array) -> list[Ball]:
