@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import oversmoothing
-from oversmoothing.experiments.ladder.split import split_inputs
+from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.models import hub, named, pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
