@@ -47,7 +47,7 @@ def exponents(
     import pandas as pd
 
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.simulations.against_theory import exponent_runs as runs
+    from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
     folder = output_folder(out)
