@@ -21,7 +21,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _E + "boxing": (_E + "enclosing",),
     _E + "statement_check": (_E + "statement",),
     _I + "head_table": (_I + "heads_and_why",),
-    _I + "sinks": (_I + "observe",),
+    _I + "sinks": (_I + "states",),
     _I + "why": (_I + "heads_and_why",),
     _S + "heads": (),
     _S + "heads.lyapunov": (_S + "against_theory.exponents",),

@@ -218,10 +218,10 @@ SCALE = 1e100
 class StreamState(NamedTuple):
     """X [b, n, d] as its metrics see it.
 
-    `values`: the metrics by name, float64 [b]; `cosine` [b, n, n], of every pair; by suffix, of the first `ranks` inputs, `gram`, X^T X or X X^T, the
-    smaller, and `sigma` [ranks, k], their singular values, largest first; `plain` [b]: where plain
-    sums keep 1e-6 of everything. Cosines, Gram matrices and singular values of the others are not
-    to be used.
+    `values`: the metrics by name, float64 [b]; `cosine` [b, n, n], of every pair; by suffix, of the
+    first `ranks` inputs, `gram`, X^T X or X X^T, the smaller, and `sigma` [ranks, k], their
+    singular values, largest first; `plain` [b]: where plain sums keep 1e-6 of everything. Cosines,
+    Gram matrices and singular values of the others are not to be used.
     """
 
     values: dict[str, Tensor]
