@@ -7,11 +7,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-_I = "oversmoothing.experiments.inspection."
+_E = "oversmoothing.experiments."
+_I = _E + "inspection."
 _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
 # The new homes of what a module held; a package that is gone has none.
 MOVED: dict[str, tuple[str, ...]] = {
+    _E + "parameterisations": (),
+    _E + "parameterisations.choose": (_E + "forms.regions",),
+    _E + "parameterisations.lasting_bound": (_E + "forms.lasting_bound",),
+    _E + "reparameterised": (),
+    _E + "reparameterised.split_heads": (_E + "forms.reparameterise",),
     _I + "head_table": (_I + "heads_and_why",),
     _I + "sinks": (_I + "observe",),
     _I + "why": (_I + "heads_and_why",),

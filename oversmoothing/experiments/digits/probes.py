@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
-from oversmoothing.experiments.parameterisations.form import ValueProjection
-from oversmoothing.experiments.parameterisations.interval import MeasuredInterval
+from oversmoothing.experiments.forms.form import ValueProjection
+from oversmoothing.experiments.forms.regions import MeasuredInterval
 from oversmoothing.simulations.spectra.layer_dominance import (
     LayerDominance,
     layer_dominance,
