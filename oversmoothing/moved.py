@@ -13,11 +13,18 @@ _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
 # The new homes of what a module held; a package that is gone has none.
 MOVED: dict[str, tuple[str, ...]] = {
+    _E + "loops": (),
+    _E + "loops.predictors": (_E + "repeated.predictors",),
     _E + "parameterisations": (),
     _E + "parameterisations.choose": (_E + "forms.regions",),
     _E + "parameterisations.lasting_bound": (_E + "forms.lasting_bound",),
     _E + "reparameterised": (),
     _E + "reparameterised.split_heads": (_E + "forms.reparameterise",),
+    _E + "sign_flips": (),
+    _E + "sign_flips.flips": (_E + "repeated.flips",),
+    _E + "stability": (),
+    _E + "stability.growth": (_E + "repeated.growth",),
+    _E + "stability.stability": (_E + "repeated.stability",),
     _I + "head_table": (_I + "heads_and_why",),
     _I + "sinks": (_I + "observe",),
     _I + "why": (_I + "heads_and_why",),

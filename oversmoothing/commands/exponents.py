@@ -53,8 +53,8 @@ def exponents(
     folder = output_folder(out)
     found = []
     if model is not None:
-        from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
         from oversmoothing.experiments.models.named import named_inputs, named_model
+        from oversmoothing.experiments.repeated.blocks import cycled_layers
 
         chosen = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
         inputs = named_inputs(
