@@ -7,12 +7,19 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+_D = "oversmoothing.experiments.digits."
 _E = "oversmoothing.experiments."
-_I = _E + "inspection."
+_I = "oversmoothing.experiments.inspection."
 _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
 # The new homes of what a module held; a package that is gone has none.
 MOVED: dict[str, tuple[str, ...]] = {
+    _D + "augmentation": (_D + "training_loop",),
+    _D + "cifar": (_D + "data",),
+    _D + "images": (_D + "data",),
+    _E + "enclosures.ball_metrics": (_E + "enclosures.ball_pass",),
+    _E + "enclosures.boxing": (_E + "enclosures.enclosing",),
+    _E + "enclosures.statement_check": (_E + "enclosures.statement",),
     _E + "loops": (),
     _E + "loops.predictors": (_E + "repeated.predictors",),
     _E + "parameterisations": (),

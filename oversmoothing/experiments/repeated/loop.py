@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
-from oversmoothing.experiments.ladder.spectral_gap import NAMES, spectral_gaps
+from oversmoothing.experiments.ladder.operators import GAP_NAMES, spectral_gaps
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.repeated.blocks import BlockMap, check_consensus, recorded
@@ -107,7 +107,7 @@ def check_groups(model: Model, groups: Sequence[Group]) -> None:
 def _gaps(model: Model, batch: Any) -> Tensor:
     """log(rho_Q/rho_C) [b, layers] of each layer on its own stream."""
     traces = extract(model, batch, verify=False).traces
-    return spectral_gaps(model.layers, traces)[NAMES[0]]
+    return spectral_gaps(model.layers, traces)[GAP_NAMES[0]]
 
 
 def _group(
