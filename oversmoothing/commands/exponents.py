@@ -9,7 +9,7 @@ from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
 
 if TYPE_CHECKING:
-    from oversmoothing.simulations.against_theory.exponent_runs import ExponentRun
+    from oversmoothing.simulations.against_theory.exponents import ExponentRun
 
 _ENSEMBLES = ("iid", "switching", "causal", "following")
 
@@ -41,7 +41,7 @@ def exponents(
     """
     import numpy as np
 
-    from oversmoothing.simulations.against_theory import exponent_runs as runs
+    from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
     if model is not None:  # as the release before had it
@@ -76,7 +76,7 @@ def exponents_of(
     """
     from oversmoothing.experiments.models.named import named_inputs, named_model
     from oversmoothing.experiments.repeated.blocks import cycled_layers
-    from oversmoothing.simulations.against_theory.exponent_runs import exponent_run
+    from oversmoothing.simulations.against_theory.exponents import exponent_run
     from oversmoothing.theory.support.files import output_folder
 
     output_folder(out)
@@ -93,7 +93,7 @@ def _written(made: "list[ExponentRun]", out: Path) -> int:
     import pandas as pd
 
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.simulations.against_theory.exponent_runs import AGREES, words
+    from oversmoothing.simulations.against_theory.exponents import AGREES, words
     from oversmoothing.theory.support.files import write_atomically
 
     table = pd.DataFrame([asdict(run) | {"off": run.off} for run in made])

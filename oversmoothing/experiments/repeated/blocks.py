@@ -21,7 +21,7 @@ from oversmoothing.experiments.inspection.extract import call_arguments, extract
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.study.value_spectra import Folding, factors
-from oversmoothing.simulations.heads.layers import PerLayer
+from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
