@@ -75,7 +75,7 @@ def exponents_of(
     more from what is predicted.
     """
     from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.simulations.against_theory.exponents import exponent_run
     from oversmoothing.theory.support.files import output_folder
 

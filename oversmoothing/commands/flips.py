@@ -30,7 +30,7 @@ def flips(
     half of the inputs as the ladder is. Writes flips.json, tables and a picture into flips/MODEL.
     """
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.sign_flips.flip_plot import draw
     from oversmoothing.experiments.sign_flips.flips import sign_flips
     from oversmoothing.simulations.drawing.picture import figure_contents

@@ -47,7 +47,7 @@ def loop(
     from oversmoothing.experiments.loops.loop import loop as run
     from oversmoothing.experiments.loops.loop_plot import draw
     from oversmoothing.experiments.loops.recall import recall_table, recall_words
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.simulations.drawing.picture import figure_contents
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together

@@ -32,7 +32,7 @@ def readings(
     one length. Writes readings.csv and value_spectra.csv.
     """
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.experiments.table1.table import (
         interval_words,
         nearest_words,

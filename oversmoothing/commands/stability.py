@@ -33,7 +33,7 @@ def stability(
     import torch
 
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.stability.stability import stability as measure
     from oversmoothing.experiments.stability.stability_plot import draw
     from oversmoothing.simulations.drawing.picture import figure_contents

@@ -10,7 +10,7 @@ import pytest
 
 import oversmoothing
 from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
-from oversmoothing.experiments.models.named import named_inputs, named_model
+from oversmoothing.experiments.models.sources import named_inputs, named_model
 from oversmoothing.simulations.against_theory.exponents import (
     ENSEMBLES,
     attention_at,

@@ -29,8 +29,7 @@ from oversmoothing.experiments.loops.predictors import (
     local_predictions,
     token_predictions,
 )
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.experiments.stability.block_maps import BlockMap, check_consensus, recorded
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.models.value_parts import ValueParts
+from oversmoothing.experiments.models.model import ValueParts
 from oversmoothing.experiments.parameterisations.form import Form, orthogonal_factor
 
 

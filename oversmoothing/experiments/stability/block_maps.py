@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from oversmoothing.experiments.inspection.extract import call_arguments, extract
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.theory.support.errors import InputError
 
 StreamMap = Callable[[Tensor], Tensor]

@@ -7,7 +7,7 @@ deviation .02 cut at two, biases 0, gains 1. What the paper's own was drawn from
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.models.timm_vit import TimmViT
+from oversmoothing.experiments.models.adapters import TimmViT
 
 STD = 0.02
 
