@@ -2,10 +2,10 @@
 
 Models that hide a random part of their input from themselves (masked autoencoders) are shown whole:
 a random mask would be another one in every pass, and a quarter of the patches is no image.
-A vision transformer with timm's parameter names, built from a checkpoint's shapes alone.
 
-Checkpoints of this kind are one file without a config. Everything but the number of heads follows
-from the shapes; heads of width 64 are the rule of these models, and heads= overrides it.
+A vision transformer with timm's parameter names is built from a checkpoint's shapes alone: such
+checkpoints are one file without a config. Everything but the number of heads follows from the
+shapes; heads of width 64 are the rule of these models, and heads= overrides it.
 """
 
 import inspect

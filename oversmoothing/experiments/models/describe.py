@@ -117,7 +117,7 @@ def describe(
     causal: see `Model` there. A block may stand in `blocks` several times. run: batch -> output
     (default: the module called on it). prepare: inputs -> batch (default: tensors are stacked).
 
-    guess: names that are not given are proposed from shapes, places and names (`guess.propose`),
+    guess: names that are not given are proposed from shapes, places and names (`propose`),
     and said in run_notes; they are held against the module as given ones are.
 
     The module stays as it is; every pass of `extract` runs it in evaluation mode. Raises
