@@ -39,6 +39,21 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             each.training = state
 
 
+def called_within(f: Callable[[Tensor], Tensor], X: Tensor) -> tuple[list[nn.Module], Tensor]:
+    """(the modules without children that run in f on X, in their order; what f gives)."""
+    called: list[nn.Module] = []
+
+    def see(module: nn.Module, *_: Any) -> None:
+        if not list(module.children()):
+            called.append(module)
+
+    hook = nn.modules.module.register_module_forward_hook(see)
+    try:
+        return called, f(X)
+    finally:
+        hook.remove()
+
+
 @dataclass(frozen=True)
 class ValueParts:
     """The modules that hold W_V and W_O of one block of `heads` heads in `kv_heads` groups.
