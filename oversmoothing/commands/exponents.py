@@ -74,7 +74,7 @@ def exponents_of(
     The layers are operators on one input. Writes exponents.csv. Exit status 1: a slope is 1e-3 or
     more from what is predicted.
     """
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.experiments.repeated.blocks import cycled_layers
     from oversmoothing.simulations.against_theory.exponents import exponent_run
     from oversmoothing.theory.support.files import output_folder

@@ -30,7 +30,7 @@ def flips(
     half of the inputs as the ladder is. Writes flips.json, tables and a picture into flips/MODEL.
     """
     from oversmoothing.commands.tables import finish
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.repeated.flips import sign_flips
     from oversmoothing.theory.support.files import output_folder
 

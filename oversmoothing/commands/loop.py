@@ -44,7 +44,7 @@ def loop(
     Writes loop.json, tables and a picture into loop/MODEL of the folder of results.
     """
     from oversmoothing.commands.tables import finish
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.repeated.loop import loop as run
     from oversmoothing.experiments.repeated.recall import recalled
     from oversmoothing.theory.support.files import output_folder

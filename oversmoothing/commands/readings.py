@@ -32,7 +32,7 @@ def readings(
     one length. Writes readings.csv and value_spectra.csv.
     """
     from oversmoothing.commands.tables import finish
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.experiments.study.readings import readings as read
     from oversmoothing.theory.support.files import output_folder
 

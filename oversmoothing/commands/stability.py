@@ -33,7 +33,7 @@ def stability(
     import torch
 
     from oversmoothing.commands.tables import finish
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.repeated.stability import stability as measure
     from oversmoothing.theory.support.files import output_folder
 

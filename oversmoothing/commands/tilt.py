@@ -27,7 +27,7 @@ def tilt(
     with --steer steered.csv.
     """
     from oversmoothing.commands.tables import finish
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.experiments.power_method.tilt import tilts
     from oversmoothing.theory.support.files import output_folder
 
