@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from oversmoothing.experiments.digits.config import TRAINED, TrainConfig
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, load_model
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import (
@@ -26,8 +26,8 @@ from oversmoothing.experiments.models.pictures import (
     within,
 )
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.paper_numbers import DATA_EFFICIENCY
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.protocol import DATA_EFFICIENCY
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.digits_models import LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import Context

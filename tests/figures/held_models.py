@@ -13,15 +13,20 @@ import pandas as pd
 import torch
 from scipy.stats import t as student
 
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, new_model
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import photographs
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import Hypothesis, Protocol, protocol
-from oversmoothing.experiments.table1.table import PUBLISHED
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.protocol import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    Hypothesis,
+    Protocol,
+    protocol,
+)
+from oversmoothing.experiments.study.readings import PUBLISHED
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import (
     asymmetry,
     digits_models,
@@ -275,7 +280,7 @@ def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
         own = record_of_cifar("watched.csv", name).assign(data="CIFAR-100", trained=recorded())
         own["at_random"] = (95 / 97) ** 0.5
         rows.append(own[["layer", "asymmetry", "data", "variant", "epoch", "trained", "at_random"]])
-    deit = pd.read_csv(ROOT / "experiments/table1/results/value_spectra_deit_tiny.csv")
+    deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
     deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")]
     deit = deit[["layer", "asymmetry"]].assign(data=asymmetry.DEIT, trained=asymmetry.RECORDED)
     rows.append(deit.assign(at_random=(191 / 193) ** 0.5))
@@ -298,7 +303,7 @@ def check_norm_signs(csv: pd.DataFrame, context: Context) -> None:
     for key, found in table.items():
         expected, off = known[key]
         near(found, expected, abs=off)
-    flips = pd.DataFrame(record_of("sign_flips/results/flips_deit_tiny.json")["by_layer"])
+    flips = pd.DataFrame(record_of("repeated/results/flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     same(csv[csv["kind"] == "flip"], flips)
 
@@ -357,7 +362,7 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
         part = paper[paper["column"] == name]
         assert tuple(part["percent"]) == pair and set(part["reading"]) == {"paper"}
         assert part["class"].tolist() == ["consensus", "smallest"]
-    same(recorded, pd.read_csv(ROOT / "experiments/table1/results/readings_deit_tiny.csv")
+    same(recorded, pd.read_csv(ROOT / "experiments/study/results/readings_deit_tiny.csv")
          .drop(columns="model"))  # fmt: skip
     near(ours["percent"], 100 * ours["count"] / ours["cases"])
     # Below five images there is no interval.
@@ -474,7 +479,7 @@ def differences(hypothesis: Hypothesis, chosen: Protocol, runs: pd.DataFrame) ->
 
 @holds("loops", rows=lambda csv: csv["kind"] == "block")
 def check_loops(csv: pd.DataFrame, context: Context) -> None:
-    run = record_of("loops/results/loop_deit_tiny.json")
+    run = record_of("repeated/results/loop_deit_tiny.json")
     blocks, scores = (csv[csv["kind"] == kind] for kind in ("block", "score"))
     names = [
         "block",
