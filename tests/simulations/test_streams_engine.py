@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 import oversmoothing
-from oversmoothing.simulations.against_theory.simulate_streams import (
-    StreamsConfiguration,
-    simulate_streams,
-)
+from oversmoothing.simulations.against_theory.simulate import StreamsConfiguration, simulate_streams
 from oversmoothing.simulations.engine.evolve_streams import evolve_streams
 from oversmoothing.simulations.generators.attention import MIXINGS, draw_mixing
 
