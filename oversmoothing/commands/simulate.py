@@ -45,7 +45,7 @@ def simulate(
     from oversmoothing.commands.tables import write_run
     from oversmoothing.simulations.against_theory import simulate as runs
     from oversmoothing.simulations.engine.problem import choose_device
-    from oversmoothing.theory.support.files import json_number, output_folder
+    from oversmoothing.theory.support.files import output_folder
 
     folder = output_folder(out)
     chosen = str(choose_device(device))
@@ -64,22 +64,16 @@ def simulate(
         attention_options=of_A,
         value_options=given,
     )
-    result = runs.simulate(configuration, device=device, progress=True)
-    theory = {
-        "verdict": result.verdict.to_json_object(),
-        "largest_error_of_log_hfc_lfc": json_number(result.largest_error),
-        "closed_form_note": result.closed_form_note,
-    }
-    fields = configuration.to_json_object()
+    table, words, theory = runs.simulate(configuration, device=device, progress=True)
     write_run(
         folder / "simulate",
-        fields,
+        configuration.to_json_object(),
         chosen,
-        result.table,
+        table,
         theory,
-        runs.words(result),
+        words,
         plot=plot,
-        log_rate=result.table["log_rate"].iloc[0],
+        log_rate=table["log_rate"].iloc[0],
     )
 
 

@@ -78,9 +78,9 @@ def streams(
             "--certified and --json are of a CASE.json: a drawn run writes streams.json"
         )
     from oversmoothing.commands.tables import write_run
-    from oversmoothing.simulations.against_theory.simulate import predicted_rate
-    from oversmoothing.simulations.against_theory.simulate_streams import (
+    from oversmoothing.simulations.against_theory.simulate import (
         StreamsConfiguration,
+        predicted_rate,
         simulate_streams,
     )
     from oversmoothing.simulations.engine.problem import choose_device
