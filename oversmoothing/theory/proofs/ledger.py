@@ -277,7 +277,8 @@ class Ledger(Mapping[str, Claim]):
             exact = [key for key in self if key.lower() == name.lower()]
             parts = [key for key in self if _is_part(key.lower(), name.lower())]
             if not name or not (exact or parts):
-                raise InputError(f"no claim '{name}'; there are {', '.join(self)}")
+                todo = f"'oversmoothing prove --list' shows all {len(self)}."
+                raise unknown("claim", name, self, todo)
             chosen |= {key: self[key] for key in exact or parts}
         return list(chosen.values())
 
