@@ -23,6 +23,8 @@ MOVED: dict[str, tuple[str, ...]] = {
     _I + "head_table": (_I + "heads_and_why",),
     _I + "sinks": (_I + "observe",),
     _I + "why": (_I + "heads_and_why",),
+    _S + "heads": (),
+    _S + "heads.lyapunov": (_S + "against_theory.exponents",),
     _S + "metrics": (),
     _S + "metrics.cosine": (_S + "state_metrics",),
     _S + "metrics.singular_values": (_S + "singular_values",),
