@@ -244,10 +244,14 @@ def new_folder(folder: Path) -> Path:
 # ------------------------------------------------------------------------------- what is printed
 
 
-def listed(rows: Mapping[str, str], as_json: bool, width: int = 24) -> None:
-    """Names, each with what is said of it; as JSON one object."""
+def listed(
+    rows: Mapping[str, str], as_json: bool, out: Path | None = None, width: int = 24
+) -> None:
+    """Names, each with what is said of it; as JSON one object. Raises `InputError` for --out."""
     from oversmoothing.theory.support.files import to_json
 
+    if out is not None:
+        raise InputError("--list names what there is and writes nothing: leave --out out")
     for name, said in {} if as_json else rows.items():
         print(f"{name:{width}s} {said}")
     if as_json:

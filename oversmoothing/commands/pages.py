@@ -127,7 +127,7 @@ def remedies(
         for name, each in REMEDIES.items():
             reading = f"; our reading: {each.reading}" if each.reading else ""  # type: ignore[attr-defined]
             rows[name] = f"{each.paper}{reading}"  # type: ignore[attr-defined]
-        opt.listed(rows, as_json, width=22)
+        opt.listed(rows, as_json, out or report, width=22)
         return 0
     path = opt.file_in(out, report, "remedies.csv")
     table = remedies_table(only, draws=draws, seed=seed)

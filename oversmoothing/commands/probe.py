@@ -332,7 +332,7 @@ def exponents(
     """
     from oversmoothing.commands.runs import write_exponents
     from oversmoothing.experiments.repeated.blocks import cycled_layers
-    from oversmoothing.simulations.against_theory.exponent_runs import exponent_run
+    from oversmoothing.simulations.against_theory.exponents import exponent_run
     from oversmoothing.theory.support.files import output_folder
 
     output_folder(out)

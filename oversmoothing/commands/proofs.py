@@ -95,7 +95,7 @@ def prove(
     chosen = ledger.select([word for word in words if own is None or Path(word) != own])
     if names:
         rows = {each.name: f"{each.on_record or ''!s:31s} {each.statement}" for each in chosen}
-        opt.listed(rows, as_json, width=28)
+        opt.listed(rows, as_json, out or report, width=28)
         return 0
     if limit > _LONGEST:
         raise InputError(f"--limit must be at most {_LONGEST:,} seconds")

@@ -22,7 +22,7 @@ from oversmoothing.theory.support.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from oversmoothing.simulations.against_theory.exponent_runs import ExponentRun
+    from oversmoothing.simulations.against_theory.exponents import ExponentRun
 
 _OF_EVERY_A = ("kind", "temperature")
 _MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
@@ -98,7 +98,7 @@ def simulate(
         "largest_error_of_log_hfc_lfc": json_number(result.largest_error),
         "closed_form_note": result.closed_form_note,
     }
-    _write_run(
+    write_run(
         folder / "simulate", configuration.to_json_object(), chosen, result.table, theory,
         runs.words(result), plot, result.table["log_rate"].iloc[0], as_json,
     )  # fmt: skip
@@ -156,7 +156,7 @@ def heads(
     )  # fmt: skip
     folder, chosen = _prepared(out, device)
     table, words, theory = simulate_heads(configuration, device=device, progress=not as_json)
-    _write_run(
+    write_run(
         folder / "heads", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
         predicted_rate(theory), as_json,
     )  # fmt: skip
@@ -215,7 +215,7 @@ def streams(
     )  # fmt: skip
     folder, chosen = _prepared(out, device)
     table, words, theory = simulate_streams(configuration, device=device, progress=not as_json)
-    _write_run(
+    write_run(
         folder / "streams", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
         predicted_rate(theory), as_json,
     )  # fmt: skip
@@ -245,7 +245,7 @@ def exponents(
     """
     import numpy as np
 
-    from oversmoothing.simulations.against_theory import exponent_runs as runs
+    from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
     if model is not None:
@@ -265,7 +265,7 @@ def write_exponents(made: "list[ExponentRun]", out: Path, as_json: bool) -> int:
     """Print and write the exponents of runs; the exit status."""
     import pandas as pd
 
-    from oversmoothing.simulations.against_theory.exponent_runs import AGREES, words
+    from oversmoothing.simulations.against_theory.exponents import AGREES, words
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     table = pd.DataFrame([asdict(run) | {"off": run.off} for run in made])
@@ -289,16 +289,16 @@ def _prepared(out: Path, device: str) -> tuple[Path, str]:
     return output_folder(out), str(choose_device(device))
 
 
-def _write_run(
+def write_run(
     stem: Path,
     configuration: dict[str, Any],
     device: str,
     table: "pd.DataFrame",
     theory: dict[str, Any],
     words: str,
-    plot: bool,
-    log_rate: float | None,
-    as_json: bool,
+    plot: bool = False,
+    log_rate: float | None = None,
+    as_json: bool = False,
 ) -> None:
     """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words.
 
@@ -359,7 +359,8 @@ def _option(name: str, field: FieldInfo) -> Parameter:
         str: Option(help=help),
     }.get(kind) or Option(help=help, parser=_numbers)  # fmt: skip
     option.hidden = True
-    wanted = Annotated[(kind if kind in (int, float, str) else Any) | None, option]
+    known: Any = kind if kind in (int, float, str) else Any
+    wanted = Annotated[known | None, option]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=wanted)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oversmoothing import main
-from oversmoothing.experiments.stability.growth import DRAWS
+from oversmoothing.experiments.repeated.growth import DRAWS
 
 NONE = "at least 5 are needed"
 

@@ -298,7 +298,7 @@ def check_norm_signs(csv: pd.DataFrame, context: Context) -> None:
     for key, found in table.items():
         expected, off = known[key]
         near(found, expected, abs=off)
-    flips = pd.DataFrame(record_of("sign_flips/results/flips_deit_tiny.json")["by_layer"])
+    flips = pd.DataFrame(record_of("repeated/results/flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     same(csv[csv["kind"] == "flip"], flips)
 
@@ -474,7 +474,7 @@ def differences(hypothesis: Hypothesis, chosen: Protocol, runs: pd.DataFrame) ->
 
 @holds("loops", rows=lambda csv: csv["kind"] == "block")
 def check_loops(csv: pd.DataFrame, context: Context) -> None:
-    run = record_of("loops/results/loop_deit_tiny.json")
+    run = record_of("repeated/results/loop_deit_tiny.json")
     blocks, scores = (csv[csv["kind"] == kind] for kind in ("block", "score"))
     names = [
         "block",

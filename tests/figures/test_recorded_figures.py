@@ -36,7 +36,7 @@ def context(tmp_path: Path) -> Context:
 
 
 def test_loops_are_those_of_the_record(context: Context) -> None:
-    table, run = loops.data(context), record_of("loops/results/loop_deit_tiny.json")
+    table, run = loops.data(context), record_of("repeated/results/loop_deit_tiny.json")
     blocks = table[table["kind"] == "block"]
     for name in ("start", "end", "end_by_local_law", "end_by_8_tokens"):
         assert blocks[name].tolist() == [row[name] for row in run["by_block"]]

@@ -17,8 +17,8 @@ from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, 
 from oversmoothing.experiments.digits.data import SIZES, Images
 from oversmoothing.experiments.digits.training import TrainedModel, parts_of, score
 from oversmoothing.experiments.digits.vit import LayerTrace
+from oversmoothing.experiments.forms.lasting_bound import lasting_bound
 from oversmoothing.experiments.inspection.heads_and_why import regions
-from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound
 from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.simulations.state_metrics import stream_metrics

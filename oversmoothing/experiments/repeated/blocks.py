@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -19,7 +20,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from oversmoothing.experiments.inspection.extract import call_arguments, extract
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.table1.value_spectra import Folding, factors
+from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 StreamMap = Callable[[Tensor], Tensor]
 
@@ -101,8 +105,8 @@ def recorded(model: Model, batch: Any) -> Recorded:
             for module, hook in ((layer.block, see), (layer.attention, see_attention)):
                 handle = module.register_forward_pre_hook(hook, with_kwargs=True)
                 hooks.callback(handle.remove)
-        found = extract(model, batch, attention=False, dtype=model.dtype)
-    if not bool(found.keep.all()):
+        extracted = extract(model, batch, attention=False, dtype=model.dtype)
+    if not bool(extracted.keep.all()):
         raise InputError(
             "the inputs have different lengths: give them one at a time, or of one number of tokens"
         )
@@ -112,7 +116,7 @@ def recorded(model: Model, batch: Any) -> Recorded:
             zip(model.layers, calls, attended, strict=True), 1
         )
     )
-    states = (found.traces[0].before, *(trace.after_ffn for trace in found.traces))
+    states = (extracted.traces[0].before, *(trace.after_ffn for trace in extracted.traces))
     return Recorded(blocks, tuple(X.to(model.device) for X in states))
 
 
@@ -158,3 +162,34 @@ def check_consensus(f: BlockMap, X: Tensor) -> None:
 
 def _is_stream(each: Any) -> bool:
     return isinstance(each, Tensor) and each.ndim == 3 and each.is_floating_point()
+
+
+def cycled_layers(
+    model: Model, batch: Any, scale: float = 1.0, folding: Folding = "unfolded"
+) -> tuple[PerLayer, PerLayer, Array]:
+    """The layers as linear operators, over and over (T7a): attention on one input and weights by
+    layer, without norms, biases and FFNs, and the X_0 that the first block was given, [n, d].
+
+    batch: one input, as `extract` takes it. scale: multiplies every W_V W_O.
+    """
+    extracted = extract(model, batch)
+    attention = [
+        _rows(trace.attention[0].double().numpy())
+        for trace in extracted.traces
+        if trace.attention is not None
+    ]
+    weights = [
+        (scale * W_V, W_O) for W_V, W_O in (factors(layer, folding) for layer in model.layers)
+    ]
+    X0 = extracted.traces[0].before[0].double().numpy()
+    period = len(attention)
+    return (
+        PerLayer(lambda layer: attention[layer % period]),
+        PerLayer(lambda layer: weights[layer % period]),
+        X0,
+    )
+
+
+def _rows(A: Array) -> Array:
+    """What is stochastic to the rounding of float32, to that of float64."""
+    return np.asarray(A / A.sum(-1, keepdims=True))

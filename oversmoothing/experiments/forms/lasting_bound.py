@@ -124,11 +124,11 @@ def lasting_bound(
 
 
 def _heads(value: ArrayLike, layer: int) -> Matrix:
-    found = np.asarray(value, dtype=np.float64)
-    found = found[None] if found.ndim == 2 else found
-    if found.ndim != 3 or found.shape[1] != found.shape[2]:
-        raise InputError(f"layer {layer}: square matrices, head by head; got {list(found.shape)}")
-    return found
+    heads = np.asarray(value, dtype=np.float64)
+    heads = heads[None] if heads.ndim == 2 else heads
+    if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
+        raise InputError(f"layer {layer}: square matrices, head by head; got {list(heads.shape)}")
+    return heads
 
 
 def _gain(W: Matrix, t: Matrix) -> float:

@@ -19,17 +19,19 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, prepared
-from oversmoothing.experiments.loops.loop import BATCH, LOOPS, Group, check_groups, own_blocks
-from oversmoothing.experiments.loops.looping import looped
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.stability.block_maps import (
+from oversmoothing.experiments.repeated.blocks import (
     BlockMap,
     at_consensus,
     jvp,
     plain_attention,
     recorded,
 )
+from oversmoothing.experiments.repeated.loop import BATCH, LOOPS, Group, check_groups, own_blocks
+from oversmoothing.experiments.repeated.loop_result import label
+from oversmoothing.experiments.repeated.outcomes import looped
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 # Of the stream's length: what a loop at a fixed point still moves, and how near two ends are one.
@@ -39,7 +41,7 @@ POWERS = 30
 
 
 @one_thread()
-def recall_table(
+def recalled(
     model: Model,
     inputs: Iterable[Any],
     recall: float,
@@ -47,11 +49,11 @@ def recall_table(
     groups: Sequence[Group] | None = None,
     loops: int = LOOPS,
     seed: int = 0,
-) -> pd.DataFrame:
-    """One row a group and input: moved (by the last loop, relative), growth (log of ||X|| over the
-    last half, in log 2: 1 is linear), apart (the largest relative distance of the three ends),
-    start and end (HFC/LFC), radius (of the derivative at the end, NaN where nothing was found),
-    outcome. Raises `InputError` for recall that is 0 or not finite, and as `loop` does.
+) -> Result:
+    """The table `runs`, one row a group and input: moved (by the last loop, relative), growth (log
+    of ||X|| over the last half, in log 2: 1 is linear), apart (the largest relative distance of the
+    three ends), start and end (HFC/LFC), radius (of the derivative at the end, NaN where there is
+    no fixed point), outcome. Raises `InputError` for recall that is 0 or not finite, and as `loop`.
     """
     if not math.isfinite(recall) or recall == 0:
         raise InputError(f"recall is {recall}: give a finite number other than 0")
@@ -68,16 +70,22 @@ def recall_table(
             for group in chosen:
                 blocks = [run.blocks[number - 1] for number in group]
                 X = run.states[group[0] - 1]
-                label = "-".join(str(k) for k in dict.fromkeys((group[0], group[-1])))
                 for k, row in enumerate(_rows(blocks, X, recall, loops, generator)):
-                    rows.append({"blocks": label, "input": seen + k} | row)
+                    rows.append({"blocks": label(group), "input": seen + k} | row)
         seen += len(run.states[0])
     if not rows:
         raise InputError("there are no inputs: give at least one image or text")
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return Result(
+        "recall",
+        f"{model.name}: blocks looped {loops} times with recall {recall:g}",
+        {"runs": Table(table, dict.fromkeys(("start", "end"), "HFC/LFC"))},
+        [Sentence(_words(table, recall), measured(seen))],
+        {"model": model.name, "recall": recall, "loops": loops, "seed": seed},
+    )
 
 
-def recall_words(table: pd.DataFrame, recall: float) -> str:
+def _words(table: pd.DataFrame, recall: float) -> str:
     """What became of the runs, and how tokens differ where there is a fixed point."""
     counts = table["outcome"].value_counts()
     listed = ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -108,7 +116,7 @@ def _rows(
     rows = []
     for k in range(len(X)):
         still, far = float(moved[:, k].max()), float(apart[k])
-        found = still <= MOVED
+        fixed = still <= MOVED
         rows.append(
             {
                 "start": float(np.exp(runs[0].logs[0, k])),
@@ -116,15 +124,15 @@ def _rows(
                 "moved": still,
                 "growth": float(growth[k]),
                 "apart": far,
-                "radius": float(radius[k]) if found else math.nan,
-                "outcome": _outcome(found, far, float(growth[k])),
+                "radius": float(radius[k]) if fixed else math.nan,
+                "outcome": _outcome(fixed, far, float(growth[k])),
             }
         )
     return rows
 
 
-def _outcome(found: bool, apart: float, growth: float) -> str:
-    if found:
+def _outcome(fixed: bool, apart: float, growth: float) -> str:
+    if fixed:
         return "one fixed point from three starts" if apart <= SAME else "several fixed points"
     return "none: the stream grows" if growth > 0.5 else "none reached"
 

@@ -30,8 +30,8 @@ from oversmoothing.experiments.ladder.operators import token_scales
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace
-from oversmoothing.experiments.sign_flips.flip_result import FROZEN, GAP, NONE, FlipResult
-from oversmoothing.experiments.stability.block_maps import BlockMap, recorded
+from oversmoothing.experiments.repeated.blocks import BlockMap, recorded
+from oversmoothing.experiments.repeated.flip_result import FROZEN, GAP, NONE, Flips
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.spectra.layer_discs import radii
 from oversmoothing.theory.support.errors import InputError
@@ -42,7 +42,7 @@ BATCH = 20
 
 
 @one_thread()
-def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> FlipResult:
+def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
     """Flip, measure and predict every layer of a Pre-LN or Post-LN model on every input.
 
     Half of the inputs, by the seed, calibrate what is fitted; the others are scored. Raises
@@ -87,7 +87,7 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> FlipRes
         raise InputError(
             f"{total} inputs: half of them calibrate and half are scored, so give at least 4"
         )
-    return FlipResult(
+    return Flips(
         model.name,
         model.layers[0].placement,
         {key: np.concatenate(each) for key, each in effects.items()},
@@ -173,15 +173,15 @@ def _run(f: BlockMap, X: Tensor) -> tuple[Tensor, Tensor]:
 def _predicted(model: Model, layer: Layer, trace: Trace, flip: Flip) -> dict[str, Tensor]:
     """What is predicted of the effects, 'target|predictor': [b]."""
     zero = torch.zeros(len(trace.before), dtype=torch.float64)
-    found = {f"{target}|{NONE}": zero for target in ("attention", "layer", "end")}
+    said = {f"{target}|{NONE}": zero for target in ("attention", "layer", "end")}
     if layer.placement == "post":
-        return found
+        return said
     gaps = _gaps(layer, trace)
-    found |= {f"{t}|{GAP}": gaps[:, 1] - gaps[:, 0] for t in ("attention", "layer", "end")}
+    said |= {f"{t}|{GAP}": gaps[:, 1] - gaps[:, 0] for t in ("attention", "layer", "end")}
     plain, other = _frozen(layer, trace, None), _frozen(layer, trace, flip)
-    found[f"attention|{FROZEN}"] = log_ratio(other[0]) - log_ratio(plain[0])
-    found[f"layer|{FROZEN}"] = log_ratio(other[1]) - log_ratio(plain[1])
-    return found
+    said[f"attention|{FROZEN}"] = log_ratio(other[0]) - log_ratio(plain[0])
+    said[f"layer|{FROZEN}"] = log_ratio(other[1]) - log_ratio(plain[1])
+    return said
 
 
 def _gaps(layer: Layer, trace: Trace) -> Tensor:

@@ -15,10 +15,12 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
 from oversmoothing.experiments.ladder.operators import GAP_NAMES, spectral_gaps
-from oversmoothing.experiments.loops.loop_result import LoopResult
-from oversmoothing.experiments.loops.looping import looped
-from oversmoothing.experiments.loops.outcomes import outcomes
-from oversmoothing.experiments.loops.predictors import (
+from oversmoothing.experiments.models.evaluation import evaluating
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.repeated.blocks import BlockMap, check_consensus, recorded
+from oversmoothing.experiments.repeated.loop_result import Loops
+from oversmoothing.experiments.repeated.outcomes import looped, outcomes
+from oversmoothing.experiments.repeated.predictors import (
     EARLY,
     FEW,
     GAP,
@@ -29,9 +31,6 @@ from oversmoothing.experiments.loops.predictors import (
     local_predictions,
     token_predictions,
 )
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.stability.block_maps import BlockMap, check_consensus, recorded
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
 
@@ -49,7 +48,7 @@ def loop(
     groups: Sequence[Group] | None = None,
     loops: int = LOOPS,
     seed: int = 0,
-) -> LoopResult:
+) -> Loops:
     """Loop each group of layers (numbers from 1, in turn) `loops` times from the stream in front of
     its first on every input; None: every block of the model by itself, each once.
 
@@ -74,16 +73,16 @@ def loop(
                 blocks = [run.blocks[number - 1] for number in group]
                 X = run.states[group[0] - 1]
                 gap = gaps[:, [number - 1 for number in group]].sum(1)
-                found, logs = _group(model, blocks, X, gap, loops, batch)
+                own, logs = _group(model, blocks, X, gap, loops, batch)
                 curves[place].append(logs)
-                for number, row in enumerate(found):
+                for number, row in enumerate(own):
                     names |= dict.fromkeys(row["predicted"])
                     rows.append({"group": place, "input": seen + number} | row)
         seen += len(run.states[0])
     if not rows:
         raise InputError("there are no inputs: give at least one image or text")
     joined = [np.concatenate(each, axis=1) for each in curves]
-    return LoopResult(model.name, chosen, loops, seed, rows, np.stack(joined), tuple(names))
+    return Loops(model.name, chosen, seed, rows, np.stack(joined), tuple(names))
 
 
 def own_blocks(model: Model) -> list[Group]:
