@@ -115,7 +115,7 @@ def remedies(
     the measured one.
     """
     from oversmoothing.experiments.remedies.by_name import REMEDIES
-    from oversmoothing.experiments.remedies.shifts import MOST, remedies_table, short, words
+    from oversmoothing.experiments.remedies.shift import MOST, remedy_shifts
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     for name in only or ():
@@ -130,16 +130,16 @@ def remedies(
         opt.listed(rows, as_json, out or report, width=22)
         return 0
     path = opt.file_in(out, report, "remedies.csv")
-    table = remedies_table(only, draws=draws, seed=seed)
+    result = remedy_shifts(only, draws=draws, seed=seed)
     if path is not None:
-        write_atomically(path, table.to_csv(index=False))
+        write_atomically(path, result.table.to_csv(index=False))
     if as_json:
-        print(to_json(table.astype(object).where(table.notna(), None).to_dict("records")), end="")
+        print(to_json(result.tables["remedies"].to_json_object()), end="")
     else:
-        print(f"{opt.table_text(short(table), '{:.3f}'.format)}\n\n{words(table)}")
+        print(result.text(opt.table_text))
         if path is not None:
             print(f"wrote {path}")
-    return int(not (table["error"] < MOST).all())
+    return int(not (result.table["error"] < MOST).all())
 
 
 def steer(

@@ -14,6 +14,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page
 
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.page.report_page import cell
 from oversmoothing.experiments.inspection.report import Report
@@ -46,7 +47,7 @@ def report_of(kind: str) -> Report:
             bert.embeddings.position_embeddings.weight.zero_()
         model = open_model(bert, tokenizer=Letters())
         return inspect(model, ["aaabb", "cdea"], name="letters", spectra=2)
-    return inspect(made(value=2.0, depth=1), sharing(2), name="bare", spectra=0, closer=0)
+    return inspect(made(value=2.0, depth=1), sharing(2), name="bare", budget=Plan(ranks=2))
 
 
 @pytest.fixture(scope="module")

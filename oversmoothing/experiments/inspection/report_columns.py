@@ -7,7 +7,7 @@ from oversmoothing.experiments.inspection.answer import (
     MILD,
     STRONG,
 )
-from oversmoothing.experiments.inspection.observe import CONVERGED, LARGE
+from oversmoothing.experiments.inspection.states import CONVERGED, LARGE
 from oversmoothing.experiments.inspection.tokens import TOGETHER
 
 CONVENTIONS = {
