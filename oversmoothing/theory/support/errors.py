@@ -27,8 +27,9 @@ class RequirementError(RuntimeError):
 
 def unknown(kind: str, name: str, known: Iterable[str], todo: str) -> InputError:
     """A name that is none of those known: the nearest, and in a line of its own what to do."""
-    near = get_close_matches(name.lower(), list(known), n=3)
-    likely = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    names = {each.lower(): str(each) for each in known}
+    near = get_close_matches(name.lower(), names, n=1)
+    likely = f" Did you mean '{names[near[0]]}'?" if near else ""
     return InputError(f"no {kind} '{name}'.{likely}\n{todo}")
 
 
