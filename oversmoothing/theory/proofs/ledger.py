@@ -281,7 +281,6 @@ class Ledger(Mapping[str, Claim]):
             chosen |= {key: self[key] for key in exact or parts}
         return list(chosen.values())
 
-
     def _no_claim(self, name: str) -> InputError:
         todo = f"'oversmoothing prove --list' shows all {len(self)}."
         for chapter in (name[:cut] for cut in range(len(name) - 1, 1, -1)):
