@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.paper_figures.costs.timing import interleaved_medians
+from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.heads.evolve_heads import evolve_heads
 from oversmoothing.simulations.heads.layers import FromState, HeadMap, mix
 from oversmoothing.theory.spectra.heads import HeadWeights

@@ -1,7 +1,6 @@
 """`oversmoothing figures`: from data to pictures, each with its data."""
 
 import sys
-from importlib import import_module
 from typing import Annotated
 
 from typer import Option
@@ -28,21 +27,29 @@ def figures(
     device: opt.Device = "auto",
 ) -> None:
     """Draw the figures and tables, each with its data."""
-    from oversmoothing.paper_figures import FIGURES
+    from oversmoothing.paper_figures import FIGURES, RENAMED, figure
 
-    wanted = only or list(FIGURES)
-    for name in wanted:
-        if name not in FIGURES:
+    wanted: list[str] = []
+    for name in only or FIGURES:
+        new = name
+        if name in RENAMED:
+            new, where = RENAMED[name]
+            said = f"figure '{name}' is gone: {where}"
+            if new:
+                said = f"figure '{name}' is now '{new}': {where}"
+            print(said, file=sys.stderr)
+        elif name not in FIGURES:
             raise InputError(f"no figure '{name}'; there are {', '.join(FIGURES)}")
+        if new and new not in wanted:
+            wanted.append(new)
     if names:
         for name in wanted:
-            print(f"{name:24s} {import_module(FIGURES[name]).TITLE}")
+            print(f"{name:24s} {figure(name).title}")
         return
-    from oversmoothing.paper_figures.figure_base import Context, make_kinds
+    from oversmoothing.paper_figures.figure_base import Context
 
     context = Context.checked(out, seed, device)
     for name in wanted:
         print(f"drawing {name}", file=sys.stderr, flush=True)
-        module = import_module(FIGURES[name])
-        for path in make_kinds(module, context, out / "figures", format or KINDS[:2], width):
+        for path in figure(name).make_kinds(context, out / "figures", format or KINDS[:2], width):
             print(path)
