@@ -335,7 +335,7 @@ def check_tables_2_3(csv: pd.DataFrame, context: Context) -> None:
          {(v, x): sd for v, row in DATA_EFFICIENCY.items() for x, (_, sd) in row.items()},
          lambda part, x: part[part["fraction"] == x].set_index("seed")["test_error"]),
         ("Table 3", {(v, x): right for v, row in CORRUPTION.items() for x, right in enumerate(row)},
-         {}, lambda part, x: part[part["fraction"] == 1].set_index("seed")[f"error_at_{int(x)}"]),
+         {}, lambda part, x: part[part["fraction"] == 1].set_index("seed")[f"error_at_{x:g}"]),
     ):  # fmt: skip
         own = csv[csv["table"] == title]
         typed = own[own["source"] == tables_2_3.PAPER]

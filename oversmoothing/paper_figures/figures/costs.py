@@ -259,7 +259,8 @@ def _exponent(part: pd.DataFrame) -> str:
     slope, error = float(part["exponent"].iloc[0]), float(part["exponent_error"].iloc[0])
     if not math.isfinite(slope):
         return "no fit"
-    return f"exponent {slope + 0.0:.2f} ± {error:.2f}".replace("-0.00", "0.00")
+    reach = f" ± {error:.2f}" if math.isfinite(error) else ""
+    return f"exponent {slope:.2f}{reach}".replace("-0.00", "0.00")
 
 
 def words(table: pd.DataFrame) -> str:
