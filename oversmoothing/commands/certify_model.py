@@ -21,8 +21,8 @@ def certify_model(
     import torch
 
     from oversmoothing.experiments.inspection.spectra import certified_attention, summary
-    from oversmoothing.experiments.models.named import named_model
     from oversmoothing.experiments.models.pictures import named_pictures, photographs
+    from oversmoothing.experiments.models.sources import named_model
     from oversmoothing.theory.support.files import output_folder, write_atomically
 
     opened = named_model(model, out, data_dir=data_dir, dtype=torch.float64)

@@ -53,7 +53,7 @@ def enclose(
         prove_inputs,
         write,
     )
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import output_folder
 
     if (eps is not None or layer) and not box:

@@ -3,10 +3,10 @@
 import sys
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import unknown
 
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
@@ -15,7 +15,7 @@ PAGES = ("one-column", "two-column")
 
 def figures(
     only: Annotated[
-        list[str] | None, Option(metavar="NAME", help="These figures alone (several).")
+        list[str] | None, Argument(metavar="NAME", help="These figures alone (default: all).")
     ] = None,
     format: Annotated[
         list[str] | None, opt.one_of(KINDS, "The pictures (several; default pdf png)")
@@ -39,7 +39,8 @@ def figures(
                 said = f"figure '{name}' is now '{new}': {where}"
             print(said, file=sys.stderr)
         elif name not in FIGURES:
-            raise InputError(f"no figure '{name}'; there are {', '.join(FIGURES)}")
+            todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}."
+            raise unknown("figure", name, FIGURES, todo)
         if new and new not in wanted:
             wanted.append(new)
     if names:

@@ -57,7 +57,7 @@ def inspect(
     from oversmoothing.experiments.inspection.report import Report
     from oversmoothing.experiments.models.adapters import SeveralStacksError
     from oversmoothing.experiments.models.model import Model
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import output_folder, to_json
 
     def opened(name: str, part: str | None) -> Model:

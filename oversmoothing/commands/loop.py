@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -43,14 +43,11 @@ def loop(
     are looped; a predictor is chosen on half of the blocks and inputs and scored on the others.
     Writes loop.json, tables and a picture into loop/MODEL of the folder of results.
     """
-    from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.loops.loop import loop as run
-    from oversmoothing.experiments.loops.loop_plot import draw
-    from oversmoothing.experiments.loops.recall import recall_table, recall_words
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
-    from oversmoothing.simulations.drawing.picture import figure_contents
-    from oversmoothing.simulations.provenance import provenance
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.commands.tables import finish
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.repeated.loop import loop as run
+    from oversmoothing.experiments.repeated.recall import recalled
+    from oversmoothing.theory.support.files import output_folder
 
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir, part=part)
     opened = opened.renamed(Path(opened.name).name)
@@ -60,38 +57,17 @@ def loop(
         opened, images=images, text=text, count=count * every, data_dir=data_dir, quiet=as_json
     )[::every]
     folder = output_folder(opt.beside(out / "loop" / opened.name))
-    if recall is not None:
-        table = recall_table(opened, inputs, recall, groups=groups, loops=loops, seed=seed)
-        words = recall_words(table, recall)
-        path = folder / "recall.csv"
-        write_together({path: table.to_csv(index=False)})
-        if as_json:
-            record = {"recall": recall, "runs": table.to_dict("records"), "words": words}
-            print(to_json(record | {"provenance": provenance()}), end="")
-        else:
-            print(f"{table_text(table, '{:.3g}'.format)}\n\n{words}\nwrote {path}")
-        return
-    found = run(opened, inputs, groups=groups, loops=loops, seed=seed)
-    record = found.to_json_object() | {"provenance": provenance()}
-    title = f"{found.model}: blocks looped {found.loops} times"
-    contents = figure_contents(draw(found), found.by_group(), found.words(), folder / "loop", title)
-    contents[folder / "runs.csv"] = found.to_frame().to_csv(index=False)
-    contents[folder / "scores.csv"] = found.score_table().to_csv(index=False)
-    contents[folder / "loop.json"] = to_json(record)
-    written = write_together(contents)
-    if as_json:
-        print(to_json(record), end="")
-        return
-    print(f"{table_text(found.short_table(), '{:.3g}'.format)}")
-    print("start, law's end, end: HFC/LFC, medians over inputs (`inspect` has geometric means)\n")
-    print(f"{table_text(found.score_table(), '{:.2f}'.format)}\n\n{found.words()}")
-    print(f"wrote {written[-1]} (and {', '.join(path.name for path in written[:-1])} beside it)")
+    chosen: dict[str, Any] = {"groups": groups, "loops": loops, "seed": seed}
+    if recall is None:
+        finish(run(opened, inputs, **chosen), folder, as_json)
+    else:
+        finish(recalled(opened, inputs, recall, **chosen), folder, as_json)
 
 
 def _layers(word: str) -> tuple[int, ...]:
     # No model has a million layers, and a longer number would be a list without end.
-    found = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", word)
-    first, last = (0, -1) if found is None else (int(found[1]), int(found[2] or found[1]))
+    named = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", word)
+    first, last = (0, -1) if named is None else (int(named[1]), int(named[2] or named[1]))
     if first <= last:
         return tuple(range(first, last + 1))
     raise InputError(

@@ -31,32 +31,16 @@ def readings(
     Then where the eigenvalues of its H lie, and how far H has turned from its start. For inputs of
     one length. Writes readings.csv and value_spectra.csv.
     """
-    from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.models.named import named_inputs, named_model
-    from oversmoothing.experiments.table1.table import (
-        interval_words,
-        nearest_words,
-        readings_of,
-        wide,
-    )
-    from oversmoothing.experiments.table1.value_spectra_table import in_all, value_spectra_table
-    from oversmoothing.theory.support.files import output_folder, write_atomically
+    from oversmoothing.commands.tables import finish
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
+    from oversmoothing.experiments.study.readings import readings as read
+    from oversmoothing.theory.support.files import output_folder
 
-    found = named_model(model, out, seed=seed, device=device, data_dir=data_dir)
+    opened = named_model(model, out, seed=seed, device=device, data_dir=data_dir)
     # No remark on which pictures stand in: the table says how many.
     inputs = named_inputs(
-        found, images=images, text=text, count=count, data_dir=data_dir, quiet=True
+        opened, images=images, text=text, count=count, data_dir=data_dir, quiet=True
     )
+    names = list(readings or ("E1", "E2"))
     folder = output_folder(out)
-    table = readings_of(
-        {found.name: found},
-        inputs,
-        list(readings or ("E1", "E2")),
-        "folded" if folded else "unfolded",
-        costly,
-    )
-    print(f"{table_text(wide(table))}\n{interval_words(table)}\n{nearest_words(table)}")
-    spectra = value_spectra_table(found)
-    print(f"\nEigenvalues of H:\n{table_text(in_all(spectra), '{:.1f}'.format)}")
-    for name, each in (("readings", table), ("value_spectra", spectra)):
-        print(f"wrote {write_atomically(folder / f'{name}.csv', each.to_csv(index=False))}")
+    finish(read(opened, inputs, names, "folded" if folded else "unfolded", costly), folder, False)

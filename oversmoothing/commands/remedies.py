@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
@@ -10,7 +10,7 @@ from oversmoothing.theory.support import sizes
 
 def remedies(
     only: Annotated[
-        list[str] | None, Option(metavar="NAME", help="Remedies of these names alone (several).")
+        list[str] | None, Argument(metavar="NAME", help="These remedies alone (default: all).")
     ] = None,
     names: Annotated[
         bool, Option("--list", help="Print the remedies, their papers and what is our reading.")
@@ -28,7 +28,7 @@ def remedies(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.remedies.by_name import REMEDIES
-    from oversmoothing.experiments.remedies.shifts import MOST, remedies_table, short, words
+    from oversmoothing.experiments.remedies.shift import MOST, remedy_shifts
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     if names:
@@ -37,14 +37,13 @@ def remedies(
             reading = f"; our reading: {each.reading}" if each.reading else ""  # type: ignore[attr-defined]
             print(f"{name:22s} {each.paper}{reading}")  # type: ignore[attr-defined]
         return 0
-    table = remedies_table(only, draws=draws, seed=seed)
+    result = remedy_shifts(only, draws=draws, seed=seed)
     if report is not None:
-        write_atomically(report, table.to_csv(index=False))
+        write_atomically(report, result.table.to_csv(index=False))
     if as_json:
-        rows = table.astype(object).where(table.notna(), None).to_dict("records")
-        print(to_json(rows), end="")
+        print(to_json(result.tables["remedies"].to_json_object()), end="")
     else:
-        print(f"{table_text(short(table), '{:.3f}'.format)}\n\n{words(table)}")
+        print(result.text(table_text))
         if report is not None:
             print(f"wrote {report}")
-    return int(not (table["error"] < MOST).all())
+    return int(not (result.table["error"] < MOST).all())

@@ -32,13 +32,10 @@ def stability(
     """
     import torch
 
-    from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
-    from oversmoothing.experiments.stability.stability import stability as measure
-    from oversmoothing.experiments.stability.stability_plot import draw
-    from oversmoothing.simulations.drawing.picture import figure_contents
-    from oversmoothing.simulations.provenance import provenance
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.commands.tables import finish
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.repeated.stability import stability as measure
+    from oversmoothing.theory.support.files import output_folder
 
     opened = named_model(
         model, out, seed=seed, device="cpu", data_dir=data_dir, dtype=torch.float64, part=part
@@ -49,16 +46,4 @@ def stability(
         opened, images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
     folder = output_folder(opt.beside(out / "stability" / opened.name))
-    found = measure(opened, inputs, count=count, size=size, seed=seed)
-    record = found.to_json_object() | {"provenance": provenance()}
-    stem = folder / "stability"
-    title = f"{found.model}: growth of differences between tokens"
-    contents = figure_contents(draw(found), found.to_frame(), found.words(), stem, title)
-    contents[folder / "distances.csv"] = found.far().to_csv(index=False)
-    contents[folder / "stability.json"] = to_json(record)
-    written = write_together(contents)
-    if as_json:
-        print(to_json(record), end="")
-        return
-    print(f"{table_text(found.short_table(), '{:+.3f}'.format)}\n\n{found.words()}")
-    print(f"wrote {written[-1]} (and {', '.join(path.name for path in written[:-1])} beside it)")
+    finish(measure(opened, inputs, count=count, size=size, seed=seed), folder, as_json)

@@ -13,6 +13,8 @@ from oversmoothing.simulations.drawing.wording import formatters, in_column
 if TYPE_CHECKING:
     import pandas as pd
 
+    from oversmoothing.simulations.drawing.result import Result
+
 
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
     """The table without its index; `number` words a float, '-' stands for one that is missing."""
@@ -42,6 +44,22 @@ def _cell(value: object, number: Callable[[float], str] | None) -> str:
     if isinstance(value, float):
         return "-" if value != value else number(value) if number else f"{value}"
     return escape(str(value))
+
+
+def finish(result: Result, folder: Path, as_json: bool) -> None:
+    """All files of a result in a folder, and its JSON on the output, or its tables and sentences.
+
+    Raises `InputError` where a file cannot be written.
+    """
+    from oversmoothing.simulations.drawing.result_files import write
+    from oversmoothing.theory.support.files import to_json
+
+    written = write(result, folder)
+    if as_json:
+        print(to_json(result.to_json_object()), end="")
+        return
+    print(result.text(table_text))
+    print(f"wrote {written[0]} (and {', '.join(path.name for path in written[1:])} beside it)")
 
 
 def write_run(

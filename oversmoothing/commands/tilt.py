@@ -28,7 +28,7 @@ def tilt(
     with --steer steer.csv.
     """
     from oversmoothing.commands.tables import table_text
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.experiments.power_method.tilt import tilts
     from oversmoothing.theory.support.files import json_row, output_folder, to_json, write_together
 

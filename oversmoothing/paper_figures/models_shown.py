@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from oversmoothing.experiments.digits.config import TRAINED, VARIANTS, TrainConfig, default_config
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
     load_model,
@@ -35,9 +35,9 @@ from oversmoothing.experiments.models.pictures import (
     within,
 )
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.paper_numbers import DATA_EFFICIENCY
-from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.protocol import DATA_EFFICIENCY
+from oversmoothing.experiments.study.study_files import RecordedStudy, recorded_study
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures.figure_base import PALETTE, Context
 from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.files import parse_json

@@ -23,7 +23,7 @@ from oversmoothing.theory.support.files import read_text, write_atomically
 RECORD = Path(__file__).resolve().parent / "verdicts.csv"
 README = RECORD.parents[2] / "README.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-HEADER = "| figure | `figures --only` | minutes of a core | the paper | ours | verdict |"
+HEADER = "| figure | `figures` | minutes of a core | the paper | ours | verdict |"
 
 
 def record(drawn: Mapping[str, tuple[float, Sequence[Comparison]]]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from tests.support.tiny_transformers import tiny
 MOST = 103
 ASKED = """
 import sys
+from pathlib import Path
 import oversmoothing
 assert oversmoothing.main(["inspect", sys.argv[1], "--images", sys.argv[2], "--out", "out"]) == 0
 root = Path(oversmoothing.__file__).resolve().parent

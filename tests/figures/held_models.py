@@ -13,13 +13,18 @@ import pandas as pd
 import torch
 from scipy.stats import t as student
 
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, new_model
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.intervals import FEWEST
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import Hypothesis, Protocol, protocol
-from oversmoothing.experiments.table1.table import PUBLISHED
+from oversmoothing.experiments.study.protocol import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    Hypothesis,
+    Protocol,
+    protocol,
+)
+from oversmoothing.experiments.study.readings import PUBLISHED
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import (
     ladder,
@@ -182,7 +187,7 @@ def check_norm_signs(csv: pd.DataFrame, context: Context) -> None:
     for key, found in table.items():
         expected, off = known[key]
         near(found, expected, abs=off)
-    flips = pd.DataFrame(record_of("sign_flips/results/flips_deit_tiny.json")["by_layer"])
+    flips = pd.DataFrame(record_of("repeated/results/flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     same(csv[csv["kind"] == "flip"], flips)
 
@@ -246,7 +251,7 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
         part = paper[paper["column"] == name]
         assert tuple(part["percent"]) == pair and set(part["reading"]) == {"paper"}
         assert part["class"].tolist() == ["consensus", "smallest"]
-    same(recorded, pd.read_csv(ROOT / "experiments/table1/results/readings_deit_tiny.csv")
+    same(recorded, pd.read_csv(ROOT / "experiments/study/results/readings_deit_tiny.csv")
          .drop(columns="model"))  # fmt: skip
     near(ours["percent"], 100 * ours["count"] / ours["cases"])
     # Below five images there is no interval.
@@ -306,7 +311,7 @@ def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
     own = own.assign(epoch=own["step"] / found.config.per_epoch, model="digits")
     own["cos_start"] = own["layer"].map(dict(enumerate(turned(found), 1)))
     cifar = record_of_cifar("watched.csv", "vit").assign(model="CIFAR-100")
-    deit = pd.read_csv(ROOT / "experiments/table1/results/value_spectra_deit_tiny.csv")
+    deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
     deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")].assign(model=table_1.DEIT)
     rows = []
     for part, d in ((own, 16), (cifar, 96)):
@@ -401,7 +406,7 @@ def differences(hypothesis: Hypothesis, chosen: Protocol, runs: pd.DataFrame) ->
 
 @holds("loops", rows=lambda csv: csv["kind"] == "block")
 def check_loops(csv: pd.DataFrame, context: Context) -> None:
-    run = record_of("loops/results/loop_deit_tiny.json")
+    run = record_of("repeated/results/loop_deit_tiny.json")
     blocks, scores = (csv[csv["kind"] == kind] for kind in ("block", "score"))
     names = [
         "block",

@@ -14,7 +14,7 @@ import pytest
 
 from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.study_files import folder_name
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import figure, models_shown
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import costs, phase_diagram, remedies, stream_mixing

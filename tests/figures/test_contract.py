@@ -147,7 +147,7 @@ def test_an_old_name_lists_its_new_figure_and_says_so(
 ) -> None:
     new = RENAMED[name][0]
     assert name not in FIGURES and (not new or new in FIGURES)
-    assert main(["figures", "--list", "--only", name]) == 0
+    assert main(["figures", "--list", name]) == 0
     printed = capsys.readouterr()
     assert printed.out.split()[:1] == ([new] if new else [])
     assert printed.err.count("\n") == 1 and f"figure '{name}' is " in printed.err

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from oversmoothing.experiments.study.protocol import protocol
-from oversmoothing.experiments.study.recorded_results import recorded_study
-from oversmoothing.experiments.table1.untrained import STD, untrained_vit
+from oversmoothing.experiments.study.study_files import recorded_study
+from oversmoothing.experiments.study.table1_models import STD, untrained_vit
 from oversmoothing.paper_figures import models_shown
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,

@@ -17,17 +17,7 @@ from collections.abc import Iterator
 import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ball_arrays import Ball, total
-from oversmoothing.experiments.enclosures.curves import (
-    BITS,
-    GELU,
-    LOG,
-    ROOT_INVERSE,
-    ball_softmax,
-    tangent,
-    upward,
-)
-from oversmoothing.experiments.enclosures.ffn_form import FeedForward
+from oversmoothing.experiments.enclosures.ball_pass import Ball, total
 from oversmoothing.experiments.enclosures.network import (
     Block,
     HeadWeights,
@@ -35,7 +25,20 @@ from oversmoothing.experiments.enclosures.network import (
     NormWeights,
     alike,
 )
-from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
+from oversmoothing.experiments.enclosures.zonotope import (
+    BITS,
+    GELU,
+    LOG,
+    ROOT_INVERSE,
+    Symbols,
+    Zonotope,
+    ball_softmax,
+    bilinear,
+    rows_with_rows,
+    squares,
+    tangent,
+    upward,
+)
 from oversmoothing.theory.numbers.rounding import UNIT, at_precision, inflated
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -93,8 +96,8 @@ def box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[Zonotope
         X = X + symbols.shared(_attended(block, N, symbols))
         N = symbols.shared(layer_norm(block.norm_ffn, X))
         assert block.ffn is not None
-        X = X + _fed_forward(block.ffn, N, symbols)
-        X = symbols.shared(X)
+        hidden = symbols.shared(tangent(N.mapped(block.ffn.W_in, block.ffn.b_in), GELU))
+        X = symbols.shared(X + hidden.mapped(block.ffn.W_out, block.ffn.b_out))
         yield log_ratio(X)
 
 
@@ -150,12 +153,7 @@ def _attended(block: Block, N: Zonotope, symbols: Symbols) -> Zonotope:
 
 def _logits(head: HeadWeights, N: Zonotope, scaling: float) -> Zonotope:
     q, k = N.mapped(head.W_Q, head.b_Q), N.mapped(head.W_K, head.b_K)
-    return bilinear(q, k, _rows_with_rows, head.W_Q.shape[1]).times(scaling)
-
-
-def _rows_with_rows(p: Array, q: Array) -> Array:
-    found: Array = p @ q.swapaxes(-1, -2)
-    return found
+    return bilinear(q, k, rows_with_rows, head.W_Q.shape[1]).times(scaling)
 
 
 def softmax(logits: Zonotope) -> Zonotope:
@@ -166,7 +164,8 @@ def softmax(logits: Zonotope) -> Zonotope:
         A = np.array([[float(x.mid()) for x in row] for row in balls])
         rounding = np.array([[upward(abs(x - float(x.mid()))) for x in row] for row in balls])
     # What a row has in common changes nothing: delta', as an affine form.
-    L = logits - bilinear(_point(A), logits, _row_by_row, n)
+    point = Zonotope(A, np.zeros((0, *A.shape)), np.zeros_like(A))
+    L = logits - bilinear(point, logits, lambda p, q: (p * q).sum(-1, keepdims=True), n)
     # sum_k a_k delta'_k = sum_k (a_k - A_k) delta_k, which is 0 but for the rounding of A.
     left_over = inflated((rounding * logits.radius).sum(-1, keepdims=True), n + 2)
     reach = inflated(L.radius + left_over, 2)
@@ -189,20 +188,6 @@ def _bends(a: list[Ball], reach: list[float]) -> list[tuple[Ball, Ball]]:
     M = total(x * r for x, r in zip(grown, reach, strict=True))
     V = total(x * r * r for x, r in zip(grown, reach, strict=True))
     return [(-x * V / 2, x * (M + r) * (M + r) / 2) for x, r in zip(grown, reach, strict=True)]
-
-
-def _point(values: Array) -> Zonotope:
-    return Zonotope(values, np.zeros((0, *values.shape)), np.zeros_like(values))
-
-
-def _row_by_row(p: Array, q: Array) -> Array:
-    found: Array = (p * q).sum(-1, keepdims=True)
-    return found
-
-
-def _fed_forward(ffn: FeedForward, N: Zonotope, symbols: Symbols) -> Zonotope:
-    hidden = symbols.shared(tangent(N.mapped(ffn.W_in, ffn.b_in), GELU))
-    return hidden.mapped(ffn.W_out, ffn.b_out)
 
 
 def log_ratio(X: Zonotope) -> Zonotope:

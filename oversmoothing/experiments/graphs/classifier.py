@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oversmoothing.experiments.forms.regions import value_projection
 from oversmoothing.experiments.graphs.drawn import homophilous_graph, labels_of, walk
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
-from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number

@@ -29,7 +29,7 @@ from oversmoothing.experiments.power_method.directions import (
     random_bases,
     shares,
 )
-from oversmoothing.experiments.table1.value_spectra import factors
+from oversmoothing.experiments.study.value_spectra import factors
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
 

@@ -28,7 +28,7 @@ SERIES = {
 def data(context: Context) -> pd.DataFrame:
     """kind 'block': medians over inputs by block; kind 'score': agreement on collapse of each
     predictor on all runs, 95 % interval over blocks and inputs."""
-    run = recorded_run("loops", "loop_deit_tiny.json")
+    run = recorded_run("repeated", "loop_deit_tiny.json")
     blocks = pd.DataFrame(
         [{name: row[name] for name in ("block", "exponent", "collapsed", *SERIES)}
          for row in run["by_block"]]

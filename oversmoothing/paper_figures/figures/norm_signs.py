@@ -59,7 +59,7 @@ def data(context: Context) -> pd.DataFrame:
                     "change": change(A, side * S, X, placement, gain),
                 }
             )
-    flips = pd.DataFrame(recorded_run("sign_flips", "flips_deit_tiny.json")["by_layer"])
+    flips = pd.DataFrame(recorded_run("repeated", "flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     return pd.concat([pd.DataFrame(rows), flips.assign(kind="flip")], ignore_index=True)
 

@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from oversmoothing.experiments.digits.config import TRAINED
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study.protocol import protocol
-from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
-from oversmoothing.experiments.table1.table import PUBLISHED, readings_of
-from oversmoothing.experiments.table1.value_spectra_table import recorded_deit
+from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
+from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
+from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.paper_figures.figure_base import (
     PALETTE,
     Comparison,
@@ -125,7 +125,7 @@ def _known(shown: Shown) -> dict[str, Any]:
 
 def recorded() -> pd.DataFrame:
     """DeiT-Ti on 100 images of CIFAR-100, E3 on 8, by the commands that `RECORDED` names."""
-    file = resources.files("oversmoothing.experiments.table1") / "results/readings_deit_tiny.csv"
+    file = resources.files("oversmoothing.experiments.study") / "results/readings_deit_tiny.csv"
     with resources.as_file(file) as path:
         table = pd.read_csv(path)
     return table.assign(model=DEIT, column="DeiT-B/16", data="ImageNet", source=RECORDED)

@@ -20,10 +20,15 @@ from matplotlib.lines import Line2D
 from oversmoothing.experiments.digits.config import TRAINED, TrainConfig
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.intervals import mean_interval
-from oversmoothing.experiments.study.adjudicate import adjudicated
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
+from oversmoothing.experiments.study.protocol import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    SHIPPED,
+    Protocol,
+    protocol,
+)
 from oversmoothing.experiments.study.study_files import folder_name
+from oversmoothing.experiments.study.study_tables import adjudicated
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
     PALETTE,

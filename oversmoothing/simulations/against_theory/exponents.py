@@ -1,0 +1,295 @@
+"""The Lyapunov exponents of layers that change: gamma_C of consensus, gamma_Q of the rest (T7a).
+
+For stationary ergodic layers log ||prod (I + sum_h H_h)|| / L -> gamma_C and, on the quotient,
+log ||prod (Y -> Y + sum_h B_h Y W_h)|| / L -> gamma_Q. gamma_Q < gamma_C: HFC/LFC of generic X_0
+decays like exp((gamma_Q - gamma_C) L). gamma_Q > gamma_C: it does not decay exponentially.
+
+Both are measured on one sequence of layers by carrying an orthonormal frame along (QR at each
+layer): the mean of the logarithms of what R's diagonal does is the exponent, and the spread of
+that mean over blocks of layers its standard error.
+
+`exponent_run` holds gamma_Q - gamma_C against the slope that HFC/LFC then has, over many layers of
+an ensemble: drawn independently for each layer, switching between a few by a Markov chain, causal,
+and attention computed from the state, whose layers are taken as they came along the run. No matrix
+of side n d is formed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oversmoothing.simulations.engine.evolve_heads import evolve_heads
+from oversmoothing.simulations.engine.layers import (
+    Drawn,
+    Fixed,
+    PerLayer,
+    Rule,
+    as_rule,
+    prescribed_attention,
+    weights_at,
+)
+from oversmoothing.simulations.engine.state_attention import FromState
+from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.generators.attention import Causal, Softmax
+from oversmoothing.simulations.state import SplitState
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
+from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+_BLOCKS = 20
+
+
+@dataclass(frozen=True)
+class LyapunovExponents:
+    """Lyapunov exponents measured over a number of layers, largest first.
+
+    consensus [frame], quotient [frame]: natural logarithm per layer. gap = gamma_Q - gamma_C, top
+    exponents; gap_error: its standard error, from the means over blocks of layers (right where a
+    block is longer than the correlations).
+    """
+
+    layers: int
+    consensus: Array
+    quotient: Array
+    gap: float
+    gap_error: float
+
+    @property
+    def gamma_consensus(self) -> float:
+        """The top exponent of consensus."""
+        return float(self.consensus[0])
+
+    @property
+    def gamma_quotient(self) -> float:
+        """The top exponent of the quotient, -inf for one token."""
+        return float(self.quotient[0]) if len(self.quotient) else -math.inf
+
+
+def lyapunov_exponents(
+    *,
+    attention: Any,
+    weights: Any,
+    layers: int,
+    residual: bool = True,
+    frame: int = 1,
+    discard: int = 100,
+) -> LyapunovExponents:
+    """Measure gamma_C and gamma_Q over `layers` layers (a multiple of 20).
+
+    attention, weights: as for `evolve_heads`, but prescribed: attention that follows the state has
+    no exponents of its own. frame: how many exponents of each (up to d and (n - 1) d). The first
+    `discard` layers turn the frame into place and are not counted.
+    Raises `InputError` on illegal input or where every vector of the frame dies.
+    """
+    if layers < _BLOCKS or layers % _BLOCKS:
+        raise InputError(f"layers must be a positive multiple of {_BLOCKS}, not {layers}")
+    if frame < 1 or discard < 0:
+        raise InputError("frame must be at least 1, discard at least 0")
+    A_rule, W_rule = as_rule(attention), as_rule(weights)
+    rng = np.random.default_rng(0)
+    C: Array = np.empty(0)
+    U: Array = np.empty(0)
+    logs: list[tuple[Array, Array]] = []
+    for layer in range(discard + layers):
+        W = weights_at(W_rule, layer).dense()
+        A = prescribed_attention(A_rule, layer, len(W), "has no Lyapunov exponents of its own")
+        if A.ndim != 3:
+            raise InputError(
+                f"A has shape {list(A.shape)}: exponents are of one stack, not a batch"
+            )
+        B = quotient(A)
+        d, k = W.shape[-1], B.shape[-1]
+        if C.size == 0:
+            C = np.linalg.qr(rng.standard_normal((d, min(frame, d))))[0]
+            U = np.linalg.qr(rng.standard_normal((k * d, min(frame, k * d))))[0]
+        moved = W.sum(axis=0).T @ C
+        C, log_C = _reorthogonalise(C + moved if residual else moved)
+        if k:
+            frames = U.shape[1]
+            mixed = B.reshape(-1, k) @ U.reshape(k, d * frames)
+            # [heads, k, d, frames] -> [k, frames, heads d]
+            mixed = mixed.reshape(-1, k, d, frames).transpose(1, 3, 0, 2).reshape(k, frames, -1)
+            out = (mixed @ W.reshape(-1, d)).swapaxes(1, 2).reshape(U.shape)
+            U, log_U = _reorthogonalise(U + out if residual else out)
+        else:
+            log_U = np.empty(0)
+        if layer >= discard:
+            logs.append((log_C, log_U))
+    c, q = (np.array([pair[i] for pair in logs]) for i in (0, 1))
+    gap, error = -math.inf, 0.0
+    if q.shape[1]:
+        difference = q[:, :1] - c[:, :1]
+        blocks = difference.reshape(_BLOCKS, -1, 1).mean(axis=1)
+        gap = float(difference.mean(axis=0)[0])
+        error = float(blocks.std(axis=0, ddof=1)[0]) / math.sqrt(_BLOCKS)
+    return LyapunovExponents(layers, c.mean(axis=0), q.mean(axis=0), gap, error)
+
+
+def _reorthogonalise(M: Array) -> tuple[Array, Array]:
+    Q, R = np.linalg.qr(M)
+    diagonal = np.abs(np.diag(R))
+    if (diagonal == 0).any():
+        raise InputError("a layer takes a direction to exactly 0: an exponent is -inf")
+    return Q, np.log(diagonal)
+
+
+ENSEMBLES = ("iid", "switching", "causal", "following")
+# What counts as agreement, per layer.
+AGREES = 1e-3
+# Layers of a switching stack, and how often one is kept.
+_KINDS, _STAYS = 4, 0.9
+# Logits beyond this are as good as masked ones.
+_FAR = 1e290
+
+
+@dataclass(frozen=True)
+class ExponentRun:
+    """gamma_C, gamma_Q: top exponents, natural logarithm per layer, by QR over the layers after the
+    first tenth, which turns the frames into place. gap_error: the standard error of gamma_Q -
+    gamma_C as an estimate for other draws of the ensemble. predicted: of the slope of log HFC/LFC:
+    gamma_Q - gamma_C, at most 0 where the mean over tokens is driven by HFC (T1f). measured, hfc:
+    the slopes of log HFC/LFC and log HFC from one tenth of the run to its end. seconds: of the
+    processor, for all of it.
+    """
+
+    name: str
+    n: int
+    d: int
+    heads: int
+    layers: int
+    gamma_consensus: float
+    gamma_quotient: float
+    gap_error: float
+    predicted: float
+    measured: float
+    hfc: float
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """gamma_Q - gamma_C."""
+        return self.gamma_quotient - self.gamma_consensus
+
+    @property
+    def off(self) -> float:
+        """How far the measured slopes are from what is predicted, the larger of the two."""
+        return max(abs(self.measured - self.predicted), abs(self.hfc - self.gamma_quotient))
+
+
+def ensemble(name: str, n: int, d: int, heads: int, scale: float, seed: int) -> tuple[Rule, Rule]:
+    """Attention and weights by layer. Raises `InputError` for a name that is none."""
+    if name not in ENSEMBLES:
+        raise InputError(f"ensemble '{name}' is none of {', '.join(ENSEMBLES)}")
+    kind = Causal if name == "causal" else Softmax
+
+    def draw_A(rng: np.random.Generator) -> Array:
+        return np.asarray(kind().draw(n, rng=rng, batch=(heads,)))
+
+    def draw_W(rng: np.random.Generator) -> Array:
+        return np.asarray(scale * rng.standard_normal((heads, d, d)) / math.sqrt(heads * d))
+
+    if name == "following":
+        rng = np.random.default_rng([seed, 11])
+        W_Q, W_K = rng.standard_normal((2, heads, d, d)) / math.sqrt(d)
+        return Fixed(FromState(W_Q, W_K, causal=True)), Drawn(draw_W, seed)
+    if name == "switching":
+        rng = np.random.default_rng([seed, 12])
+        stacks = [(draw_A(rng), draw_W(rng)) for _ in range(_KINDS)]
+        # Drawn once and for all, so that any layer can be asked for again.
+        moves, kinds = rng.random(2**16) > _STAYS, rng.integers(_KINDS, size=2**16)
+        places = np.maximum.accumulate(np.where(moves, np.arange(2**16), 0))
+        chain = kinds[places]
+
+        def part_of(part: int) -> PerLayer:
+            return PerLayer(lambda layer: stacks[chain[layer % 2**16]][part])
+
+        return part_of(0), part_of(1)
+    return Drawn(draw_A, seed), Drawn(draw_W, seed)
+
+
+def exponent_run(
+    name: str, attention: Rule, weights: Rule, X0: Array, layers: int, residual: bool = True
+) -> ExponentRun:
+    """Run the layers, take them as they came, and hold the exponents against the slopes.
+
+    X0 [n, d]; layers: a multiple of 200. Raises `InputError` on illegal input.
+    """
+    began = time.process_time()
+    n, d = X0.shape
+    follows = isinstance(attention.at(0, 0), FromState)
+    if layers < 200 or layers % 200:
+        raise InputError(f"layers must be a positive multiple of 200, not {layers}")
+    first = layers // 10
+    depths = list(range(layers + 1)) if follows else [0, first, layers]
+    run = evolve_heads(
+        X0=X0, attention=attention, weights=weights, depth=depths, residual=residual, device="cpu"
+    )
+    taken: Rule = attention
+    if follows:
+        given = attention.at(0, 0)
+        taken = PerLayer(lambda layer: attention_at(run, layer, given))
+    found = lyapunov_exponents(
+        attention=taken, weights=weights, layers=layers - first, residual=residual, discard=first
+    )
+    ends = [run.state(k) for k in (depths.index(first), len(depths) - 1)]
+    log_hfc = [_log_hfc(state) for state in ends]
+    ratio = [float(log_hfc_lfc_ratio(state)) for state in ends]
+    span = layers - first
+    measured = (ratio[1] - ratio[0]) / span
+    gap = found.gap
+    heads = weights_at(weights, 0).heads
+    return ExponentRun(
+        name, n, d, heads, layers, found.gamma_consensus, found.gamma_quotient, found.gap_error,
+        min(gap, 0.0), measured, (log_hfc[1] - log_hfc[0]) / span, time.process_time() - began,
+    )  # fmt: skip
+
+
+def _log_hfc(state: SplitState) -> float:
+    norm = float(state.hfc.norm())
+    return math.log(norm) + float(state.hfc_exponent) * math.log(2.0) if norm else -math.inf
+
+
+def attention_at(run: Trajectory, layer: int, given: FromState) -> Array:
+    """A_h [heads, n, n] at a kept layer: softmax of x_i M_h (x_j - mean)^T / sqrt(r) by rows.
+
+    A constant along a row leaves its softmax, so that logits of a small spread around a large mean
+    keep their digits.
+    """
+    state = run.state(layer)
+    E, m = state.hfc.numpy(), state.mean.numpy()
+    e, k = int(state.hfc_exponent), int(state.mean_exponent)
+    W_Q, W_K = (np.asarray(M, dtype=np.float64) for M in (given.W_Q, given.W_K))
+    if W_Q.ndim == 2:
+        W_Q, W_K = W_Q[None], W_K[None]
+    r = W_Q.shape[-1]
+    M = W_Q @ np.swapaxes(W_K, -1, -2) / math.sqrt(r)
+    moved = M @ E.T  # [heads, d, n]
+    logits = _times(E @ moved, 2 * e) + _times(m @ moved, e + k)[:, None, :]
+    if given.bias is not None:
+        logits = logits + np.asarray(given.bias)
+    if given.causal:
+        logits = np.where(np.tri(len(E), dtype=bool), logits, -np.inf)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+
+def _times(x: Array, exponent: int) -> Array:
+    """x 2^exponent within the range in which differences of logits are finite."""
+    return np.asarray(np.clip(np.ldexp(x, np.clip(exponent, -2000, 960)), -_FAR, _FAR))
+
+
+def words(found: list[ExponentRun]) -> str:
+    """What was compared, and the largest difference."""
+    worst = max(found, key=lambda run: run.off)
+    close = sum(run.off < AGREES for run in found)
+    return (
+        f"Slopes of log HFC/LFC and log HFC over {worst.layers} layers against gamma_Q - gamma_C "
+        f"(at most 0) and gamma_Q of the same layers by QR: {close} of {len(found)} agree to "
+        f"{AGREES:g}, the largest difference is {worst.off:.1e} ({worst.name})."
+    )

@@ -1,0 +1,315 @@
+"""X' = [X +] sum_h A_h X W_h over many heads and changing layers, to any depth (T7, T8a-b, T9).
+
+PA = PAP holds for every row-stochastic A, so y_i = x_i - x_n stays autonomous whatever the heads
+and however they change: y' = y + sum_h B'_h y W_h with B'_ij = A_ij - A_nj (T1c). The pi-mean of
+one fixed A is autonomous too, but different heads and layers have different pi; what all of them
+have is the plain mean m over the tokens, which HFC drives:
+
+    m' = m + m sum_h W_h + sum_h (g_h^T y) W_h,   g_hj = mean_i A_h,ij - 1/n   (j < n).
+
+For doubly stochastic A_h the drive g_h is 0 exactly and m is autonomous. y and m carry a power of
+two each: a spread of 1e-200 around a mean of 1 is as right as one of 1. The drive enters m at its
+own scale; when it is far below m it is lost as any small summand of a float is, when it is far
+above, m becomes it.
+
+Per layer: one product with all P_h, one batched product with the B'_h (g_h its last row), one with
+all Q_h (`HeadMap`). Attention that follows the state is in `state_attention`.
+
+Where attention has zeros (a causal mask, several groups) a token may lose the mode that dominates
+the others; then the tokens are iterated themselves too, each with its own power of two (T4b,
+T11.10; see `simulations.engine.iteration`). Here attention may change with the layer, so that a
+token is brought to the scale of those that it sees at each layer anew.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from tqdm import tqdm
+
+from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
+from oversmoothing.simulations.engine.iteration import Kept, kept_at, largest_of_parts, stacked
+from oversmoothing.simulations.engine.layers import (
+    ATTENTION_STREAM,
+    RANGE_BITS,
+    Drawn,
+    Fixed,
+    FollowingLayer,
+    HeadMap,
+    LinearLayer,
+    PerLayer,
+    Rule,
+    Stack,
+    as_rule,
+    head_attention,
+    mix,
+    weights_at,
+)
+from oversmoothing.simulations.engine.problem import (
+    as_numpy,
+    broadcast_batches,
+    check_depths,
+    choose_device,
+    choose_precision,
+)
+from oversmoothing.simulations.engine.state_attention import FromState
+from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.state import (
+    UNUSED,
+    SplitState,
+    exponent_of,
+    from_differences,
+    normalise,
+    normalised_sum,
+    powers_of_two,
+    scale,
+    split,
+    to_differences,
+)
+from oversmoothing.theory.layer.layer import check_states
+from oversmoothing.theory.support.errors import InputError
+
+__all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
+
+
+# An HFC below 2^-(2^58) is kept as 0: it triples its digits with each layer (T9).
+_SMALLEST_EXPONENT = -(1 << 58)
+
+
+class StackIteration:
+    """Z = [y; m] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
+
+    tokens: X [N, n, d] and the exponents [N, n] of its tokens, while the layers are linear and the
+    first has zeros in its attention; else None.
+    """
+
+    def __init__(
+        self, Z: Tensor, exponents: Tensor, stack: Stack, tokens: tuple[Tensor, Tensor]
+    ) -> None:
+        self.Z, self.exponents, self.stack = Z.contiguous(), exponents, stack
+        self.layer = 0
+        self.factor = torch.zeros(len(Z), dtype=Z.dtype, device=Z.device)
+        self.room = float(RANGE_BITS[Z.dtype])
+        self.smallest = 2.0 ** -RANGE_BITS[Z.dtype]
+        linear = isinstance(stack.at(0), LinearLayer)
+        self.tokens = tokens if linear and stack.tokens else None
+
+    def advance_to(self, target: int, bar: tqdm) -> None:
+        """Layers self.layer ... target - 1, in blocks short enough for the range of the floats."""
+        bar.update(target - self.layer)
+        longest = target
+        while self.layer < target:
+            start, Z, exponents, tokens = self.layer, self.Z, self.exponents, self.tokens
+            before = self._block(min(target, start + longest))
+            lost = (before >= 0.25) & (largest_of_parts(self.Z) < self.smallest)
+            longest = target
+            if self.layer - start > 1 and bool(lost.any()):
+                # Shrunk past the range of the floats within one block: again, one layer alone.
+                self.layer, self.Z, self.exponents, self.tokens = start, Z, exponents, tokens
+                longest = 1
+
+    def _block(self, target: int) -> Tensor:
+        """Layers up to target that need no rescaling between them; the sizes at their start."""
+        layer = self.stack.at(self.layer)
+        if isinstance(layer, FollowingLayer):
+            before = self._rescale(align=False)
+            self._follow(layer)
+            self.tokens = None
+            self.layer += 1
+            return before
+        before = self._rescale(layer.coupled)
+        aligned, used = layer.coupled, 0.0
+        while isinstance(layer, LinearLayer) and (aligned or not layer.coupled):
+            if used and used + layer.bits > self.room:
+                break
+            self._linear(layer)
+            self.layer += 1
+            used += layer.bits
+            if self.layer == target:
+                break
+            layer = self.stack.at(self.layer)
+        return before
+
+    def _linear(self, layer: LinearLayer) -> None:
+        Z, n = self.Z, self.Z.shape[-2]
+        inside = layer.map.enter(Z)
+        T = mix(layer.extended, inside[:, : n - 1])
+        last = T[:, n - 1] * self.factor.view(-1, 1, 1) + inside[:, n - 1]
+        T = torch.cat((T[:, : n - 1], last.unsqueeze(1)), dim=1) if n > 1 else last.unsqueeze(1)
+        moved = layer.map.leave(T)
+        self.Z = Z + moved if self.stack.residual else moved
+        if layer.map.shift:
+            self.exponents = self.exponents + layer.map.shift
+        if self.tokens is not None and layer.attention is not None:
+            self.tokens = next_tokens(*self.tokens, layer.attention, layer.map, self.stack.residual)
+
+    def _follow(self, layer: FollowingLayer) -> None:
+        n = self.Z.shape[-2]
+        y, m = self.Z[:, : n - 1], self.Z[:, n - 1]
+        y_exponent, m_exponent = self.exponents.unbind(-1)
+        E = from_differences(y)
+        found = layer.heads.deviation(E, y_exponent, m, m_exponent)
+        inside = layer.map.enter(E)
+        moved = layer.map.leave(mix(found.D[0], inside))
+        drive = layer.map.leave(mix(torch.cat((found.shared[0], found.rest[0]), dim=-2), inside))
+        up = layer.map.shift
+        y_terms = [(to_differences(moved), found.D[1] + y_exponent + up)]
+        m_terms = [
+            (layer.map.total(m), m_exponent + up),
+            (drive[:, 0], found.shared[1] + y_exponent + up),
+            (drive[:, 1], found.rest[1] + y_exponent + up),
+        ]
+        if self.stack.residual:
+            y_terms.append((y, y_exponent))
+            m_terms.append((m, m_exponent))
+        y, y_exponent = normalised_sum(*y_terms, trailing=2)
+        m, m_exponent = normalised_sum(*m_terms, trailing=1)
+        # Its digits triple with each layer (T9): past int64 the spread is 0.
+        gone = y_exponent < _SMALLEST_EXPONENT
+        y = torch.where(gone.view(-1, 1, 1), 0.0, y)
+        y_exponent = torch.where(gone, torch.zeros_like(y_exponent), y_exponent)
+        self.Z = torch.cat((y, m.unsqueeze(1)), dim=1)
+        self.exponents = torch.stack((y_exponent, m_exponent), dim=-1)
+
+    def _rescale(self, align: bool) -> Tensor:
+        """Largest entries to [1/2, 1), and their sizes. align: m at the exponent of a larger y."""
+        n = self.Z.shape[-2]
+        top = largest_of_parts(self.Z)
+        change = exponent_of(top)
+        exponents = self.exponents + change
+        if align:
+            y_exponent, m_exponent = exponents.unbind(-1)
+            m_exponent = torch.where(top[:, 1] > 0, m_exponent, y_exponent)
+            m_exponent = torch.where(
+                top[:, 0] > 0, torch.maximum(m_exponent, y_exponent), m_exponent
+            )
+            exponents = torch.stack((y_exponent, m_exponent), dim=-1)
+            one = torch.ones(len(top), dtype=self.Z.dtype, device=self.Z.device)
+            lower = torch.where(
+                top[:, 0] > 0, y_exponent - m_exponent, torch.zeros_like(y_exponent)
+            )
+            self.factor = scale(one, lower, 0)
+        by = self.exponents - exponents
+        y, m = scale(self.Z[:, : n - 1], by[:, 0], 2), scale(self.Z[:, n - 1], by[:, 1], 1)
+        self.Z, self.exponents = torch.cat((y, m.unsqueeze(1)), dim=1), exponents
+        return largest_of_parts(self.Z)
+
+
+def next_tokens(
+    X: Float[Tensor, "N n d"],
+    exponents: Int64[Tensor, "N n"],
+    attention: Float[Tensor, "K heads n n"],
+    weights: HeadMap,
+    residual: bool,
+) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N n"]]:
+    """The tokens after a layer with these A_h, K = N or 1, and their exponents."""
+    used = torch.where((X != 0).any(-1), exponents, UNUSED)
+    sees = (attention != 0).any(1)
+    top = torch.where(sees, used.unsqueeze(-2), UNUSED).amax(-1)
+    if residual:
+        top = torch.maximum(top, used)
+    top = torch.where(top == UNUSED, torch.zeros_like(top), top)
+    step = (used.unsqueeze(-2) - top.unsqueeze(-1)).clamp_max(0)
+    scaled = attention * powers_of_two(step, X.dtype).unsqueeze(1)
+    moved = weights.leave(mix(scaled, weights.enter(X)))
+    if residual:
+        return normalise(scale(X, exponents - top, 1) + moved, 1, top)
+    return normalise(moved, 1, top + weights.shift)
+
+
+def evolve_heads(
+    *,
+    X0: Any,
+    attention: Any,
+    weights: Any,
+    depth: int | Sequence[int],
+    residual: bool = True,
+    dtype: torch.dtype | None = None,
+    device: str = "auto",
+    progress: bool = False,
+) -> Trajectory:
+    """Run X' = X + sum_h A_h X W_h (without X + where residual is False), keep the asked depths.
+
+    X0 [*batch, n, d], or a `SplitState` such as `trajectory.state(i)`, which holds a spread that no
+    array of floats around its mean could. attention: A [n, n] (for all heads), [heads, n, n] or
+    [*batch, heads, n, n], row-stochastic; or a `FromState`; or `PerLayer` or `Drawn` giving either
+    for each layer.
+    weights: W [heads, d, d] or [d, d], or factors (W_V [heads, d, r], W_O [heads, r, d]), the same
+    for the whole batch; or `PerLayer` or `Drawn` giving these. depth: one depth (0 is kept too,
+    unless asked alone) or an increasing sequence. dtype: torch.float32 or torch.float64, by default
+    that of X0 if it is one of these, else float64. device: 'auto', 'cpu' or any torch device.
+
+    The result is a `Trajectory` whose second coordinate is the plain mean (its offset is 0). An A
+    whose columns sum to 1 within n eps, relative to what stands off the diagonal, counts as doubly
+    stochastic. Where the first attention has zeros and no layer follows the state, the tokens are
+    iterated too (see `evolve`). A state that becomes exactly 0
+    stays 0, its metrics NaN; without residual an HFC below 2^-(2^58) counts as 0.
+
+    Raises `InputError` for NaN, shapes that do not fit, A not row-stochastic, bad depths or
+    devices, and weights too large for the dtype.
+    """
+    depths = check_depths(depth)
+    where = choose_device(device)
+    precision = choose_precision(X0, dtype)
+    attention, weights = as_rule(attention), as_rule(weights)
+    first = weights_at(weights, 0)
+    batch, Z, exponents, X, X_exponents = _start(X0, first.d, attention, first.heads)
+    n = Z.shape[-2]
+    Z, exponents = Z.to(where, precision), exponents.to(where)
+    X, X_exponents = X.to(where, precision), X_exponents.to(where)
+
+    offset = torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where)
+
+    def run(seed: int | None) -> States:
+        stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
+        start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
+        iteration = StackIteration(start, exponents, stack, (tokens, X_exponents))
+
+        def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept | None]:
+            iteration.advance_to(depth, bar)
+            return (iteration.Z, iteration.exponents), iteration.tokens
+
+        kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
+        known = None if None in rows else Rows(*stacked(rows))
+        return States(*stacked(kept), offset, unknown, known)
+
+    found = run(None)
+    return Trajectory(
+        depths,
+        batch,
+        replace(found, errors=lambda: distances(found, [run(seed) for seed in SEEDS], precision)),
+        method="layers",
+        reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
+    )
+
+
+def _start(
+    X0: Any, d: int, attention: Rule, heads: int
+) -> tuple[tuple[int, ...], Tensor, Tensor, Tensor, Tensor]:
+    """The batch shape with that of A; [y; m] [N, n, d] and the tokens, with their exponents."""
+    given = X0 if isinstance(X0, SplitState) else None
+    array = as_numpy(X0 if given is None else given.hfc)
+    asked = attention.at(0, ATTENTION_STREAM)
+    more: tuple[int, ...] = ()
+    if isinstance(asked, FromState):
+        shape = np.shape(array)
+        if len(shape) < 2 or shape[-2] < 1:
+            raise InputError(f"X0 has shape {list(shape)}; it must be [..., n, {d}] with n >= 1")
+        n = shape[-2]
+    else:
+        A = head_attention(asked, heads)
+        n, more = A.shape[-1], A.shape[:-3]
+    checked = check_states(array, n, d)
+    batch = broadcast_batches(A=more, X0=checked.shape[:-2])
+    state = split(torch.as_tensor(checked)) if given is None else given
+    hfc = state.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
+    mean = state.mean.cpu().expand(*batch, d).reshape(-1, 1, d)
+    exponents = torch.stack((state.hfc_exponent, state.mean_exponent), dim=-1).cpu()
+    Z = torch.cat((to_differences(hfc), mean), dim=-2)
+    rows = state.rows.cpu().expand(*batch, n, d).reshape(-1, n, d)
+    row_exponents = state.row_exponent.cpu().expand(*batch, n).reshape(-1, n)
+    return batch, Z, exponents.expand(*batch, 2).reshape(-1, 2), rows, row_exponents

@@ -1,0 +1,353 @@
+"""A stack of layers X' = X + sum_h A_h X W_h: attention and weights by layer, as tensors (T7).
+
+Attention and weights are each the same in every layer (`Fixed`), given or computed layer by layer
+(`PerLayer`), or drawn from a seed (`Drawn`: layer l's draw depends on the seed and l alone, so that
+any layer can be drawn again). Attention may also follow the state: `FromState`.
+
+sum_h A_h X W_h is three products over all heads at once. With W_h = P_h Q_h: one product
+X [P_1 ... P_H], one batched product with the A_h, one product with [Q_1; ...; Q_H]. Dense W_h are
+the case P_h = I, where the first product falls away. The equations of the coordinates are in
+`evolve_heads`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from oversmoothing.simulations.engine.errors import Nudge, nudge_of
+from oversmoothing.simulations.engine.problem import as_numpy, norm_bounds, row_tolerance
+from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
+from oversmoothing.simulations.state import normalise
+from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
+from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_by_side
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+# The two streams of one seed: the same seed for A and W must not give the same numbers.
+ATTENTION_STREAM, WEIGHT_STREAM = 0, 1
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The same value in every layer."""
+
+    value: Any
+
+    def at(self, layer: int, stream: int) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True)
+class PerLayer:
+    """A value for each layer: a sequence, or a function of the layer number 0, 1, 2, ...
+
+    A function must give the same value each time it is asked for the same layer.
+    """
+
+    layers: Callable[[int], Any] | Sequence[Any]
+
+    def at(self, layer: int, stream: int) -> Any:
+        """Raises `InputError` past the end of a sequence."""
+        if callable(self.layers):
+            return self.layers(layer)
+        if layer >= len(self.layers):
+            raise InputError(
+                f"layer {layer} is asked for but only {len(self.layers)} layers are given: "
+                "lower the depth, or give a function of the layer number"
+            )
+        return self.layers[layer]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """rule(generator), with a generator of its own for each layer, made from seed and layer."""
+
+    rule: Callable[[np.random.Generator], Any]
+    seed: int = 0
+
+    def at(self, layer: int, stream: int) -> Any:
+        """The draw of that layer; attention and weights of one seed come from other streams."""
+        return self.rule(np.random.default_rng([self.seed, stream, layer]))
+
+
+Rule = Fixed | PerLayer | Drawn
+
+
+def as_rule(value: Any) -> Rule:
+    """`value` if it says how it changes with the layer, else `Fixed(value)`."""
+    return value if isinstance(value, Fixed | PerLayer | Drawn) else Fixed(value)
+
+
+def weights_at(rule: Rule, layer: int) -> HeadWeights:
+    """The weights of that layer. Raises `InputError` for what `head_weights` refuses."""
+    value = rule.at(layer, WEIGHT_STREAM)
+    return head_weights(
+        tuple(map(as_numpy, value)) if isinstance(value, tuple) else as_numpy(value)
+    )
+
+
+class Made:
+    """What is made for the layers: anew for each, of a rule that is the same in all only once."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Any] = {}
+
+    def of(self, name: str, rule: Rule, make: Callable[[], Any]) -> Any:
+        if name not in self._kept or not isinstance(rule, Fixed):
+            self._kept[name] = make()
+        return self._kept[name]
+
+
+def prescribed_attention(rule: Rule, layer: int, heads: int, refusal: str) -> Array:
+    """`head_attention` of that layer. Raises `InputError` where it follows the state."""
+    asked = rule.at(layer, ATTENTION_STREAM)
+    if isinstance(asked, FromState):
+        raise InputError(f"attention that follows the state {refusal}: prescribe A")
+    return head_attention(asked, heads)
+
+
+def head_attention(value: Any, heads: int) -> Array:
+    """The attention of one layer, float64 [*batch, heads, n, n], rows divided by their sums.
+
+    [n, n] is one head, or the same for all heads. Raises `InputError` where it is not
+    row-stochastic (within n eps of the precision it comes in) or the number of heads differs.
+    """
+    A = check_attention(as_numpy(value), tolerance=row_tolerance(value))
+    if A.ndim == 2:
+        return np.broadcast_to(A, (heads, *A.shape))
+    if A.shape[-3] != heads:
+        raise InputError(
+            f"A has shape {list(A.shape)} but the weights have {heads} heads: A must be [n, n] or "
+            f"[..., {heads}, n, n]"
+        )
+    return A
+
+
+class HeadMap:
+    """The weights of one layer on a device.
+
+    shift: with scaled=True, W_h is 2^shift times what is kept, whose factors have their largest
+    entries in [1/2, 1); else 0.
+    """
+
+    def __init__(
+        self, weights: HeadWeights, where: torch.device, dtype: torch.dtype, scaled: bool = False
+    ) -> None:
+        self.heads, self.d = weights.heads, weights.d
+        self.shift = 0
+
+        def on_device(W: Array) -> Tensor:
+            x = torch.as_tensor(W.copy())
+            if scaled:
+                x, shift = normalise(x, 2)
+                self.shift += int(shift)
+            return x.to(where, dtype)
+
+        self.Q = on_device(weights.Q.reshape(-1, self.d))
+        self.P = None if weights.P is None else on_device(side_by_side(weights.P))
+
+    def enter(self, X: Float[Tensor, "N k d"]) -> Float[Tensor, "N k spread r"]:
+        """X P_h: [N, k, d] -> [N, k, heads or 1, r] (one copy of X itself where W is dense)."""
+        if self.P is None:
+            return X.unsqueeze(2)
+        N, k, d = X.shape
+        return (X.reshape(N * k, d) @ self.P).view(N, k, self.heads, -1)
+
+    def leave(self, T: Float[Tensor, "N k spread r"]) -> Float[Tensor, "N k d"]:
+        """sum_h T_h Q_h: [N, k, heads, r] -> [N, k, d]; a missing head dimension is spread."""
+        N, k = T.shape[:2]
+        T = T.expand(N, k, self.heads, T.shape[-1])
+        return (T.reshape(N * k, -1) @ self.Q).view(N, k, self.d)
+
+    def total(self, m: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
+        """m sum_h W_h for m [N, d]."""
+        return self.leave(self.enter(m.unsqueeze(1))).squeeze(1)
+
+
+def mix(
+    A: Float[Tensor, "shared heads k n"], Z: Float[Tensor, "N n spread r"]
+) -> Float[Tensor, "N k heads r"]:
+    """A_h Z_h: A [N or 1, heads, k, n], Z [N, n, heads or 1, r] -> [N, k, heads, r]."""
+    N, n, spread, r = Z.shape
+    shared, heads, k = A.shape[0] == 1, A.shape[1], A.shape[2]
+    if shared and spread == 1:
+        # One product for all heads and states: their A_h stacked, the states side by side.
+        side = Z.squeeze(2).transpose(0, 1).reshape(n, N * r)
+        return (A[0].reshape(heads * k, n) @ side).view(heads, k, N, r).permute(2, 1, 0, 3)
+    if shared:
+        side = Z.permute(2, 1, 0, 3).reshape(heads, n, N * r)
+        return torch.bmm(A[0], side).view(heads, k, N, r).permute(2, 1, 0, 3)
+    Z = Z.expand(N, n, heads, r).transpose(1, 2)
+    return (A @ Z).transpose(1, 2)
+
+
+# Bits of range that the layers between two rescalings may use, up or down.
+RANGE_BITS = {torch.float64: 900, torch.float32: 96}
+# Where cancellation could shrink a state by all its digits, a layer takes this part of them.
+_CANCELLING = 4
+
+
+# B' and g, whether any g is not 0, norms by head, and A where the tokens are iterated too.
+_Given = tuple[Tensor, bool, Array, Tensor | None]
+
+
+@dataclass
+class LinearLayer:
+    """A layer with given attention: rows B'_h and g_h [N or 1, heads, n, n-1], and its weights.
+
+    coupled: whether any g is not 0. bits: of range that it may use. attention: A_h themselves
+    [N or 1, heads, n, n], where the tokens are iterated too.
+    """
+
+    extended: Tensor
+    map: HeadMap
+    coupled: bool
+    bits: float
+    attention: Tensor | None
+
+
+@dataclass
+class FollowingLayer:
+    """A layer whose attention follows the state."""
+
+    heads: SoftmaxHeads
+    map: HeadMap
+
+
+class Stack:
+    """Layer l as tensors; what does not change with l is made once.
+
+    seed: of a twin, whose weights and attention are a few units of rounding away (see
+    `simulations.engine.errors`); the same units at every layer. tokens: whether the tokens are
+    iterated too, once layer 0 is made: its attention has zeros.
+    """
+
+    def __init__(
+        self,
+        attention: Rule,
+        weights: Rule,
+        residual: bool,
+        batch: tuple[int, ...],
+        n: int,
+        d: int,
+        where: torch.device,
+        dtype: torch.dtype,
+        seed: int | None = None,
+    ) -> None:
+        self.attention, self.weights, self.residual = attention, weights, residual
+        self.batch, self.n, self.d = batch, n, d
+        self.where, self.dtype = where, dtype
+        self._made = Made()
+        self._seed = seed
+        self.tokens = False
+
+    def at(self, layer: int) -> LinearLayer | FollowingLayer:
+        weights, map_, size = self._made.of("weights", self.weights, lambda: self._weights(layer))
+        rows = self._made.of(
+            "attention", self.attention, lambda: self._attention(weights.heads, layer)
+        )
+        if isinstance(rows, SoftmaxHeads):
+            return FollowingLayer(rows, map_)
+        extended, coupled, norms, attention = rows
+        return LinearLayer(extended, map_, coupled, self._bits(norms * size), attention)
+
+    def _weights(self, layer: int) -> tuple[HeadWeights, HeadMap, Array]:
+        weights = weights_at(self.weights, layer)
+        if weights.d != self.d:
+            raise InputError(f"the weights of layer {layer} have d = {weights.d}, not {self.d}")
+        nudge = self._nudge(WEIGHT_STREAM)
+        if nudge is not None:
+            P = None if weights.P is None else nudge(weights.P)
+            weights = HeadWeights(P, nudge(weights.Q))
+        map_ = HeadMap(weights, self.where, self.dtype, scaled=not self.residual)
+        size = norm_bounds(weights.Q)
+        if weights.P is not None:
+            size = size * norm_bounds(weights.P)
+        size = size * 0.5**map_.shift if abs(map_.shift) < 1000 else np.ones_like(size) * self.d
+        return weights, map_, size
+
+    def _attention(self, heads: int, layer: int) -> SoftmaxHeads | _Given:
+        asked = self.attention.at(layer, ATTENTION_STREAM)
+        if isinstance(asked, FromState):
+            nudge = self._nudge(ATTENTION_STREAM)
+            if nudge is not None:
+                W_Q, W_K = (nudge(np.asarray(as_numpy(W))) for W in (asked.W_Q, asked.W_K))
+                asked = replace(asked, W_Q=W_Q, W_K=W_K)
+            return SoftmaxHeads(asked, heads, self.n, self.d, self.where, self.dtype)
+        return self._extended(head_attention(asked, heads), row_tolerance(asked), layer)
+
+    def _extended(self, A: Array, tolerance: float | None, layer: int) -> _Given:
+        n = A.shape[-1]
+        if n != self.n:
+            raise InputError(f"the attention of layer {layer} is for {n} tokens, not {self.n}")
+        allowed = row_sum_tolerance(n) if tolerance is None else tolerance
+        # Column sums less row sums, without the diagonal: of sharp attention it would hide them.
+        others = np.where(np.eye(n, dtype=np.bool_), 0.0, A)
+        into, out_of = others.sum(axis=-2), others.sum(axis=-1)
+        excess = into - out_of
+        balanced = (np.abs(excess) <= allowed * (into + out_of)).all(axis=-1, keepdims=True)
+        excess = np.where(balanced, 0.0, excess)
+        g = excess[..., : n - 1] / n
+        rows = A[..., : n - 1, : n - 1] - A[..., n - 1 :, : n - 1]
+        nudge = self._nudge(ATTENTION_STREAM)
+        if nudge is not None:
+            # Rows that do not sum to 1 exactly have been divided by their sums, which rounds.
+            whole = A[..., : n - 1, : n - 1] + A[..., n - 1 :, : n - 1]
+            inexact = (A.sum(axis=-1) != 1.0).any(axis=-1)[..., None, None]
+            rows = rows + nudge.draw(rows.shape) * np.where(inexact, whole, rows)
+            lost = (into + out_of)[..., : n - 1] / n
+            # Also where all differences rounded to 0: a saturated A only looks doubly stochastic.
+            g = g + np.where(balanced, 0.0, nudge.draw(g.shape) * lost)
+        extended = np.concatenate((rows, g[..., None, :]), axis=-2)
+        extended = self._over_batch(extended, layer)
+        if layer == 0:
+            self.tokens = bool((A == 0).any())
+        own = self._over_batch(A if nudge is None else nudge(A), layer) if self.tokens else None
+        norms = norm_bounds(extended).reshape(-1, A.shape[-3]).max(axis=0)
+        # The mean itself passes with weight 1.
+        norms = np.maximum(norms, 1.0)
+        return (
+            self._tensor(extended),
+            bool(g.any()),
+            norms,
+            None if own is None else self._tensor(own),
+        )
+
+    def _tensor(self, x: Array) -> Tensor:
+        return torch.as_tensor(np.array(x)).to(self.where, self.dtype)
+
+    def _over_batch(self, x: Array, layer: int) -> Array:
+        """x [*any, heads, k, n] as [N or 1, heads, k, n]."""
+        batch = x.shape[:-3]
+        if math.prod(batch) == 1:
+            return x.reshape(1, *x.shape[-3:])
+        try:
+            x = np.broadcast_to(x, (*self.batch, *x.shape[-3:]))
+        except ValueError as error:
+            raise InputError(
+                f"the attention of layer {layer} has batch dimensions {batch}, which do not "
+                f"broadcast to those of the states, {self.batch}"
+            ) from error
+        return x.reshape(-1, *x.shape[-3:])
+
+    def _nudge(self, stream: int) -> Nudge | None:
+        return None if self._seed is None else nudge_of((self._seed, stream), self.dtype)
+
+    def _bits(self, sizes: Array) -> float:
+        """Range that a layer of heads with these norms ||A_h|| ||W_h|| may use, up or down."""
+        x = float(sizes.sum())
+        room = RANGE_BITS[self.dtype]
+        growth = math.log2(1.0 + x) if self.residual else max(0.0, math.log2(x)) if x else 0.0
+        if not growth < room / 2:
+            raise InputError(
+                f"the weights are too large for {self.dtype} (norms up to {x:.1e}): scale them"
+            )
+        if self.residual and x < 1.0:
+            return -math.log2(1.0 - x)
+        return max(growth, room / _CANCELLING)
