@@ -14,9 +14,9 @@ from transformers import AutoImageProcessor
 
 import oversmoothing
 from oversmoothing import main
-from oversmoothing.experiments.loops.loop import loop
+from oversmoothing.experiments.forms.reparameterise import reparameterise
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.reparameterised.reparameterise import reparameterise
+from oversmoothing.experiments.repeated.loop import loop
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
 

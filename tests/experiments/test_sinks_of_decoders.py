@@ -9,8 +9,7 @@ from sklearn import datasets
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.states import sinks
-from oversmoothing.experiments.models.named import cut_texts
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.sources import cut_texts, open_model
 from oversmoothing.simulations.state_metrics import metrics
 from tests.experiments.test_trained_by_name import place
 

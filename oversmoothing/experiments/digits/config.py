@@ -25,7 +25,7 @@ from oversmoothing.theory.support.sizes import POINTS, SIZE
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
 VARIANTS = {"vit": "free", "vit+": "plus", "vit-": "minus", "vit-random": "free"}
 TRAINED = ("vit", "vit+", "vit-")
-# The further forms of H (`experiments.parameterisations`): 'vit-band' and so on.
+# The further forms of H (`experiments.forms`): 'vit-band' and so on.
 FURTHER = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
 FORM_OF = {**VARIANTS, **{f"vit-{form}": form for form in FURTHER}}
 Variant = Literal[
@@ -167,7 +167,7 @@ class TrainConfig(BaseModel):
 
     @property
     def form(self) -> str:
-        """The form of H by its name in `experiments.parameterisations`."""
+        """The form of H by its name in `experiments.forms`."""
         return FORM_OF[self.variant]
 
     def form_of_layer(self, number: int) -> str:

@@ -23,8 +23,7 @@ from oversmoothing.experiments.inspection.extract import (
     count,
     prepared_and_moved,
 )
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.theory.support.errors import InputError
 
 BUDGET = 4.0

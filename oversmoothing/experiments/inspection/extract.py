@@ -35,9 +35,15 @@ from oversmoothing.experiments.inspection.verify import (
     in_float32,
     unrounded_products,
 )
-from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.inputs import Images
-from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
+from oversmoothing.experiments.models.model import (
+    Extraction,
+    Heads,
+    Layer,
+    Model,
+    Trace,
+    evaluating,
+)
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.theory.support.errors import InputError, whole_number
 
