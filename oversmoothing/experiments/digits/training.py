@@ -192,13 +192,6 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
     return [float(value) for value in products / norms]
 
 
-def train(
-    config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True
-) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
-    """Train one model without keeping anything: it, the log, its metrics; see `train_on`."""
-    return train_on(parts_of(config), config, device=device, progress=progress)[:3]
-
-
 def train_on(
     data: Parts,
     config: TrainConfig,
