@@ -153,12 +153,13 @@ def steer(
 
     --draws counts layers. --out writes the table as CSV. Exit status 1: fewer than 95 % are right.
     """
-    from oversmoothing.experiments.power_method.steering import threshold_table, words
+    from oversmoothing.experiments.power_method.steering import steer as run
     from oversmoothing.theory.support.files import to_json, write_atomically
 
-    table = threshold_table(draws, seed)
+    result = run(draws, seed)
     path = opt.file_in(out, report, "steer.csv")
     if path is not None:
-        write_atomically(path, table.to_csv(index=False))
-    print(to_json(table.to_dict("records")) if as_json else f"{words(table)}\n", end="")
-    return int(not table["right"].mean() >= _REQUIRED)
+        write_atomically(path, result.table.to_csv(index=False))
+    cases = result.tables["cases"].to_json_object()
+    print(to_json(cases) if as_json else f"{result.text(opt.table_text)}\n", end="")
+    return int(not result.table["right"].mean() >= _REQUIRED)

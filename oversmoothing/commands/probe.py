@@ -1,6 +1,5 @@
 """`oversmoothing probe MODEL KIND`: one experiment on a trained model, a function a kind."""
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -172,33 +171,15 @@ def tilt(
     """Do a trained model's tokens tilt as in the power method, and can they be steered.
 
     Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
-    with --steer steer.csv.
+    with --steer steered.csv.
     """
     from oversmoothing.experiments.power_method.tilt import tilts
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.theory.support.files import output_folder
 
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=as_json, seed=seed, device="cpu"
     )
-    folder = output_folder(out)
-    tilted = tilts(opened, inputs, seed=seed)
-    tables, said = {"layers": tilted.to_frame()}, [tilted.words()]
-    if steer:
-        from oversmoothing.experiments.power_method.steered_model import steered_tilts, words
-
-        tables["steered"] = steered_tilts(opened, list(inputs), seed=seed)
-        said.append(words(tables["steered"], opened.name, len(inputs)))
-    contents: dict[str | os.PathLike[str], str | bytes] = {
-        folder / {"layers": "tilt.csv", "steered": "steer.csv"}[name]: table.to_csv(index=False)
-        for name, table in tables.items()
-    }
-    paths = write_together(contents)
-    if as_json:
-        rows = {name: opt.rows_of(table) for name, table in tables.items()}
-        print(to_json(rows | {"words": said}), end="")
-        return
-    print("\n\n".join([opt.table_text(t, "{:.3f}".format) for t in tables.values()]))
-    print("\n".join(["", *said, f"wrote {' and '.join(map(str, paths))}"]))
+    opt.finish(tilts(opened, inputs, seed=seed, steer=steer), output_folder(out), as_json)
 
 
 def readings(
