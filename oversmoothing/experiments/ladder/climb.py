@@ -304,7 +304,12 @@ def split_inputs(
     wanted = first + held_out
     random = np.random.default_rng(seed)
     if model.modality == "text":
-        texts = _texts(model, text, tokens, data_dir)
+        if text is None:
+            raise InputError(
+                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+            )
+        ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
+        texts = [each[:tokens] for each in ids if len(each) >= tokens]
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
@@ -334,14 +339,6 @@ def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
             "and --held-out"
         )
     return [int(k) for k in random.permutation(there)[:wanted]]
-
-
-def _texts(model: Model, text: Path | None, tokens: int, data_dir: Path | None) -> list[Any]:
-    """Token ids [tokens] of every text that is long enough."""
-    if text is None:
-        raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
-    ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
-    return [each[:tokens] for each in ids if len(each) >= tokens]
 
 
 def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[Image.Image]:

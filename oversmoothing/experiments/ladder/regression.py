@@ -123,17 +123,13 @@ def _solve(K: Array, penalty: float, Y: Array) -> Array:
 def _scaled(blocks: list[Block], targets: list[Block]) -> tuple[Array, Array]:
     left, right = [], []
     for block, target in zip(blocks, targets, strict=True):
-        factor = block.weight / (_size(block.values) * block.values.shape[1] ** 0.5)
+        # Of standard deviations; a constant counts for nothing.
+        sd = block.values.std(0)
+        varies = sd > 1e-12 * (np.abs(block.values).max(0) + 1e-300)
+        factor = block.weight / (np.where(varies, sd, 1.0) * block.values.shape[1] ** 0.5)
         left.append((block.values - block.values.mean(0)) * factor)
         right.append((target.values - block.values.mean(0)) * factor)
     return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
-
-
-def _size(X: Array) -> Array:
-    """Standard deviations, 1 for a constant (it then counts for nothing)."""
-    sd = X.std(0)
-    sizes: Array = np.where(sd > 1e-12 * (np.abs(X).max(0) + 1e-300), sd, 1.0)
-    return sizes
 
 
 DIRECTIONS = 20
