@@ -281,17 +281,10 @@ class SplitInputs:
 
 
 def split_inputs(
-    model: Model,
-    *,
-    images: str | None = None,
-    text: Path | None = None,
-    tokens: int = 64,
-    calibration: int = 100,
-    held_out: int = 200,
-    held_out_from: int = 0,
-    seed: int = 0,
+    model: Model, *, images: str | None = None, text: Path | None = None, tokens: int = 64,
+    calibration: int = 100, held_out: int = 200, held_out_from: int = 0, seed: int = 0,
     data_dir: Path | None = None,
-) -> SplitInputs:
+) -> SplitInputs:  # fmt: skip
     """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
 
     CIFAR-100 also where no images are named. A folder or file is looked for here, then within

@@ -61,14 +61,9 @@ class Block:
 
 
 def kernel_ridge(
-    blocks: list[Block],
-    Y: Array,
-    targets: list[Block],
-    sources: NDArray[np.int_],
-    *,
-    scales: tuple[float, ...] = KERNEL_SCALES,
-    penalties: tuple[float, ...] = KERNEL_PENALTIES,
-) -> Array:
+    blocks: list[Block], Y: Array, targets: list[Block], sources: NDArray[np.int_], *,
+    scales: tuple[float, ...] = KERNEL_SCALES, penalties: tuple[float, ...] = KERNEL_PENALTIES,
+) -> Array:  # fmt: skip
     """Kernel ridge predictions [q, t] at `targets` (the same blocks at q other points).
 
     Kernel exp(-D / (scale median D)), D the sum over blocks of weight^2 times the mean squared
@@ -191,11 +186,8 @@ class StateFeatures:
         centre = m.mean(0)
         return cls(
             principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k),
-            principal_directions(m - centre, k),
-            centre,
-            place,
-            weights,
-        )
+            principal_directions(m - centre, k), centre, place, weights,
+        )  # fmt: skip
 
     def __call__(self, X: Tensor) -> list[Block]:
         """[log energies along the directions, coordinates of the mean row] of X [m, n, d]."""
