@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from oversmoothing.simulations.drawing.wording import formatters, in_column
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError, unknown
 
@@ -260,6 +259,8 @@ def listed(
 
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
     """The table without its index; `number` words a float, '-' stands for one that is missing."""
+    from oversmoothing.simulations.drawing.wording import formatters, in_column
+
     if not sys.stdout.isatty():
         words = formatters(frame, number) if number else None
         return str(frame.to_string(index=False, formatters=words, na_rep="-"))

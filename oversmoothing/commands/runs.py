@@ -347,9 +347,9 @@ _EVERY = {**_declared(ATTENTION), **_declared(VALUE_PROJECTION)}
 def _option(name: str, field: FieldInfo) -> Parameter:
     """Its range is said where the generator is made."""
     kind: Any = scalar_type(field)
-    help, most = str(field.description), sizes.SEED
+    help, most = str(field.description), 10**40
     option = {
-        int: opt.whole(help, -most), float: opt.real(help, "X", -math.inf, math.inf),
+        int: opt.whole(help, -most, most), float: opt.real(help, "X", -math.inf, math.inf),
         str: Option(help=help),
     }.get(kind) or Option(help=help, parser=_numbers)  # fmt: skip
     option.hidden = True
@@ -387,7 +387,8 @@ def sweep(
     ] = None,
     out: opt.Out = opt.RESULTS,
     workers: Annotated[
-        int | None, Option(metavar="N", help="number of processes (default 1: this one)")
+        int | None,
+        opt.whole("number of processes at work at the same time (default 1)", most=10**6),
     ] = None,
     cluster: Annotated[
         str | None,
@@ -397,7 +398,7 @@ def sweep(
         str | None, Option(metavar="ADDRESS", help="running Dask cluster, e.g. tcp://host:8786")
     ] = None,
     chunk: Annotated[
-        int, Option(metavar="N", help="number of points a file; a kill loses those in work")
+        int, opt.whole("number of points a file; a kill loses those in work", most=10**9)
     ] = CHUNK,
     restart: Annotated[
         bool, Option("--restart", help="give up what the folder holds and start again")
