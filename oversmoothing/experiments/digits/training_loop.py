@@ -35,7 +35,7 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.data import Images, Parts, augmented
+from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
 from oversmoothing.theory.support.errors import InputError, required
@@ -92,7 +92,7 @@ def drawn_from(generator: torch.Generator, device: torch.device) -> Iterator[Non
 
 
 def training_batch(
-    images: Images, chosen: Tensor, config: TrainConfig, generator: torch.Generator
+    images: LabelledImages, chosen: Tensor, config: TrainConfig, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """(pixels that the model reads, targets): classes [b], or where images are mixed their shares
     [b, classes]. All that is drawn comes from `generator`."""
@@ -206,7 +206,7 @@ class Loop:
 
     model: ViT
     config: TrainConfig
-    data: Parts
+    data: DataParts
     accelerator: Any
     keeping: Keeping
     progress: bool

@@ -50,7 +50,7 @@ from oversmoothing.experiments.ladder.operators import (
 from oversmoothing.experiments.ladder.recording import Recording, model_cost, record
 from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
 from oversmoothing.experiments.ladder.regression import (
-    Block,
+    Features,
     StartFeatures,
     kernel_cost,
     kernel_ridge,
@@ -225,7 +225,7 @@ class Climb:
         sources = np.arange(len(everything)) % number
 
         def kernel(
-            name: str, features: Callable[[Tensor], list[Block]], cost: int, note: str
+            name: str, features: Callable[[Tensor], list[Features]], cost: int, note: str
         ) -> None:
             blocks, targets = features(everything.start), features(self.held.start)
             predicted = kernel_ridge(blocks, everything.change, targets, sources)
@@ -247,11 +247,11 @@ class Climb:
         ):
             self.add(name + label, state.predict(self.held.start), state.cost(), number, words)
         kernel(
-            "P6 lifted, kernel reading", lambda X: [Block(lifted.logs(X))], lifted.cost(),
+            "P6 lifted, kernel reading", lambda X: [Features(lifted.logs(X))], lifted.cost(),
             f"{note}, its propagated energies read by kernel ridge",
         )  # fmt: skip
         kernel(
-            "P7 kernel", lambda X: [Block(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
+            "P7 kernel", lambda X: [Features(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
             fixed.cost() + start.cost(),
             "P6 with a kernel correction on X_0's features and P6's energies",
         )  # fmt: skip

@@ -29,8 +29,8 @@ from oversmoothing.experiments.ladder.recording import (
     token_cost,
 )
 from oversmoothing.experiments.ladder.regression import (
-    Block,
     Environment,
+    Features,
     StateFeatures,
     principal_directions,
 )
@@ -129,7 +129,7 @@ class Coordinates:
         return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
 
 
-class TokenMap(Protocol):
+class TokenFfn(Protocol):
     """What stands in the place of an FFN: [..., d] to [..., d]; multiply-adds of a token."""
 
     def __call__(self, N: Tensor) -> Tensor: ...
@@ -149,7 +149,7 @@ class Stage:
     bias: Tensor
     weights: Tensor
     environment: Environment | None = None
-    ffns: tuple[TokenMap, ...] = ()
+    ffns: tuple[TokenFfn, ...] = ()
 
     @classmethod
     def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> Stage:
@@ -323,11 +323,11 @@ class Landmarks:
             (whole, StateFeatures.fit(_completed(whole, one, seen, path)[-1])),
         )  # fmt: skip
 
-    def features(self, start: Tensor) -> list[Block]:
+    def features(self, start: Tensor) -> list[Features]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
         grid, model = self.grid, self.model
         one, *among, last = self.stages
-        parts: list[list[Block]] = []
+        parts: list[list[Features]] = []
         for X in torch.split(start, PARTS):
             seen = grid.patch_features(self.place, X)
             path = one.follow(model, X[:, grid.with_prefix(grid.landmarks[0])], seen)
@@ -344,11 +344,11 @@ class Landmarks:
             logs = [log_energies(X), *map(one.logs, path), *map(last.logs, further)]
             logs += map(log_energies, completed)
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
-            parts.append([*blocks, Block(ratio.numpy())])
+            parts.append([*blocks, Features(ratio.numpy())])
         lots = list(zip(*parts, strict=True))
         weights = [START_WEIGHT] * 2 + [STATE_WEIGHT] * (len(lots) - 3) + [PATH_WEIGHT]
         return [
-            Block(np.concatenate([block.values for block in lot]), weight)
+            Features(np.concatenate([block.values for block in lot]), weight)
             for lot, weight in zip(lots, weights, strict=True)
         ]
 

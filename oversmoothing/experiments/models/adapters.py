@@ -265,7 +265,7 @@ EPS = 1e-6
 _MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
 
 
-class Attention(nn.Module):
+class TimmAttention(nn.Module):
     def __init__(self, width: int, heads: int, bias: bool) -> None:
         super().__init__()
         self.num_heads = heads
@@ -280,11 +280,11 @@ class Attention(nn.Module):
         return answer
 
 
-class Block(nn.Module):
+class TimmBlock(nn.Module):
     def __init__(self, width: int, heads: int, hidden: int, bias: bool) -> None:
         super().__init__()
         self.norm1, self.norm2 = (nn.LayerNorm(width, eps=EPS) for _ in range(2))
-        self.attn = Attention(width, heads, bias)
+        self.attn = TimmAttention(width, heads, bias)
         parts = {"fc1": nn.Linear(width, hidden), "act": nn.GELU(), "fc2": nn.Linear(hidden, width)}
         self.mlp = nn.Sequential(OrderedDict(parts))
 
@@ -308,7 +308,7 @@ class TimmViT(nn.Module):
         self.patch_embed = nn.Sequential(OrderedDict(cut))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, tokens, width))
-        self.blocks = nn.ModuleList(Block(width, heads, hidden, bias) for _ in range(depth))
+        self.blocks = nn.ModuleList(TimmBlock(width, heads, hidden, bias) for _ in range(depth))
         self.norm = nn.LayerNorm(width, eps=EPS)
         self.head = nn.Linear(width, classes) if classes else nn.Identity()
 
