@@ -47,9 +47,8 @@ def study(
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.study.protocol import protocol as read
-    from oversmoothing.experiments.study.study_files import write_study
+    from oversmoothing.experiments.study.study_files import folder_name, write_study
     from oversmoothing.experiments.study.study_runs import cost
-    from oversmoothing.experiments.study.study_tables import shown
     from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder
 
@@ -59,21 +58,8 @@ def study(
     print(cost(chosen, studies, results, workers), flush=True)
     if estimate:
         return
-    found = write_study(
+    result = write_study(
         chosen, studies, results, workers=workers, data_dir=real_inputs(data_dir),
         device=str(choose_device(device)), so_far=so_far,
     )  # fmt: skip
-    for each, table in found.tables.items():
-        print(f"\n{each}\n{table_text(shown(each, table), '{:.2f}'.format)}")
-        for path in found.pictures[each]:
-            print(f"wrote {path}")
-    judged = found.judged
-    columns = ["name", "measure", "difference", "low", "high", "seeds", "verdict"]
-    if len(judged):
-        print(f"\n{table_text(judged[columns], '{:.3g}'.format)}\n")
-        for row in judged.itertuples():
-            print(f"{row.name}, {row.verdict}: {' '.join([str(row.says), str(row.note)]).strip()}")
-    print(
-        f"intervals: {100 * chosen.confidence:.0f} %, Student's t over seeds, not corrected for "
-        "the number of hypotheses"
-    )
+    print(f"{result.text(table_text)}\nwrote {results / folder_name(chosen)}")
