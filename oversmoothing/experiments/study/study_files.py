@@ -21,7 +21,7 @@ import pandas as pd
 from oversmoothing.experiments.study.base_streams import base_streams, base_watched
 from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
 from oversmoothing.experiments.study.study_runs import run_table
-from oversmoothing.experiments.study.study_tables import adjudicated, by_choice, picture, shown
+from oversmoothing.experiments.study.study_tables import adjudicated, by_choice, columns, picture
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
@@ -107,7 +107,7 @@ def write_study(
 ) -> Result:
     """Train what is missing of these studies, judge every hypothesis, write all of it.
 
-    The result has a table a study (`shown`) and `hypotheses`, and says each with its verdict.
+    The result has a table a study (`by_choice`) and `hypotheses`, and says each with its verdict.
     so_far: train nothing, take the runs that are finished. Files: STUDY.csv with its picture,
     runs.csv and hypotheses.csv (of one study alone: runs_STUDY.csv), and of the base models
     streams.csv and watched.csv, in the folder study, of other data than digits in study-DATA.
@@ -123,8 +123,7 @@ def write_study(
         table = by_choice(chosen, each, runs)
         write_atomically(folder / f"{each}.csv", table.to_csv(index=False))
         picture(chosen, each, table, folder / each)
-        words = shown(each, table)
-        tables[each.replace("-", "_")] = Table(words, shown=[*map(str, words)], number="{:.2f}")
+        tables[each.replace("-", "_")] = Table(table, {}, columns(each, table), "{:.2f}")
     judged = adjudicated(chosen, list(studies), runs)
     own = "" if len(studies) == len(chosen.studies) else f"_{'_'.join(studies)}"
     # Nine digits: more than the last bits of another machine keep.
