@@ -10,8 +10,8 @@ from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import unknown
 
 # Of `simulations.drawing.picture`, which imports matplotlib.
-_KINDS = ("pdf", "png", "svg")
-_PAGES = ("one-column", "two-column")
+KINDS = ("pdf", "png", "svg")
+PAGES = ("one-column", "two-column")
 # Of the predictions of `steer`, that must be right.
 _REQUIRED = 0.95
 
@@ -21,9 +21,9 @@ def figures(
         list[str] | None, Argument(metavar="NAME", help="figures to draw (default: all)")
     ] = None,
     format: Annotated[
-        list[str] | None, opt.one_of("format", _KINDS, "formats of the pictures (default pdf png)")
+        list[str] | None, opt.one_of("format", KINDS, "formats of the pictures (default pdf png)")
     ] = None,
-    width: Annotated[str, opt.one_of("page", _PAGES, "page that they are to fit")] = "two-column",
+    width: Annotated[str, opt.one_of("page", PAGES, "page that they are to fit")] = "two-column",
     names: opt.Listed = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
@@ -55,7 +55,7 @@ def figures(
     written = {}
     for name in wanted:
         print(f"drawing {name}", file=sys.stderr, flush=True)
-        kinds = format or _KINDS[:2]
+        kinds = format or KINDS[:2]
         paths = figure(name).make_kinds(context, out / "figures", kinds, width)
         written[name] = [str(path) for path in paths]
         if not as_json:
