@@ -24,11 +24,13 @@ def steer(
     Exit status 1: fewer than 95 % are right. --report writes the table as CSV. Of a trained model:
     `tilt --steer`.
     """
-    from oversmoothing.experiments.power_method.steering import threshold_table, words
+    from oversmoothing.commands.tables import table_text
+    from oversmoothing.experiments.power_method.steering import steer as run
     from oversmoothing.theory.support.files import to_json, write_atomically
 
-    table = threshold_table(draws, seed)
+    result = run(draws, seed)
     if report is not None:
-        write_atomically(report, table.to_csv(index=False))
-    print(to_json(table.to_dict("records")) if as_json else f"{words(table)}\n", end="")
-    return int(not table["right"].mean() >= REQUIRED)
+        write_atomically(report, result.table.to_csv(index=False))
+    cases = result.tables["cases"].to_json_object()
+    print(to_json(cases) if as_json else f"{result.text(table_text)}\n", end="")
+    return int(not result.table["right"].mean() >= REQUIRED)

@@ -1,6 +1,5 @@
 """`oversmoothing tilt`: do a trained model's tokens tilt as in the power method?"""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,40 +24,16 @@ def tilt(
     """Do a trained model's tokens tilt as in the power method, and can they be steered.
 
     Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
-    with --steer steer.csv.
+    with --steer steered.csv.
     """
-    from oversmoothing.commands.tables import table_text
+    from oversmoothing.commands.tables import finish
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.experiments.power_method.tilt import tilts
-    from oversmoothing.theory.support.files import json_row, output_folder, to_json, write_together
+    from oversmoothing.theory.support.files import output_folder
 
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
     opened = opened.renamed(Path(opened.name).name)
     inputs = named_inputs(
         opened, images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
-    folder = output_folder(out)
-    found = tilts(opened, inputs, seed=seed)
-    table = found.to_frame()
-    said = [found.words()]
-    contents: dict[str | os.PathLike[str], str | bytes] = {
-        folder / "tilt.csv": table.to_csv(index=False)
-    }
-    if steer:
-        from oversmoothing.experiments.power_method.steered_model import steered_tilts, words
-
-        steered = steered_tilts(opened, list(inputs), seed=seed)
-        contents[folder / "steer.csv"] = steered.to_csv(index=False)
-        said.append(words(steered, opened.name, len(inputs)))
-    paths = write_together(contents)
-    if as_json:
-        rows = {"layers": [json_row(row) for row in table.to_dict("records")], "words": said}
-        if steer:
-            rows["steered"] = [json_row(row) for row in steered.to_dict("records")]
-        print(to_json(rows), end="")
-        return
-    print(table_text(table, "{:.3f}".format))
-    if steer:
-        print(f"\n{table_text(steered, '{:.3f}'.format)}")
-    print("\n" + "\n".join(said))
-    print(f"wrote {' and '.join(str(path) for path in paths)}")
+    finish(tilts(opened, inputs, seed=seed, steer=steer), output_folder(out), as_json)
