@@ -58,7 +58,7 @@ from oversmoothing.experiments.ladder.regression import (
     singular_value_cost,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.result import LadderResult, Rung, score
+from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.models.pictures import (
     SPLITS,
