@@ -34,6 +34,23 @@ from oversmoothing.experiments.models.pictures import scaled
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
 
+# The grey levels of the data set run from 0 to 16; pixels are stored as level / 8 - 1.
+GREY_LEVELS = 16.0
+# The split never follows the seed of a training run: accuracies of two seeds share their images.
+SPLIT_SEED = 4301
+HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
+LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
+ARCHIVE = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
+UNPACKED = {"cifar10": "cifar-10-batches-bin", "cifar100": "cifar-100-binary"}
+# In front of the 3,072 bytes of an image: one label, or the coarse and the fine one.
+LABELS = {"cifar10": 1, "cifar100": 2}
+FILES = {
+    "cifar10": ([f"data_batch_{k}.bin" for k in range(1, 6)], ["test_batch.bin"]),
+    "cifar100": (["train.bin"], ["test.bin"]),
+}
+PIXELS = 3 * 32 * 32
+OFFICIAL = (50_000, 10_000)
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -53,10 +70,6 @@ SIZES = {
     "cifar10": Sizes(32, 3, 10, 45_000, 5_000, 10_000),
     "cifar100": Sizes(32, 3, 100, 45_000, 5_000, 10_000),
 }
-# The grey levels of the data set run from 0 to 16; pixels are stored as level / 8 - 1.
-GREY_LEVELS = 16.0
-# The split never follows the seed of a training run: accuracies of two seeds share their images.
-SPLIT_SEED = 4301
 
 
 @dataclass(frozen=True)
@@ -154,20 +167,6 @@ def augmented(
     # Outside the image grid_sample reads 0: sampled is the ink above the background, pixel + 1.
     ink = functional.grid_sample(planes + 1, grid, align_corners=False)
     return ink.view(pixels.shape) - 1
-
-
-HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
-LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
-ARCHIVE = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
-UNPACKED = {"cifar10": "cifar-10-batches-bin", "cifar100": "cifar-100-binary"}
-# In front of the 3,072 bytes of an image: one label, or the coarse and the fine one.
-LABELS = {"cifar10": 1, "cifar100": 2}
-FILES = {
-    "cifar10": ([f"data_batch_{k}.bin" for k in range(1, 6)], ["test_batch.bin"]),
-    "cifar100": (["train.bin"], ["test.bin"]),
-}
-PIXELS = 3 * 32 * 32
-OFFICIAL = (50_000, 10_000)
 
 
 def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = True) -> DataParts:

@@ -40,6 +40,20 @@ from oversmoothing.experiments.digits.training_state import TrainingState, load_
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
 from oversmoothing.theory.support.errors import InputError, required
 
+# Of the recipe, and of the images of one pair of operations.
+MAGNITUDE, ERASING, MIXUP, MARGIN, GROUP = 27, 0.25, 0.8, 4, 64
+# timm shears by 0.3 and kornia counts half turns: arctan(0.3) / pi; timm translates by 0.45.
+SHEAR, TRANSLATE = 0.093, 0.45
+_POLICY = [
+    ("auto_contrast", 0, 1), ("equalize", 0, 1), ("invert", 0, 1), ("rotate", -30.0, 30.0),
+    ("posterize", 4.0, 8.0), ("solarize", 0.0, 1.0), ("solarize_add", 0.0, 0.43),
+    ("color", 0.1, 1.9), ("contrast", 0.1, 1.9), ("brightness", 0.1, 1.9), ("sharpness", 0.1, 1.9),
+    ("shear_x", -SHEAR, SHEAR), ("shear_y", -SHEAR, SHEAR),
+    ("translate_x", -TRANSLATE, TRANSLATE), ("translate_y", -TRANSLATE, TRANSLATE),
+]  # fmt: skip
+# Seconds between two checkpoints, at most that much work is lost in a kill.
+CHECKPOINT_SECONDS = 30.0
+
 
 def generator(seed: int, purpose: str) -> torch.Generator:
     """An independent CPU generator for one purpose of one run."""
@@ -67,19 +81,6 @@ def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
         {"params": free, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
-
-
-# Of the recipe, and of the images of one pair of operations.
-MAGNITUDE, ERASING, MIXUP, MARGIN, GROUP = 27, 0.25, 0.8, 4, 64
-# timm shears by 0.3 and kornia counts half turns: arctan(0.3) / pi; timm translates by 0.45.
-SHEAR, TRANSLATE = 0.093, 0.45
-_POLICY = [
-    ("auto_contrast", 0, 1), ("equalize", 0, 1), ("invert", 0, 1), ("rotate", -30.0, 30.0),
-    ("posterize", 4.0, 8.0), ("solarize", 0.0, 1.0), ("solarize_add", 0.0, 0.43),
-    ("color", 0.1, 1.9), ("contrast", 0.1, 1.9), ("brightness", 0.1, 1.9), ("sharpness", 0.1, 1.9),
-    ("shear_x", -SHEAR, SHEAR), ("shear_y", -SHEAR, SHEAR),
-    ("translate_x", -TRANSLATE, TRANSLATE), ("translate_y", -TRANSLATE, TRANSLATE),
-]  # fmt: skip
 
 
 @contextmanager
@@ -157,10 +158,6 @@ def interruptible() -> Iterator[list[int]]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-# Seconds between two checkpoints, at most that much work is lost in a kill.
-CHECKPOINT_SECONDS = 30.0
 
 
 class Instruments(Protocol):

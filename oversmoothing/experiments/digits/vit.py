@@ -45,6 +45,8 @@ from oversmoothing.theory.support.sizes import Array
 # Large position embeddings let the first layers tell tokens apart from the start.
 POSITION_STD = 0.5
 WEIGHT_STD = 0.02
+# How often a tied H whose attention moves with it is measured before s = 1 is taken.
+MEASURED_AGAIN = 8
 
 
 @dataclass(frozen=True)
@@ -296,10 +298,6 @@ class ViT(nn.Module):
         W_V = (H.mT / heads).expand(heads, d, d).to(weight.device)
         W_O = torch.eye(d, dtype=H.dtype, device=weight.device).expand(heads, d, d)
         return Heads(W_Q, W_K, W_V, W_O)
-
-
-# How often a tied H whose attention moves with it is measured before s = 1 is taken.
-MEASURED_AGAIN = 8
 
 
 @torch.no_grad()

@@ -56,6 +56,8 @@ _END = re.compile(r"-?(0|[1-9]\.[0-9]{24}e(0|-?[1-9][0-9]{0,4}))")
 _ENTRIES, _LAYERS = 2**24, 2**12
 
 Interval = tuple[Fraction, Fraction]
+# Bits beyond those of `enclosing`, and how often they are doubled at most.
+MORE, DOUBLED = 96, 2
 
 
 @dataclass(frozen=True)
@@ -225,10 +227,6 @@ def _claims(value: Any, name: str) -> dict[int, dict[str, Interval]]:
             _expect(low <= high, name, "an interval has its ends exchanged")
             claims[int(key)][each] = low, high
     return claims
-
-
-# Bits beyond those of `enclosing`, and how often they are doubled at most.
-MORE, DOUBLED = 96, 2
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 STANDARD = 100  # calibration inputs of P0 to P5
+ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
+SMALLEST = 0.75
 
 
 @one_thread()
@@ -161,9 +163,6 @@ def _observe(
 
     recording = record(model, inputs, watch=predict, batch_size=batch_size)
     return recording, {name: torch.cat(parts).numpy() for name, parts in columns.items()}
-
-
-ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
 
 
 class Climb:
@@ -266,9 +265,6 @@ class Climb:
                 self.skipped[f"{name}{label}"] = str(error)
             else:
                 kernel(name, fitted.features, fitted.cost(), fitted.words())
-
-
-SMALLEST = 0.75
 
 
 @dataclass(frozen=True)

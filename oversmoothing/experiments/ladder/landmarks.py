@@ -40,6 +40,10 @@ from oversmoothing.theory.support.errors import InputError
 BLURRED = 12
 PARTS = 50  # images at a time
 TOLERANCE = 1e-3  # of a layer's largest change, in float32
+FIRST_LAYERS = 3
+RANKS = (24, 32)
+PCS = (20, 40)
+START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -263,12 +267,6 @@ def check_layers(model: Model, states: Tensor) -> None:
                 f"layer {number + 1} of '{model.name}' is not attention by q k^T alone and an FFN: "
                 "P7 knows no other terms; leave it out"
             )
-
-
-FIRST_LAYERS = 3
-RANKS = (24, 32)
-PCS = (20, 40)
-START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
 
 
 @dataclass(frozen=True)

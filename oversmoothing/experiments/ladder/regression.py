@@ -30,6 +30,11 @@ RIDGE_PENALTIES = tuple(10.0**k for k in range(-3, 6))
 KERNEL_SCALES = (2.0, 8.0, 32.0)
 KERNEL_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 FOLDS = 5
+DIRECTIONS = 20
+VALUES = 40  # singular values
+PARTS = 100  # images at a time
+RIDGE = 1e-3
+NOISE = 1e-2  # of the mean residual variance, in the interpolation
 
 
 def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) -> Predictor:
@@ -125,11 +130,6 @@ def _scaled(blocks: list[Features], targets: list[Features]) -> tuple[Array, Arr
         left.append((block.values - block.values.mean(0)) * factor)
         right.append((target.values - block.values.mean(0)) * factor)
     return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
-
-
-DIRECTIONS = 20
-VALUES = 40  # singular values
-PARTS = 100  # images at a time
 
 
 def spectral_statistics(X: Tensor) -> Array:
@@ -240,10 +240,6 @@ class StartFeatures:
     def cost(self) -> int:
         n, d = self.shape
         return self.content.cost(n) + self.whole.cost(n) + singular_value_cost(n, d)
-
-
-RIDGE = 1e-3
-NOISE = 1e-2  # of the mean residual variance, in the interpolation
 
 
 @dataclass(frozen=True)

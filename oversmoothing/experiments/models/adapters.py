@@ -46,6 +46,10 @@ _NOTES = {
 }
 # Fields of a family that describe() does not take.
 _OF_FAMILIES = ("label", "cls", "causal", "modality", "marks")
+SHOWN = "the random mask of its training is off: every patch is shown, in its place"
+# Of models with timm's names.
+HEAD_WIDTH, EPS = 64, 1e-6
+_MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
 
 
 def from_module(
@@ -230,9 +234,6 @@ def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
     return bool(torch.equal(first, other))
 
 
-SHOWN = "the random mask of its training is off: every patch is shown, in its place"
-
-
 def hides_at_random(module: nn.Module) -> bool:
     """Whether the module draws which patches it sees."""
     config = getattr(module, "config", None)
@@ -258,11 +259,6 @@ def shown_whole(module: nn.Module, run: Callable[[Any], Any]) -> Callable[[Any],
             config.mask_ratio = ratio
 
     return show
-
-
-HEAD_WIDTH = 64
-EPS = 1e-6
-_MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
 
 
 class TimmAttention(nn.Module):
