@@ -12,13 +12,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from benchmarks.benchmark import Row, measurement
-from benchmarks.hundred_digits import definitions, direction, draw
+from benchmarks.hundred_digits import direction, draw
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import in_fresh_process, interleaved_medians, peak_mib
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.iteration import LayerIteration, block_length
 from oversmoothing.simulations.engine.problem import Problem, make_problem
-from oversmoothing.simulations.state_metrics import hfc_lfc_and_cosine
 
 N, D, R = 197, 768, 64
 SQUARES = (768, 1024, 2048)
@@ -49,11 +48,6 @@ def _naive(X: Tensor, A: Tensor, W: Tensor, layers: int) -> Tensor:
     for _ in range(layers):
         X = X + A @ X @ W
     return X
-
-
-def _repeat(metric: Callable[[Tensor], object], X: Tensor) -> None:
-    for _ in range(LAYERS):
-        metric(X)
 
 
 def _multiply(square: list[Tensor], times: int) -> None:
@@ -197,60 +191,6 @@ def direction_error() -> list[Row]:
             (False, "complex dominant pair", 1e-6),
         )
     ]
-
-
-@measurement("engine/metrics", "two metrics as a share of a layer")
-def metrics_share() -> list[Row]:
-    rows = []
-    for dtype in (torch.float32, torch.float64):
-        problem, _ = _case(None)
-        A, W = (problem.flat(x, 2, dtype) for x in (problem.quotient, problem.dense_weights))
-        wide = torch.as_tensor(problem.X0).to(dtype)
-        close = 1.0 + 0.01 * wide
-        Z = wide.unsqueeze(0).clone()
-        iteration = LayerIteration(Z, torch.zeros(1, 2, dtype=torch.int64), A, W, LAYERS)
-        with torch.inference_mode():
-            layer, first, second = interleaved_medians(
-                [
-                    partial(_on, iteration, LAYERS),
-                    *(partial(_repeat, hfc_lfc_and_cosine, X) for X in (wide, close)),
-                ],
-                15,
-            )
-        name = str(dtype).removeprefix("torch.")
-        each = {"layer": layer, "wide spread": first, "narrow spread": second}
-        rows.append(
-            Row(f"engine/HFC/LFC and mean cosine over a dense layer, {name}",
-                max(first, second) / layer,
-                {what: seconds / LAYERS for what, seconds in each.items()},
-                f"{SHAPE}; the slower of two spreads", at_most=0.2)
-        )  # fmt: skip
-    return rows
-
-
-@measurement("engine/metrics_accuracy", "their relative error")
-def metrics_accuracy() -> list[Row]:
-    rows = []
-    for dtype, spread, scales in (
-        (np.float64, 1e-7, (1e-300, 1.0, 1e300)),
-        (np.float32, 1e-3, (1e-30, 1.0, 1e30)),
-    ):
-        worst = 0.0
-        for seed in range(20):
-            rng = np.random.default_rng(seed)
-            n, d = (int(k) for k in rng.integers(2, 13, 2))
-            base = rng.standard_normal(d) + spread * rng.standard_normal((n, d))
-            for scale in scales:
-                X = (base * scale).astype(dtype)
-                found = hfc_lfc_and_cosine(torch.from_numpy(X))
-                expected = definitions(X)
-                errors = [abs(float(f / e) - 1) for f, e in zip(found, expected, strict=True)]
-                worst = max(worst, *errors)
-        note = f"spread {spread:g}, scales {scales[0]:g} to {scales[-1]:g}, n, d from 2 to 12; "
-        note += "the worst of 60, against 80 digits"
-        name = f"engine/relative error of HFC/LFC and 1 - cos, {np.dtype(dtype).name}"
-        rows.append(Row(name, worst, note=note, at_most=1e-6))
-    return rows
 
 
 @measurement("engine/oracles", "the other methods at a small size")

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from benchmarks.benchmark import Row, measurement
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
-from oversmoothing.simulations.heads.evolve_heads import evolve_heads
-from oversmoothing.simulations.heads.layers import FromState, HeadMap, mix
+from oversmoothing.simulations.engine.evolve_heads import evolve_heads
+from oversmoothing.simulations.engine.layers import HeadMap, mix
+from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.theory.spectra.heads import HeadWeights
 
 N, D, HEADS, R = 197, 768, 12, 64

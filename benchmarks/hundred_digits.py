@@ -5,7 +5,6 @@ consists of (no quotient, no pi), and the modes are those of I + H (x) A itself.
 """
 
 import flint
-import mpmath
 import numpy as np
 
 from oversmoothing.theory.numbers.rounding import at_precision
@@ -50,16 +49,3 @@ def draw(seed: int) -> tuple[Array, Array, Array]:
     A = A / A.sum(axis=1, keepdims=True)
     H = rng.choice([0.3, 1.0, 2.0]) * rng.standard_normal((d, d)) / np.sqrt(d)
     return A, H, rng.standard_normal((n, d))
-
-
-def definitions(X: np.ndarray) -> tuple[float, float]:
-    """HFC/LFC and 1 - mean cosine by their definitions in 80 digits."""
-    with mpmath.workdps(80):
-        rows = [[mpmath.mpf(float(x)) for x in row] for row in X]
-        n = len(rows)
-        mean = [mpmath.fsum(column) / n for column in zip(*rows, strict=True)]
-        hfc = mpmath.fsum((x - m) ** 2 for row in rows for x, m in zip(row, mean, strict=True))
-        lfc = n * mpmath.fsum(m * m for m in mean)
-        units = [[x / mpmath.sqrt(mpmath.fsum(y * y for y in row)) for x in row] for row in rows]
-        cosines = [mpmath.fdot(units[i], units[k]) for i in range(n) for k in range(i)]
-        return float(mpmath.sqrt(hfc / lfc)), float(1 - mpmath.fsum(cosines) / len(cosines))

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.digits.config import TrainConfig, recipe
-from oversmoothing.experiments.digits.images import Images, Parts, digits
+from oversmoothing.experiments.digits.data import Images, Parts, digits
 from oversmoothing.experiments.digits.training import new_model
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.inspection.watcher import Watcher

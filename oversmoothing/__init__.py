@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
 
     def run() -> int:
-        from oversmoothing.commands.line import main as line
+        from oversmoothing.commands.main import main as line
 
         return line(argv)
 

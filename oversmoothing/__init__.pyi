@@ -24,14 +24,14 @@ from oversmoothing.experiments.reparameterised.reparameterise import (
 )
 from oversmoothing.experiments.table1.table import readings_of as readings_of
 from oversmoothing.simulations.engine.evolve import evolve as evolve
-from oversmoothing.simulations.engine.trajectory import Trajectory as Trajectory
-from oversmoothing.simulations.heads.evolve_heads import (
+from oversmoothing.simulations.engine.evolve_heads import (
     Drawn as Drawn,
     Fixed as Fixed,
     FromState as FromState,
     PerLayer as PerLayer,
     evolve_heads as evolve_heads,
 )
+from oversmoothing.simulations.engine.trajectory import Trajectory as Trajectory
 from oversmoothing.simulations.state_metrics import metrics as metrics
 from oversmoothing.theory.claims.golden import golden_case as golden_case
 from oversmoothing.theory.proofs.kit import (

@@ -7,14 +7,24 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+_D = "oversmoothing.experiments.digits."
+_E = "oversmoothing.experiments.enclosures."
 _I = "oversmoothing.experiments.inspection."
 _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
 # The new homes of what a module held; a package that is gone has none.
 MOVED: dict[str, tuple[str, ...]] = {
+    _D + "augmentation": (_D + "training_loop",),
+    _D + "cifar": (_D + "data",),
+    _D + "images": (_D + "data",),
+    _E + "ball_metrics": (_E + "ball_pass",),
+    _E + "boxing": (_E + "enclosing",),
+    _E + "statement_check": (_E + "statement",),
     _I + "head_table": (_I + "heads_and_why",),
     _I + "sinks": (_I + "observe",),
     _I + "why": (_I + "heads_and_why",),
+    _S + "heads": (),
+    _S + "heads.lyapunov": (_S + "against_theory.exponents",),
     _S + "metrics": (),
     _S + "metrics.cosine": (_S + "state_metrics",),
     _S + "metrics.singular_values": (_S + "singular_values",),

@@ -28,7 +28,7 @@ if CHECKED:
     ]
     install_import_hook(shaped, "beartype.beartype")
     # Where users' own input comes in, the arrays alone.
-    rooms = ("engine", "generators", "heads", "spectra")
+    rooms = ("engine", "generators", "spectra")
     install_import_hook(
         [f"oversmoothing.simulations.{room}" for room in rooms],
         f"{shapes.__module__}.{shapes.__name__}",

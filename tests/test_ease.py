@@ -12,8 +12,6 @@ import torch
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.commands import EXAMPLES, SUMMARIES
-from oversmoothing.commands.line import load
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny
 
@@ -199,15 +197,6 @@ def test_simulate_has_its_default_depth_and_takes_floats(capsys, tmp_path):
         capsys.readouterr()
         lines = (tmp_path / "simulate.csv").read_text().splitlines()
         assert lines[-1].startswith(f"{most},")
-
-
-def test_every_command_has_an_example_that_can_be_copied():
-    assert EXAMPLES.keys() == SUMMARIES.keys()
-    for name, line in EXAMPLES.items():
-        assert line.startswith(f"oversmoothing {name}"), name
-        flags = {flag for param in load(name).params for flag in param.opts}
-        assert {word for word in line.split() if word.startswith("--")} <= flags, name
-        assert load(name).epilog == f"Example: {line}"
 
 
 def test_a_second_report_lies_beside_the_first(tmp_path, capsys):

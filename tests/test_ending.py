@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import oversmoothing
-from oversmoothing.commands import ending, line
+from oversmoothing.commands import ending, main
 
 ROOT = Path(__file__).resolve().parent.parent
 SWEEP = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1, 2]\n'
@@ -86,7 +86,7 @@ def test_an_interrupt_while_a_module_is_imported_is_said(monkeypatch, capsys):
     def load(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(line, "load", load)
+    monkeypatch.setattr(main, "load", load)
     assert oversmoothing.main(["verdict", "--example", "GT4"]) == 130
     assert "interrupted" in capsys.readouterr().err
 
@@ -107,7 +107,7 @@ def test_a_fault_of_the_program_is_one_line_and_no_answer(monkeypatch, capsys, f
     def load(word: str) -> None:
         raise fault
 
-    monkeypatch.setattr(line, "load", load)
+    monkeypatch.setattr(main, "load", load)
     status = oversmoothing.main([name, "x"])
     assert status == ending.FAILED
     printed = capsys.readouterr()
@@ -116,7 +116,7 @@ def test_a_fault_of_the_program_is_one_line_and_no_answer(monkeypatch, capsys, f
 
 
 def test_the_traceback_of_a_fault_is_shown_where_it_is_asked_for(monkeypatch, capsys):
-    monkeypatch.setattr(line, "load", lambda name: 1 / 0)
+    monkeypatch.setattr(main, "load", lambda name: 1 / 0)
     monkeypatch.setenv(ending.TRACEBACK, "1")
     assert oversmoothing.main(["verdict", "x"]) == ending.FAILED
     assert "Traceback" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import oversmoothing
-from oversmoothing.experiments.ladder.split import split_inputs
+from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.models import hub, named, pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
@@ -246,10 +246,10 @@ def test_why_a_model_could_not_be_had_is_said_as_it_is(
     said = capsys.readouterr().err
     assert asked == [("gpt2-of-nobody", hub.PATIENCE)] and hub.PATIENCE <= 5
     assert said.startswith(
-        "oversmoothing inspect: no model 'gpt2-of-nobody' was found: it is none of vit, vit+, "
+        "oversmoothing: no model 'gpt2-of-nobody' was found: it is none of vit, vit+, "
         f"vit-, vit-random, no folder or file here or in the data folder '{data}', and {words}"
     )
-    assert len(said.splitlines()) == 1 and "outgoing traffic" not in said
+    assert len(said.splitlines()) == 2 and "outgoing traffic" not in said
 
 
 def test_the_library_switched_off_is_told_from_a_network_that_fails(monkeypatch, tmp_path):

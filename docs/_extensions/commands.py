@@ -15,13 +15,14 @@ class CommandHelp(SphinxDirective):
     """The help of one command of `oversmoothing`, or of all of them when none is named."""
 
     optional_arguments = 1
+    final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
         """The text as printed, 88 columns wide."""
         # A width and no colours, whatever terminal the book is built in.
         environment = {**os.environ, "COLUMNS": "88", "TERMINAL_WIDTH": "88", "NO_COLOR": "1"}
         done = subprocess.run(
-            [sys.executable, "-m", "oversmoothing", *self.arguments, "--help"],
+            [sys.executable, "-m", "oversmoothing", *" ".join(self.arguments).split(), "--help"],
             capture_output=True,
             text=True,
             check=True,

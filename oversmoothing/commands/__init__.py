@@ -1,69 +1,158 @@
-"""The commands of `oversmoothing`, one module each, in the order in which they build up.
+"""The commands of `oversmoothing`: a row of `ROWS` and a function each.
 
-A module holds one function of its command's name; its signature is the command, and what options
-of one name mean is said once, in `options`.
+A command is added by one function, whose signature is its options (what options of one name mean
+is said once, in `options`), and one row of the table. The function's module is imported when the
+command is chosen.
 """
 
-SUMMARIES = {
-    "verdict": "does X' = X + A X H^T oversmooth, and why",
-    "certify": "a rigorous verdict on a case, as a file that `check` has accepted",
-    "rates": "rates and depths, predicted against measured",
-    "check": "recompute a certificate by other means",
-    "simulate": "run one drawn case to any depth and hold it against the closed form",
-    "heads": "run many heads and changing layers beside what the theory says",
-    "exponents": "rates of changing layers: Lyapunov exponents against measured slopes",
-    "streams": "several mixed residual streams: do tokens smooth, do the streams become one",
-    "prove": "run the ledger of claims, or put claims of your own to the test",
-    "sweep": "the outcome of every point of a grid of parameters, as a table",
-    "train": "train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region",
-    "study": "do forms of H that cannot smooth train better: hypotheses first, then runs",
-    "inspect": "does a trained model smooth, where, by which sublayer, and why",
-    "stability": "do small differences between tokens grow or die, layer by layer",
-    "loop": "a trained model's block applied again and again; do its tokens collapse",
-    "flips": "the sign of a norm's gain flipped in every layer, predicted and measured",
-    "certify-model": "certified verdicts on the attention of a trained vision model",
-    "enclose": "metrics of every layer of a trained model, proved for an input or a box of them",
-    "readings": "which eigenvalue dominates a trained model's layers, in every reading of Table 1",
-    "ladder": "which cheap theory predicts the smoothing of a trained model, scored",
-    "remedies": "what each remedy against oversmoothing does to the spectrum, and its cost",
-    "tilt": "do a trained model's tokens tilt as in the power method, and can they be steered",
-    "steer": "from which strength on a rank-one change of F turns the tokens of linear layers",
-    "graphs": "smoothing on graphs by homophily and h, and a node classifier either way",
-    "figures": "draw the figures and tables, each with its data",
-    "explorer": "a page to drag eigenvalues of H and see what smooths",
-    "reproduce": "the main job: train, simulate, check, draw, and the page",
-}
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-# One line of each that can be copied, at the end of its help.
-EXAMPLES = {
-    "verdict": "oversmoothing verdict --example GT4 --depth 1 10 1e6",
-    "certify": "oversmoothing certify --example GT4 --report cert.json",
-    "rates": "oversmoothing rates",
-    "check": "oversmoothing check cert.json",
-    "simulate": "oversmoothing simulate --attention causal --depth 1e6 --out runs",
-    "heads": "oversmoothing heads --heads 8 --attention state --depth 200 --out runs",
-    "exponents": "oversmoothing exponents --ensemble iid following --out runs",
-    "streams": "oversmoothing streams --mixing orthogonal --streams 4 --depth 1e4 --out runs",
-    "prove": "oversmoothing prove --init mine.py",
-    "sweep": "oversmoothing sweep --example heads --out runs",
-    "train": "oversmoothing train --variant vit- --out runs",
-    "study": "oversmoothing study depth --estimate",
-    "inspect": "oversmoothing inspect FOLDER --images PICTURES --count 100",
-    "stability": "oversmoothing stability FOLDER --images PICTURES --count 8",
-    "loop": "oversmoothing loop FOLDER --images PICTURES --count 20 --loops 200",
-    "flips": "oversmoothing flips FOLDER --images PICTURES --count 40",
-    "certify-model": "oversmoothing certify-model FOLDER --images PICTURES --count 5",
-    "enclose": "oversmoothing enclose FOLDER --images PICTURES --count 1",
-    "readings": "oversmoothing readings FOLDER --images PICTURES --readings E1 E2",
-    "ladder": "oversmoothing ladder FOLDER --images PICTURES --out runs",
-    "remedies": "oversmoothing remedies --only attnscale contranorm",
-    "tilt": "oversmoothing tilt FOLDER --images PICTURES --count 50 --out runs",
-    "steer": "oversmoothing steer --draws 20",
-    "graphs": "oversmoothing graphs --count 500 --out runs",
-    "figures": "oversmoothing figures --only lambda_plane --out figures",
-    "explorer": "oversmoothing explorer --out results",
-    "reproduce": "oversmoothing reproduce --out results",
-}
+START, THEORY = "Start here", "Theory: one layer, and statements about all layers"
+SIMULATION, MODELS = "Simulation: drawn layers, any depth", "Trained models"
+PAPER, HIDDEN = "The paper and the tool", ""
 
-# Commands of the release before this one, and what to type now.
-GONE = {"bench": "run `make bench` in a clone (python -m benchmarks)"}
+
+@dataclass(frozen=True)
+class Row:
+    """A command, or one form of a command.
+
+    name: as it is typed, "inspect"; of a form with the command before it, "probe loop" or
+    "simulate --heads"; function: "module:function" of this package; group: the heading in the list
+    of all, of a form the command; operands: what follows the name in that list; summary: begins
+    with a verb; example: can be copied; old: options of the release before, with the new ones
+    ("": the value alone).
+    """
+
+    name: str
+    function: str
+    group: str
+    operands: str
+    summary: str
+    example: str
+    old: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> str:
+        """The command as a reader types it: "probe MODEL loop"."""
+        return self.asked if self.group == "probe" else f"{self.name} {self.operands}".strip()
+
+    @property
+    def asked(self) -> str:
+        """What stands before --help: "verdict", "probe MODEL loop"."""
+        return self.name.replace(" ", " MODEL ") if self.group == "probe" else self.name
+
+
+_REPORT = {"--report": "--out"}
+ROWS = (
+    Row("inspect", "inspect:inspect", START, "MODEL",
+        "say whether a trained model smooths, why, and what to try",
+        "inspect FOLDER --images PICTURES --count 100"),
+    Row("verdict", "verdict:verdict", START, "CASE",
+        "say whether one layer, repeated, smooths",
+        "verdict --example GT4 --depth 1 10 1e6"),
+    Row("reproduce", "reproduce:reproduce", START, "",
+        "run all checks, draw all figures, write results/index.html",
+        "reproduce --out results"),
+    Row("explorer", "explorer:explorer", START, "",
+        "write a page on which you drag eigenvalues",
+        "explorer --out results"),
+    Row("certify", "certify:certify", THEORY, "CASE",
+        "prove a verdict and write the certificate",
+        "certify --example GT4 --report cert.json"),
+    Row("check", "check:check", THEORY, "FILE",
+        "check a certificate, independently",
+        "check cert.json"),
+    Row("prove", "prove:prove", THEORY, "NAME",
+        "run the evidence of a claim, or of your own claims",
+        "prove T2b"),
+    Row("simulate", "simulate:simulate", SIMULATION, "",
+        "run one layer, many heads or several streams to any depth",
+        "simulate --attention causal --depth 1e6 --out runs"),
+    Row("sweep", "sweep:sweep", SIMULATION, "FILE",
+        "run a grid of cases, resumable",
+        "sweep --example heads --out runs"),
+    Row("graphs", "graphs:graphs", SIMULATION, "",
+        "do the same on graphs",
+        "graphs --count 500 --out runs"),
+    Row("probe", "probe:probe", MODELS, "MODEL KIND",
+        "run one experiment on a model; KIND is one of",
+        "probe FOLDER loop --images PICTURES"),
+    Row("enclose", "enclose:enclose", MODELS, "MODEL",
+        "prove a model's metrics for one input",
+        "enclose FOLDER --images PICTURES --count 1"),
+    Row("train", "train:train", MODELS, "",
+        "train a small ViT with H free or in a region",
+        "train --variant vit- --out runs"),
+    Row("study", "study:study", MODELS, "NAME",
+        "test a hypothesis by training, stated before the runs",
+        "study depth --estimate"),
+    Row("figures", "figures:figures", PAPER, "NAME",
+        "draw figures, each with its data",
+        "figures lambda_plane --out results", {"--only": ""}),
+    Row("remedies", "remedies:remedies", PAPER, "NAME",
+        "compare remedies by their effect on the spectrum",
+        "remedies attnscale contranorm", {"--only": ""}),
+    # The forms of `simulate` and of `probe`.
+    Row("simulate --heads", "heads:heads", "simulate", "H",
+        "run many heads, the same in every layer or drawn for each",
+        "simulate --heads 8 --attention state --depth 200 --out runs"),
+    Row("simulate --streams", "streams:streams", "simulate", "S",
+        "run several residual streams that are mixed in every layer",
+        "simulate --streams 4 --mixing orthogonal --depth 1e4 --out runs"),
+    Row("simulate --exponents", "exponents:exponents", "simulate", "",
+        "measure the rates of changing layers beside Lyapunov exponents",
+        "simulate --exponents --ensemble iid following --out runs"),
+    Row("probe stability", "stability:stability", "probe", "MODEL",
+        "do small differences grow, layer by layer?",
+        "probe FOLDER stability --images PICTURES --count 8"),
+    Row("probe loop", "loop:loop", "probe", "MODEL",
+        "do tokens collapse if a block is repeated?",
+        "probe FOLDER loop --images PICTURES --count 20 --loops 200"),
+    Row("probe flips", "flips:flips", "probe", "MODEL",
+        "what does the sign of a norm's gain do?",
+        "probe FOLDER flips --images PICTURES --count 40"),
+    Row("probe tilt", "tilt:tilt", "probe", "MODEL",
+        "do tokens turn as in the power method?",
+        "probe FOLDER tilt --images PICTURES --count 50 --out runs"),
+    Row("probe readings", "readings:readings", "probe", "MODEL",
+        "which eigenvalue dominates (Table 1)?",
+        "probe FOLDER readings --images PICTURES --readings E1 E2"),
+    Row("probe ladder", "ladder:ladder", "probe", "MODEL",
+        "which cheap theory predicts the model?",
+        "probe FOLDER ladder --images PICTURES --out runs"),
+    Row("probe exponents", "exponents:exponents_of", "probe", "MODEL",
+        "which rate would its layers have, repeated?",
+        "probe FOLDER exponents --images PICTURES"),
+    Row("probe certified", "certify_model:certify_model", "probe", "MODEL",
+        "what do proofs say of its attention?",
+        "probe FOLDER certified --images PICTURES"),
+    # Of the release before, for this one.
+    Row("rates", "rates:rates", HIDDEN, "",
+        "compare rates and depths, predicted and measured", "rates"),
+    Row("steer", "steer:steer", HIDDEN, "",
+        "find the strength from which a rank-one change of F turns tokens", "steer --draws 20"),
+)  # fmt: skip
+COMMANDS = {row.name: row for row in ROWS if " " not in row.name}
+
+# Commands of the release before: the row that answers, and what to type now.
+OLD = {
+    "heads": ("simulate --heads", "simulate --heads"),
+    "streams": ("simulate --streams", "simulate --streams, or verdict CASE"),
+    "exponents": ("simulate --exponents", "simulate --exponents, or probe MODEL exponents"),
+    "certify-model": ("probe certified", "probe MODEL certified"),
+    "stability": ("probe stability", "probe MODEL stability"),
+    "loop": ("probe loop", "probe MODEL loop"),
+    "flips": ("probe flips", "probe MODEL flips"),
+    "tilt": ("probe tilt", "probe MODEL tilt"),
+    "readings": ("probe readings", "probe MODEL readings"),
+    "ladder": ("probe ladder", "probe MODEL ladder"),
+    "rates": ("rates", "make bench BENCH='--only rates'"),
+    "steer": ("steer", "probe MODEL tilt --steer, or make bench BENCH='--only steer'"),
+}
+GONE = {"bench": "run 'make bench' in a clone (python -m benchmarks)"}
+
+
+def forms(command: str) -> dict[str, Row]:
+    """The forms of a command by the word that chooses each: a flag, or the second operand."""
+    return {row.name.split()[1]: row for row in ROWS if row.group == command and " " in row.name}

@@ -4,10 +4,10 @@ import sys
 from importlib import import_module
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import unknown
 
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
@@ -16,7 +16,7 @@ PAGES = ("one-column", "two-column")
 
 def figures(
     only: Annotated[
-        list[str] | None, Option(metavar="NAME", help="These figures alone (several).")
+        list[str] | None, Argument(metavar="NAME", help="These figures alone (default: all).")
     ] = None,
     format: Annotated[
         list[str] | None, opt.one_of(KINDS, "The pictures (several; default pdf png)")
@@ -33,7 +33,8 @@ def figures(
     wanted = only or list(FIGURES)
     for name in wanted:
         if name not in FIGURES:
-            raise InputError(f"no figure '{name}'; there are {', '.join(FIGURES)}")
+            todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}."
+            raise unknown("figure", name, FIGURES, todo)
     if names:
         for name in wanted:
             print(f"{name:24s} {import_module(FIGURES[name]).TITLE}")

@@ -43,7 +43,7 @@ def ladder(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.ladder import ladder as climb
-    from oversmoothing.experiments.ladder.split import split_inputs
+    from oversmoothing.experiments.ladder.climb import split_inputs
     from oversmoothing.experiments.models.named import named_model
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together

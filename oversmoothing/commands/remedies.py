@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
@@ -10,7 +10,7 @@ from oversmoothing.theory.support import sizes
 
 def remedies(
     only: Annotated[
-        list[str] | None, Option(metavar="NAME", help="Remedies of these names alone (several).")
+        list[str] | None, Argument(metavar="NAME", help="These remedies alone (default: all).")
     ] = None,
     names: Annotated[
         bool, Option("--list", help="Print the remedies, their papers and what is our reading.")

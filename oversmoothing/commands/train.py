@@ -65,9 +65,8 @@ def train(
     """
     from oversmoothing.commands.tables import table_text
     from oversmoothing.experiments.digits.config import configurations
-    from oversmoothing.experiments.digits.training import trained
+    from oversmoothing.experiments.digits.training import trained, training_table
     from oversmoothing.experiments.digits.training_loop import Keeping
-    from oversmoothing.experiments.digits.training_table import training_table
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.simulations.engine.problem import choose_device

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
 from oversmoothing.experiments.table1.table import PUBLISHED
 from oversmoothing.paper_figures.digits_models import LABEL, SHARED_VALUE, digits_models

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection.answer import MILD, STRONG, Grade, grades
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.sentences import DOES, NAMED

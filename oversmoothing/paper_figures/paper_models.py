@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from oversmoothing.experiments.digits.config import TRAINED, TrainConfig
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, load_model
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import (

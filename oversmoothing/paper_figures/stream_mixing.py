@@ -27,9 +27,9 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
 )
 from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
+from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM, evolve_streams
+from oversmoothing.simulations.engine.layers import Drawn, Fixed
 from oversmoothing.simulations.generators.attention import draw_mixing
-from oversmoothing.simulations.heads.evolve_streams import MIXING_STREAM, evolve_streams
-from oversmoothing.simulations.heads.layers import Drawn, Fixed
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.streams.agreement import contractions
 from oversmoothing.theory.streams.stream_answer import safe_band

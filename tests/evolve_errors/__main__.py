@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import torch
 
-from oversmoothing.simulations.heads.evolve_heads import evolve_heads
+from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.support.errors import InputError
 from tests.evolve_errors.draws import Drawn, draw

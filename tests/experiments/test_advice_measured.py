@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from oversmoothing.experiments.digits.config import TrainConfig, default_config
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.answer import Advice
 from oversmoothing.experiments.inspection.compare import Comparison, compare

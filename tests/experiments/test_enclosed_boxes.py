@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.enclosures import box_pass, boxing, curves
+from oversmoothing.experiments.enclosures import box_pass, enclosing, zonotope
 from oversmoothing.experiments.enclosures.box_pass import box_ratios, softmax
-from oversmoothing.experiments.enclosures.boxing import (
+from oversmoothing.experiments.enclosures.enclosing import (
     NEAR,
     both_routes,
     changes,
@@ -123,15 +123,15 @@ def test_shared_turns_the_rest_into_symbols_of_its_own():
 
 
 CURVES = {
-    "GELU": (curves.GELU, lambda x: x * mp.ncdf(x), (-6, 6)),
-    "1 / sqrt": (curves.ROOT_INVERSE, lambda x: 1 / mp.sqrt(x), (0.1, 9)),
-    "ln": (curves.LOG, mp.log, (0.1, 9)),
-    "exp": (curves.EXP, mp.exp, (-5, 2)),
-    "1 / x": (curves.INVERSE, lambda x: 1 / x, (0.2, 9)),
+    "GELU": (zonotope.GELU, lambda x: x * mp.ncdf(x), (-6, 6)),
+    "1 / sqrt": (zonotope.ROOT_INVERSE, lambda x: 1 / mp.sqrt(x), (0.1, 9)),
+    "ln": (zonotope.LOG, mp.log, (0.1, 9)),
+    "exp": (zonotope.EXP, mp.exp, (-5, 2)),
+    "1 / x": (zonotope.INVERSE, lambda x: 1 / x, (0.2, 9)),
 }
 
 
-@pytest.mark.parametrize("line", [curves.tangent, curves.chord])
+@pytest.mark.parametrize("line", [zonotope.tangent, zonotope.chord])
 @pytest.mark.parametrize("name", CURVES)
 def test_lines_hold_on_the_whole_interval(name, line):
     f, exact, (low, high) = CURVES[name]
@@ -153,9 +153,9 @@ def test_lines_hold_on_the_whole_interval(name, line):
 
 def test_a_line_over_the_edge_of_a_domain_is_refused():
     z = Symbols().box(np.array([0.1]), 0.2)
-    for line in (curves.tangent, curves.chord):
-        with pytest.raises(curves.LeftDomainError):
-            line(z, curves.LOG)
+    for line in (zonotope.tangent, zonotope.chord):
+        with pytest.raises(zonotope.LeftDomainError):
+            line(z, zonotope.LOG)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.1, 0.3])
@@ -236,7 +236,7 @@ def test_the_claim_holds_what_both_routes_found():
 
 def test_a_sign_that_nothing_proves_is_said(monkeypatch):
     network, pixels = small()
-    monkeypatch.setattr(boxing, "both_routes", lambda *_: [(-1.0, 1.0)] * 2)
+    monkeypatch.setattr(enclosing, "both_routes", lambda *_: [(-1.0, 1.0)] * 2)
     with pytest.raises(InputError, match="too small to have a sign"):
         largest_box(network, pixels, 2)
     assert on_box(network, pixels, 1e-3) == {}

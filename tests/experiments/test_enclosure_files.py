@@ -12,18 +12,18 @@ import flint
 import pytest
 
 import oversmoothing
-from oversmoothing.experiments.enclosures import ball_pass, boxing, statement_check
-from oversmoothing.experiments.enclosures.boxing import both_routes
-from oversmoothing.experiments.enclosures.enclosing import enclosed
+from oversmoothing.experiments.enclosures import ball_pass, enclosing, statement
+from oversmoothing.experiments.enclosures.enclosing import both_routes, enclosed
 from oversmoothing.experiments.enclosures.statement import (
     CHANGE,
     box_statement,
+    check_statement,
+    compared,
     decimal,
     digest,
+    input_statement,
     read_statement,
-    statement,
 )
-from oversmoothing.experiments.enclosures.statement_check import check_statement, compared
 from oversmoothing.theory.support.errors import InputError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.tiny_models import tiny_config
@@ -37,8 +37,8 @@ EPS = 2.0**-12
 
 
 def honest() -> dict[str, tuple[Any, Body]]:
-    point = statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
-    stream = statement(STREAM, X0, enclosed(STREAM, X0))
+    point = input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
+    stream = input_statement(STREAM, X0, enclosed(STREAM, X0))
     ends = both_routes(NETWORK, GIVEN, EPS, 1)[0]
     box = box_statement(NETWORK, GIVEN, EPS, {1: ends})
     return {"pixels": (NETWORK, point), "stream": (STREAM, stream), "box": (NETWORK, box)}
@@ -181,7 +181,7 @@ def test_another_input_network_box_or_digest_is_refused(files):
     assert not accepted(network, changed)
     moved = GIVEN.copy()
     moved[0, 0, 0] += 2.0**-10
-    other = statement(NETWORK, moved, enclosed(NETWORK, GIVEN))
+    other = input_statement(NETWORK, moved, enclosed(NETWORK, GIVEN))
     assert not accepted(NETWORK, other)
     assert not accepted(drawn_network(7, depth=1), body)
     assert not accepted(network, body | {"digest": "0" * 64}, seal=False)
@@ -217,14 +217,14 @@ def test_decimals_are_outward():
 def test_a_wrong_formula_of_one_route_is_not_confirmed_by_the_other(monkeypatch, files):
     tanh = ball_pass.ACTIVATIONS["gelu_tanh"]
     monkeypatch.setitem(ball_pass.ACTIVATIONS, "gelu", tanh)
-    body = statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
+    body = input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
     assert not accepted(NETWORK, body)
 
 
 def test_a_claim_too_narrow_for_the_checker_is_not_confirmed(monkeypatch, files):
     network, body = files["pixels"]
-    monkeypatch.setattr(statement_check, "MORE", -140)
-    monkeypatch.setattr(statement_check, "DOUBLED", 0)
+    monkeypatch.setattr(statement, "MORE", -140)
+    monkeypatch.setattr(statement, "DOUBLED", 0)
     found = check_statement(network, read_statement(json.dumps(body), "a file"))
     assert not found.accepted and "narrower than 8 bits can confirm" in found.words
 
@@ -275,7 +275,7 @@ def test_the_command_encloses_checks_and_refuses(run_folder, tmp_path, capsys):
 
 
 def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(boxing, "NEAR", 5.0)
+    monkeypatch.setattr(enclosing, "NEAR", 5.0)
     words = ["enclose", str(run_folder), "--box", "--out", str(tmp_path / "out")]
     assert oversmoothing.main([*words, "--layer", "2", "--layer", "1"]) == 0
     said = capsys.readouterr().out

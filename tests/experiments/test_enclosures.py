@@ -11,11 +11,10 @@ import pytest
 import torch
 
 from oversmoothing.experiments.enclosures import ball_pass, enclosing, other_pass
-from oversmoothing.experiments.enclosures.ball_metrics import NAMES, ball_metrics, singular_values
-from oversmoothing.experiments.enclosures.enclosing import enclosed
-from oversmoothing.experiments.enclosures.float_errors import STATED, largest_error
+from oversmoothing.experiments.enclosures.ball_pass import NAMES, ball_metrics, singular_values
+from oversmoothing.experiments.enclosures.enclosing import STATED, enclosed, largest_error
 from oversmoothing.experiments.enclosures.network import network_of
-from oversmoothing.experiments.enclosures.other_metrics import other_metrics
+from oversmoothing.experiments.enclosures.other_pass import other_metrics
 from oversmoothing.experiments.enclosures.run import read_inputs, streams_of
 from oversmoothing.experiments.enclosures.statement import exact_ends
 from oversmoothing.experiments.models.adapters import from_module

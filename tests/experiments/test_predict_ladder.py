@@ -13,23 +13,30 @@ from torch import nn
 from oversmoothing import main
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.ladder import LadderResult, Rung, ladder
-from oversmoothing.experiments.ladder.costs import model_cost
-from oversmoothing.experiments.ladder.environment import Environment
-from oversmoothing.experiments.ladder.features import StateFeatures, spectral_statistics
-from oversmoothing.experiments.ladder.landmarks import Landmarks
-from oversmoothing.experiments.ladder.linear_state import linear_state
+from oversmoothing.experiments.ladder.climb import altered
+from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
+from oversmoothing.experiments.ladder.linear import linear_state
 from oversmoothing.experiments.ladder.operators import (
     NAMES,
     affine_ffns,
     jacobian,
     operator_changes,
+    spectral_gaps,
 )
-from oversmoothing.experiments.ladder.patches import Grid, Stage
-from oversmoothing.experiments.ladder.recording import Recording, log_energies, log_ratio, record
-from oversmoothing.experiments.ladder.regression import ridge
-from oversmoothing.experiments.ladder.scores import score
-from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
-from oversmoothing.experiments.ladder.split import altered
+from oversmoothing.experiments.ladder.recording import (
+    Recording,
+    log_energies,
+    log_ratio,
+    model_cost,
+    record,
+)
+from oversmoothing.experiments.ladder.regression import (
+    Environment,
+    StateFeatures,
+    ridge,
+    spectral_statistics,
+)
+from oversmoothing.experiments.ladder.result import score
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
@@ -196,7 +203,7 @@ def linear_recording(images=60, n=4, d=3, layers=3, seed=0):
 
 
 def test_p6_is_exact_where_the_layers_are_affine_and_needs_x0_alone(monkeypatch):
-    monkeypatch.setattr("oversmoothing.experiments.ladder.linear_state.PENALTY", 1e-9)
+    monkeypatch.setattr("oversmoothing.experiments.ladder.linear.PENALTY", 1e-9)
     known, held = linear_recording(), linear_recording(seed=0)
     found = linear_state(known)
     logs = found.logs(held.start).reshape(len(held), -1, 2)

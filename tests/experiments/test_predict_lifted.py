@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.ladder import lifted_state as module
-from oversmoothing.experiments.ladder.lifted_state import Lift, lifted_state
-from oversmoothing.experiments.ladder.linear_state import linear_state
+from oversmoothing.experiments.ladder import linear as module
+from oversmoothing.experiments.ladder.linear import Lift, lifted_state, linear_state
 from oversmoothing.experiments.ladder.recording import Recording, log_energies
 from oversmoothing.theory.support.errors import InputError
 from tests.experiments.test_predict_ladder import linear_recording
@@ -42,7 +41,7 @@ def lifted_recording(prefix: int, images: int = 60, n: int = 7, d: int = 5, laye
 
 @pytest.fixture
 def _unpenalised(monkeypatch):
-    monkeypatch.setattr(module, "PENALTY", 1e-9)
+    monkeypatch.setattr(module, "LIFTED_PENALTY", 1e-9)
     monkeypatch.setattr(module, "IMAGE_PENALTIES", (1e-6,))
 
 

@@ -10,11 +10,15 @@ import pytest
 import torch
 
 from oversmoothing import main
-from oversmoothing.experiments.ladder.climb import ladder
+from oversmoothing.experiments.ladder.climb import ladder, split_inputs
 from oversmoothing.experiments.ladder.recording import record
-from oversmoothing.experiments.ladder.reduced_ffn import HiddenUnits, ReducedFfn
-from oversmoothing.experiments.ladder.reduced_landmarks import KEPT, ReducedLandmarks, stage_layers
-from oversmoothing.experiments.ladder.split import split_inputs
+from oversmoothing.experiments.ladder.reduced import (
+    KEPT,
+    HiddenUnits,
+    ReducedFfn,
+    ReducedLandmarks,
+    stage_layers,
+)
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.experiments.test_predict_ladder import stack
@@ -123,7 +127,7 @@ def test_the_rung_follows_every_layer_and_its_cost_is_counted(depth, monkeypatch
     np.testing.assert_allclose(blocks[-1].values[:, 0], known.logs[:, 0, 0] - known.logs[:, 0, 1])
     # One hidden unit more in a stage costs 2 d for each of its tokens and layers.
     monkeypatch.setattr(
-        "oversmoothing.experiments.ladder.reduced_landmarks.KEPT", (KEPT[0] + 1 / 32, *KEPT[1:])
+        "oversmoothing.experiments.ladder.reduced.KEPT", (KEPT[0] + 1 / 32, *KEPT[1:])
     )
     more = ReducedLandmarks.fit(model, known)
     tokens = len(found.stages[0].weights)

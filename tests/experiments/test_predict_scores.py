@@ -15,7 +15,7 @@ from oversmoothing.experiments.ladder.regression import (
     kernel_ridge,
     ridge,
 )
-from oversmoothing.experiments.ladder.scores import score
+from oversmoothing.experiments.ladder.result import score
 from oversmoothing.theory.support.errors import InputError
 
 seeds = st.integers(0, 2**32 - 1)

@@ -18,8 +18,7 @@ import oversmoothing.experiments.digits.store
 import oversmoothing.experiments.digits.training
 from oversmoothing import main
 from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
-from oversmoothing.experiments.digits.images import SIZES, augmented, digits
-from oversmoothing.experiments.digits.optimisation import generator, learning_rate
+from oversmoothing.experiments.digits.data import SIZES, augmented, digits
 from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
@@ -28,9 +27,9 @@ from oversmoothing.experiments.digits.training import (
     require_accuracy,
     train,
     trained,
+    training_table,
 )
-from oversmoothing.experiments.digits.training_loop import Loop
-from oversmoothing.experiments.digits.training_table import training_table
+from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError, RequirementError

@@ -15,9 +15,7 @@ import torch
 from PIL import Image
 
 from oversmoothing import main
-from oversmoothing.experiments.digits import cifar as module
-from oversmoothing.experiments.digits.augmentation import drawn_from, training_batch
-from oversmoothing.experiments.digits.cifar import cifar
+from oversmoothing.experiments.digits import data as module
 from oversmoothing.experiments.digits.config import TrainConfig, configurations, recipe, recipes
 from oversmoothing.experiments.digits.corruptions import (
     KINDS,
@@ -27,8 +25,9 @@ from oversmoothing.experiments.digits.corruptions import (
     kinds_for,
     published,
 )
-from oversmoothing.experiments.digits.images import SIZES, Images, Parts, Sizes, digits
+from oversmoothing.experiments.digits.data import SIZES, Images, Parts, Sizes, cifar, digits
 from oversmoothing.experiments.digits.training import new_model, trained
+from oversmoothing.experiments.digits.training_loop import drawn_from, training_batch
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing import InputError, Watcher, describe
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
 from oversmoothing.experiments.inspection.heads_and_why import weights_why
 from oversmoothing.experiments.models.adapters import from_module

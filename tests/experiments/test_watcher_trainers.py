@@ -13,7 +13,7 @@ from torch.nn import functional
 from transformers import ViTConfig, ViTForImageClassification
 
 import oversmoothing
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.threads import one_thread
 
 MISSING = "the extra `training` is not installed: pip install 'oversmoothing[training]'"

@@ -19,12 +19,7 @@ import oversmoothing
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
 from oversmoothing.paper_figures.explorer.presets import PRESETS
 from oversmoothing.simulations.generators.attention import row_softmax
-from oversmoothing.simulations.sweep.numpy_states import (
-    cosine_extremes,
-    dense,
-    effective_rank,
-    iterate,
-)
+from oversmoothing.simulations.sweep.points import cosine_extremes, dense, effective_rank, iterate
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum

@@ -9,7 +9,7 @@ import pytest
 
 import oversmoothing.paper_figures.digits_models
 from oversmoothing.experiments.digits.config import VARIANTS
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.sentences import DOES
 from oversmoothing.paper_figures import dominance_table, observed_smoothing

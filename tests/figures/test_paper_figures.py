@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import oversmoothing.paper_figures.digits_models
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY

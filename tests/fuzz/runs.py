@@ -17,7 +17,8 @@ from typing import Any
 import torch  # noqa: F401 -- its libraries are there before the memory of a run is limited
 
 import oversmoothing
-from oversmoothing.commands.line import load
+from oversmoothing.commands import OLD, ROWS
+from oversmoothing.commands.main import load
 from tests.fuzz import values
 from tests.fuzz.measured import MEASURED
 from tests.fuzz.rooms import ROOMS
@@ -116,8 +117,9 @@ def _json(command: str, rng: random.Random) -> str:
 
 
 def _option(command: str, rng: random.Random) -> list[str]:
+    name = OLD.get(command, (command,))[0]
     params = [
-        p for p in load(command).params
+        p for row in ROWS if row.name == name for p in load(row).params
         if getattr(p, "param_type_name", "") == "option" and p.name not in _LEFT_OUT
     ]  # fmt: skip
     if not params:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.heads.evolve_heads import evolve_heads
+from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from tests.evolve_errors.__main__ import check, faults
 from tests.evolve_errors.draws import draw
 from tests.evolve_errors.oracle import truth

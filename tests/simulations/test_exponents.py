@@ -11,13 +11,14 @@ import pytest
 import oversmoothing
 from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
 from oversmoothing.experiments.models.named import named_inputs, named_model
-from oversmoothing.simulations.against_theory.exponent_runs import (
+from oversmoothing.simulations.against_theory.exponents import (
     ENSEMBLES,
     attention_at,
     ensemble,
     exponent_run,
 )
-from oversmoothing.simulations.heads.layers import FromState, PerLayer
+from oversmoothing.simulations.engine.layers import PerLayer
+from oversmoothing.simulations.engine.state_attention import FromState
 
 X0 = np.random.default_rng(5).standard_normal((4, 3))
 

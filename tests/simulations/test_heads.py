@@ -11,14 +11,14 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.heads.evolve_heads import (
+from oversmoothing.simulations.engine.evolve_heads import (
     Drawn,
     Fixed,
     FromState,
     PerLayer,
     evolve_heads,
 )
-from oversmoothing.simulations.heads.layers import ATTENTION_STREAM, WEIGHT_STREAM
+from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError

@@ -12,8 +12,8 @@ from oversmoothing.simulations.against_theory.simulate_streams import (
     StreamsConfiguration,
     simulate_streams,
 )
+from oversmoothing.simulations.engine.evolve_streams import evolve_streams
 from oversmoothing.simulations.generators.attention import MIXINGS, draw_mixing
-from oversmoothing.simulations.heads.evolve_streams import evolve_streams
 
 S, N, D = 3, 5, 2
 DEPTHS = [0, 1, 2, 7, 60]

@@ -26,17 +26,15 @@ from oversmoothing.simulations.sweep.config import (
     make_config,
     parse,
 )
-from oversmoothing.simulations.sweep.numpy_states import (
-    cosine_extremes,
-    dense,
-    effective_rank,
-    iterate,
-)
 from oversmoothing.simulations.sweep.points import (
     OUTCOMES,
     Points,
     columns,
+    cosine_extremes,
+    dense,
     draw,
+    effective_rank,
+    iterate,
     outcome,
     seed_of,
     states_at,

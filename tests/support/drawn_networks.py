@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ffn_form import FeedForward
 from oversmoothing.experiments.enclosures.network import (
     Block,
+    FeedForward,
     HeadWeights,
     Network,
     NormWeights,

@@ -10,8 +10,13 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ffn_form import FeedForward
-from oversmoothing.experiments.enclosures.network import Block, HeadWeights, Network, NormWeights
+from oversmoothing.experiments.enclosures.network import (
+    Block,
+    FeedForward,
+    HeadWeights,
+    Network,
+    NormWeights,
+)
 
 mp = mpmath.mp.clone()
 mp.dps = 80

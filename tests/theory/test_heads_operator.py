@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse.linalg
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.simulations.heads.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
-from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
+from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
+from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.heads import (

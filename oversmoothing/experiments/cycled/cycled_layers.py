@@ -13,7 +13,7 @@ import numpy as np
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.table1.value_spectra import Folding, factors
-from oversmoothing.simulations.heads.layers import PerLayer
+from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.sizes import Array
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from oversmoothing.experiments.digits.images import SIZES, Sizes
+from oversmoothing.experiments.digits.data import SIZES, Sizes
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json, read_text
@@ -63,7 +63,7 @@ class TrainConfig(BaseModel):
     epochs (0 for vit-random), batch_size: of the run. learning_rate: peak, after a linear warm-up
     over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone.
     augmentation: 'affine', by at most shift (pixels), rotation (degrees), zoom (share), or 'deit'
-    (`augmentation.py`). drop_path: the share of images whose branch is left out in the last layer.
+    (`training_loop.py`). drop_path: the share of images whose branch is left out in the last layer.
     precision: of the training pass, weights stay float32. watch_every: steps between two looks at
     stream and spectra while training (0: none). log_every: epochs between
     two entries of the log; the logged epoch with the lowest validation loss is kept. probe_images:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from oversmoothing.experiments.digits.images import Images
+from oversmoothing.experiments.digits.data import Images
 from oversmoothing.theory.support.errors import InputError
 
 Pictures = NDArray[np.float64]  # [m, s, s, c], values in [0, 1]
@@ -38,8 +38,8 @@ def _gaussian_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 
 def _shot_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    found: Pictures = rng.poisson(x * c) / c
-    return found
+    noisy: Pictures = rng.poisson(x * c) / c
+    return noisy
 
 
 def _impulse_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -52,8 +52,8 @@ def _speckle_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 
 def _gaussian_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    found: Pictures = ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest")
-    return found
+    blurred: Pictures = ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest")
+    return blurred
 
 
 def _defocus_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -63,8 +63,8 @@ def _defocus_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
     smooth = np.exp(-(np.arange(-1, 2) ** 2) / (2 * alias**2))
     smooth = np.outer(smooth, smooth) / smooth.sum() ** 2
     kernel = ndimage.convolve(disk / disk.sum(), smooth, mode="constant")
-    found: Pictures = ndimage.convolve(x, kernel[None, :, :, None], mode="mirror")
-    return found
+    blurred: Pictures = ndimage.convolve(x, kernel[None, :, :, None], mode="mirror")
+    return blurred
 
 
 def _motion_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -72,14 +72,14 @@ def _motion_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
     radius, sigma = c
     weights = np.exp(-(np.arange(2 * radius + 1) ** 2) / (2 * sigma**2))
     angles = np.radians(rng.uniform(-45, 45, len(x)))
-    found = np.empty_like(x)
+    blurred = np.empty_like(x)
     for k, angle in enumerate(angles):
-        found[k] = sum(
+        blurred[k] = sum(
             w * ndimage.shift(x[k], (i * np.sin(angle), i * np.cos(angle), 0), order=1,
                               mode="nearest")
             for i, w in enumerate(weights / weights.sum())
         )  # fmt: skip
-    return found
+    return blurred
 
 
 def _zoom_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -98,13 +98,13 @@ def _fog(x: Pictures, c: Any, rng: Rng) -> Pictures:
     size, amount = x.shape[1], c[0]
     fogs = np.stack([_plasma(32, c[1], rng)[:size, :size] for _ in x])[..., None]
     most = x.max((1, 2, 3), keepdims=True)
-    found: Pictures = (x + amount * fogs) * most / (most + amount)
-    return found
+    foggy: Pictures = (x + amount * fogs) * most / (most + amount)
+    return foggy
 
 
 def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
     """A fractal [size, size] in [0, 1] by diamonds and squares on a torus; size a power of 2."""
-    found = np.zeros((size, size))
+    heights = np.zeros((size, size))
     step, wibble = size, 100.0
     while step > 1:
         half = step // 2
@@ -112,23 +112,23 @@ def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
         def drawn(mean: NDArray[np.float64], reach: float = wibble) -> NDArray[np.float64]:
             return mean / 4 + reach * rng.uniform(-1, 1, mean.shape)
 
-        corners = found[::step, ::step]
+        corners = heights[::step, ::step]
         across = corners + np.roll(corners, -1, 0)
-        found[half::step, half::step] = drawn(across + np.roll(across, -1, 1))
-        centres = found[half::step, half::step]
+        heights[half::step, half::step] = drawn(across + np.roll(across, -1, 1))
+        centres = heights[half::step, half::step]
         right = centres + np.roll(centres, 1, 0) + corners + np.roll(corners, -1, 1)
         below = centres + np.roll(centres, 1, 1) + corners + np.roll(corners, -1, 0)
-        found[::step, half::step], found[half::step, ::step] = drawn(right), drawn(below)
+        heights[::step, half::step], heights[half::step, ::step] = drawn(right), drawn(below)
         step, wibble = half, wibble / decay
-    found -= found.min()
-    found /= found.max()
-    return found
+    heights -= heights.min()
+    heights /= heights.max()
+    return heights
 
 
 def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:
     if x.shape[-1] == 1:
-        found: Pictures = x + c
-        return found
+        brighter: Pictures = x + c
+        return brighter
     hsv = rgb_to_hsv(x)
     hsv[..., 2] = np.clip(hsv[..., 2] + c, 0, 1)
     return hsv_to_rgb(hsv)
@@ -136,8 +136,8 @@ def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 def _contrast(x: Pictures, c: Any, rng: Rng) -> Pictures:
     mean = x.mean((1, 2), keepdims=True)
-    found: Pictures = (x - mean) * c + mean
-    return found
+    changed: Pictures = (x - mean) * c + mean
+    return changed
 
 
 def _saturate(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -163,11 +163,11 @@ def _pixelate(x: Pictures, c: Any, rng: Rng) -> Pictures:
 
 def _each(x: Pictures, change: Callable[[Image.Image], Image.Image]) -> Pictures:
     """Through Pillow's pictures of 8 bits."""
-    found = np.empty_like(x)
+    made = np.empty_like(x)
     for k, one in enumerate(np.rint(x * 255).astype(np.uint8)):
         changed = change(Image.fromarray(one[..., 0] if one.shape[-1] == 1 else one))
-        found[k] = np.asarray(changed).reshape(one.shape) / 255
-    return found
+        made[k] = np.asarray(changed).reshape(one.shape) / 255
+    return made
 
 
 # name -> (what it does, its constant at severity 1 to 5).
@@ -217,8 +217,8 @@ def corrupted(images: Images, kind: str, severity: int) -> Images:
         stored = np.rint(changed * 255).astype(np.uint8).transpose(0, 3, 1, 2)
     else:
         stored = (2 * changed[..., 0] - 1).astype(np.float32)
-    found = torch.from_numpy(np.ascontiguousarray(stored)).to(images.pixels.device)
-    return Images(found, images.labels)
+    made = torch.from_numpy(np.ascontiguousarray(stored)).to(images.pixels.device)
+    return Images(made, images.labels)
 
 
 def published(name: str, data: Path | None, kind: str, severity: int) -> Images | None:

@@ -133,12 +133,12 @@ def load_run(folder: Path) -> StoredRun:
 
 def _object(content: bytes, folder: Path, name: str) -> dict[str, Any]:
     try:
-        found = parse_json(content.decode("utf-8"), name)
+        parsed = parse_json(content.decode("utf-8"), name)
     except (InputError, UnicodeDecodeError) as error:
         raise _damaged(folder, str(error)) from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise _damaged(folder, f"{name} is not a JSON object")
-    return found
+    return parsed
 
 
 def _damaged(folder: Path, what: str) -> InputError:

@@ -21,15 +21,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oversmoothing.experiments.digits.cifar import cifar
 from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
-from oversmoothing.experiments.digits.images import Images, Parts, digits
-from oversmoothing.experiments.digits.optimisation import generator
-from oversmoothing.experiments.digits.probes import dominance_by_layer
+from oversmoothing.experiments.digits.data import Images, Parts, cifar, digits
 from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
-from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
+from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
 from oversmoothing.experiments.digits.training_state import remove, unfinished
-from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
+from oversmoothing.experiments.models.model import start_spread
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
 
@@ -115,15 +113,15 @@ def trained(
             remove(unfinished(folder))
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
-    found = load_model(folder, device=device, make=make)
-    if found.config != config:
-        asked, held = config.model_dump(), found.config.model_dump()
+    read = load_model(folder, device=device, make=make)
+    if read.config != config:
+        asked, held = config.model_dump(), read.config.model_dump()
         other = [f"{x} {held[x]}, not {asked[x]}" for x in asked if held[x] != asked[x]]
         raise InputError(
             f"'{folder}' bears the name of another run than it holds ({', '.join(other)}): give it "
             "its own name back, or delete it and train again"
         )
-    return found
+    return read
 
 
 def load_model(
@@ -308,8 +306,8 @@ def _log_rows(
         )
     rows = []
     probes = data.validation.inputs(slice(config.probe_images))
-    found = zip(dominance_by_layer(model, probes), model.stack(), strict=True)
-    for number, (layer, own) in enumerate(found, 1):
+    layers = zip(dominance_by_layer(model, probes), model.stack(), strict=True)
+    for number, (layer, own) in enumerate(layers, 1):
         region = own.value_projection.inside()
         rows.append(
             {
@@ -330,3 +328,32 @@ def _log_rows(
             }
         )
     return rows
+
+
+def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
+    """A row for each model; the flag says that it was trained before.
+
+    "h safe": the share of eigenvalues of H at which consensus loses under the attention of the
+    probe images (T3b), over layers and images: what leaves it shows here. "cos(H_start, H_end)":
+    how far H has turned from its draw, smallest to largest over the layers; 1 is not at all.
+    """
+    rows = []
+    for model, stored in models:
+        log, metrics = model.run.log, model.run.metrics
+        kept = log[log["epoch"] == metrics["selected_epoch"]]
+        rows.append(
+            {
+                "model": metrics["variant"],
+                "seed": model.config.seed,
+                "test accuracy": f"{metrics['test_correct']}/{metrics['test_count']} = "
+                f"{100 * metrics['test_accuracy']:.2f} %",
+                "epoch kept": metrics["selected_epoch"],
+                "Re h": f"{kept['h_real_min'].min():.3f} to {kept['h_real_max'].max():.3f}",
+                "cos(H_start, H_end)": start_spread(model.model.cos_start),
+                "h safe": f"{100 * (1 - kept['outside_share'].mean()):.0f} %",
+                "seconds": "cached" if stored else f"{metrics['seconds']:.1f}",
+                # A byte of a path that is no text in any encoding is written as in JSON.
+                "folder": str(model.run.folder).encode("utf-8", "backslashreplace").decode("utf-8"),
+            }
+        )
+    return pd.DataFrame(rows)

@@ -3,32 +3,161 @@
 Every random number comes from a generator that a checkpoint keeps; what is drawn in a step is drawn
 in the same way whether the run was interrupted or not. Ctrl-C (and SIGTERM) ends a run behind the
 step in work, not in it; a second one at once.
+
+A training batch becomes slight affine moves of itself, or goes through the recipe of DeiT (Touvron
+et al. 2021, arXiv 2012.12877, Table 9) with the operations of kornia: RandAugment at 9 of 10 (27 of
+kornia's 30; each operation with probability 1/2, as there), random crops and flips, erasing with
+probability 1/4, then for each batch mixup (Beta(.8, .8)) or CutMix (Beta(1, 1)), one or the other.
+As usual at 32 x 32 pixels a crop is one of the image with a margin of 4 pixels, not a resized part.
+kornia draws one pair of operations for a batch: so that images differ, a batch is augmented in
+groups. Its operations are not those of timm one by one (its colours only gain contrast, solarising
+is weaker); shears and translations reach as far as timm's.
 """
 
 import math
 import os
+import signal
 import sys
+import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.augmentation import drawn_from, training_batch
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.images import Parts
-from oversmoothing.experiments.digits.optimisation import generator, learning_rate, optimizer_of
-from oversmoothing.experiments.digits.probes import refresh_intervals
-from oversmoothing.experiments.digits.stopping import interruptible
+from oversmoothing.experiments.digits.data import Images, Parts, augmented
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
-from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
 from oversmoothing.theory.support.errors import InputError, required
+
+
+def generator(seed: int, purpose: str) -> torch.Generator:
+    """An independent CPU generator for one purpose of one run."""
+    state = np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]).generate_state(2)
+    return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
+
+
+def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
+    """Rate at `step` = 0, 1, ...: linear warm-up, times a cosine that reaches 0 at `steps`."""
+    warm = min(1.0, (step + 1) / max(1.0, config.warmup * steps))
+    return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
+    """AdamW that decays weight matrices alone."""
+    decayed: list[Tensor] = []
+    free: list[Tensor] = []
+    for name, parameter in model.named_parameters():
+        # Decay would only shrink Theta, whose length Q does not see, and pull positions together
+        # and the K of T3c's disc to 0.
+        is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
+        (decayed if is_weight else free).append(parameter)
+    groups = [
+        {"params": decayed, "weight_decay": config.weight_decay},
+        {"params": free, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
+
+
+# Of the recipe, and of the images of one pair of operations.
+MAGNITUDE, ERASING, MIXUP, MARGIN, GROUP = 27, 0.25, 0.8, 4, 64
+# timm shears by 0.3 and kornia counts half turns: arctan(0.3) / pi; timm translates by 0.45.
+SHEAR, TRANSLATE = 0.093, 0.45
+_POLICY = [
+    ("auto_contrast", 0, 1), ("equalize", 0, 1), ("invert", 0, 1), ("rotate", -30.0, 30.0),
+    ("posterize", 4.0, 8.0), ("solarize", 0.0, 1.0), ("solarize_add", 0.0, 0.43),
+    ("color", 0.1, 1.9), ("contrast", 0.1, 1.9), ("brightness", 0.1, 1.9), ("sharpness", 0.1, 1.9),
+    ("shear_x", -SHEAR, SHEAR), ("shear_y", -SHEAR, SHEAR),
+    ("translate_x", -TRANSLATE, TRANSLATE), ("translate_y", -TRANSLATE, TRANSLATE),
+]  # fmt: skip
+
+
+@contextmanager
+def drawn_from(generator: torch.Generator, device: torch.device) -> Iterator[None]:
+    """The global generators, which dropout and kornia use, seeded by a draw; as before after."""
+    seed = int(torch.randint(2**62, (), generator=generator))
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def training_batch(
+    images: Images, chosen: Tensor, config: TrainConfig, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """(pixels that the model reads, targets): classes [b], or where images are mixed their shares
+    [b, classes]. All that is drawn comes from `generator`."""
+    pixels, labels = images.inputs(chosen), images.labels[chosen]
+    if config.augmentation == "affine":
+        reach = config.model_dump(include={"shift", "rotation", "zoom"})
+        return augmented(pixels, generator, **reach), labels
+    with drawn_from(generator, pixels.device):
+        return _deit(pixels, labels, config.sizes.classes)
+
+
+def _deit(pixels: Tensor, labels: Tensor, classes: int) -> tuple[Tensor, Tensor]:
+    shares = functional.one_hot(labels, classes).to(pixels)
+    colours = (pixels + 1) / 2
+    colours = torch.cat([_picture_operations()(part) for part in torch.split(colours, GROUP)])
+    if torch.rand(()) < 0.5:
+        share = float(torch.distributions.Beta(MIXUP, MIXUP).sample())
+        mixed = share * colours + (1 - share) * colours.flip(0)
+        return 2 * mixed - 1, share * shares + (1 - share) * shares.flip(0)
+    mixed, drawn = _cutmix()(colours, labels)
+    # [1, b, 3]: the label, that of the image pasted in, the share that is left of the image.
+    pasted = functional.one_hot(drawn[0, :, 1].long(), classes).to(pixels)
+    left = drawn[0, :, 2:].to(pixels)
+    return 2 * mixed - 1, left * shares + (1 - left) * pasted
+
+
+@cache
+def _picture_operations() -> Any:
+    kornia = required("kornia.augmentation")
+    automatic = required("kornia.augmentation.auto")
+    return torch.nn.Sequential(
+        kornia.RandomCrop((32, 32), padding=MARGIN, p=1.0),
+        kornia.RandomHorizontalFlip(p=0.5),
+        automatic.RandAugment(n=2, m=MAGNITUDE, policy=[[each] for each in _POLICY]),
+        kornia.RandomErasing(p=ERASING),
+    )
+
+
+@cache
+def _cutmix() -> Any:
+    return required("kornia.augmentation").RandomCutMixV2(
+        beta=1.0, data_keys=["input", "class"], use_correct_lambda=True
+    )
+
+
+@contextmanager
+def interruptible() -> Iterator[list[int]]:
+    """A list that holds the signal once Ctrl-C or SIGTERM came; the second one raises."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, _: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {each: signal.signal(each, ask) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
 
 # Seconds between two checkpoints, at most that much work is lost in a kill.
 CHECKPOINT_SECONDS = 30.0
@@ -110,14 +239,14 @@ class Loop:
         """Go on from the checkpoint, if there is one."""
         if self.keeping.folder is None:
             return False
-        found = load_state(
+        there = load_state(
             self.keeping.folder, self.config, self.model, self.optimizer, self.state,
             self.accelerator.process_index, self.accelerator.num_processes,
         )  # fmt: skip
         self._began -= self.state.seconds
-        if found and self.instruments is not None:
+        if there and self.instruments is not None:
             self.instruments.resume(self.state.watched)
-        return found
+        return there
 
     @property
     def seconds(self) -> float:

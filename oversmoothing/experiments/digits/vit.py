@@ -27,14 +27,21 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.images import digits
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
 from oversmoothing.experiments.models.model import Heads, Layer as DescribedLayer, Model
 from oversmoothing.experiments.models.pictures import scaled, upright_rgb
 from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.experiments.parameterisations.choose import value_projection
 from oversmoothing.experiments.parameterisations.form import ValueProjection
+from oversmoothing.experiments.parameterisations.interval import MeasuredInterval
+from oversmoothing.simulations.spectra.layer_dominance import (
+    LayerDominance,
+    layer_dominance,
+    mean_attention,
+)
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # Large position embeddings let the first layers tell tokens apart from the start.
 POSITION_STD = 0.5
@@ -290,3 +297,48 @@ class ViT(nn.Module):
         W_V = (H.mT / heads).expand(heads, d, d).to(weight.device)
         W_O = torch.eye(d, dtype=H.dtype, device=weight.device).expand(heads, d, d)
         return Heads(W_Q, W_K, W_V, W_O)
+
+
+# How often a tied H whose attention moves with it is measured before s = 1 is taken.
+MEASURED_AGAIN = 8
+
+
+@torch.no_grad()
+def dominance_by_layer(model: ViT, pixels: Tensor) -> list[LayerDominance]:
+    """Reading E2 of every layer on images on the model's device."""
+    record: list[LayerTrace] = []
+    model(pixels, record)
+    return [
+        layer_dominance(trace.attention.cpu().numpy(), H.numpy())
+        for trace, H in zip(record, model.value_projections(), strict=True)
+    ]
+
+
+def refresh_intervals(model: ViT, pixels: Tensor) -> None:
+    """Set every measured interval (-s, 0) to the smallest s of its layers over these images.
+
+    H moves with s, and the attention of later layers with H: layers are taken in turn, each behind
+    those already set. Where H is tied, s sinks until the attention that it makes allows it, or to 1
+    (safe under every attention).
+    """
+    for projection in model.projections():
+        if isinstance(projection.form, MeasuredInterval):
+            for _ in range(MEASURED_AGAIN):
+                held = projection.form.refresh(*_attention(model, projection, pixels))
+                if projection.form.measured(*_attention(model, projection, pixels)) >= held:
+                    break
+            else:
+                projection.form.set_interval(1.0)
+
+
+@torch.no_grad()
+def _attention(model: ViT, projection: ValueProjection, pixels: Tensor) -> list[Array]:
+    """Attention [n, n] of every image in every layer that has this H, mean over heads."""
+    record: list[LayerTrace] = []
+    model(pixels, record)
+    return [
+        A
+        for trace, layer in zip(record, model.stack(), strict=True)
+        if layer.value_projection is projection
+        for A in mean_attention(trace.attention.cpu().numpy())
+    ]

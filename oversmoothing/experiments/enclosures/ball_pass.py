@@ -1,26 +1,60 @@
-"""The forward pass of a network in balls: every stream contains the exact one.
+"""One input in balls: the forward pass of a network and the metrics of its streams.
 
-Weights and input are exact numbers; the products are FLINT's, LayerNorm, softmax and activations
-are computed entry by entry. Radii grow by some 10^6 a block of a trained ViT, which bits absorb.
+Every stream contains the exact one. Weights and input are exact numbers; the products are FLINT's,
+LayerNorm, softmax and activations are computed entry by entry. Radii grow by some 10^6 a block of a
+trained ViT, which bits absorb. Metrics have the conventions of `simulations.state_metrics`.
+Singular values: with U, V of a float64 SVD of the middles, taken as exact matrices that need not be
+orthogonal, B = U^T X V is computed in balls; sigma_i(B) lies within the norm of what stands off its
+diagonal of the i-th of its diagonal (Weyl), and sigma_i(X) within the factors 1 +- ||U^T U - I||,
+1 +- ||V^T V - I|| of that (Ostrowski).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import flint
+import numpy as np
 
-from oversmoothing.experiments.enclosures.ball_arrays import (
-    Ball,
-    Balls,
-    entrywise,
-    every_finite,
-    exact,
-    exact_row,
-    of_rows,
-    total,
+from oversmoothing.experiments.enclosures.network import (
+    CUBIC,
+    QUICK,
+    Block,
+    FeedForward,
+    HeadWeights,
+    Network,
+    NormWeights,
 )
-from oversmoothing.experiments.enclosures.ffn_form import CUBIC, QUICK, FeedForward
-from oversmoothing.experiments.enclosures.network import Block, HeadWeights, Network, NormWeights
 from oversmoothing.theory.support.sizes import Array
+
+Ball = Any  # flint.arb, which carries no types
+Balls = Any  # flint.arb_mat
+
+
+def exact(values: Array) -> Balls:
+    """The matrix [m, n] of exactly these numbers."""
+    m, n = values.shape
+    return flint.arb_mat(m, n, [flint.arb(x) for x in values.ravel().tolist()])
+
+
+def exact_row(values: Array) -> list[Ball]:
+    """The numbers as a list."""
+    return [flint.arb(x) for x in values.tolist()]
+
+
+def of_rows(rows: Sequence[Sequence[Ball]]) -> Balls:
+    """The matrix of these rows."""
+    return flint.arb_mat(len(rows), len(rows[0]), [x for row in rows for x in row])
+
+
+def total(values: Iterable[Ball]) -> Ball:
+    """The sum of balls, 0 of none."""
+    return sum(values, flint.arb(0))
+
+
+def middles(M: Balls) -> Array:
+    """The middles of the balls, rounded to binary64."""
+    values = [float(x.mid()) for x in M.entries()]
+    return np.array(values).reshape(M.nrows(), M.ncols())
 
 
 class TooWideError(ArithmeticError):
@@ -37,7 +71,7 @@ def streams(network: Network, given: Array) -> Iterator[Balls]:
     yield X
     for block in network.blocks:
         X = after(block, X)
-        if not every_finite(X):
+        if not all(x.is_finite() for x in X.entries()):
             raise TooWideError
         yield X
 
@@ -127,11 +161,12 @@ def softmax(row: list[Ball]) -> list[Ball]:
 
 def fed_forward(ffn: FeedForward, X: Balls) -> Balls:
     """FFN(X), token by token."""
-    hidden = entrywise(affine(X, ffn.W_in, ffn.b_in), ACTIVATIONS[ffn.activation])
+    f, inner = ACTIVATIONS[ffn.activation], affine(X, ffn.W_in, ffn.b_in)
+    entries = [f(x) for x in inner.entries()]
     if ffn.W_gate is not None:
         gate = affine(X, ffn.W_gate, ffn.b_gate)
-        pairs = zip(hidden.entries(), gate.entries(), strict=True)
-        hidden = flint.arb_mat(hidden.nrows(), hidden.ncols(), [f * g for f, g in pairs])
+        entries = [x * g for x, g in zip(entries, gate.entries(), strict=True)]
+    hidden = flint.arb_mat(inner.nrows(), inner.ncols(), entries)
     return affine(hidden, ffn.W_out, ffn.b_out)
 
 
@@ -143,18 +178,119 @@ def _gelu_tanh(x: Ball) -> Ball:
     return x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
 
 
-def _silu(x: Ball) -> Ball:
-    return x / (1 + (-x).exp())
-
-
-def _quick_gelu(x: Ball) -> Ball:
-    return x / (1 + (-QUICK * x).exp())
-
-
 ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
     "gelu": _gelu,
     "gelu_tanh": _gelu_tanh,
-    "silu": _silu,
+    "silu": lambda x: x / (1 + (-x).exp()),
     "relu": lambda x: x.max(flint.arb(0)),
-    "quick_gelu": _quick_gelu,
+    "quick_gelu": lambda x: x / (1 + (-QUICK * x).exp()),
 }
+
+
+# In the order of `simulations.state_metrics.NAMES`.
+NAMES = (
+    "hfc_lfc", "log_hfc_lfc", "cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min",
+    "effective_rank", "sigma2_sigma1",
+)  # fmt: skip
+
+
+def ball_metrics(X: Balls) -> dict[str, Ball]:
+    """The metrics `NAMES` of a stream [n, d] in balls, n >= 2.
+
+    What cannot be told at this precision (a token or the mean that may be 0) is not finite.
+    """
+    rows = X.tolist()
+    n = len(rows)
+    mean = [total(column) / n for column in zip(*rows, strict=True)]
+    hfc = total((x - m) * (x - m) for row in rows for x, m in zip(row, mean, strict=True))
+    ratio = (hfc / (n * total(m * m for m in mean))).sqrt()
+    ratios = {"hfc_lfc": ratio, "log_hfc_lfc": ratio.log()}
+    return ratios | _cosines(rows) | rank_metrics(singular_values(X))
+
+
+def _cosines(rows: list[list[Ball]]) -> dict[str, Ball]:
+    sizes = [total(x * x for x in row).rsqrt() for row in rows]
+    units = of_rows([[x * s for x in row] for row, s in zip(rows, sizes, strict=True)])
+    gram = (units * units.transpose()).tolist()
+    n = len(rows)
+    pairs = [gram[i][k] for i in range(n) for k in range(i)]
+    signed, smallest = pairs[0], abs(pairs[0])
+    for x in pairs[1:]:
+        signed = signed.min(x)
+        smallest = smallest.min(abs(x))
+    return {
+        "cos_mean": total(pairs) / len(pairs),
+        "cos_min": signed,
+        "cos_abs_mean": total(abs(x) for x in pairs) / len(pairs),
+        "cos_abs_min": smallest,
+    }
+
+
+def singular_values(X: Balls) -> list[Ball]:
+    """Balls around sigma_1 >= sigma_2 >= ... of X [n, d], min(n, d) of them, none below 0."""
+    middle = middles(X)
+    if not np.isfinite(middle).all():
+        return [flint.arb("nan")] * min(middle.shape)
+    U, _, Vt = np.linalg.svd(middle)
+    U_, V_ = exact(U), exact(Vt.T)
+    B = (U_.transpose() * X * V_).tolist()
+    k = min(middle.shape)
+    diagonal = [abs(B[i][i]) for i in range(k)]
+    rest = _norm_off_diagonal(B)
+    left, right = _skew(U_), _skew(V_)
+    bent = left + right + left * right
+    # sigma_i(X) = sigma_i(B) / t with t^2 between (1 - skew U)(1 - skew V) and (1 + ...)(1 + ...)
+    scale = 1 / (1 + flint.arb(0, 1) * bent).sqrt()
+    return [clipped((x + flint.arb(0, 1) * rest) * scale) for x in _sorted_hulls(diagonal)]
+
+
+def _sorted_hulls(values: list[Ball]) -> list[Ball]:
+    """Balls around the i-th largest, for numbers known by balls."""
+    # Ends are points, so that comparisons are exact.
+    lows = sorted((x.lower() for x in values), reverse=True)
+    highs = sorted((x.upper() for x in values), reverse=True)
+    return [low.union(high) for low, high in zip(lows, highs, strict=True)]
+
+
+def _norm_off_diagonal(B: list[list[Ball]]) -> Ball:
+    """A number at least the spectral norm of B without its diagonal: sqrt(||.||_1 ||.||_inf)."""
+    moduli = [[abs(x).upper() if i != j else flint.arb(0) for j, x in enumerate(row)]
+              for i, row in enumerate(B)]  # fmt: skip
+    return (_largest_sum(moduli) * _largest_sum(list(zip(*moduli, strict=True)))).sqrt().upper()
+
+
+def _largest_sum(rows: list[list[Ball]]) -> Ball:
+    largest = flint.arb(0)
+    for row in rows:
+        largest = largest.max(total(row))
+    return largest
+
+
+def _skew(U: Balls) -> Ball:
+    """A number at least ||U^T U - I||."""
+    gram = (U.transpose() * U).tolist()
+    moduli = [[abs(x - (i == j)) for j, x in enumerate(row)] for i, row in enumerate(gram)]
+    return _largest_sum(moduli).upper()
+
+
+def clipped(x: Ball) -> Ball:
+    """A ball around a number in x that is not negative."""
+    return x if x > 0 else x.max(flint.arb(0))
+
+
+def rank_metrics(sigma: list[Ball]) -> dict[str, Ball]:
+    """Effective rank, exp of the entropy of sigma_i / sum sigma, and sigma_2 / sigma_1."""
+    whole = total(sigma)
+    entropy = total(_entropy_term(x / whole) for x in sigma)
+    second = sigma[1] / sigma[0] if len(sigma) > 1 else flint.arb(0)
+    return {"effective_rank": entropy.exp(), "sigma2_sigma1": second}
+
+
+def _entropy_term(p: Ball) -> Ball:
+    """-p log p; on [0, high] with high < 1/e it runs from 0 to its value at high."""
+    if p > 0:
+        return -p * p.log()
+    high = flint.arb(p.upper())
+    if not high < flint.arb(-1).exp():
+        return flint.arb("nan")
+    return flint.arb(0).union(-high * high.log()) if high > 0 else flint.arb(0)

@@ -17,25 +17,29 @@ from collections.abc import Iterator
 import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ball_arrays import Ball, total
-from oversmoothing.experiments.enclosures.curves import (
-    BITS,
-    GELU,
-    LOG,
-    ROOT_INVERSE,
-    ball_softmax,
-    tangent,
-    upward,
-)
-from oversmoothing.experiments.enclosures.ffn_form import FeedForward
+from oversmoothing.experiments.enclosures.ball_pass import Ball, total
 from oversmoothing.experiments.enclosures.network import (
     Block,
+    FeedForward,
     HeadWeights,
     Network,
     NormWeights,
     alike,
 )
-from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
+from oversmoothing.experiments.enclosures.zonotope import (
+    BITS,
+    GELU,
+    LOG,
+    ROOT_INVERSE,
+    Symbols,
+    Zonotope,
+    ball_softmax,
+    bilinear,
+    rows_with_rows,
+    squares,
+    tangent,
+    upward,
+)
 from oversmoothing.theory.numbers.rounding import UNIT, at_precision, inflated
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -150,12 +154,7 @@ def _attended(block: Block, N: Zonotope, symbols: Symbols) -> Zonotope:
 
 def _logits(head: HeadWeights, N: Zonotope, scaling: float) -> Zonotope:
     q, k = N.mapped(head.W_Q, head.b_Q), N.mapped(head.W_K, head.b_K)
-    return bilinear(q, k, _rows_with_rows, head.W_Q.shape[1]).times(scaling)
-
-
-def _rows_with_rows(p: Array, q: Array) -> Array:
-    found: Array = p @ q.swapaxes(-1, -2)
-    return found
+    return bilinear(q, k, rows_with_rows, head.W_Q.shape[1]).times(scaling)
 
 
 def softmax(logits: Zonotope) -> Zonotope:
@@ -166,7 +165,8 @@ def softmax(logits: Zonotope) -> Zonotope:
         A = np.array([[float(x.mid()) for x in row] for row in balls])
         rounding = np.array([[upward(abs(x - float(x.mid()))) for x in row] for row in balls])
     # What a row has in common changes nothing: delta', as an affine form.
-    L = logits - bilinear(_point(A), logits, _row_by_row, n)
+    point = Zonotope(A, np.zeros((0, *A.shape)), np.zeros_like(A))
+    L = logits - bilinear(point, logits, lambda p, q: (p * q).sum(-1, keepdims=True), n)
     # sum_k a_k delta'_k = sum_k (a_k - A_k) delta_k, which is 0 but for the rounding of A.
     left_over = inflated((rounding * logits.radius).sum(-1, keepdims=True), n + 2)
     reach = inflated(L.radius + left_over, 2)
@@ -189,15 +189,6 @@ def _bends(a: list[Ball], reach: list[float]) -> list[tuple[Ball, Ball]]:
     M = total(x * r for x, r in zip(grown, reach, strict=True))
     V = total(x * r * r for x, r in zip(grown, reach, strict=True))
     return [(-x * V / 2, x * (M + r) * (M + r) / 2) for x, r in zip(grown, reach, strict=True)]
-
-
-def _point(values: Array) -> Zonotope:
-    return Zonotope(values, np.zeros((0, *values.shape)), np.zeros_like(values))
-
-
-def _row_by_row(p: Array, q: Array) -> Array:
-    found: Array = (p * q).sum(-1, keepdims=True)
-    return found
 
 
 def _fed_forward(ffn: FeedForward, N: Zonotope, symbols: Symbols) -> Zonotope:

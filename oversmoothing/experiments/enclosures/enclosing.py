@@ -1,16 +1,36 @@
-"""One input of a network enclosed: the metrics of every layer, at the precision that it takes."""
+"""What is enclosed: the metrics of every layer of one input, or on a box around it.
+
+One input in balls, at the precision that it takes; how far the floating metrics of `inspect` are
+from the proved ones. On a box, the largest on which the change of ln HFC/LFC over a layer keeps its
+sign, found by halving on a logarithmic scale: both routes must prove the sign, and what is claimed
+is the hull of their intervals, so that the checker finds its own within.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
+from math import sqrt
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from oversmoothing.experiments.enclosures.ball_arrays import Ball, Balls, middles, of_rows
-from oversmoothing.experiments.enclosures.ball_metrics import ball_metrics
-from oversmoothing.experiments.enclosures.ball_pass import TooWideError, streams
+from oversmoothing.experiments.enclosures.ball_pass import (
+    Ball,
+    Balls,
+    TooWideError,
+    ball_metrics,
+    middles,
+    of_rows,
+    streams,
+)
+from oversmoothing.experiments.enclosures.box_pass import box_ratios, refuse_unboxable
 from oversmoothing.experiments.enclosures.network import SUPPORTED, Network
+from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
+from oversmoothing.experiments.enclosures.zonotope import LeftDomainError, Zonotope
+from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.sizes import Array
@@ -57,9 +77,9 @@ def enclosed(network: Network, given: Array, seen: Sequence[Array] | None = None
     bits = first_bits(network)
     while bits <= MOST:
         with at_precision(bits):
-            found = _at(network, given, seen)
-        if found is not None:
-            return Enclosed(found, bits)
+            layers = _at(network, given, seen)
+        if layers is not None:
+            return Enclosed(layers, bits)
         bits *= 2
     raise RequirementError(
         f"{MOST} bits do not tell the metrics of a layer: a token, or the mean of all, is 0 or "
@@ -93,11 +113,11 @@ def _metrics(network: Network, X: Balls) -> dict[str, Ball]:
     least = 2 + network.cls
     if X.nrows() < least:
         raise InputError(f"the stream has {X.nrows()} tokens: cosines need {least}")
-    found = ball_metrics(X)
+    metrics = ball_metrics(X)
     if network.cls:
         patches = ball_metrics(of_rows(X.tolist()[1:]))
-        found |= {f"{name}{WITHOUT}": value for name, value in patches.items()}
-    return found
+        metrics |= {f"{name}{WITHOUT}": value for name, value in patches.items()}
+    return metrics
 
 
 def _compare(X: Balls, seen: Array, number: int) -> None:
@@ -113,3 +133,114 @@ def _compare(X: Balls, seen: Array, number: int) -> None:
             f"{where} another stream than its parts do ({error:.1e} of a token's length): it "
             f"computes what cannot be enclosed (rotary positions, biases); {SUPPORTED}"
         )
+
+
+STATED = {torch.float64: 1e-12, torch.float32: 1e-5}
+
+
+def largest_error(layers: Sequence[dict[str, Ball]], streams: Sequence[Tensor]) -> float:
+    """The largest distance of a metric of the streams [n, d] from its ball, in units of the larger
+    of 1 and its modulus; 0 within the ball."""
+    worst = 0.0
+    for layer, X in zip(layers, streams, strict=True):
+        cls = any(name.endswith("_without_cls") for name in layer)
+        floating = stream_metrics(X[None], without_first=cls)
+        for name, ball in layer.items():
+            beyond = abs(float((ball - float(floating[name][0])).abs_lower()))
+            worst = max(worst, beyond / max(1.0, abs(float(ball.mid()))))
+    return worst
+
+
+Ratios = Callable[[Network, Array, float], Iterator[Zonotope]]
+Ends = tuple[float, float]
+# The first eps tried, the smallest, and how near to the largest one the search goes.
+FIRST, LEAST, NEAR = 2.0**-8, 2.0**-40, 1.1
+
+
+def changes(route: Ratios, network: Network, pixels: Array, eps: float, layers: int) -> list[Ends]:
+    """Intervals for the change of ln HFC/LFC over the first layers, on all inputs within eps of
+    pixels [c, s, s] in every pixel; as many as the route can prove."""
+    intervals: list[Ends] = []
+    try:
+        for before, after in pairwise(islice(route(network, pixels, eps), layers + 1)):
+            low, high = (after - before).interval()
+            intervals.append((float(low[0, 0]), float(high[0, 0])))
+    except LeftDomainError:
+        pass
+    return intervals
+
+
+def signed(ends: Ends) -> bool:
+    """Whether the change has one sign."""
+    return ends[0] > 0 or ends[1] < 0
+
+
+def both_routes(network: Network, pixels: Array, eps: float, layers: int) -> list[Ends]:
+    """The hulls of what both routes prove of the first layers."""
+    pairs = zip(
+        changes(box_ratios, network, pixels, eps, layers),
+        changes(other_box_ratios, network, pixels, eps, layers),
+        strict=False,
+    )
+    return [(min(a[0], b[0]), max(a[1], b[1])) for a, b in pairs]
+
+
+def on_box(
+    network: Network, pixels: Array, eps: float, layers: Sequence[int] = ()
+) -> dict[int, Ends]:
+    """Of these layers, from 1 (all where none is named), those over which the sign of the change is
+    proved on the box of eps.
+
+    Raises `InputError` as `largest_box` does.
+    """
+    asked = layers or range(1, len(network.blocks) + 1)
+    _refuse(network, pixels, asked)
+    intervals = both_routes(network, pixels, eps, max(asked))
+    return {
+        number: ends for number, ends in enumerate(intervals, 1) if number in asked and signed(ends)
+    }
+
+
+def _refuse(network: Network, pixels: Array, layers: Sequence[int]) -> None:
+    for layer in layers:
+        if not 1 <= layer <= len(network.blocks):
+            raise InputError(f"the network has the layers 1 to {len(network.blocks)}, not {layer}")
+    refuse_unboxable(network, pixels.size, max(layers))
+
+
+def largest_box(network: Network, pixels: Array, layer: int) -> tuple[float, Ends]:
+    """(eps, the change of ln HFC/LFC over that layer, from 1): at `NEAR` times eps one of the
+    routes proves no sign.
+
+    Raises `InputError` where there is no such layer, where none of at least `LEAST` is proved, and
+    for a network whose boxes cannot be enclosed.
+    """
+    _refuse(network, pixels, [layer])
+
+    def proved(eps: float) -> Ends | None:
+        intervals = both_routes(network, pixels, eps, layer)
+        return intervals[-1] if len(intervals) == layer and signed(intervals[-1]) else None
+
+    eps, best = FIRST, proved(FIRST)
+    if best is None:
+        high = eps
+        while best is None:
+            high, eps = eps, eps / 4
+            if eps < LEAST:
+                raise InputError(
+                    f"the change of HFC/LFC over layer {layer} is too small to have a sign on any "
+                    "box: choose another layer or image"
+                )
+            best = proved(eps)
+    else:
+        high = 2 * eps
+        while (more := proved(high)) is not None:
+            eps, best, high = high, more, 2 * high
+    while high > NEAR * eps:
+        middle = sqrt(eps * high)
+        intervals = proved(middle)
+        if intervals is None:
+            high = middle
+        else:
+            eps, best = middle, intervals
+    return eps, best

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oversmoothing.experiments.enclosures.curves import EXP, GELU, INVERSE, LOG, ROOT_INVERSE, chord
 from oversmoothing.experiments.enclosures.network import (
     Block,
     HeadWeights,
@@ -20,7 +19,19 @@ from oversmoothing.experiments.enclosures.network import (
     NormWeights,
     alike,
 )
-from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
+from oversmoothing.experiments.enclosures.zonotope import (
+    EXP,
+    GELU,
+    INVERSE,
+    LOG,
+    ROOT_INVERSE,
+    Symbols,
+    Zonotope,
+    bilinear,
+    chord,
+    rows_with_rows,
+    squares,
+)
 from oversmoothing.theory.support.sizes import Array
 
 
@@ -87,12 +98,7 @@ def _mixed(block: Block, N: Zonotope, symbols: Symbols) -> Zonotope:
 def _logits(head: HeadWeights, N: Zonotope, scaling: float) -> Zonotope:
     """Less what is constant in a row: N (W_Q W_K^T) N^T + 1 (W_K b_Q)^T N^T, times scaling."""
     queries = N.mapped(head.W_Q, head.b_Q).mapped(head.W_K.T)
-    return bilinear(N, queries, _as_columns, N.centre.shape[-1]).times(scaling).swapped()
-
-
-def _as_columns(p: Array, q: Array) -> Array:
-    found: Array = p @ q.swapaxes(-1, -2)
-    return found
+    return bilinear(N, queries, rows_with_rows, N.centre.shape[-1]).times(scaling).swapped()
 
 
 def _softmax(logits: Zonotope, symbols: Symbols) -> Zonotope:

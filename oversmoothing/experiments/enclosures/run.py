@@ -13,12 +13,23 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures.boxing import largest_box, on_box
-from oversmoothing.experiments.enclosures.enclosing import MOST_TOKENS, Enclosed, enclosed
-from oversmoothing.experiments.enclosures.float_errors import STATED, largest_error
+from oversmoothing.experiments.enclosures.enclosing import (
+    MOST_TOKENS,
+    STATED,
+    Enclosed,
+    enclosed,
+    largest_box,
+    largest_error,
+    on_box,
+)
 from oversmoothing.experiments.enclosures.network import Network, network_of
-from oversmoothing.experiments.enclosures.statement import box_statement, read_statement, statement
-from oversmoothing.experiments.enclosures.statement_check import Checked, check_statement
+from oversmoothing.experiments.enclosures.statement import (
+    Checked,
+    box_statement,
+    check_statement,
+    input_statement,
+    read_statement,
+)
 from oversmoothing.experiments.inspection.extract import batches, extract, prepared
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.theory.support.errors import InputError, RequirementError
@@ -57,9 +68,9 @@ def read_inputs(model: Model, inputs: Any) -> Iterator[tuple[Any, Array, list[Te
 def streams_of(model: Model, batch: Any) -> list[Tensor]:
     """The streams [n, d] of a batch of one, kept tokens alone, in front of layer 1 and behind each,
     in the dtype that the model runs in."""
-    found = extract(model, batch, attention=False)
-    keep = found.keep[0]
-    return [found.traces[0].before[0][keep], *(trace.after_ffn[0][keep] for trace in found.traces)]
+    read = extract(model, batch, attention=False)
+    keep = read.keep[0]
+    return [read.traces[0].before[0][keep], *(trace.after_ffn[0][keep] for trace in read.traces)]
 
 
 def _pixels(batch: Any) -> Array:
@@ -77,24 +88,24 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Pr
     network = network_of(model)
     for batch, given, seen in read_inputs(model, inputs):
         start = Clock()
-        found = enclosed(network, given, [X.numpy() for X in seen])
-        body, proved = statement(network, given, found), str(start)
+        enclosure = enclosed(network, given, [X.numpy() for X in seen])
+        body, proved = input_statement(network, given, enclosure), str(start)
         start = Clock()
         checked = _confirmed(network, body)
         confirmed = str(start)
-        errors = {torch.float64: largest_error(found.layers, seen)}
+        errors = {torch.float64: largest_error(enclosure.layers, seen)}
         if single is not None:
-            errors[torch.float32] = largest_error(found.layers, streams_of(single, batch))
+            errors[torch.float32] = largest_error(enclosure.layers, streams_of(single, batch))
         words = [
             f"of all tokens{'; the file holds them without CLS too' if network.cls else ''}; "
-            f"{found.bits} bits, {proved}; widest interval {_widest(found):.1e} of "
+            f"{enclosure.bits} bits, {proved}; widest interval {_widest(enclosure):.1e} of "
             "its metric",
             *(f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
               f"most ({'within' if error <= STATED[dtype] else 'BEYOND'} the stated "
               f"{STATED[dtype]:.0e})" for dtype, error in errors.items()),
             f"checked in {confirmed}: {checked.words}",
         ]  # fmt: skip
-        yield Proof(body, _table(found), "\n".join(words))
+        yield Proof(body, _table(enclosure), "\n".join(words))
 
 
 def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int]) -> Iterator[Proof]:
@@ -110,13 +121,13 @@ def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int])
                     f"no sign is proved on the box of {eps:.6g}: give a smaller one, or leave "
                     "--eps out"
                 )
-            found = [(eps, claims)]
+            boxes = [(eps, claims)]
         else:
             every = layers or range(1, len(network.blocks) + 1)
-            boxes = ((layer, largest_box(network, given, layer)) for layer in every)
-            found = [(size, {layer: ends}) for layer, (size, ends) in boxes]
-        proved = f"{'all ' * (len(found) > 1)}proved in {start}"
-        for size, claims in found:
+            largest = ((layer, largest_box(network, given, layer)) for layer in every)
+            boxes = [(size, {layer: ends}) for layer, (size, ends) in largest]
+        proved = f"{'all ' * (len(boxes) > 1)}proved in {start}"
+        for size, claims in boxes:
             body = box_statement(network, given, size, claims)
             start = Clock()
             checked = _confirmed(network, body)
@@ -141,24 +152,24 @@ class Clock:
 
 
 def _confirmed(network: Network, body: dict[str, Any]) -> Checked:
-    found = check_statement(network, read_statement(to_json(body), "the enclosure"))
-    if not found.accepted:
+    checked = check_statement(network, read_statement(to_json(body), "the enclosure"))
+    if not checked.accepted:
         raise RequirementError(
-            f"the checker does not confirm what was enclosed ({found.words}): nothing is written"
+            f"the checker does not confirm what was enclosed ({checked.words}): nothing is written"
         )
-    return found
+    return checked
 
 
-def _widest(found: Enclosed) -> float:
-    balls = [ball for layer in found.layers for ball in layer.values()]
+def _widest(enclosure: Enclosed) -> float:
+    balls = [ball for layer in enclosure.layers for ball in layer.values()]
     return max(2 * float(x.rad()) / max(abs(float(x.mid())), np.finfo(float).tiny) for x in balls)
 
 
-def _table(found: Enclosed) -> pd.DataFrame:
+def _table(enclosure: Enclosed) -> pd.DataFrame:
     rows = [
         {"layer": number} | {name: layer[name].str(20, radius=False) for name in SHOWN}
         | {"widest radius": max(float(x.rad()) for x in layer.values())}
-        for number, layer in enumerate(found.layers)
+        for number, layer in enumerate(enclosure.layers)
     ]  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -1,7 +1,9 @@
 """The file of an enclosure: which network, which input, and an interval for every metric.
 
-It holds no words and nothing to be believed: `statement_check` recomputes every interval. The input
-stands in it to the last bit; of the network its digest.
+It holds no words and nothing to be believed: the checker recomputes every interval, by another
+order of operations at another precision. A claim is confirmed when the checker's own ball lies
+within it; refused when the two have nothing in common, and where more bits would be needed than a
+claim of its kind takes. The input stands in it to the last bit; of the network its digest.
 """
 
 from __future__ import annotations
@@ -17,11 +19,23 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ball_arrays import Ball
-from oversmoothing.experiments.enclosures.enclosing import Enclosed
+from oversmoothing.experiments.enclosures.ball_pass import NAMES, Ball, Balls
+from oversmoothing.experiments.enclosures.box_pass import refuse_unboxable
+from oversmoothing.experiments.enclosures.enclosing import (
+    MOST_TOKENS,
+    WITHOUT,
+    Enclosed,
+    changes,
+    first_bits,
+    names_of,
+)
 from oversmoothing.experiments.enclosures.network import Network
+from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
+from oversmoothing.experiments.enclosures.other_pass import other_metrics, transposed_streams
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import parse_json
 from oversmoothing.theory.support.sizes import Array
@@ -56,11 +70,11 @@ class Statement:
     eps: Fraction = Fraction(0)
 
 
-def statement(network: Network, given: Array, found: Enclosed) -> dict[str, Any]:
+def input_statement(network: Network, given: Array, enclosure: Enclosed) -> dict[str, Any]:
     """The file, as a JSON object, of what was enclosed."""
     claims = {
         str(number): {name: ends_of(ball) for name, ball in layer.items()}
-        for number, layer in enumerate(found.layers)
+        for number, layer in enumerate(enclosure.layers)
     }
     return sealed(KIND, network, _input(network, given), claims)
 
@@ -125,12 +139,12 @@ def exact_ends(ball: Ball) -> Interval:
 def decimal(value: Fraction, rounding: str) -> str:
     """The number to `DIGITS` digits, rounded to that side: d.ddde-n."""
     context = Context(prec=DIGITS, rounding=rounding, Emin=-99999, Emax=99999)
-    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    if found == 0:
+    quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    if quotient == 0:
         return "0"
-    sign, digits, _ = found.as_tuple()
+    sign, digits, _ = quotient.as_tuple()
     text = "".join(map(str, digits)).ljust(DIGITS, "0")
-    return f"{'-' if sign else ''}{text[0]}.{text[1:]}e{found.adjusted()}"
+    return f"{'-' if sign else ''}{text[0]}.{text[1:]}e{quotient.adjusted()}"
 
 
 def read_statement(text: str, name: str) -> Statement:
@@ -163,8 +177,8 @@ def _expect(right: bool, name: str, words: str) -> None:
 def _object(value: Any, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
     _expect(isinstance(value, dict) and set(value) == set(keys), name,
             f"it needs exactly the parts {', '.join(keys)}")  # fmt: skip
-    found: dict[str, Any] = value
-    return found
+    parts: dict[str, Any] = value
+    return parts
 
 
 def _values(given: dict[str, Any], name: str) -> Array:
@@ -188,22 +202,22 @@ def _values(given: dict[str, Any], name: str) -> Array:
 
 def _eps(value: Any, name: str) -> Fraction:
     try:
-        found = float.fromhex(value) if isinstance(value, str) else np.nan
+        eps = float.fromhex(value) if isinstance(value, str) else np.nan
     except (ValueError, OverflowError):
-        found = np.nan
-    right = 0 < found < np.inf and found.hex() == value
+        eps = np.nan
+    right = 0 < eps < np.inf and eps.hex() == value
     _expect(bool(right), name, "its eps is no positive binary64 number in hexadecimal")
-    return Fraction(found)
+    return Fraction(eps)
 
 
 def _claims(value: Any, name: str) -> dict[int, dict[str, Interval]]:
     _expect(isinstance(value, dict) and 0 < len(value) <= _LAYERS, name, "it claims nothing")
-    found: dict[int, dict[str, Interval]] = {}
+    claims: dict[int, dict[str, Interval]] = {}
     for key, layer in value.items():
         _expect(re.fullmatch(r"0|[1-9][0-9]{0,3}", key) is not None, name, "a layer is no number")
         _expect(isinstance(layer, dict) and len(layer) > 0, name, f"layer {key} claims nothing")
-        found[int(key)] = {each: _interval(ends, name) for each, ends in layer.items()}
-    return found
+        claims[int(key)] = {each: _interval(ends, name) for each, ends in layer.items()}
+    return claims
 
 
 def _interval(ends: Any, name: str) -> Interval:
@@ -213,3 +227,135 @@ def _interval(ends: Any, name: str) -> Interval:
     low, high = (Fraction(x) for x in ends)
     _expect(low <= high, name, "an interval has its ends exchanged")
     return low, high
+
+
+# Bits beyond those of `enclosing`, and how often they are doubled at most.
+MORE, DOUBLED = 96, 2
+
+
+@dataclass(frozen=True)
+class Checked:
+    """accepted, and why or why not, in a sentence."""
+
+    accepted: bool
+    words: str
+
+
+def check_statement(network: Network, read: Statement) -> Checked:
+    """Whether every claim of the file holds of this network."""
+    fault = misfit(network, read)
+    if fault is None and read.kind == BOX:
+        return _check_box(network, read)
+    if fault is None:
+        wanted = set(names_of(network, NAMES))
+        layers = set(range(len(network.blocks) + 1))
+        if set(read.claims) != layers or any(set(x) != wanted for x in read.claims.values()):
+            fault = "it does not claim every metric of every layer"
+    if fault is not None:
+        return Checked(False, fault)
+    bits = first_bits(network) + MORE
+    words = ""
+    for _ in range(DOUBLED + 1):
+        with at_precision(bits):
+            false, open_claims = _against(network, read)
+        if false or not open_claims:
+            break
+        words = f": {open_claims[0]} is narrower than {bits} bits can confirm"
+        bits *= 2
+    if false:
+        return Checked(False, f"false: {false} is elsewhere")
+    if open_claims:
+        return Checked(False, f"not confirmed{words}")
+    number = sum(map(len, read.claims.values()))
+    return Checked(
+        True,
+        f"{number} intervals of {len(read.claims)} streams, each around what was computed anew "
+        f"with {bits} bits in another order",
+    )
+
+
+def _check_box(network: Network, read: Statement) -> Checked:
+    last = max(read.claims)
+    if min(read.claims) < 1 or last > len(network.blocks):
+        return Checked(False, f"the network has the layers 1 to {len(network.blocks)}")
+    try:
+        refuse_unboxable(network, read.given.size, last)
+    except InputError as error:
+        return Checked(False, str(error))
+    if any(set(claim) != {CHANGE} for claim in read.claims.values()):
+        return Checked(False, "of a box the change of ln HFC/LFC is claimed, and nothing else")
+    eps = float(read.eps)
+    proved = dict(enumerate(changes(other_box_ratios, network, read.given, eps, last), 1))
+    for number, claim in sorted(read.claims.items()):
+        low, high = claim[CHANGE]
+        if number not in proved:
+            return Checked(False, f"not confirmed: the box is too large for layer {number}")
+        own = proved[number]
+        if own[1] < low or high < own[0]:
+            return Checked(False, f"false: the change over layer {number} is elsewhere")
+        if not (low <= Fraction(own[0]) and Fraction(own[1]) <= high):
+            return Checked(False, f"not confirmed: over layer {number} from {own[0]} to {own[1]}")
+    words = "; ".join(said(number, claim[CHANGE]) for number, claim in sorted(read.claims.items()))
+    return Checked(True, f"for every input within {eps:.6g} in every pixel {words}")
+
+
+def said(number: int, ends: tuple[Fraction, Fraction] | tuple[float, float]) -> str:
+    """What an interval for the change of ln HFC/LFC over a layer says."""
+    low, high = map(float, ends)
+    if low > 0 or high < 0:
+        least, most = sorted((abs(low), abs(high)))
+        word = "rises" if low > 0 else "falls"
+        return f"HFC/LFC {word} over layer {number} (ln by {least:.4g} to {most:.4g})"
+    return f"ln HFC/LFC changes by {low:.4g} to {high:.4g} over layer {number}"
+
+
+def misfit(network: Network, read: Statement) -> str | None:
+    """Why the file speaks of no input of this network, None where it does."""
+    if read.network != network.digest():
+        return "it speaks of another network: the digest of the weights differs"
+    patches = network.patches
+    if read.source != ("stream" if patches is None else "pixels"):
+        return "its input is not what the network starts from"
+    shape = read.given.shape
+    if patches is None:
+        fits = len(shape) == 2 and shape[1] == network.width
+        fits = fits and 2 + network.cls <= shape[0] <= MOST_TOKENS
+    else:
+        tokens = len(patches.positions) - len(patches.first)
+        fits = len(shape) == 3 and shape[1] == shape[2] and shape[1] % patches.side == 0
+        fits = fits and (shape[1] // patches.side) ** 2 == tokens
+        fits = fits and shape[0] * patches.side**2 == len(patches.W)
+    return None if fits else f"its input has the shape {shape}, which the network does not read"
+
+
+def _against(network: Network, read: Statement) -> tuple[str | None, list[str]]:
+    """(the first claim that is false, those that this precision does not decide)."""
+    undecided: list[str] = []
+    for number, Z in enumerate(transposed_streams(network, read.given)):
+        for name, ball in _metrics(network, Z).items():
+            said = compared(ball, read.claims[number][name])
+            if said is False:
+                return f"{name} of layer {number}", []
+            if said is None:
+                undecided.append(f"{name} of layer {number}")
+        if undecided:
+            break
+    return None, undecided
+
+
+def _metrics(network: Network, Z: Balls) -> dict[str, Ball]:
+    metrics = other_metrics(Z)
+    if network.cls:
+        rest = flint.arb_mat([row[1:] for row in Z.tolist()])
+        metrics |= {f"{name}{WITHOUT}": ball for name, ball in other_metrics(rest).items()}
+    return metrics
+
+
+def compared(ball: Ball, claim: Interval) -> bool | None:
+    """True: the ball lies within the claim. False: they share nothing. None: neither."""
+    if not ball.is_finite():
+        return None
+    low, high = exact_ends(ball)
+    if claim[0] <= low and high <= claim[1]:
+        return True
+    return False if high < claim[0] or claim[1] < low else None

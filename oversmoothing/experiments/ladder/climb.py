@@ -1,49 +1,74 @@
 """The ladder: does any cheap theory predict the smoothing of a trained model?
 
 Target: the change of log HFC/LFC over each whole layer (attention and FFN), for every image and
-layer. Every rung is fitted or chosen on calibration inputs alone and scored on held-out ones.
+layer. Every rung is fitted or chosen on calibration inputs alone and scored on held-out ones, drawn
+apart by the seed.
 
     P0, P0'     no change; each layer's calibration mean
     P0''        ridge on spectral statistics of X_0
     P0'''       kernel ridge on features of X_0: the strongest regression, and no theory
-    P1          log(rho_Q / rho_C), the naive spectral gap
+    P1          log(rho_Q / rho_C), the naive spectral gap: see `operators`
     P2 ... P5   operators with the image's own measured attention (and scales): see `operators`;
                 as they are, and calibrated: a slope and an intercept a layer
-    P6          one fixed affine operator a layer, from X_0 alone: see `linear_state`
-    P6 lifted   the same on tokens lifted by fixed functions of each: see `lifted_state`;
+    P6          one fixed affine operator a layer, from X_0 alone: see `linear`
+    P6 lifted   the same on tokens lifted by fixed functions of each: see `linear`;
                 its energies read by ridge or by kernel ridge
     P7 kernel   P6's propagated energies and X_0's features in one kernel regression
     P7 landmarks  a few tokens through the model's layers: see `landmarks`
-    P7 landmarks, reduced FFN   the same with cheaper FFNs, on more tokens: `reduced_landmarks`
+    P7 landmarks, reduced FFN   the same with cheaper FFNs, on more tokens: `reduced`
 
 P2 to P5 need the model's own run on the held-out image; P0 to P0''', P6 and P7 do not. A kernel
 lift of X_0 as a whole, propagated by linear operators (Koopman style), is the same map as P0''',
 and is therefore no rung of its own; P6 lifted lifts each token and propagates the state.
+
+Of altered copies of the images the first is the mirror image, the others are square crops of 3/4 to
+all of the side, mirrored half of the time. The model is run on them; they belong to calibration and
+cost nothing for a held-out image.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.ladder.costs import model_cost
-from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS
+from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS, Landmarks
+from oversmoothing.experiments.ladder.linear import FUNCTIONS, lifted_state, linear_state
 from oversmoothing.experiments.ladder.operators import (
     AffineFfns,
     affine_ffns,
     check_pre_norm,
     operator_changes,
+    spectral_gaps,
 )
-from oversmoothing.experiments.ladder.recording import Recording, record
-from oversmoothing.experiments.ladder.result import LadderResult
-from oversmoothing.experiments.ladder.rungs import Climb
-from oversmoothing.experiments.ladder.spectral_gap import spectral_gaps
-from oversmoothing.experiments.ladder.split import altered
+from oversmoothing.experiments.ladder.recording import Recording, model_cost, record
+from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
+from oversmoothing.experiments.ladder.regression import (
+    Block,
+    StartFeatures,
+    kernel_cost,
+    kernel_ridge,
+    ridge,
+    singular_value_cost,
+    spectral_statistics,
+)
+from oversmoothing.experiments.ladder.result import LadderResult, Rung, score
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.experiments.models.pictures import Pictures
+from oversmoothing.experiments.models.named import named_texts
+from oversmoothing.experiments.models.pictures import (
+    SPLITS,
+    Pictures,
+    cifar100,
+    is_cifar100,
+    named_pictures,
+    real_inputs,
+)
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -123,13 +148,216 @@ def _observe(
     model: Model, inputs: Sequence[Any], affine: AffineFfns, batch_size: int
 ) -> tuple[Recording, dict[str, Array]]:
     """The recording of the inputs and what P1 to P5 predict of them, in one run."""
-    found: dict[str, list[Tensor]] = {}
+    columns: dict[str, list[Tensor]] = {}
 
     def predict(batch: Extraction) -> None:
         changes = spectral_gaps(model.layers, batch.traces)
         changes |= operator_changes(model, batch.traces, affine)
         for name, values in changes.items():
-            found.setdefault(name, []).append(values)
+            columns.setdefault(name, []).append(values)
 
     recording = record(model, inputs, watch=predict, batch_size=batch_size)
-    return recording, {name: torch.cat(parts).numpy() for name, parts in found.items()}
+    return recording, {name: torch.cat(parts).numpy() for name, parts in columns.items()}
+
+
+ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
+
+
+class Climb:
+    """Collects the rungs of one ladder, and why others are skipped.
+
+    few: calibration inputs of P0 to P5.
+    """
+
+    def __init__(
+        self, model: Model, calibration: Recording, held: Recording, few: int, seed: int
+    ) -> None:
+        self.model, self.held, self.few, self.seed = model, held, few, seed
+        self.known = calibration.first(few)
+        self.means = self.known.change.mean(0)
+        self.rungs: list[Rung] = []
+        self.skipped: dict[str, str] = {}
+        # P0'', P0 and P0': what the others' skill is measured against comes first.
+        start = held.start
+        fitted = ridge(spectral_statistics(self.known.start), self.known.change)
+        self._spectral = fitted(spectral_statistics(start))
+        self.add("P0", np.zeros(held.change.shape), 0, 0, "no change")
+        self.add("P0'", np.tile(self.means, (len(held), 1)), 0, few, "means of the layers")
+        gram = singular_value_cost(*start.shape[1:])
+        self.add("P0''", self._spectral, gram, few, "ridge on spectral statistics of X_0")
+
+    def add(
+        self, name: str, predicted: Array, cost: int | None, fitted: int, note: str, copies: int = 0
+    ) -> None:
+        """Score one rung; one that is not finite is left out, and why."""
+        if not np.isfinite(predicted).all():
+            self.skipped[name] = "its predictions are not finite"
+            return
+        scored = score(self.held.change, predicted, self.means, self._spectral, seed=self.seed)
+        self.rungs.append(Rung(name, predicted, cost, fitted, copies, note, scored))
+
+    def operator(self, name: str, predicted: Array, trained: Array) -> None:
+        """One of P1 to P5 as it is, and with a slope and an intercept for each layer.
+
+        trained [few, layers]: what it predicts of the calibration inputs.
+        """
+        fitted = self.few if "FFN" in name else 0
+        self.add(name, predicted, None, fitted, "as the theory gives it, not fitted")
+        if not np.isfinite(trained).all():
+            return
+        centred = trained - trained.mean(0)
+        spread = np.square(centred).sum(0)
+        slope = (centred * self.known.change).sum(0) / np.where(spread > 0, spread, np.inf)
+        line = self.means + slope * (predicted - trained.mean(0))
+        note = "with a slope and an intercept a layer from calibration"
+        self.add(f"{name}, calibrated", line, None, self.few, note)
+
+    def cheap(self, known: Recording, everything: Recording, label: str, first_layers: int) -> None:
+        """P0''', each P6 and each P7, fitted on `known`, by kernels on `everything`.
+
+        everything: the same and altered copies below; first_layers: of P7's landmarks.
+        """
+        number = len(known)
+        # Which input each row of `everything` is, or is a copy of.
+        sources = np.arange(len(everything)) % number
+
+        def kernel(
+            name: str, features: Callable[[Tensor], list[Block]], cost: int, note: str
+        ) -> None:
+            blocks, targets = features(everything.start), features(self.held.start)
+            predicted = kernel_ridge(blocks, everything.change, targets, sources)
+            cost += kernel_cost(blocks, len(everything), predicted.shape[1])
+            copies = len(everything) // number - 1
+            self.add(f"{name}{label}", predicted, cost, number, note, copies)
+
+        start = StartFeatures.fit(known.start)
+        kernel("P0'''", start, start.cost(), "kernel ridge on features of X_0")
+        fixed = linear_state(known)
+        lifted = lifted_state(known, int(self.model.cls), seed=self.seed)
+        note = (
+            f"one affine operator a layer on X_0's tokens lifted by {FUNCTIONS} fixed random "
+            "functions"
+        )
+        for name, state, words in (
+            ("P6", fixed, "one affine operator a layer from X_0, refitted on propagated states"),
+            ("P6 lifted", lifted, note),
+        ):
+            self.add(name + label, state.predict(self.held.start), state.cost(), number, words)
+        kernel(
+            "P6 lifted, kernel reading", lambda X: [Block(lifted.logs(X))], lifted.cost(),
+            f"{note}, its propagated energies read by kernel ridge",
+        )  # fmt: skip
+        kernel(
+            "P7 kernel", lambda X: [Block(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
+            fixed.cost() + start.cost(),
+            "P6 with a kernel correction on X_0's features and P6's energies",
+        )  # fmt: skip
+        fits: dict[str, Callable[[Model, Recording], Landmarks]] = {
+            "P7 landmarks": partial(Landmarks.fit, first_layers=first_layers),
+            "P7 landmarks, reduced FFN": ReducedLandmarks.fit,
+        }
+        for name, fit in fits.items():
+            try:
+                fitted = fit(self.model, known)
+            except InputError as error:  # where it does not apply
+                self.skipped[f"{name}{label}"] = str(error)
+            else:
+                kernel(name, fitted.features, fitted.cost(), fitted.words())
+
+
+SMALLEST = 0.75
+
+
+@dataclass(frozen=True)
+class SplitInputs:
+    """Inputs for calibration, others that are held out, and where they are from, in words."""
+
+    calibration: Sequence[Any]
+    held_out: Sequence[Any]
+    origin: str
+
+
+def split_inputs(
+    model: Model,
+    *,
+    images: str | None = None,
+    text: Path | None = None,
+    tokens: int = 64,
+    calibration: int = 100,
+    held_out: int = 200,
+    held_out_from: int = 0,
+    seed: int = 0,
+    data_dir: Path | None = None,
+) -> SplitInputs:
+    """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
+
+    CIFAR-100 also where no images are named. A folder or file is looked for here, then within
+    `data_dir`.
+
+    calibration, held_out: how many; held_out_from: leave out the first so many of the held-out
+    draw. Raises `InputError` where there are too few.
+    """
+    first = calibration + held_out_from
+    wanted = first + held_out
+    random = np.random.default_rng(seed)
+    if model.modality == "text":
+        texts = _texts(model, text, tokens, data_dir)
+        chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
+        origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
+        return SplitInputs(chosen[:calibration], chosen[first:], origin)
+    if images is not None and not is_cifar100(images):
+        folder = named_pictures(images, None, data_dir)
+        pictures = folder.chosen(_drawn(random, len(folder), wanted))
+        origin = f"{Path(images).name}, split by the seed"
+        return SplitInputs(pictures[:calibration], pictures[first:], origin)
+    data = real_inputs(data_dir)
+    train = cifar100(data, "train")
+    known = np.sort(random.permutation(len(train))[:calibration])
+    other = np.random.default_rng([seed, 1])
+    held = np.sort(other.permutation(SPLITS["test"])[held_out_from : held_out_from + held_out])
+    if len(known) < calibration or len(held) < held_out:
+        raise InputError("CIFAR-100 has 50,000 train and 10,000 test images: ask for fewer")
+    return SplitInputs(
+        list(cifar100(data, "train", known.tolist())),
+        list(cifar100(data, "test", held.tolist())),
+        "CIFAR-100: calibration from the train images, held out from the test images, by the seed",
+    )
+
+
+def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
+    if there < wanted:
+        raise InputError(
+            f"there are {there} inputs and {wanted} are needed: give more, or lower --calibration "
+            "and --held-out"
+        )
+    return [int(k) for k in random.permutation(there)[:wanted]]
+
+
+def _texts(model: Model, text: Path | None, tokens: int, data_dir: Path | None) -> list[Any]:
+    """Token ids [tokens] of every text that is long enough."""
+    if text is None:
+        raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
+    ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
+    return [each[:tokens] for each in ids if len(each) >= tokens]
+
+
+def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[Image.Image]:
+    """`number` copies of every image, copy by copy: all mirrors first."""
+    random = np.random.default_rng(seed)
+    for copy in range(number):
+        for image in images:
+            if copy == 0:
+                yield image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+                continue
+            width, height = image.size
+            share = random.uniform(SMALLEST, 1.0)
+            w, h = share * width, share * height
+            x, y = random.uniform(0, width - w), random.uniform(0, height - h)
+            crop = image.transform(
+                (width, height),
+                Image.Transform.EXTENT,
+                (x, y, x + w, y + h),
+                Image.Resampling.BICUBIC,
+            )
+            mirror = random.random() < 0.5
+            yield crop.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirror else crop

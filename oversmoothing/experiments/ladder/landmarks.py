@@ -1,36 +1,269 @@
 """P7: a few tokens of the image go through the model's own layers, the rest are an environment.
 
-Two stages for a square grid of patches. Stage 1: every second patch in both directions (and CLS)
-through the first layers, the context being the patches of one colour of a chessboard, each for two,
-predicted from X_0 (`Environment`). Stage 2: a coarser grid of those patches through all other
-layers, the context being the patches of stage 1. The changes of log HFC/LFC are then regressed
+A stage follows a few tokens (and CLS) on a square grid of patches through some layers; they attend
+to a context that an `Environment` predicts, or to one another alone, each context token standing
+for several patches. What a landmark does is exact but for its context. Stage 1: every second patch
+in both directions through the first layers, the context being the patches of one colour of a
+chessboard, each for two, predicted from X_0. Stage 2: a coarser grid of those patches through all
+other layers, the context being the patches of stage 1. The changes of log HFC/LFC are regressed
 (kernel ridge) on features of X_0, of the last state of stage 1, and on log HFC/LFC of the landmarks
 at every layer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.ladder.environment import Environment
-from oversmoothing.experiments.ladder.features import StateFeatures
-from oversmoothing.experiments.ladder.patches import (
-    BLURRED,
-    PARTS,
-    Coordinates,
-    Grid,
-    Stage,
-    check_layers,
-    patch_states,
+from oversmoothing.experiments.inspection.attention import attention_output, projected
+from oversmoothing.experiments.ladder.operators import check_pre_norm
+from oversmoothing.experiments.ladder.recording import (
+    Recording,
+    attention_cost,
+    ffn_cost,
+    log_energies,
+    token_cost,
 )
-from oversmoothing.experiments.ladder.recording import Recording, log_energies
-from oversmoothing.experiments.ladder.regression import Block
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.ladder.regression import (
+    Block,
+    Environment,
+    StateFeatures,
+    principal_directions,
+)
+from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.theory.support.errors import InputError
+
+BLURRED = 12
+PARTS = 50  # images at a time
+TOLERANCE = 1e-3  # of a layer's largest change, in float32
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Token numbers of the two kinds of context and their landmarks (without CLS): every second
+    patch of a chessboard, and every second in both directions."""
+
+    side: int
+    prefix: int
+    context: tuple[Tensor, Tensor]
+    landmarks: tuple[Tensor, Tensor]
+
+    @classmethod
+    def of(cls, tokens: int, cls_token: bool) -> Grid:
+        """The stages of a grid of tokens. Raises `InputError` where the patches are no square of at
+        least 4 x 4."""
+        prefix = int(cls_token)
+        side = round((tokens - prefix) ** 0.5)
+        if side * side != tokens - prefix or side < 4:
+            raise InputError(
+                f"{tokens - prefix} patches are no square grid of at least 4 x 4: P7 follows "
+                "patches on a grid; leave it out"
+            )
+        rows, columns = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
+        even = ((rows + columns) % 2 == 0).flatten().nonzero().squeeze(1)
+        coarse = ((rows % 2 == 0) & (columns % 2 == 0)).flatten().nonzero().squeeze(1)
+        half = (side + 1) // 2
+        # Odd places of the coarse grid, every second of them, as on a chessboard: few and spread.
+        odd = [(i, j) for i in range(1, half, 2) for j in range(1, half, 2)]
+        fine = torch.tensor([2 * (side * i + j) for i, j in odd if (i + j) % 4 == 2])
+        return cls(side, prefix, (even + prefix, coarse + prefix), (coarse + prefix, fine + prefix))
+
+    @property
+    def tokens(self) -> int:
+        """All of an image, CLS included."""
+        return self.prefix + self.side**2
+
+    def with_prefix(self, tokens: Tensor) -> Tensor:
+        """CLS and the tokens."""
+        return torch.cat([torch.arange(self.prefix), tokens])
+
+    @property
+    def kept(self) -> Tensor:
+        """Which of the landmarks of the first kind, CLS first, are those of the second."""
+        return self.with_prefix(places(self.landmarks[0], self.landmarks[1]) + self.prefix)
+
+    def patch_features(self, coordinates: Coordinates, X: Tensor) -> Tensor:
+        """Per context token of the first kind, of tokens X [m, n, d]: its own principal
+        coordinates, their 5 x 5 average around it and their average over the image."""
+        Q = coordinates(X[:, self.prefix :])
+        r = min(BLURRED, Q.shape[-1])
+        image = Q[..., :r].transpose(1, 2).reshape(len(Q), r, self.side, self.side)
+        padded = torch.nn.functional.pad(image, (2, 2, 2, 2), mode="replicate")
+        blurred = torch.nn.functional.avg_pool2d(padded, 5, 1).flatten(2).transpose(1, 2)
+        whole = Q[..., :r].mean(1, keepdim=True).expand(-1, Q.shape[1], -1)
+        return torch.cat([Q, blurred, whole], dim=-1)[:, self.context[0] - self.prefix]
+
+
+def places(among: Tensor, tokens: Tensor) -> Tensor:
+    """Where each of `tokens` stands in the increasing list `among`."""
+    order = torch.searchsorted(among, tokens)
+    assert bool((among[order] == tokens).all())
+    return order
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Principal coordinates of tokens: (X - mean) basis, of unit size over calibration."""
+
+    mean: Tensor
+    basis: Tensor
+
+    @classmethod
+    def fit(cls, X: Tensor, number: int) -> Coordinates:
+        """To tokens X [m, k, d], around the mean of each place."""
+        mean = X.mean(0)
+        Y = (X - mean).flatten(0, 1)
+        V = principal_directions(Y, min(number, Y.shape[1]))
+        return cls(mean, V / (Y @ V).std(0).clamp_min(1e-12))
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return (X - self.mean) @ self.basis
+
+    def with_average(self, X: Tensor) -> Tensor:
+        """Per token its own coordinates and the image's average."""
+        Q = self(X)
+        return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
+
+
+class TokenMap(Protocol):
+    """What stands in the place of an FFN: [..., d] to [..., d]; multiply-adds of a token."""
+
+    def __call__(self, N: Tensor) -> Tensor: ...
+    def cost(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Stage:
+    """layers: numbers; own: the landmarks' places in the context; bias [prefix + c]: on the logits;
+    weights [prefix + k]: how many tokens of the image each landmark stands for; environment: of the
+    context, or None where landmarks attend to one another alone; ffns: one a layer in the place of
+    the model's own, or none."""
+
+    layers: range
+    prefix: int
+    own: Tensor
+    bias: Tensor
+    weights: Tensor
+    environment: Environment | None = None
+    ffns: tuple[TokenMap, ...] = ()
+
+    @classmethod
+    def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> Stage:
+        """Landmarks `tokens` that attend to `context`, both as token numbers."""
+
+        def shares(number: int) -> Tensor:
+            patches = torch.full((number,), grid.side**2 / number)
+            return torch.cat([torch.ones(grid.prefix), patches])
+
+        bias = shares(len(context)).log()
+        return cls(layers, grid.prefix, places(context, tokens), bias, shares(len(tokens)))
+
+    @classmethod
+    def fit(
+        cls, model: Model, states: Tensor, grid: Grid, layers: range, tokens: Tensor,
+        context: Tensor, seen: Tensor, rank: int,
+    ) -> Stage:  # fmt: skip
+        """The same with the environment that raw features `seen` [m, c, p] of the context give."""
+        stage = cls.of(grid, layers, tokens, context)
+        if not layers:
+            return stage
+        targets = [model.layers[k].norm_attention(states[k][:, context]) for k in layers]
+        return replace(stage, environment=Environment.fit(seen, targets, stage.own, rank))
+
+    def attended(self, model: Model, number: int, X: Tensor, seen: Tensor | None) -> Tensor:
+        """The landmarks [b, prefix + k, d] after the attention of layer `number`; seen [b, c, p]:
+        raw features of the context, for its environment."""
+        layer = model.layers[number]
+        parts = []
+        features = torch.split(X if seen is None else seen, PARTS)
+        for Z, part in zip(torch.split(X, PARTS), features, strict=True):
+            N = context = layer.norm_attention(Z)
+            if self.environment is not None:
+                around = self.environment.layers[number - self.layers.start]
+                phi = self.environment.phi(part)
+                others = around(phi, self.own, N[:, self.prefix :])
+                context = torch.cat([N[:, : self.prefix], others], dim=1)
+            parts.append(Z + _mixed(layer, N, context, self.bias))
+        return torch.cat(parts)
+
+    def follow(self, model: Model, X: Tensor, seen: Tensor | None) -> list[Tensor]:
+        """States of the landmarks after each layer of the stage, from those in front of it."""
+        path = []
+        for k, number in enumerate(self.layers):
+            X = self.attended(model, number, X, seen)
+            ffn = self.ffns[k] if self.ffns else model.layers[number].ffn
+            if ffn is not None:
+                norm = model.layers[number].norm_ffn
+                X = torch.cat([Z + ffn(norm(Z)) for Z in torch.split(X, PARTS)])
+            path.append(X)
+        return path
+
+    def logs(self, Z: Tensor) -> Tensor:
+        """log ||HFC||, log ||LFC|| of landmarks Z [b, prefix + k, d] by their weights."""
+        Z, w = Z.double(), self.weights.double()
+        mean = torch.einsum("k,bkd->bd", w / w.sum(), Z)
+        hfc = torch.einsum("k,bkd->b", w, (Z - mean[:, None]).square())
+        return torch.stack([hfc, w.sum() * mean.square().sum(-1)], dim=-1).log() / 2
+
+    def cost(self, model: Model) -> int:
+        """Multiply-adds for one image."""
+        queries, environment, total = len(self.weights), self.environment, 0
+        if environment is not None:
+            total += (len(self.bias) - self.prefix) * environment.reduction.numel()
+        for k, number in enumerate(self.layers):
+            layer = model.layers[number]
+            total += queries * token_cost(layer)
+            if self.ffns:
+                total += queries * (self.ffns[k].cost() - ffn_cost(layer))
+            if environment is None:
+                total += attention_cost(layer, queries, len(self.bias))
+            else:
+                total += environment.cost(queries, len(self.own), layer.heads)
+        return total
+
+
+def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
+    """What attention adds to landmarks (normalised: N) that attend to `context` [b, c, d]."""
+    heads = layer.heads.to("cpu", N.dtype)
+    q, k = projected(N, heads.W_Q, heads.b_Q), projected(context, heads.W_K, heads.b_K)
+    scaling = q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling
+    A = (scaling * q @ k.mT + bias).softmax(-1)
+    return attention_output(A, context, heads)
+
+
+def patch_states(model: Model, calibration: Recording) -> Tensor:
+    """The calibration states of a model that P7 applies to.
+
+    Raises `InputError` for states that were not kept and for Post-LN or causal models.
+    """
+    states = calibration.kept("P7")
+    if model.causal or model.modality != "vision":
+        raise InputError(
+            f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
+        )
+    check_pre_norm(model)
+    return states
+
+
+def check_layers(model: Model, states: Tensor) -> None:
+    """Raise `InputError` unless each layer is attention by q k^T alone and an FFN: position terms
+    in the logits would make another one of it."""
+    for number, layer in enumerate(model.layers):
+        X, after = states[number : number + 2, :2]
+        N = layer.norm_attention(X)
+        own = X + _mixed(layer, N, N, torch.zeros(X.shape[1]))
+        if layer.ffn is not None:
+            own = own + layer.ffn(layer.norm_ffn(own))
+        if not bool((own - after).abs().max() <= TOLERANCE * (after - X).abs().max()):
+            raise InputError(
+                f"layer {number + 1} of '{model.name}' is not attention by q k^T alone and an FFN: "
+                "P7 knows no other terms; leave it out"
+            )
+
 
 FIRST_LAYERS = 3
 RANKS = (24, 32)

@@ -1,4 +1,10 @@
-"""P2 to P5: each layer as an affine operator built from what was measured on the image itself.
+"""P1 to P5: what a layer's own measured operator says, built from the image's own run.
+
+P1: log rho_Q - log rho_C of one layer's own operator, with A the mean over heads of the measured
+attention and H the sum over heads of (W_V W_O)^T: the theory gives log(rho_Q / rho_C) as the rate
+of log HFC/LFC (T5a) when the same layer is repeated for ever and has neither norm nor FFN. `folded`
+puts the norm in front into H with one scale for all tokens: C diag(gain) W / s (T8e). A prediction
+in the sign and the order of layers and images, not a fit.
 
 P2, P3: X + sum_h A_h X W_V,h W_O,h, the measured attention alone (T1, T7a). P4: the norm in front
 with its measured token scales s_i, N(x_i) = (x_i C) diag(gain) / s_i + shift (T8e without its
@@ -17,6 +23,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace
+from oversmoothing.theory.spectra.layer_discs import radii
 from oversmoothing.theory.support.errors import InputError
 
 
@@ -64,8 +71,8 @@ class LeastSquares:
 
     def solve(self) -> Affine:
         """The map; of the smallest norm where the inputs do not span everything."""
-        found = torch.linalg.pinv(self._gram, hermitian=True) @ self._cross
-        return Affine(found[:-1], found[-1])
+        solved = torch.linalg.pinv(self._gram, hermitian=True) @ self._cross
+        return Affine(solved[:-1], solved[-1])
 
 
 AffineFfns = list[tuple[Affine, Affine] | None]
@@ -148,7 +155,7 @@ def operator_changes(
             states[k] = moved
         # The ratio knows no common scale: rescaled, P3 cannot overflow.
         states[0] = states[0] / states[0].abs().amax((-2, -1), keepdim=True).clamp_min(1e-300)
-    return {name: torch.stack(found, dim=1) for name, found in columns.items()}
+    return {name: torch.stack(parts, dim=1) for name, parts in columns.items()}
 
 
 def _steps(
@@ -169,3 +176,39 @@ def _steps(
 
     with_ffn = [partial(whole, each) for each in ffns] if ffns else [attention, attention]
     return [lambda X: X + attention_output(A, X, bare), attention, *with_ffn]
+
+
+GAP_NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
+
+
+def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[str, Tensor]:
+    """log(rho_Q / rho_C) [b, layers] of one traced batch, by GAP_NAMES. 0 for one token."""
+    gaps: dict[str, list[Tensor]] = {name: [] for name in GAP_NAMES}
+    for layer, trace in zip(layers, traces, strict=True):
+        assert trace.attention is not None
+        A = trace.attention.double().mean(1)
+        a = torch.linalg.eigvals(A[:, :-1, :-1] - A[:, -1:, :-1])  # of the quotient (T1c)
+        W = layer.heads.total()
+        gaps[GAP_NAMES[0]].append(_gap(a, torch.linalg.eigvals(W).expand(len(a), -1)))
+        norm = layer.norm_attention
+        X = trace.before.double()
+        if norm.kind == "none":
+            gaps[GAP_NAMES[1]].append(gaps[GAP_NAMES[0]][-1])
+            continue
+        inner = norm.gain.cpu().double()[:, None] * W
+        if norm.kind == "layer":
+            inner = inner - inner.mean(0, keepdim=True)
+        scale = token_scales(norm, X).square().mean((-2, -1)).sqrt()
+        h = torch.linalg.eigvals(inner) / scale[:, None]
+        gaps[GAP_NAMES[1]].append(_gap(a, h))
+    return {name: torch.stack(columns, dim=1) for name, columns in gaps.items()}
+
+
+def _gap(a: Tensor, h: Tensor) -> Tensor:
+    """log(rho_Q / rho_C) [b] of spectra a [b, n - 1] and h [b, d]."""
+    if a.shape[-1] == 0:
+        return torch.zeros(len(a), dtype=torch.float64)
+    pairs = [radii(*each) for each in zip(a.numpy(), h.numpy(), strict=True)]
+    consensus, quotient = torch.tensor(pairs, dtype=torch.float64).clamp_min(1e-300).T
+    rate: Tensor = (quotient / consensus).log()
+    return rate

@@ -1,4 +1,8 @@
-"""What the ladder keeps of a model's runs: X_0, the logs of HFC and LFC, calibration streams."""
+"""What the ladder keeps of a model's runs, and what they cost.
+
+X_0, the logs of HFC and LFC, calibration streams; costs are multiply-adds for one input, weights
+times tokens.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -61,8 +65,8 @@ def log_energies(X: Tensor) -> Tensor:
 
 def log_ratio(X: Tensor) -> Tensor:
     """log HFC/LFC [...] of X [..., n, d], float64."""
-    found = log_energies(X)
-    return found[..., 0] - found[..., 1]
+    logs = log_energies(X)
+    return logs[..., 0] - logs[..., 1]
 
 
 def record(
@@ -84,11 +88,11 @@ def record(
             raise InputError(
                 "the inputs have different lengths: give texts of one number of tokens, or cut them"
             )
-        found = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
-        starts.append(found[0].float().cpu())
-        logs.append(torch.stack([log_energies(X) for X in found], dim=1).cpu())
+        streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
+        starts.append(streams[0].float().cpu())
+        logs.append(torch.stack([log_energies(X) for X in streams], dim=1).cpu())
         if states:
-            kept.append(torch.stack([X.float().cpu() for X in found]))
+            kept.append(torch.stack([X.float().cpu() for X in streams]))
         if watch is not None:
             watch(batch)
     if len({X.shape[1] for X in starts}) > 1:
@@ -96,3 +100,40 @@ def record(
     return Recording(
         torch.cat(starts), torch.cat(logs).numpy(), torch.cat(kept, dim=1) if states else None
     )
+
+
+def _projections(heads: Heads) -> int:
+    return 2 * heads.W_Q.numel() + heads.W_V.numel() + heads.W_O.numel()
+
+
+def token_cost(layer: Layer) -> int:
+    """Multiply-adds of one token through the layer's projections and FFN, without attention."""
+    return _projections(layer.heads) + ffn_cost(layer)
+
+
+def ffn_cost(layer: Layer) -> int:
+    """Multiply-adds of one token through the FFN: the block's matrices that are not attention's.
+
+    0 without an FFN. A block whose attention module is the block itself counts what its own
+    projections leave.
+    """
+    if layer.ffn is None:
+        return 0
+    if layer.attention is layer.block:
+        entries = sum(p.numel() for p in layer.block.parameters() if p.ndim == 2)
+        return max(entries - _projections(layer.heads), 0)
+    inner = {id(p) for p in layer.attention.parameters()}
+    if layer.out is not None:
+        inner |= {id(p) for p in layer.out.parameters()}
+    return sum(p.numel() for p in layer.block.parameters() if p.ndim == 2 and id(p) not in inner)
+
+
+def attention_cost(layer: Layer, queries: int, keys: int) -> int:
+    """Multiply-adds of q k^T and A v."""
+    heads = layer.heads
+    return queries * keys * heads.number * (heads.W_Q.shape[-1] + heads.width)
+
+
+def model_cost(model: Model, tokens: int) -> int:
+    """Multiply-adds of all layers on one input of `tokens` tokens (no embedding, no final head)."""
+    return sum(tokens * token_cost(x) + attention_cost(x, tokens, tokens) for x in model.layers)

@@ -1,16 +1,26 @@
-"""Two regressions with penalties chosen inside the calibration set: ridge and kernel ridge."""
+"""What the regressions read and how they are fitted: features of a state, ridge, kernel ridge.
+
+Penalties are chosen inside the calibration set. P0'' and P0''' read features of X_0, P7 also those
+of states of landmarks, whose context is predicted by reduced-rank regression (`Environment`).
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist, pdist
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from torch import Tensor
 
+from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.models.model import Heads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -36,8 +46,8 @@ def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) ->
     fitted.fit(X, Y)
 
     def predict(Z: Array) -> Array:
-        found: Array = fitted.predict(Z).reshape(len(Z), -1)
-        return found
+        predicted: Array = fitted.predict(Z).reshape(len(Z), -1)
+        return predicted
 
     return predict
 
@@ -89,13 +99,13 @@ def kernel_ridge(
             weights = _solve(K[np.ix_(train, train)], penalty, Y[train] - means)
             errors[k] += np.square(K[np.ix_(test, train)] @ weights + means - Y[test]).sum(0)
     best = np.argmin(errors, axis=0)
-    found = np.empty((len(Z), Y.shape[1]))
+    predicted = np.empty((len(Z), Y.shape[1]))
     for k in np.unique(best):
         scale, penalty = choices[k]
         weights = _solve(np.exp(-D / scale), penalty, Y - means)
         chosen = best == k
-        found[:, chosen] = (np.exp(-E / scale) @ weights + means)[:, chosen]
-    return found
+        predicted[:, chosen] = (np.exp(-E / scale) @ weights + means)[:, chosen]
+    return predicted
 
 
 def kernel_cost(blocks: list[Block], observations: int, targets: int) -> int:
@@ -106,8 +116,8 @@ def kernel_cost(blocks: list[Block], observations: int, targets: int) -> int:
 
 def _solve(K: Array, penalty: float, Y: Array) -> Array:
     factor = cho_factor(K + penalty * np.eye(len(K)), check_finite=False)
-    found: Array = cho_solve(factor, Y, check_finite=False)
-    return found
+    weights: Array = cho_solve(factor, Y, check_finite=False)
+    return weights
 
 
 def _scaled(blocks: list[Block], targets: list[Block]) -> tuple[Array, Array]:
@@ -122,5 +132,218 @@ def _scaled(blocks: list[Block], targets: list[Block]) -> tuple[Array, Array]:
 def _size(X: Array) -> Array:
     """Standard deviations, 1 for a constant (it then counts for nothing)."""
     sd = X.std(0)
-    found: Array = np.where(sd > 1e-12 * (np.abs(X).max(0) + 1e-300), sd, 1.0)
-    return found
+    sizes: Array = np.where(sd > 1e-12 * (np.abs(X).max(0) + 1e-300), sd, 1.0)
+    return sizes
+
+
+DIRECTIONS = 20
+VALUES = 40  # singular values
+PARTS = 100  # images at a time
+
+
+def spectral_statistics(X: Tensor) -> Array:
+    """A few statistics of each state X [m, n, d], [m, at most 5] float64.
+
+    log HFC/LFC, the log of ||HFC||_F, the effective rank of HFC, the share of its first singular
+    value and the log ratio of the second to the first. Fewer for states of fewer columns or tokens.
+    """
+    rows = []
+    for part in torch.split(X, PARTS):
+        Y = part.double()
+        sigma = torch.linalg.svdvals(Y - Y.mean(-2, keepdim=True)).clamp_min(1e-300)
+        share = sigma / sigma.sum(-1, keepdim=True)
+        columns = [log_ratio(part), torch.linalg.vector_norm(sigma, dim=-1).log()]
+        if sigma.shape[-1] > 2:
+            columns += [torch.special.entr(share).sum(-1).exp(), share[:, 0]]
+            columns += [(sigma[:, 1] / sigma[:, 0]).log()]
+        rows.append(torch.stack(columns, dim=-1))
+    return torch.cat(rows).numpy()
+
+
+def singular_value_cost(n: int, d: int) -> int:
+    """Multiply-adds of the singular values of an [n, d] state: its Gram matrix and their cube."""
+    return min(n, d) * n * d + min(n, d) ** 3
+
+
+@dataclass(frozen=True)
+class StateFeatures:
+    """Two blocks of features in bases fixed by calibration states.
+
+    energy_basis [d, k]: principal directions of the tokens around their image's mean; mean_basis
+    [d, k]: of the images' means around `mean` [d]; position_mean [n, d] or None: subtracted first,
+    so that only what differs from image to image is described. weights [n]: of the tokens.
+    """
+
+    energy_basis: Tensor
+    mean_basis: Tensor
+    mean: Tensor
+    position_mean: Tensor | None
+    weights: Tensor
+
+    @classmethod
+    def fit(
+        cls, X: Tensor, *, content: bool = False, weights: Tensor | None = None
+    ) -> StateFeatures:
+        """Fit to calibration states X [m, n, d]. content: subtract each position's mean."""
+        n, d = X.shape[1:]
+        weights = torch.full((n,), 1 / n) if weights is None else weights / weights.sum()
+        place = X.mean(0) if content else None
+        Y = X - place if place is not None else X
+        m = torch.einsum("n,mnd->md", weights, Y)
+        Y = (Y - m[:, None]).flatten(0, 1)
+        k = min(DIRECTIONS, d)
+        centre = m.mean(0)
+        return cls(
+            principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k),
+            principal_directions(m - centre, k),
+            centre,
+            place,
+            weights,
+        )
+
+    def __call__(self, X: Tensor) -> list[Block]:
+        """[log energies along the directions, coordinates of the mean row] of X [m, n, d]."""
+        Y = X if self.position_mean is None else X - self.position_mean
+        m = torch.einsum("n,mnd->md", self.weights, Y)
+        along = (Y - m[:, None]) @ self.energy_basis
+        energy = torch.einsum("n,mnk->mk", self.weights, along.square()).double()
+        # A floor at rounding size of the whole: an empty direction must not give -inf.
+        floor = 1e-12 * energy.sum(-1, keepdim=True) + 1e-300
+        return [
+            Block((energy + floor).log().numpy()),
+            Block(((m - self.mean) @ self.mean_basis).double().numpy()),
+        ]
+
+    def cost(self, tokens: int) -> int:
+        """Multiply-adds for one image: projections of the tokens and of the mean."""
+        d, k = self.energy_basis.shape
+        return tokens * d * (k + 1) + d * k
+
+
+def principal_directions(Y: Tensor, k: int) -> Tensor:
+    """The k leading principal directions [d, k] of rows Y [m, d]."""
+    _, V = torch.linalg.eigh((Y.T @ Y).double())
+    leading: Tensor = V.flip(1)[:, :k].to(Y.dtype)
+    return leading
+
+
+@dataclass(frozen=True)
+class StartFeatures:
+    """The blocks of P0''': principal energies and means of X_0, with and without each position's
+    calibration mean, and the logs of the leading singular values of HFC."""
+
+    content: StateFeatures
+    whole: StateFeatures
+    shape: tuple[int, int]
+
+    @classmethod
+    def fit(cls, start: Tensor) -> StartFeatures:
+        n, d = start.shape[1:]
+        return cls(StateFeatures.fit(start, content=True), StateFeatures.fit(start), (n, d))
+
+    def __call__(self, start: Tensor) -> list[Block]:
+        rows = []
+        for X in torch.split(start, PARTS):
+            sigma = torch.linalg.svdvals((X - X.mean(1, keepdim=True)).double())
+            floor = 1e-12 * sigma[:, :1] + 1e-300
+            rows.append((sigma[:, :VALUES] + floor).log())
+        return [*self.content(start), *self.whole(start), Block(torch.cat(rows).numpy())]
+
+    def cost(self) -> int:
+        n, d = self.shape
+        return self.content.cost(n) + self.whole.cost(n) + singular_value_cost(n, d)
+
+
+RIDGE = 1e-3
+NOISE = 1e-2  # of the mean residual variance, in the interpolation
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """One layer: mean [c, d], B [r, d], S [c, k] with unit rows at the k landmarks."""
+
+    mean: Tensor
+    B: Tensor
+    S: Tensor
+
+    def __call__(self, phi: Tensor, landmarks: Tensor, N: Tensor) -> Tensor:
+        """Normalised context tokens [b, c, d] from phi [b, c, r] and the landmarks' own N [b, k,
+        d], which are kept as they are; landmarks [k] are their places among the c."""
+        plain = self.mean + phi @ self.B
+        return plain + self.S @ (N - plain[:, landmarks])
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What the tokens that are not followed contribute to attention, affinely.
+
+    The normalised tokens in front of layer l are taken as
+    N_j = mean_j + phi_j B_l + sum_k S_jk r_k: phi are features of a known earlier state (rank r,
+    the same for all layers), B_l is fitted by least squares and S interpolates the residuals r_k at
+    the followed tokens (the landmarks) to all others, as the best linear predictor from the
+    residuals' covariance over calibration images. centre [c, p] and size [p] of the raw features,
+    reduction [p, r] to phi; one `Surroundings` a layer.
+    """
+
+    centre: Tensor
+    size: Tensor
+    reduction: Tensor
+    layers: tuple[Surroundings, ...]
+
+    def phi(self, features: Tensor) -> Tensor:
+        """phi [b, c, r] of raw features [b, c, p]."""
+        return (features - self.centre) / self.size @ self.reduction
+
+    @classmethod
+    def fit(
+        cls, features: Tensor, targets: list[Tensor], landmarks: Tensor, rank: int
+    ) -> Environment:
+        """Fit to calibration: features [m, c, p], targets of each layer N [m, c, d].
+
+        The reduction keeps the `rank` directions of the features that explain the targets of all
+        layers best (reduced-rank regression).
+        """
+        centre = features.mean(0)
+        size = (features - centre).square().mean((0, 1)).sqrt().clamp_min(1e-12)
+        F = (features - centre) / size
+        rows = F.flatten(0, 1).double()
+        gram = rows.T @ rows / len(rows) + RIDGE * torch.eye(F.shape[-1], dtype=torch.float64)
+        solved = []
+        for N in targets:
+            Y = (N - N.mean(0)).flatten(0, 1).double()
+            scale = Y.std().clamp_min(1e-12)
+            solved.append(torch.linalg.solve(gram, rows.T @ Y / len(rows)) / scale)
+        L = torch.linalg.cholesky(gram)
+        U, _, _ = torch.linalg.svd(L.T @ torch.cat(solved, dim=1), full_matrices=False)
+        reduction = torch.linalg.solve_triangular(L.T, U[:, :rank], upper=True).float()
+        phi = F @ reduction
+        # Orthonormal under the ridged Gram matrix; the projection is taken anew without it.
+        thin = phi.flatten(0, 1).double()
+        small = thin.T @ thin / len(thin) + RIDGE * torch.eye(thin.shape[1], dtype=torch.float64)
+        layers = []
+        for N in targets:
+            mean = N.mean(0)
+            cross = thin.T @ (N - mean).flatten(0, 1).double() / len(thin)
+            B = torch.linalg.solve(small, cross).float()
+            S = _interpolation(N - mean - phi @ B, landmarks)
+            layers.append(Surroundings(mean, B, S))
+        return cls(centre, size, reduction, tuple(layers))
+
+    def cost(self, queries: int, followed: int, heads: Heads) -> int:
+        """Multiply-adds of attending to the environment in one layer, never forming its keys:
+        logits q.(mean W_K) + (q W_K^T B^T) phi^T + (q . residual keys) S^T, and values alike."""
+        c = len(self.layers[0].mean)
+        r, k = self.reduction.shape[1], followed
+        own = heads.width * (c + r + k)
+        return 2 * queries * heads.number * (own + c * (r + k))
+
+
+def _interpolation(residual: Tensor, landmarks: Tensor) -> Tensor:
+    flat = residual.transpose(0, 1).flatten(1).double()
+    C = flat @ flat.T
+    within = C[landmarks][:, landmarks]
+    noise = NOISE * C.diagonal().mean().clamp_min(1e-300)
+    S = torch.linalg.solve(within + noise * torch.eye(len(landmarks)).double(), C[landmarks]).T
+    weights: Tensor = S.float()
+    weights[landmarks] = torch.eye(len(landmarks))
+    return weights

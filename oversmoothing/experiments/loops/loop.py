@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
-from oversmoothing.experiments.ladder.spectral_gap import NAMES, spectral_gaps
+from oversmoothing.experiments.ladder.operators import GAP_NAMES, spectral_gaps
 from oversmoothing.experiments.loops.loop_result import LoopResult
 from oversmoothing.experiments.loops.looping import looped
 from oversmoothing.experiments.loops.outcomes import outcomes
@@ -108,7 +108,7 @@ def check_groups(model: Model, groups: Sequence[Group]) -> None:
 def _gaps(model: Model, batch: Any) -> Tensor:
     """log(rho_Q/rho_C) [b, layers] of each layer on its own stream."""
     traces = extract(model, batch, verify=False).traces
-    return spectral_gaps(model.layers, traces)[NAMES[0]]
+    return spectral_gaps(model.layers, traces)[GAP_NAMES[0]]
 
 
 def _group(

@@ -114,7 +114,7 @@ def from_module(
 
 def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
     """The one stack of blocks within, and its family."""
-    found = []
+    matches = []
     crossed = False
     for name, listed in module.named_modules():
         if isinstance(listed, nn.ModuleList | nn.Sequential) and len(listed):
@@ -126,8 +126,8 @@ def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
             )
             fitting = [family for family in FAMILIES if all(map(family.fits, blocks))]
             if fitting:
-                found.append((name, max(fitting, key=lambda family: len(family.parts)), blocks))
-    groups = [each for each in found if each[0].endswith("albert_layers")]
+                matches.append((name, max(fitting, key=lambda family: len(family.parts)), blocks))
+    groups = [each for each in matches if each[0].endswith("albert_layers")]
     if groups:
         return groups[0][1], _repeated(module, [blocks for _, _, blocks in groups])
     if crossed:
@@ -135,7 +135,7 @@ def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
             f"{type(module).__name__} is an encoder-decoder: the theory has no cross attention; "
             "give its encoder alone (module.get_encoder(), or part='encoder')"
         )
-    if not found:
+    if not matches:
         known = ", ".join(dict.fromkeys(family.label for family in FAMILIES))
         raise InputError(
             f"no stack of Transformer blocks that the adapters know ({known}) was found in "
@@ -143,9 +143,9 @@ def _find(module: nn.Module) -> tuple[Family, list[nn.Module]]:
             "of its parts, oversmoothing.experiments.models.describe(); a network without softmax "
             "attention cannot be read"
         )
-    if len(found) > 1:
-        raise SeveralStacksError(type(module).__name__, _parts([name for name, _, _ in found]))
-    return found[0][1:]
+    if len(matches) > 1:
+        raise SeveralStacksError(type(module).__name__, _parts([name for name, _, _ in matches]))
+    return matches[0][1:]
 
 
 class SeveralStacksError(InputError):

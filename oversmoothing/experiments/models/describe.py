@@ -208,7 +208,7 @@ def part(block: nn.Module, name: str, where: str) -> nn.Module:
     try:
         return block.get_submodule(name)
     except AttributeError as error:
-        names = ", ".join(found for found, _ in block.named_modules() if found)
+        names = ", ".join(each for each, _ in block.named_modules() if each)
         raise InputError(f"{where} has no part '{name}'; its parts are: {names}") from error
 
 
@@ -264,10 +264,10 @@ def _head_norm(
 
 def value_of(block: nn.Module, value: float | Value | None, default: Any) -> Any:
     """A number or tensor as it is, by its name within the block, or from the block."""
-    found = attrgetter(value)(block) if isinstance(value, str) else value
-    found = found(block) if callable(found) and not isinstance(found, Tensor) else found
-    found = default if found is None else found
-    return found.detach() if isinstance(found, Tensor) else found
+    held = attrgetter(value)(block) if isinstance(value, str) else value
+    held = held(block) if callable(held) and not isinstance(held, Tensor) else held
+    held = default if held is None else held
+    return held.detach() if isinstance(held, Tensor) else held
 
 
 def _ffn(
@@ -280,10 +280,10 @@ def _ffn(
     else:
         # An activation may be a plain function.
         names = [ffn] if isinstance(ffn, str) else ffn
-        found = [getattr(block, name, None) for name in names]
+        parts = [getattr(block, name, None) for name in names]
         steps = [
             each if callable(each) else part(block, name, where)
-            for name, each in zip(names, found, strict=True)
+            for name, each in zip(names, parts, strict=True)
         ]
     reference = next(block.parameters())
 

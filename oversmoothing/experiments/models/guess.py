@@ -25,8 +25,8 @@ def propose(module: nn.Module, heads: int | None = None) -> dict[str, Any]:
     place, blocks = _stack(module)
     block = blocks[0]
     linear = {name: each for name, each in block.named_modules() if _is_linear(each)}
-    found: dict[str, Any] = {"blocks": place} | _attention(block, linear)
-    width = _shape(linear[found["q"]])[0]
+    names: dict[str, Any] = {"blocks": place} | _attention(block, linear)
+    width = _shape(linear[names["q"]])[0]
     norms = [
         name
         for name, each in block.named_modules()
@@ -35,26 +35,26 @@ def propose(module: nn.Module, heads: int | None = None) -> dict[str, Any]:
     if len(norms) > 2:
         raise _missing(f"two norms among {', '.join(norms)}", "norm_attention=, norm_ffn=")
     for key, name in zip(("norm_attention", "norm_ffn"), norms, strict=False):
-        found[key] = name
-    used = {found[key] for key in ("q", "k", "v", "out")}
-    found["ffn"] = _ffn(block, [name for name in linear if name not in used], norms)
-    found["heads"] = heads or _number(block, found["attention"], module)
-    return {name: value for name, value in found.items() if value is not None}
+        names[key] = name
+    used = {names[key] for key in ("q", "k", "v", "out")}
+    names["ffn"] = _ffn(block, [name for name in linear if name not in used], norms)
+    names["heads"] = heads or _number(block, names["attention"], module)
+    return {name: value for name, value in names.items() if value is not None}
 
 
 def _stack(module: nn.Module) -> tuple[str, list[nn.Module]]:
     """The list of blocks of one kind with the most weights, and its name."""
-    found = []
+    stacks = []
     for name, each in module.named_modules():
         blocks = list(each.children())
         listed = isinstance(each, nn.ModuleList | nn.Sequential)
         if listed and blocks and len({type(block) for block in blocks}) == 1:
             linear = sum(_is_linear(part) for part in blocks[0].modules())
             if linear >= 3:
-                found.append((sum(p.numel() for p in each.parameters()), name, blocks))
-    if not found:
+                stacks.append((sum(p.numel() for p in each.parameters()), name, blocks))
+    if not stacks:
         raise _missing("a list of blocks with projections", "blocks=")
-    _, place, blocks = max(found, key=lambda each: each[0])
+    _, place, blocks = max(stacks, key=lambda each: each[0])
     return place, blocks
 
 

@@ -63,13 +63,13 @@ class Images:
         std: tuple[float, ...] | None = None,
     ) -> Images:
         """Of the size that a module in memory reads; mean and std, where not given, are 0.5."""
-        found = getattr(module, "image_size", None)
-        found = found or getattr(getattr(module, "config", None), "image_size", None)
-        if isinstance(found, tuple | list) and len(set(found)) == 1:
-            found = found[0]
-        if not isinstance(found, int):
-            raise InputError(f"the model reads images of size {found}: only squares are understood")
-        return cls(found, tuple(mean or HALF), tuple(std or HALF))
+        size = getattr(module, "image_size", None)
+        size = size or getattr(getattr(module, "config", None), "image_size", None)
+        if isinstance(size, tuple | list) and len(set(size)) == 1:
+            size = size[0]
+        if not isinstance(size, int):
+            raise InputError(f"the model reads images of size {size}: only squares are understood")
+        return cls(size, tuple(mean or HALF), tuple(std or HALF))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,11 +85,11 @@ class Images:
     def check(self, batch: Any) -> Any:
         """The batch of pixels, when its shape is what the model reads."""
         pixels = batch.get("pixel_values") if isinstance(batch, Mapping) else batch
-        found = tuple(getattr(pixels, "shape", ()))
-        if not found or found[0] == 0 or found[1:] != self.shape:
+        shape = tuple(getattr(pixels, "shape", ()))
+        if not shape or shape[0] == 0 or shape[1:] != self.shape:
             wanted = ", ".join(map(str, self.shape))
             raise InputError(
-                f"the pixels have the shape {found}, the model reads (m, {wanted}), m >= 1: give "
+                f"the pixels have the shape {shape}, the model reads (m, {wanted}), m >= 1: give "
                 "PIL images or resize them"
             )
         return batch
@@ -100,7 +100,7 @@ class Images:
         if isinstance(images[0], Tensor) and all(isinstance(image, Tensor) for image in images):
             pixels: Tensor = self.check(stacked(list(images)))
             return pixels
-        found = []
+        pictures = []
         # One after the other: of pictures in files a single one is held as large as it is.
         for number in range(len(images)):
             image = images[number]
@@ -109,9 +109,9 @@ class Images:
                     f"input {number} is a {type(image).__name__}, the model reads images: give PIL "
                     "images or a tensor of pixels"
                 )
-            found.append(self.pixels(image))
+            pictures.append(self.pixels(image))
             del image  # or it is there while the next is decoded
-        return torch.stack(found)
+        return torch.stack(pictures)
 
 
 @dataclass
@@ -196,13 +196,13 @@ class Texts:
         pieces = getattr(self.tokenizer, "convert_ids_to_tokens", None)
         if not callable(pieces):
             return None
-        found = []
+        words = []
         for number, piece in zip(ids, pieces(ids), strict=True):
             decode = getattr(self.tokenizer, "decode", None)
             text = decode([number]).strip() if decode is not None else ""
             shown = text if text and text.isprintable() else str(piece)
-            found.append("".join(letter if letter.isprintable() else "\ufffd" for letter in shown))
-        return found
+            words.append("".join(letter if letter.isprintable() else "\ufffd" for letter in shown))
+        return words
 
     @property
     def notes(self) -> tuple[str, ...]:

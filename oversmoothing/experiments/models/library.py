@@ -14,9 +14,9 @@ from oversmoothing.theory.support.errors import InputError
 def class_of(transformers: Any, config: Any) -> Any:
     """The class that the config names, with its classifier or language head; else the bare one."""
     for name in getattr(config, "architectures", None) or ():
-        found = getattr(transformers, name, None)
-        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
-            return found
+        named = getattr(transformers, name, None)
+        if isinstance(named, type) and issubclass(named, transformers.PreTrainedModel):
+            return named
     return transformers.AutoModel
 
 
@@ -29,13 +29,13 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
     """The tokenizer of a folder, or of a GGUF file in it (gguf_file=). Raises `InputError`."""
     try:
         with quiet(transformers.utils.logging):
-            found = transformers.AutoTokenizer.from_pretrained(
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
                 folder, trust_remote_code=False, local_files_only=True, **file
             )
         # Without a file the library makes a tokenizer that knows its special tokens alone.
-        if len(found.get_vocab()) <= len(set(found.all_special_tokens)):
+        if len(tokenizer.get_vocab()) <= len(set(tokenizer.all_special_tokens)):
             raise LookupError("no vocabulary")
-        longest = found.model_max_length
+        longest = tokenizer.model_max_length
         if (
             not isinstance(longest, int | float)
             or not 1 <= longest < math.inf
@@ -47,7 +47,7 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
             f"'{folder}' has no tokenizer that can be loaded ({type(error).__name__}): put its "
             "tokenizer.json there, give open_model(..., tokenizer=), or token ids as a tensor"
         ) from error
-    return found
+    return tokenizer
 
 
 @contextmanager

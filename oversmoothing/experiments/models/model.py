@@ -244,9 +244,9 @@ class Model:
         A model without a head gives its last tokens or raises `InputError` where it gives none.
         """
         output = self.run(batch)
-        for found in (output, getattr(output, "logits", None)):
-            if isinstance(found, Tensor):
-                return found
+        for scores in (output, getattr(output, "logits", None)):
+            if isinstance(scores, Tensor):
+                return scores
         raise InputError(f"the model '{self.name}' has no head that gives scores")
 
     @property

@@ -97,8 +97,8 @@ def weight_files(folder: Path, stem: str = "model", suffix: str = ".safetensors"
 def weights_within(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     """Files of these kinds, but for what training code writes beside the weights, which is never
     opened: its arguments, the state of the optimiser and of random numbers."""
-    found = (path for path in sorted(folder.iterdir()) if path.suffix in suffixes)
-    return [path for path in found if not _TRAINING.fullmatch(path.stem)]
+    paths = (path for path in sorted(folder.iterdir()) if path.suffix in suffixes)
+    return [path for path in paths if not _TRAINING.fullmatch(path.stem)]
 
 
 def folder_weights(folder: Path) -> dict[str, Tensor]:
@@ -120,11 +120,11 @@ def folder_weights(folder: Path) -> dict[str, Tensor]:
                 f"'{folder / name}' is a link out of its folder: weights are read from the "
                 "model's own folder alone"
             )
-        found = read_weights(folder / name)
-        twice = sorted(weights.keys() & found.keys())
+        part = read_weights(folder / name)
+        twice = sorted(weights.keys() & part.keys())
         if twice:
             raise InputError(f"'{folder / name}' holds {twice[0]}, which an earlier file has")
-        weights |= found
+        weights |= part
     return weights
 
 
@@ -188,7 +188,7 @@ def shell_of(transformers: Any, kind: Any, config: Any) -> nn.Module:
     """The model of a config without memory for its weights."""
     with torch.device("meta"):
         if kind is transformers.AutoModel:
-            found: nn.Module = kind.from_config(config, trust_remote_code=False)
+            shell: nn.Module = kind.from_config(config, trust_remote_code=False)
         else:
-            found = kind(config)
-    return found
+            shell = kind(config)
+    return shell

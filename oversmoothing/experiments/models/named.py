@@ -37,11 +37,11 @@ def named_model(
     How pictures are read is remarked on stderr where the source does not say it, or says more than
     is read. Raises `InputError` where there is none, and says which command trains it.
     """
-    found = _found(name, results, seed, choose_device(device), data_dir, dtype, part)
-    for note in found.prepare.notes if isinstance(found.prepare, Images) else ():
-        if note in found.run_notes:
-            print(f"{found.name}: {note}", file=sys.stderr)
-    return found
+    model = _found(name, results, seed, choose_device(device), data_dir, dtype, part)
+    for note in model.prepare.notes if isinstance(model.prepare, Images) else ():
+        if note in model.run_notes:
+            print(f"{model.name}: {note}", file=sys.stderr)
+    return model
 
 
 def _found(

@@ -181,20 +181,20 @@ def _shards(folder: Path, split: str, last: int) -> list[bytes]:
     """The image files of a split, up to image `last` at least."""
     parquet, broken = required("pyarrow.parquet"), required("pyarrow").ArrowInvalid
     files = sorted(folder.rglob(f"*{split}*.parquet"))
-    found: list[bytes] = []
+    images: list[bytes] = []
     for path in files:
         try:
             file_size(path)
             table = parquet.read_table(path, columns=["img"])
         except (OSError, KeyError, broken) as error:
             raise InputError(f"'{path}' cannot be read ({error}): replace it") from error
-        found += [row["bytes"] for row in table.column("img").to_pylist()]
-    if len(found) <= last:
+        images += [row["bytes"] for row in table.column("img").to_pylist()]
+    if len(images) <= last:
         raise InputError(
-            f"'{folder}' holds {len(found)} {split} images of CIFAR-100 in {len(files)} files: a "
+            f"'{folder}' holds {len(images)} {split} images of CIFAR-100 in {len(files)} files: a "
             "shard is missing"
         )
-    return found
+    return images
 
 
 def is_cifar100(name: str) -> bool:

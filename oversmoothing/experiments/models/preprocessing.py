@@ -56,14 +56,14 @@ class ProcessedImages(Images):
                 f"{rgb.width} x {rgb.height} pixels with the shorter side resized to {edge} are "
                 f"more than {PIXELS // 10**6} million: crop the picture first"
             )
-        found = _made(self.processor, rgb, self.file)
-        if found.shape != self.shape:
+        made = _made(self.processor, rgb, self.file)
+        if made.shape != self.shape:
             raise InputError(
-                f"'{self.file}' makes pixels {_by(found.shape)} of a picture of {rgb.width} x "
+                f"'{self.file}' makes pixels {_by(made.shape)} of a picture of {rgb.width} x "
                 f"{rgb.height}, the model reads {_by(self.shape)}: state a crop_size there, or "
                 "crop the pictures to squares"
             )
-        return found
+        return made
 
 
 def images_of(
@@ -175,12 +175,12 @@ def _loaded(file: Path, settings: dict[str, Any]) -> Any:
 def _made(processor: Any, image: Image.Image, file: Path) -> Tensor:
     """What the processor makes of one RGB picture, float32; [3, h, w] of most."""
     try:
-        found: Tensor = processor(image, return_tensors="pt")["pixel_values"][0].float()
+        made: Tensor = processor(image, return_tensors="pt")["pixel_values"][0].float()
     except Exception as error:  # the library raises many kinds
         raise InputError(
             f"the settings in '{file}' cannot be used ({first_line(error)}): correct them"
         ) from error
-    return found
+    return made
 
 
 def _three(value: Any) -> Any:

@@ -38,10 +38,10 @@ def value_parts(
     One name three times is a fused projection (see `describe`), of a shape already found to fit.
     """
     value, out = block.get_submodule(names[2]), block.get_submodule(names[3])
-    found = ValueParts(value, out, heads, kv_heads)
+    parts = ValueParts(value, out, heads, kv_heads)
     if len(set(names[:3])) > 1:
-        return found
-    weight: Tensor = getattr(value, found.name)
+        return parts
+    weight: Tensor = getattr(value, parts.name)
     outputs = weight.shape[1 if hasattr(value, "nf") else 0]
     r = outputs // (heads + 2 * kv_heads)
     index = torch.arange(outputs)

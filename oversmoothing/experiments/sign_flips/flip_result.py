@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
-from oversmoothing.experiments.ladder.scores import Score, score
+from oversmoothing.experiments.ladder.result import Score, score
 from oversmoothing.theory.support.files import json_row
 from oversmoothing.theory.support.sizes import Array
 

@@ -14,7 +14,7 @@ import torch
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for, published
-from oversmoothing.experiments.digits.images import SIZES, Images
+from oversmoothing.experiments.digits.data import SIZES, Images
 from oversmoothing.experiments.digits.training import TrainedModel, parts_of, score
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.inspection.heads_and_why import regions

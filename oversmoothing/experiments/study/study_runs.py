@@ -18,9 +18,8 @@ import torch
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.optimisation import generator
 from oversmoothing.experiments.digits.training import Kind, trained
-from oversmoothing.experiments.digits.training_loop import Keeping
+from oversmoothing.experiments.digits.training_loop import Keeping, generator
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.experiments.remedies.digits_vit import RemediedViT
 from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place

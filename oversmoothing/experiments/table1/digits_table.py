@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from oversmoothing.experiments.digits.probes import dominance_by_layer
-from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
 from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES

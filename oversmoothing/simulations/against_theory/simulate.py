@@ -12,19 +12,14 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
 from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.engine.evolve_heads import evolve_heads
+from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM, Drawn, Fixed
+from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.generators.attention import ATTENTION, Causal, Softmax
 from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
-from oversmoothing.simulations.heads.evolve_heads import evolve_heads
-from oversmoothing.simulations.heads.layers import (
-    ATTENTION_STREAM,
-    WEIGHT_STREAM,
-    Drawn,
-    Fixed,
-    FromState,
-)
-from oversmoothing.simulations.heads.lyapunov import lyapunov_exponents
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number

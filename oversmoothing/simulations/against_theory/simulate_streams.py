@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.simulations.against_theory.simulate import log_spaced_depths
-from oversmoothing.simulations.generators.attention import MIXINGS, Causal, Softmax, draw_mixing
-from oversmoothing.simulations.heads.evolve_streams import (
+from oversmoothing.simulations.engine.evolve_streams import (
     MIXING_STREAM,
     StreamTrajectory,
     evolve_streams,
 )
-from oversmoothing.simulations.heads.layers import Drawn, Fixed
+from oversmoothing.simulations.engine.layers import Drawn, Fixed
+from oversmoothing.simulations.generators.attention import MIXINGS, Causal, Softmax, draw_mixing
 from oversmoothing.theory.streams.agreement import agreement_depth, contractions
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams

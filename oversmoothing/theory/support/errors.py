@@ -2,6 +2,8 @@
 
 import operator
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -21,6 +23,13 @@ class RequirementError(RuntimeError):
 
     The command line prints the message and exits with status 1.
     """
+
+
+def unknown(kind: str, name: str, known: Iterable[str], todo: str) -> InputError:
+    """A name that is none of those known: the nearest, and in a line of its own what to do."""
+    near = get_close_matches(name.lower(), list(known), n=3)
+    likely = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return InputError(f"no {kind} '{name}'.{likely}\n{todo}")
 
 
 def whole_number(name: str, value: Any, least: int | None = None) -> int:

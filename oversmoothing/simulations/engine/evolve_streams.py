@@ -22,15 +22,15 @@ from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import States, unknown
 from oversmoothing.simulations.engine.iteration import kept_at
-from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
-from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.heads.layers import (
+from oversmoothing.simulations.engine.layers import (
     Made,
     Rule,
     as_rule,
     prescribed_attention,
     weights_at,
 )
+from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
+from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.state import from_differences
 from oversmoothing.theory.layer.layer import check_square, check_states, row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError

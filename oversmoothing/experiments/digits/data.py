@@ -1,15 +1,24 @@
-"""CIFAR-10 and CIFAR-100 (Krizhevsky 2009): local parquet, the original archives, or the hub.
+"""The data of the trained models: handwritten digits, the default, CIFAR-10 and CIFAR-100.
 
-What stands in the folder of real inputs, in this order: `cifar100/*.parquet` as on the Hugging Face
-hub; `cifar-100-binary.tar.gz`, the binary version of the original archive, or the folder
+Digits: 1797 grey images of 8x8 pixels, ten classes, shipped with scikit-learn, so that nothing is
+downloaded, in one fixed split. Validation images serve every choice (epoch, learning rate,
+figures); the test images score a finished model once.
+
+CIFAR (Krizhevsky 2009): local parquet, the original archives, or the hub. What stands in the folder
+of real inputs, in this order: `cifar100/*.parquet` as on the Hugging Face hub;
+`cifar-100-binary.tar.gz`, the binary version of the original archive, or the folder
 `cifar-100-binary` that it unpacks to (cifar-10-binary.tar.gz and cifar-10-batches-bin for the
 other). The original's version for Python is a pickle and is not read. `hub` fetches the parquet
 files with the hub's own client and reads those.
 """
 
+from __future__ import annotations
+
 import io
+import math
 import sys
 import tarfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +26,135 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
+from torch import Tensor
+from torch.nn import functional
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.images import SIZES, SPLIT_SEED, Images, Parts
+from oversmoothing.experiments.models.pictures import scaled
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Images of `size` x `size` pixels and `channels` colours, and how many are in each part."""
+
+    size: int
+    channels: int
+    classes: int
+    train: int
+    validation: int
+    test: int
+
+
+# CIFAR's own 50,000 training images hold the validation part.
+SIZES = {
+    "digits": Sizes(8, 1, 10, 1077, 360, 360),
+    "cifar10": Sizes(32, 3, 10, 45_000, 5_000, 10_000),
+    "cifar100": Sizes(32, 3, 100, 45_000, 5_000, 10_000),
+}
+# The grey levels of the data set run from 0 to 16; pixels are stored as level / 8 - 1.
+GREY_LEVELS = 16.0
+# The split never follows the seed of a training run: accuracies of two seeds share their images.
+SPLIT_SEED = 4301
+
+
+@dataclass(frozen=True)
+class Images:
+    """Pixels and labels [m] int64.
+
+    Digits [m, 8, 8] are float32 in [-1, 1] (ink is 1); CIFAR [m, 3, 32, 32] is kept as uint8.
+    """
+
+    pixels: Tensor
+    labels: Tensor
+
+    def inputs(self, chosen: Tensor | slice = slice(None)) -> Tensor:
+        """What a model reads of the chosen ones: float32 in [-1, 1]."""
+        pixels = self.pixels[chosen]
+        return pixels.float() / 127.5 - 1 if pixels.dtype == torch.uint8 else pixels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device | str) -> Images:
+        return Images(self.pixels.to(device), self.labels.to(device))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The three parts, each with the class shares of the whole (digits: 60, 20 and 20 %)."""
+
+    train: Images
+    validation: Images
+    test: Images
+
+    def to(self, device: torch.device | str) -> Parts:
+        return Parts(self.train.to(device), self.validation.to(device), self.test.to(device))
+
+    def with_fraction(self, fraction: float) -> Parts:
+        """The same with round(fraction m) of the m training images: the smaller share lies within
+        the larger, each has the class shares of the whole, and neither follows a run's seed."""
+        if fraction == 1:
+            return self
+        labels = self.train.labels.cpu().numpy()
+        shuffled = np.random.default_rng(SPLIT_SEED).permutation(len(labels))
+        # Where an image stands within its class, from 0 to 1: a prefix takes all classes alike.
+        place = np.empty(len(labels))
+        for label in np.unique(labels):
+            own = shuffled[labels[shuffled] == label]
+            place[own] = (np.arange(len(own)) + 0.5) / len(own)
+        count = max(1, round(fraction * len(labels)))
+        chosen = torch.from_numpy(np.sort(np.argsort(place, kind="stable")[:count]))
+        kept = Images(self.train.pixels[chosen], self.train.labels[chosen])
+        return Parts(kept, self.validation, self.test)
+
+
+@cache
+def digits() -> Parts:
+    """The split, the same on every call and every machine."""
+    train_test_split = required("sklearn.model_selection").train_test_split
+    bunch = required("sklearn.datasets").load_digits()
+    labels = bunch.target.astype(np.int64)
+    pixels = scaled(bunch.images / GREY_LEVELS)
+    everything = np.arange(len(labels))
+    rest, test = train_test_split(
+        everything, test_size=0.2, random_state=SPLIT_SEED, stratify=labels
+    )
+    train, validation = train_test_split(
+        rest, test_size=0.25, random_state=SPLIT_SEED, stratify=labels[rest]
+    )
+
+    def part(index: np.ndarray) -> Images:
+        chosen = torch.from_numpy(np.sort(index))
+        return Images(pixels[chosen].contiguous(), torch.from_numpy(labels)[chosen])
+
+    return Parts(part(train), part(validation), part(test))
+
+
+def augmented(
+    pixels: Tensor, generator: torch.Generator, *, shift: float, rotation: float, zoom: float
+) -> Tensor:
+    """Each image shifted, rotated and scaled at random, bilinearly, the background moving in.
+
+    `pixels` [m, s, s] or [m, c, s, s] -> the same shape; each quantity is uniform within its reach,
+    `shift` in pixels, `rotation` in degrees, `zoom` as a share, drawn from `generator` (on the CPU)
+    alone.
+    """
+    m, size = len(pixels), pixels.shape[-1]
+    planes = pixels.view(m, -1, size, size)
+    draw = 2 * torch.rand(4, m, generator=generator) - 1
+    angle = draw[0] * math.radians(rotation)
+    scale = 1 + draw[1] * zoom
+    # affine_grid measures in half-widths of the image.
+    move = draw[2:] * shift * 2 / size
+    cosine, sine = scale * angle.cos(), scale * angle.sin()
+    rows = torch.stack([cosine, -sine, move[0], sine, cosine, move[1]], dim=-1).view(m, 2, 3)
+    grid = functional.affine_grid(rows.to(pixels.device), list(planes.shape), align_corners=False)
+    # Outside the image grid_sample reads 0: sampled is the ink above the background, pixel + 1.
+    ink = functional.grid_sample(planes + 1, grid, align_corners=False)
+    return ink.view(pixels.shape) - 1
+
 
 HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
 LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
@@ -50,10 +183,10 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
 @cache
 def _cifar(name: str, data: Path | None, hub: bool, progress: bool) -> Parts:
     (pixels, labels), test = _official(name, data, hub, progress)
-    for which, wanted, found in zip(("train", "test"), OFFICIAL, (labels, test[1]), strict=True):
-        if len(found) != wanted or set(np.bincount(found)) != {wanted // SIZES[name].classes}:
+    for which, wanted, own in zip(("train", "test"), OFFICIAL, (labels, test[1]), strict=True):
+        if len(own) != wanted or set(np.bincount(own)) != {wanted // SIZES[name].classes}:
             raise InputError(
-                f"{name}: {len(found)} {which} images of {len(np.unique(found))} classes were "
+                f"{name}: {len(own)} {which} images of {len(np.unique(own))} classes were "
                 f"found, {wanted} of {SIZES[name].classes} in equal numbers belong to it: a file "
                 "is missing or is of another data set"
             )
@@ -120,11 +253,11 @@ def _parquet(name: str, folder: Path, part: str, progress: bool) -> tuple[np.nda
             table = parquet.read_table(path).to_pydict()
             images = table.get("img") or table["image"]
             own = next(table[key] for key in LABEL[name] if key in table)
-            found = [_decoded(each["bytes"]) for each in images]
+            decoded = [_decoded(each["bytes"]) for each in images]
         except (OSError, KeyError, StopIteration, TypeError, broken) as error:
             reason = f"{type(error).__name__}: {str(error)[:200]}"
             raise InputError(f"'{path}' cannot be read as {name} ({reason}): replace it") from error
-        pixels += found
+        pixels += decoded
         labels += own
     return np.stack(pixels), np.array(labels)
 
@@ -157,8 +290,8 @@ def _content(place: Path, name: str) -> bytes:
         if place.is_dir():
             return (place / name).read_bytes()
         with tarfile.open(place) as archive:
-            found = next(each for each in archive.getmembers() if Path(each.name).name == name)
-            stream = archive.extractfile(found)
+            member = next(each for each in archive.getmembers() if Path(each.name).name == name)
+            stream = archive.extractfile(member)
             assert stream is not None
             return stream.read()
     except (OSError, EOFError, tarfile.TarError, StopIteration, AssertionError) as error:

@@ -24,14 +24,14 @@ is no smaller than its rounding.
 """
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oversmoothing.simulations.engine.problem import as_numpy
-from oversmoothing.simulations.heads.layers import FromState
 from oversmoothing.simulations.state import normalise, normalised_sum, scale
 from oversmoothing.theory.layer.layer import _real_array
 from oversmoothing.theory.spectra.heads import side_by_side, stacked
@@ -39,6 +39,20 @@ from oversmoothing.theory.support.errors import InputError
 
 # exp(s) - 1 - s by series below this: above it the difference keeps 45 digits of 53.
 _SERIES = 2.0**-8
+
+
+@dataclass(frozen=True)
+class FromState:
+    """A_h = softmax(X W_Q,h W_K,h^T X^T / sqrt(r) + bias_h), computed from X at each layer.
+
+    W_Q, W_K [heads, d, r] or [d, r] for one head. bias: finite logits by position, [n, n] or
+    [heads, n, n]. causal: token i sees the tokens up to i.
+    """
+
+    W_Q: Any
+    W_K: Any
+    bias: Any = None
+    causal: bool = False
 
 
 # (value, exponent [N] int64): value times 2^exponent.

@@ -33,6 +33,22 @@ from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
 from oversmoothing.simulations.engine.iteration import Kept, kept_at, largest_of_parts, stacked
+from oversmoothing.simulations.engine.layers import (
+    ATTENTION_STREAM,
+    RANGE_BITS,
+    Drawn,
+    Fixed,
+    FollowingLayer,
+    HeadMap,
+    LinearLayer,
+    PerLayer,
+    Rule,
+    Stack,
+    as_rule,
+    head_attention,
+    mix,
+    weights_at,
+)
 from oversmoothing.simulations.engine.problem import (
     as_numpy,
     broadcast_batches,
@@ -40,21 +56,8 @@ from oversmoothing.simulations.engine.problem import (
     choose_device,
     choose_precision,
 )
+from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.heads.layers import (
-    ATTENTION_STREAM,
-    Drawn,
-    Fixed,
-    FromState,
-    HeadMap,
-    PerLayer,
-    Rule,
-    as_rule,
-    head_attention,
-    mix,
-    weights_at,
-)
-from oversmoothing.simulations.heads.stack import RANGE_BITS, FollowingLayer, LinearLayer, Stack
 from oversmoothing.simulations.state import (
     UNUSED,
     SplitState,

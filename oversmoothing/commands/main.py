@@ -1,0 +1,322 @@
+"""The command line: the words choose a row of `ROWS`, whose module alone is then imported.
+
+Exit status: 0 done, 1 a check failed or something is not installed, 2 bad input, 130 interrupted,
+and those of `oversmoothing.commands.ending`.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from oversmoothing.commands import COMMANDS, GONE, HIDDEN, OLD, ROWS, Row, forms
+from oversmoothing.commands.ending import interrupted, say
+from oversmoothing.theory.support.errors import InputError, RequirementError, explained, unknown
+
+_NAME = "oversmoothing"
+_FRONT = """oversmoothing: do a Transformer's tokens become alike as depth grows?
+{commands}
+Options everywhere: --out DIR, --json, --plot, --seed N, --device NAME, --help
+Example:  oversmoothing inspect gpt2 --text poems.txt
+More:     oversmoothing COMMAND --help
+"""
+
+
+class Command(TyperCommand):
+    """One command. An option that may be repeated also takes several words: `--depth 1 5 100`.
+
+    Another has one value: given twice it is refused, for no value is dropped.
+    """
+
+    row: Row
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give the parser one word for each flag; what has one value has it once."""
+        several = {
+            flag
+            for param in self.params
+            if getattr(param, "multiple", False)
+            for flag in param.opts
+        }
+        words = repeat_flags(args, several)
+        _, _, order = self.make_parser(ctx).parse_args(args=list(words))
+        for param, count in Counter(order).items():
+            once = not getattr(param, "multiple", False) and not getattr(param, "is_flag", False)
+            if count > 1 and once and not ctx.resilient_parsing:
+                ctx.fail(f"{param.opts[0]} is given {count} times and has one value: keep one")
+        return super().parse_args(ctx, words)
+
+    def invoke(self, ctx: Any) -> int:
+        """Run it; the exit status."""
+        return int(super().invoke(ctx) or 0)
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The command with its operands."""
+        formatter.write_usage(_NAME, f"{self.row.usage} [OPTIONS]")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Operands, options, and the other forms of the command."""
+        lines: dict[str, list[tuple[str, str]]] = {"Operands": [], "Options": [], "Forms": []}
+        param: Any
+        for param in self.get_params(ctx):
+            if not param.hidden:
+                kind = "Operands" if param.param_type_name == "argument" else "Options"
+                lines[kind].append(described(param))
+        for word, row in forms(self.row.name).items():
+            lines["Forms"].append((f"{word} {row.operands}" if word[0] == "-" else word,
+                                   row.summary))  # fmt: skip
+        for heading, rows in lines.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+        if lines["Forms"]:
+            form = next(reversed(forms(self.row.name).values()))
+            formatter.write(
+                f"\n  Each form has its own options: oversmoothing {form.usage} --help\n"
+            )
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The example on one line, to be copied."""
+        formatter.write(f"\n  Example: oversmoothing {self.row.example}\n")
+
+
+def metavar(param: Any) -> str:
+    """What stands for the value of an option or an operand."""
+    return str(param.metavar or param.name.upper()).strip("[]")
+
+
+def described(param: Any) -> tuple[str, str]:
+    """An option with its value, and what it means with its default."""
+    flag, said = getattr(param, "is_flag", False), param.help or ""
+    name = metavar(param)
+    if param.param_type_name == "option":
+        name = ", ".join(param.opts) + ("" if flag else f" {name}")
+        default = param.default
+        if not (flag or default is None or "default" in said):
+            said += f" (default {default:g})" if isinstance(default, float) else (
+                f" (default {default})"
+            )  # fmt: skip
+    return name, said
+
+
+class _Unloaded(TyperCommand):
+    """A command in the list of all, for the completion of its name."""
+
+
+class Commands(TyperGroup):
+    """All commands; a module is imported when its command is chosen."""
+
+    row: Row | None = None  # that was chosen
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        shown = {name: row for name, row in COMMANDS.items() if row.group != HIDDEN}
+        self.commands = {name: _Unloaded(name, help=row.summary) for name, row in shown.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Load the command that the words name."""
+        command, words = chosen(args)
+        self.row = command.row
+        return command.name, command, words
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, or say that it was interrupted, be it while its module was imported."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            return interrupted(ctx.invoked_subcommand or "", error)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The commands by group."""
+        formatter.write(_FRONT.format(commands="\n".join(_listed())))
+
+
+def _listed() -> Iterator[str]:
+    group = ""
+    for row in COMMANDS.values():
+        if row.group == HIDDEN:
+            continue
+        if row.group != group:
+            group = row.group
+            yield f"\n  {group}"
+        yield f"    {row.usage:17s} {row.summary}"
+        for word, form in forms(row.name).items():
+            if not word.startswith("-"):
+                yield f"{'':22s}{word:10s} {form.summary}"
+    yield ""
+
+
+def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
+    """The command that the words name, loaded, and the words that it is given.
+
+    A name or an option of the release before is answered, with the new one on stderr. Raises
+    `InputError` for a name of no command, or of no form of one.
+    """
+    name, *words = args
+    if name in GONE:
+        raise InputError(f"'{name}' has left the installed program.\n{GONE[name]}")
+    if name in OLD:
+        home, new = OLD[name]
+        print(f"`{name}` is now `{new}`", file=sys.stderr)
+        row = next(row for row in ROWS if row.name == home)
+    elif name in COMMANDS and COMMANDS[name].group != HIDDEN:
+        row, words = _form(COMMANDS[name], words)
+    else:
+        shown = [each for each, row in COMMANDS.items() if row.group != HIDDEN]
+        todo = f"'oversmoothing --help' shows all {len(shown)}."
+        raise unknown("command", name, shown, todo)
+    return load(row), list(_renewed(row, words))
+
+
+def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:
+    """The form of the command that a flag chooses, or the second operand, which goes."""
+    found = forms(row.name)
+    flags = [word for word in found if word.startswith("-")]
+    for flag in reversed(flags):
+        if any(word.partition("=")[0] == flag for word in words):
+            # A flag without a number stands for the usual one.
+            after = [*words[1:], "-"]
+            plain = [k for k, word in enumerate(words) if word == flag and after[k].startswith("-")]
+            return found[flag], [word for k, word in enumerate(words) if k not in plain]
+    kinds = {word: form for word, form in found.items() if word not in flags}
+    # MODEL KIND, or between options: not the value of one.
+    free = [k for k in range(len(words)) if not k or words[k - 1] in ("--json", "--plot")
+            or not words[k - 1].startswith("--")]  # fmt: skip
+    for place in (1, *free) if 1 in free and 0 in free else free:
+        if place < len(words) and words[place] in kinds:
+            return kinds[words[place]], [*words[:place], *words[place + 1 :]]
+    if kinds and "--help" not in words:
+        _no_kind(row, words, kinds)
+    return row, words
+
+
+def _no_kind(row: Row, words: list[str], kinds: Mapping[str, Row]) -> NoReturn:
+    todo = f"'oversmoothing {row.name} --help' shows all {len(kinds)}."
+    if len(words) > 1 and not words[0].startswith("-") and not words[1].startswith("-"):
+        raise unknown("kind", words[1], kinds, todo)
+    raise InputError(f"which kind? Type oversmoothing {row.usage}.\n{todo}")
+
+
+def _renewed(row: Row, words: list[str]) -> Iterator[str]:
+    """The words with new options for old ones."""
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag not in row.old:
+            yield word
+            continue
+        new = row.old[flag]
+        print(f"`{flag}` is now `{new or row.usage}`", file=sys.stderr)
+        if new or equals:
+            yield f"{new}{equals if new else ''}{value}"
+
+
+def load(row: Row) -> Any:
+    """The command of a row, its module imported."""
+    module, function = row.function.split(":")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(row.name, cls=Command)(
+        getattr(import_module(f"oversmoothing.commands.{module}"), function)
+    )
+    command: Any = typer.main.get_command(app)
+    command.row = row
+    return command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] in ([], ["help"]):
+        words = [*words[1:], "--help"]
+    app = typer.Typer(cls=Commands, rich_markup_mode=None)
+    app.callback()(_front)
+    command: Any = typer.main.get_command(app)
+    try:
+        return int(command.main(words, prog_name=_NAME, standalone_mode=False) or 0)
+    except InputError as error:
+        return _refused(command.row, str(error))
+    except RequirementError as error:
+        say("", error)
+    except ModuleNotFoundError as error:
+        reason = explained(error)
+        if reason is error:
+            raise
+        say("", reason)
+    except typer.TyperException as error:
+        return _refused(command.row, _in_words(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A path that the system takes for none: too long, a loop of links.
+        path = str(error.filename)
+        shown = path if len(path) <= 200 else f"{path[:200]}..."
+        return _refused(command.row, f"cannot use '{shown}': {error.strerror or error}")
+    return 1
+
+
+def _refused(row: Row | None, message: str) -> int:
+    """Say what is wrong in a line, what to do in another; the exit status 2."""
+    wrong, _, todo = message.partition("\n")
+    say("", wrong if wrong.endswith((".", "?")) else f"{wrong}.")
+    asked = _NAME if row is None else f"{_NAME} {row.asked}"
+    todo = todo or f"'{asked} --help' says what it takes."
+    print(f"{'':{len(_NAME) + 2}}{todo}", file=sys.stderr)
+    return 2
+
+
+def _in_words(error: typer.TyperException) -> str:
+    """An error of the parser, the option as it was typed."""
+    param = getattr(error, "param", None)
+    kind = type(error).__name__
+    if kind == "NoSuchOption":
+        near = getattr(error, "possibilities", None) or ()
+        likely = f" Did you mean {' or '.join(sorted(near)[:3])}?" if near else ""
+        return f"no option {error.option_name}.{likely}"  # type: ignore[attr-defined]
+    if param is None:
+        return error.format_message()
+    name = param.opts[0] if param.param_type_name == "option" else metavar(param)
+    return f"{name} is missing" if kind == "MissingParameter" else f"{name} {error.message}"
+
+
+def repeat_flags(words: list[str], flags: set[str]) -> list[str]:
+    """`--depth 1 5` as `--depth 1 --depth 5`, for the flags given, up to the next option."""
+    repeated: list[str] = []
+    flag = None
+    fresh = False
+    for word in words:
+        if word.startswith("-") and not _is_number(word):
+            flag, fresh = (word if word in flags else None), True
+        elif flag is not None and not fresh:
+            repeated.append(flag)
+            fresh = False
+        else:
+            fresh = False
+        repeated.append(word)
+    return repeated
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from oversmoothing import __version__
+
+        print(f"{_NAME} {__version__}")
+        raise typer.Exit
+
+
+def _front(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Do a Transformer's tokens become alike as depth grows?"""

@@ -1,0 +1,153 @@
+"""The contract of every command: its help, its example, its JSON, and how bad input is answered."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+import oversmoothing
+from oversmoothing.commands import COMMANDS, OLD, ROWS, forms
+from oversmoothing.commands.main import chosen, repeat_flags
+
+SHOWN = [row for row in ROWS if row.group]
+EVERYWHERE = ("--out", "--json", "--plot", "--seed", "--device", "--dry-run", "--images", "--text",
+              "--count", "--data-dir")  # fmt: skip
+
+
+def asked(*words: str, capsys) -> tuple[int, str, str]:
+    status = oversmoothing.main(list(words))
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def refused(*words: str, capsys) -> list[str]:
+    """The two lines that bad input is answered with."""
+    status, out, err = asked(*words, capsys=capsys)
+    lines = err.splitlines()
+    assert status == 2 and out == "" and len(lines) == 2, (words, err)
+    assert lines[0].startswith("oversmoothing: ") and lines[1].startswith(" " * 15), err
+    return [lines[0].removeprefix("oversmoothing: "), lines[1].strip()]
+
+
+# ------------------------------------------------------------------------------ the list of all
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"]], ids=" ".join)
+def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
+    status, out, err = asked(*words, capsys=capsys)
+    assert (status, err) == (0, "") and out.isascii()
+    assert out.startswith("oversmoothing: do a Transformer's tokens become alike")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) <= 45
+    place = 0
+    for row in COMMANDS.values():
+        if row.group:
+            place = lines.index(f"    {row.usage:17s} {row.summary}", place)
+            assert row.group in [line.strip() for line in lines[:place]]
+    for word, row in forms("probe").items():
+        assert f"{word:10s} {row.summary}" in out
+    assert not {line.split()[0] for line in lines if line.startswith("    ") and line[4] != " "} & {
+        *OLD, "bench", "atlas", "regions"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("row", SHOWN, ids=lambda row: row.name)
+def test_the_help_of_a_command_can_be_read_and_its_example_typed(row, capsys):
+    status, out, err = asked(*row.asked.split(), "--help", capsys=capsys)
+    assert (status, err) == (0, "") and out.isascii()
+    assert out.startswith(f"Usage: oversmoothing {row.usage} [OPTIONS]\n")
+    assert out.rstrip().endswith(f"Example: oversmoothing {row.example}")
+    assert not re.search(r"<=|<\w+>|\d{12}|e\+\d", out), out
+    command, words = chosen(shlex.split(row.example))
+    assert command.row == row or (row.name, command.row.group) == ("probe", "probe")
+    command.make_context(row.name, words)
+
+
+# ------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("row", [row for row in SHOWN if row.name != "probe"], ids=lambda r: r.name)
+def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
+    wrong, todo = refused(*row.asked.split(), "--nonsense", capsys=capsys)
+    assert wrong.startswith("no option --nonsense.")
+    assert todo == f"'oversmoothing {row.asked} --help' says what it takes."
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "todo"),
+    [
+        ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all 16."),
+        ("bench", "'bench' has left the installed program.", "make bench"),
+        ("verdict --depht 3", "no option --depht. Did you mean --depth?", "verdict --help'"),
+        ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all 8."),
+        ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
+        ("check", "CERT.json is missing.", "check --help'"),
+    ],
+)
+def test_what_is_mistyped_is_answered_with_the_nearest(words, wrong, todo, capsys):
+    lines = refused(*words.split(), capsys=capsys)
+    assert lines[0] == wrong and todo in lines[1]
+
+
+# --------------------------------------------------------------------------- the release before
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_an_old_name_answers_and_says_its_new_one(old, capsys):
+    command, _ = chosen([old])
+    row, new = OLD[old]
+    assert command.row.name == row
+    assert capsys.readouterr().err == f"`{old}` is now `{new}`\n"
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.old], ids=lambda row: row.name)
+def test_an_old_option_is_read_as_the_new_one(row, capsys):
+    for flag, new in row.old.items():
+        for words in ([flag, "x"], [f"{flag}=x"]):
+            assert chosen([*row.asked.split(), *words])[1][-1] in ("x", f"{new}=x")
+            assert capsys.readouterr().err == f"`{flag}` is now `{new or row.usage}`\n"
+
+
+# ------------------------------------------------------------------------------------- the parser
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "rest"),
+    [
+        ("simulate --n 3", "simulate", "--n 3"),
+        ("simulate --heads 2 --n 3", "simulate --heads", "--heads 2 --n 3"),
+        ("simulate --heads --n 3", "simulate --heads", "--n 3"),
+        ("simulate --streams=2", "simulate --streams", "--streams=2"),
+        ("simulate --n 3 --exponents", "simulate --exponents", "--n 3"),
+        ("simulate --exponents --heads 2", "simulate --exponents", "--heads 2"),
+        ("probe vit loop --count 3", "probe loop", "vit --count 3"),
+        ("probe --images loop vit loop", "probe loop", "--images loop vit"),
+        ("probe loop loop", "probe loop", "loop"),
+        ("probe vit --json loop", "probe loop", "vit --json"),
+    ],
+)
+def test_the_words_choose_the_form_of_a_command(words, name, rest):
+    command, left = chosen(words.split())
+    assert command.row.name == name and left == rest.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--depth 1 5 --json", "--depth 1 --depth 5 --json"),
+        ("--depth -1 -5 x.json", "--depth -1 --depth -5 --depth x.json"),
+        ("x.json --json y", "x.json --json y"),
+        ("--depth 1 --depth 2 3", "--depth 1 --depth 2 --depth 3"),
+        ("--depth=1 x.json", "--depth=1 x.json"),
+    ],
+)
+def test_an_option_that_repeats_takes_several_words(words, expected):
+    assert repeat_flags(words.split(), {"--depth"}) == expected.split()
+
+
+def test_a_verdict_in_json_is_one_object(capsys):
+    status, out, _ = asked("verdict", "--example", "GT4", "--json", capsys=capsys)
+    assert status == 0 and isinstance(json.loads(out), dict)
