@@ -1,6 +1,15 @@
 from collections.abc import Sequence
 
 from oversmoothing.experiments import remedies as remedies
+from oversmoothing.experiments.forms.lasting_bound import lasting_bound as lasting_bound
+from oversmoothing.experiments.forms.regions import (
+    parameterisation as parameterisation,
+    value_projection as value_projection,
+)
+from oversmoothing.experiments.forms.reparameterise import (
+    Reparameterised as Reparameterised,
+    reparameterise as reparameterise,
+)
 from oversmoothing.experiments.inspection.compare import (
     Comparison as Comparison,
     Stages as Stages,
@@ -13,16 +22,7 @@ from oversmoothing.experiments.inspection.watcher import Watcher as Watcher
 from oversmoothing.experiments.ladder.climb import ladder as ladder
 from oversmoothing.experiments.models.describe import describe as describe
 from oversmoothing.experiments.models.sources import open_model as open_model
-from oversmoothing.experiments.parameterisations.choose import (
-    parameterisation as parameterisation,
-    value_projection as value_projection,
-)
-from oversmoothing.experiments.parameterisations.lasting_bound import lasting_bound as lasting_bound
-from oversmoothing.experiments.reparameterised.reparameterise import (
-    Reparameterised as Reparameterised,
-    reparameterise as reparameterise,
-)
-from oversmoothing.experiments.table1.table import readings_of as readings_of
+from oversmoothing.experiments.study.readings import readings_of as readings_of
 from oversmoothing.simulations.engine.evolve import evolve as evolve
 from oversmoothing.simulations.engine.evolve_heads import (
     Drawn as Drawn,

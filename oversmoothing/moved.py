@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 _D = "oversmoothing.experiments.digits."
-_E = "oversmoothing.experiments.enclosures."
+_E = "oversmoothing.experiments."
 _I = "oversmoothing.experiments.inspection."
 _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
@@ -17,11 +17,25 @@ MOVED: dict[str, tuple[str, ...]] = {
     _D + "augmentation": (_D + "training_loop",),
     _D + "cifar": (_D + "data",),
     _D + "images": (_D + "data",),
-    _E + "ball_metrics": (_E + "ball_pass",),
-    _E + "boxing": (_E + "enclosing",),
-    _E + "statement_check": (_E + "statement",),
+    _E + "enclosures.ball_metrics": (_E + "enclosures.ball_pass",),
+    _E + "enclosures.boxing": (_E + "enclosures.enclosing",),
+    _E + "enclosures.statement_check": (_E + "enclosures.statement",),
+    _E + "loops": (),
+    _E + "loops.predictors": (_E + "repeated.predictors",),
+    _E + "parameterisations": (),
+    _E + "parameterisations.choose": (_E + "forms.regions",),
+    _E + "parameterisations.lasting_bound": (_E + "forms.lasting_bound",),
+    _E + "reparameterised": (),
+    _E + "reparameterised.split_heads": (_E + "forms.reparameterise",),
+    _E + "sign_flips": (),
+    _E + "sign_flips.flips": (_E + "repeated.flips",),
+    _E + "study.adjudicate": (_E + "study.study_tables",),
+    _E + "study.run_measures": (_E + "study.study_runs",),
+    _E + "stability": (),
+    _E + "stability.growth": (_E + "repeated.growth",),
+    _E + "stability.stability": (_E + "repeated.stability",),
     _I + "head_table": (_I + "heads_and_why",),
-    _I + "sinks": (_I + "observe",),
+    _I + "sinks": (_I + "states",),
     _I + "why": (_I + "heads_and_why",),
     _S + "heads": (),
     _S + "heads.lyapunov": (_S + "against_theory.exponents",),

@@ -12,16 +12,20 @@ from torch import nn
 
 from oversmoothing import main
 from oversmoothing.experiments.ladder.recording import log_ratio
-from oversmoothing.experiments.loops.loop import loop, own_blocks
-from oversmoothing.experiments.loops.loop_plot import draw
-from oversmoothing.experiments.loops.looping import Looped, looped
-from oversmoothing.experiments.loops.outcomes import outcomes
-from oversmoothing.experiments.loops.predictors import LOCAL, few_tokens, from_law
-from oversmoothing.experiments.loops.recall import recall_table, recall_words
-from oversmoothing.experiments.loops.scoring import LINE, choose, score_loops
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.stability.asymptotic import loop_law
-from oversmoothing.experiments.stability.block_maps import plain_attention, recorded
+from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
+from oversmoothing.experiments.repeated.consensus import loop_law
+from oversmoothing.experiments.repeated.loop import loop, own_blocks
+from oversmoothing.experiments.repeated.outcomes import Looped, looped, outcomes
+from oversmoothing.experiments.repeated.predictors import (
+    LINE,
+    LOCAL,
+    choose,
+    few_tokens,
+    from_law,
+    score_loops,
+)
+from oversmoothing.experiments.repeated.recall import recalled
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
@@ -100,7 +104,7 @@ def test_the_law_says_the_power_that_it_is():
 
 def test_all_tokens_are_few_tokens_that_predict_exactly():
     """The predictor that loops some of the tokens, given all of them, is the outcome."""
-    from oversmoothing.experiments.loops.predictors import token_predictions
+    from oversmoothing.experiments.repeated.predictors import token_predictions
 
     model = open_model(tiny_model(), dtype=torch.float64)
     run = recorded(model, random_pixels(2).double())
@@ -144,13 +148,13 @@ def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
 
 
 def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
-    frame = found.to_frame()
+    frame = found.tables["runs"].rows
     assert len(frame) == 2 * 4 and np.isfinite(frame["end"]).all()
     assert {LOCAL, few_tokens(4)} <= set(found.predicted)
-    np.testing.assert_allclose(np.log(frame["end"]), found.measured.ravel())
+    np.testing.assert_allclose(np.log(frame["end"]), found.curves[:, -1].ravel())
     assert found.chosen is not None and "Chosen on half" in found.words()
     assert json.dumps(found.to_json_object())
-    assert draw(found).axes
+    assert found.picture.file("png")
 
 
 def test_groups_run_their_layers_in_turn():
@@ -162,8 +166,8 @@ def test_groups_run_their_layers_in_turn():
         Z = run.states[0]
         for _ in range(20):
             Z = run.blocks[1](run.blocks[0](Z))
-    assert found.measured[0, 0] == pytest.approx(float(log_ratio(Z)[0]))
-    assert found.chosen is None and found.label(0) == "1-2"
+    assert found.curves[0, -1, 0] == pytest.approx(float(log_ratio(Z)[0]))
+    assert found.chosen is None and found.labels == ["1-2"]
 
 
 def test_texts_of_different_lengths_and_masks_are_looped_one_by_one():
@@ -176,7 +180,7 @@ def test_the_block_of_albert_is_looped_once():
     model = open_model(today("ALBERT"))
     assert own_blocks(model) == [(1,)]
     found = loop(model, inputs_of_today("ALBERT", lengths=(6, 6)), loops=20)
-    assert found.inputs == 2
+    assert found.curves.shape[2] == 2
 
 
 def test_float32_gives_the_same_law_as_float64():
@@ -209,10 +213,11 @@ def test_recall_of_a_post_norm_block_finds_its_one_fixed_point():
     derivative there has radius < 1, and the limit solves X = f(X) + B X_0."""
     model = open_model(Contracting(), dtype=torch.float64)
     X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    table = recall_table(model, X, 8.0, loops=60)
+    recall = recalled(model, X, 8.0, loops=60)
+    table = recall.table
     assert (table["outcome"] == "one fixed point from three starts").all()
     assert (table["radius"] < 1).all() and (table["apart"] < 1e-6).all()
-    assert "At the fixed points HFC/LFC" in recall_words(table, 8.0)
+    assert "At the fixed points HFC/LFC" in recall.words()
     run = recorded(model, X)
     with torch.no_grad(), plain_attention(model.module):
         end = looped(run.blocks, X, 60, 8.0).tail[-1]
@@ -223,7 +228,7 @@ def test_recall_of_a_post_norm_block_finds_its_one_fixed_point():
 def test_recall_of_a_pre_norm_block_may_have_no_fixed_point():
     """Its branch is bounded and B X_0 is not taken back: the stream grows linearly."""
     model = open_model(tiny_model(), dtype=torch.float64)
-    table = recall_table(model, random_pixels(1).double(), 5.0, loops=40)
+    table = recalled(model, random_pixels(1).double(), 5.0, loops=40).table
     assert (table["outcome"] == "none: the stream grows").all()
     assert table["radius"].isna().all() and (table["growth"] - 1).abs().max() < 0.2
 
@@ -250,7 +255,7 @@ def test_loops_that_cannot_be_run_are_refused(how, said):
 @pytest.mark.parametrize("recall", [0.0, float("nan")])
 def test_recall_that_is_no_recall_is_refused(recall):
     with pytest.raises(InputError, match="give a finite number other than 0"):
-        recall_table(open_model(tiny_model()), random_pixels(1), recall)
+        recalled(open_model(tiny_model()), random_pixels(1), recall)
 
 
 def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
@@ -258,7 +263,9 @@ def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
     assert main([*words, "--out", str(tmp_path)]) == 0
     assert "After 20 loops of 2 groups" in capsys.readouterr().out
     folder = next((tmp_path / "loop").iterdir())
-    assert {"loop.json", "runs.csv", "scores.csv", "loop.png"} <= {p.name for p in folder.iterdir()}
+    assert {"loop.json", "runs.csv", "predictors.csv", "loop.png"} <= {
+        p.name for p in folder.iterdir()
+    }
     assert main([*words, "--recall", "0.5", "--out", str(tmp_path)]) == 0
     assert "X <- f(X) + 0.5 X_0 in 4 runs" in capsys.readouterr().out
 

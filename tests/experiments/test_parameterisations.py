@@ -12,14 +12,14 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.parameterisations.choose import (
+from oversmoothing.experiments.forms.form import ValueProjection, orthogonal_factor
+from oversmoothing.experiments.forms.lasting_bound import dobrushin, lasting_bound
+from oversmoothing.experiments.forms.regions import (
     FORMS,
+    MeasuredInterval,
     parameterisation,
     value_projection,
 )
-from oversmoothing.experiments.parameterisations.form import ValueProjection, orthogonal_factor
-from oversmoothing.experiments.parameterisations.interval import MeasuredInterval
-from oversmoothing.experiments.parameterisations.lasting_bound import dobrushin, lasting_bound
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval

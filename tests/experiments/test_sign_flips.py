@@ -10,9 +10,8 @@ import torch
 
 from oversmoothing import main
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.sign_flips.flip_plot import draw
-from oversmoothing.experiments.sign_flips.flip_result import FROZEN, GAP, MEANS, NONE
-from oversmoothing.experiments.sign_flips.flips import flipped, sign_flips
+from oversmoothing.experiments.repeated.flip_result import FROZEN, GAP, MEANS, NONE
+from oversmoothing.experiments.repeated.flips import flipped, sign_flips
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -50,7 +49,7 @@ def test_post_norm_sublayer_feels_nothing_of_gain_and_shift_to_the_last_bit():
     assert np.abs(found.effects["gain", "attention"]).max() > 1e-3
     assert found.gaps is None and "T8d" in found.words()
     assert set(name for _, _, name in found.predictions) == {NONE}
-    assert draw(found).axes
+    assert found.picture.file("png")
 
 
 def test_the_flip_is_that_of_the_weights_and_is_taken_back(pre):
@@ -90,15 +89,15 @@ def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
 def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     known, held = pre.split
     assert len(known) == len(held) == 3 and not set(known) & set(held)
-    assert pre.scores["gain", "layer", MEANS].r2_within == pytest.approx(0.0, abs=1e-12)
-    assert pre.scores["gain and shift", "layer", FROZEN].r2 > 1 - 1e-9
-    table = pre.by_layer()
+    assert pre.scored["gain", "layer", MEANS].r2_within == pytest.approx(0.0, abs=1e-12)
+    assert pre.scored["gain and shift", "layer", FROZEN].r2 > 1 - 1e-9
+    table = pre.table
     assert list(table["layer"]) == [1, 2, 1, 2] and (table["reversed"] <= 1).all()
     gain = pre.effects["gain", "layer"].mean(0)
     np.testing.assert_allclose(table["effect_layer"][:2], gain)
     assert json.dumps(pre.to_json_object())
     assert "T8e says that the verdict is reversed" in pre.words()
-    assert (("gain", "layer", GAP)) in pre.scores and draw(pre).axes
+    assert (("gain", "layer", GAP)) in pre.scored and pre.picture.file("png")
 
 
 def test_biases_of_queries_and_keys_break_the_symmetry():

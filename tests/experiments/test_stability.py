@@ -13,8 +13,7 @@ from oversmoothing import main
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.stability.asymptotic import loop_law
-from oversmoothing.experiments.stability.block_maps import (
+from oversmoothing.experiments.repeated.blocks import (
     BlockMap,
     at_consensus,
     check_consensus,
@@ -22,10 +21,9 @@ from oversmoothing.experiments.stability.block_maps import (
     plain_attention,
     recorded,
 )
-from oversmoothing.experiments.stability.consensus import consensus_step, linearised
-from oversmoothing.experiments.stability.exponents import exponents
-from oversmoothing.experiments.stability.stability import stability
-from oversmoothing.experiments.stability.stability_plot import draw
+from oversmoothing.experiments.repeated.consensus import consensus_step, linearised, loop_law
+from oversmoothing.experiments.repeated.growth import exponents
+from oversmoothing.experiments.repeated.stability import holds_to, stability
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -175,11 +173,11 @@ def test_real_small_differences_grow_as_the_jvp_says(measured):
 
 
 def test_the_closed_form_is_exact_at_consensus_and_fails_far_from_it(measured):
-    table = measured.far().set_index("distance")
+    table = measured.tables["distances"].rows.set_index("distance")
     assert table.loc[0.0, "r2"] > 1 - 1e-9 and table.loc[0.0, "median_error"] < 1e-9
     assert list(table["median_error"]) == sorted(table["median_error"])
     assert table.loc[1.0, "r2"] < 0.9
-    assert measured.holds_to() < 1.0
+    assert holds_to(measured.tables["distances"].rows) < 1.0
 
 
 def test_exponents_are_the_singular_values_of_the_product_of_derivatives():
@@ -223,13 +221,13 @@ def test_the_looped_stack_follows_its_law_near_consensus():
     assert slope == pytest.approx(law.exponent, abs=0.1)
 
 
-def test_tables_words_picture_and_json_say_the_same(measured, tmp_path):
-    frame = measured.to_frame()
+def test_tables_words_picture_and_json_say_the_same(measured):
+    frame = measured.table
     assert list(frame["layer"]) == [1, 2] and np.isfinite(frame["across"]).all()
     record = measured.to_json_object()
     assert record["layers"][0]["across"] == pytest.approx(frame["across"][0])
     assert measured.words().count("\n") == 1 and "2 inputs" in measured.words()
-    assert draw(measured).axes
+    assert measured.picture.file("png")
 
 
 def test_equal_tokens_have_no_own_direction_and_the_others_are_measured():

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
-from oversmoothing.experiments.parameterisations.choose import parameterisation
+from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_model
 

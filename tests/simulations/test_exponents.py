@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import oversmoothing
-from oversmoothing.experiments.cycled.cycled_layers import cycled_layers
-from oversmoothing.experiments.models.named import named_inputs, named_model
+from oversmoothing.experiments.models.sources import named_inputs, named_model
+from oversmoothing.experiments.repeated.blocks import cycled_layers
 from oversmoothing.simulations.against_theory.exponents import (
     ENSEMBLES,
     attention_at,

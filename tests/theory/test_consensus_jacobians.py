@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oversmoothing.experiments.loops.predictors import from_law
+from oversmoothing.experiments.repeated.predictors import from_law
 from oversmoothing.theory.at_consensus import (
     AtConsensus,
     LoopLaw,

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
-from oversmoothing.experiments.stored_weights import weights_of
+from oversmoothing.experiments.models.checkpoints import weights_of
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
@@ -54,14 +54,9 @@ class StoredRun:
 
 
 def save_run(
-    folder: Path,
-    *,
-    config: Mapping[str, Any],
-    weights: Mapping[str, Tensor],
-    log: pd.DataFrame,
-    metrics: Mapping[str, Any],
-    watched: pd.DataFrame | None = None,
-) -> StoredRun:
+    folder: Path, *, config: Mapping[str, Any], weights: Mapping[str, Tensor], log: pd.DataFrame,
+    metrics: Mapping[str, Any], watched: pd.DataFrame | None = None,
+) -> StoredRun:  # fmt: skip
     """Write the run to `folder`, all or nothing, and read it back.
 
     If another process finished the same run first, its folder stays. Raises `InputError` where

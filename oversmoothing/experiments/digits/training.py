@@ -74,16 +74,10 @@ def parts_of(
 
 
 def trained(
-    config: TrainConfig,
-    results: Path,
-    *,
-    device: torch.device | str = "cpu",
-    progress: bool = True,
-    data_dir: Path | None = None,
-    hub: bool = False,
-    keeping: Keeping | None = None,
-    kind: Kind | None = None,
-) -> TrainedModel:
+    config: TrainConfig, results: Path, *, device: torch.device | str = "cpu",
+    progress: bool = True, data_dir: Path | None = None, hub: bool = False,
+    keeping: Keeping | None = None, kind: Kind | None = None,
+) -> TrainedModel:  # fmt: skip
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
     keeping: how often checkpoints are written, and what watches; its folder is chosen here. kind:
@@ -103,13 +97,9 @@ def trained(
         processes = required("accelerate").PartialState()
         if processes.is_main_process:
             save_run(
-                folder,
-                config=config.model_dump(),
-                weights=model.state_dict(),
-                log=log,
-                metrics=metrics,
-                watched=watched,
-            )
+                folder, config=config.model_dump(), weights=model.state_dict(), log=log,
+                metrics=metrics, watched=watched,
+            )  # fmt: skip
             remove(unfinished(folder))
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
@@ -192,22 +182,10 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
     return [float(value) for value in products / norms]
 
 
-def train(
-    config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True
-) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
-    """Train one model without keeping anything: it, the log, its metrics; see `train_on`."""
-    return train_on(parts_of(config), config, device=device, progress=progress)[:3]
-
-
 def train_on(
-    data: Parts,
-    config: TrainConfig,
-    *,
-    device: torch.device | str = "cpu",
-    progress: bool = True,
-    keeping: Keeping | None = None,
-    make: Callable[[TrainConfig], ViT] = new_model,
-) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
+    data: Parts, config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True,
+    keeping: Keeping | None = None, make: Callable[[TrainConfig], ViT] = new_model,
+) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
 
     The same configuration gives the same weights on the same kind of machine; digits are trained
@@ -215,57 +193,46 @@ def train_on(
     stops being finite.
     """
     with one_thread() if config.data == "digits" else nullcontext():
-        return _train_on(data, config, device, progress, keeping or Keeping(), make)
-
-
-def _train_on(
-    data: Parts,
-    config: TrainConfig,
-    device: torch.device | str,
-    progress: bool,
-    keeping: Keeping,
-    make: Callable[[TrainConfig], ViT],
-) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
-    accelerator = accelerator_of(config, device)
-    on_device = data.to(accelerator.device)
-    model = make(config)
-    start = model.value_projections()
-    model.to(accelerator.device)
-    loop = Loop(model, config, on_device, accelerator, keeping, progress)
-    state = loop.state
-    if not loop.resume():
-        state.rows = _log_rows(model, config, on_device, 0, math.nan)
-    # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
-    # accuracies. The untrained model is no candidate.
-    for epoch, loss in loop.epochs():
-        if epoch % config.log_every == 0 or epoch == config.epochs:
-            new = _log_rows(model, config, on_device, epoch, loss)
-            if new[0]["validation_loss"] < state.lowest:
-                state.lowest, state.selected = new[0]["validation_loss"], epoch
-                state.best = copy.deepcopy(model.state_dict())
-            state.rows += new
-    if state.best is not None:
-        model.load_state_dict(state.best)
-    model.eval()
-    _, validation_correct = score(model, on_device.validation)
-    _, correct = score(model, on_device.test)
-    accuracy = correct / len(data.test)
-    required = config.epochs and config.data == "digits"
-    metrics = {
-        "variant": config.variant,
-        "selected_epoch": state.selected,
-        "validation_accuracy": validation_correct / len(data.validation),
-        "validation_count": len(data.validation),
-        "test_accuracy": accuracy,
-        "test_correct": correct,
-        "test_count": len(data.test),
-        "required_test_accuracy": REQUIRED_TEST_ACCURACY if required else None,
-        "cos_start": cos_start(start, model.value_projections()),
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "seconds": round(loop.seconds, 2),
-        "device": str(device),
-    }
-    return model, pd.DataFrame(state.rows), metrics, pd.DataFrame(state.watched)
+        accelerator = accelerator_of(config, device)
+        on_device = data.to(accelerator.device)
+        model = make(config)
+        start = model.value_projections()
+        model.to(accelerator.device)
+        loop = Loop(model, config, on_device, accelerator, keeping or Keeping(), progress)
+        state = loop.state
+        if not loop.resume():
+            state.rows = _log_rows(model, config, on_device, 0, math.nan)
+        # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
+        # accuracies. The untrained model is no candidate.
+        for epoch, loss in loop.epochs():
+            if epoch % config.log_every == 0 or epoch == config.epochs:
+                new = _log_rows(model, config, on_device, epoch, loss)
+                if new[0]["validation_loss"] < state.lowest:
+                    state.lowest, state.selected = new[0]["validation_loss"], epoch
+                    state.best = copy.deepcopy(model.state_dict())
+                state.rows += new
+        if state.best is not None:
+            model.load_state_dict(state.best)
+        model.eval()
+        _, validation_correct = score(model, on_device.validation)
+        _, correct = score(model, on_device.test)
+        accuracy = correct / len(data.test)
+        required = config.epochs and config.data == "digits"
+        metrics = {
+            "variant": config.variant,
+            "selected_epoch": state.selected,
+            "validation_accuracy": validation_correct / len(data.validation),
+            "validation_count": len(data.validation),
+            "test_accuracy": accuracy,
+            "test_correct": correct,
+            "test_count": len(data.test),
+            "required_test_accuracy": REQUIRED_TEST_ACCURACY if required else None,
+            "cos_start": cos_start(start, model.value_projections()),
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "seconds": round(loop.seconds, 2),
+            "device": str(device),
+        }
+        return model, pd.DataFrame(state.rows), metrics, pd.DataFrame(state.watched)
 
 
 def require_accuracy(trained_model: TrainedModel) -> None:

@@ -7,7 +7,7 @@ A Pre-LN layer on the residual stream X [n, d] (rows = tokens, the first is CLS)
     X <- X + FFN(LN(X))
 
 and a Post-LN layer X <- LN(X + A X H^T), X <- LN(X + FFN(X)). Either way one more norm stands in
-front of the classifier. H is free or of any form of `experiments.parameterisations`, its own in
+front of the classifier. H is free or of any form of `experiments.forms`, its own in
 each layer or tied.
 
 Taking the mean over heads, with one H for all of them, is our reading: arXiv 2401.04301 replaces
@@ -28,13 +28,12 @@ from torch.nn.utils import parametrize
 
 from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.forms.form import ValueProjection
+from oversmoothing.experiments.forms.regions import MeasuredInterval, value_projection
 from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
 from oversmoothing.experiments.models.model import Heads, Layer as DescribedLayer, Model
 from oversmoothing.experiments.models.pictures import scaled, upright_rgb
 from oversmoothing.experiments.models.weights import check_finite, recognise_norm
-from oversmoothing.experiments.parameterisations.choose import value_projection
-from oversmoothing.experiments.parameterisations.form import ValueProjection
-from oversmoothing.experiments.parameterisations.interval import MeasuredInterval
 from oversmoothing.simulations.spectra.layer_dominance import (
     LayerDominance,
     layer_dominance,

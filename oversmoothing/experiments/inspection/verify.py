@@ -4,7 +4,8 @@ Checked of every layer, token by token over the kept tokens:
     a norm is given the stream, and gives what its gain, shift and eps say;
     attention is given what the norm gave, and gives sum_h A_h N W_V,h W_O,h + biases;
     the stream after it is the sum (Post-LN: the norm of the sum);
-    the FFN acts on each token by itself, and its sum (and norm) is what the block gives.
+    the FFN acts on each token by itself, and its sum (and norm) is what the block gives: of the
+    first input and of the one with the most padding.
 That a block is given what the one before gave is checked where the blocks are watched (`extract`).
 
 The pass that is checked runs in float32, whatever the weights are stored in, or in float64. A part
@@ -23,9 +24,9 @@ anything, and is refused as unverifiable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Never
 
 import torch
@@ -34,8 +35,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.attention import (
     Attention,
     logit_rounding,
-    output_of_values,
-    projected,
+    projected_out,
     value_rounding,
 )
 from oversmoothing.experiments.models.model import Heads, Layer, Norm
@@ -45,6 +45,8 @@ EPS = torch.finfo(torch.float32).eps
 # Roundings to one side, in sums of a few thousand products.
 ROUNDINGS = 32
 BLIND = 5e-3
+# Tokens on which an FFN is tried in other company, about.
+APART = 64
 
 _NORM_INPUT = (
     "something is added to the stream in front of the norm (positions, a second stream), or "
@@ -107,6 +109,12 @@ class Seen:
             output = output * layer.output_scale if output.shape == before.shape else None
         return cls(before, after, noted.get("call", {}), noted.get("inputs"), output, norms)
 
+    def some(self, inputs: Sequence[int]) -> Seen:
+        """Of some inputs of the batch, without the call and the output of its attention."""
+        norms = {name: (X[inputs], Y[inputs]) for name, (X, Y) in self.norms.items()}
+        given = None if self.inputs is None else self.inputs[inputs]
+        return Seen(self.before[inputs], self.after[inputs], inputs=given, norms=norms)
+
     def attended(self, layer: Layer) -> Tensor:
         """What attention is given: its module's input, or what stands in front of it."""
         if self.inputs is not None:
@@ -138,7 +146,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class Verifier:
-    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count.
+    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count; inputs: which those
+    are of the batch, where they are not all of it.
 
     Every one raises `InputError` with the layer, the part, the size of the error and the token
     where it is largest.
@@ -147,10 +156,19 @@ class Verifier:
     number: int
     layer: Layer
     keep: Tensor
+    inputs: Sequence[int] | None = None
 
     def sublayers(self, seen: Seen, middle: Tensor, output: Tensor) -> None:
-        """Norms, sums and FFN; middle: the stream between the sublayers; output: of attention."""
-        layer, before, after = self.layer, seen.before, seen.after
+        """Norms, sums and FFN; middle: the stream between the sublayers; output: of attention.
+
+        Of the first input and the one with the fewest tokens: an FFN costs as much as the layer.
+        """
+        few = sorted({0, int(self.keep.sum(-1).argmin())})
+        part = replace(self, keep=self.keep[few], inputs=few)
+        part._sublayers(seen.some(few), middle[few], output[few])
+
+    def _sublayers(self, seen: Seen, middle: Tensor, output: Tensor) -> None:
+        layer, before = self.layer, seen.before
         post = layer.placement == "post"
         given = before if post else self._norm("norm_attention", seen, before)
         if seen.inputs is not None and seen.inputs.shape == given.shape:
@@ -158,21 +176,30 @@ class Verifier:
         added = self._norm("output_norm_attention", seen, output)
         if post:
             self._post("norm_attention", seen, before, added, middle)
+        else:
+            self._sum(before, added, middle, "attention")
+        self._second(seen, middle)
+
+    def _second(self, seen: Seen, middle: Tensor) -> None:
+        """The FFN with its norms and sum."""
+        layer, before, after = self.layer, seen.before, seen.after
+        if layer.placement == "post":
             added = self._norm("output_norm_ffn", seen, self._ffn(middle))
             self._post("norm_ffn", seen, middle, added, after)
             return
-        self._sum(before, added, middle, "attention")
         N = self._norm("norm_ffn", seen, before if layer.placement == "parallel" else middle)
         self._sum(middle, self._norm("output_norm_ffn", seen, self._ffn(N)), after, "FFN")
 
-    def attention(self, found: Attention, heads: Heads, X: Tensor, seen: Seen) -> float:
-        """The largest error of sum_h A_h X W_V,h W_O,h + biases, relative to the token's output."""
+    def attention(
+        self, found: Attention, V: Tensor, mixed: Tensor, reach: Tensor, heads: Heads, seen: Seen
+    ) -> float:
+        """The largest error of sum_h A_h V_h W_O,h + bias, relative to the token's output; mixed,
+        reach: of `mixed_values`."""
         given = seen.added(self.layer)
         if given is None:
             return 0.0
-        V = projected(X, heads.W_V, heads.b_V)
-        own = output_of_values(found.A, V, heads)
-        moved = value_rounding(found.A, V, heads)
+        own = projected_out(mixed, heads)
+        moved = value_rounding(reach, heads)
         if seen.output is None:
             moved = moved + _lengths(seen.before)
         # What holds without the logits' part holds with it, and that part costs as much again.
@@ -214,13 +241,16 @@ class Verifier:
             return torch.zeros_like(N)
         given = ffn(N)
         if N.shape[1] > 1:
-            one, own = N[:1], ffn(N[:1])
-            signs = torch.randn(one.shape, generator=torch.Generator().manual_seed(0)).sign()
-            moved = _lengths(ffn(one * (1 + EPS * signs.to(one))) - own) / EPS + _lengths(own)
             # In another order and without the first: position and company are no matter.
-            apart = ffn(one.flip(1)[:, :-1].contiguous()).flip(1)
-            rest = Verifier(self.number, self.layer, self.keep[:1, 1:])
-            rest._compare(apart, own[:, 1:], moved[:, 1:], "its FFN, token by token,", _APART)
+            some = slice(1, None, max(1, N.shape[1] // APART))
+            one = N[:1, some].flip(1).contiguous()
+            apart = ffn(one)
+            signs = torch.randn(one.shape, generator=torch.Generator().manual_seed(0)).sign()
+            moved = _lengths(ffn(one * (1 + EPS * signs.to(one))) - apart) / EPS + _lengths(apart)
+            rest = Verifier(self.number, self.layer, self.keep[:1, some])
+            rest._compare(
+                apart.flip(1), given[:1, some], moved.flip(1), "its FFN, token by token,", _APART
+            )
         return given
 
     def _sum(self, first: Tensor, second: Tensor, given: Tensor, of: str) -> None:
@@ -256,6 +286,7 @@ class Verifier:
         if bool(wrong.any()):
             worst = int(torch.where(wrong, relative, -1.0).nan_to_num(torch.inf).argmax())
             where, token = keep.nonzero()[worst].tolist()
+            where = where if self.inputs is None else self.inputs[where]
             self._refuse(
                 f"{part} differs from what the description says by {float(relative[worst]):.1e} "
                 f"of it at token {token} of input {where}, beyond rounding at {int(wrong.sum())} "

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.parameterisations.choose import parameterisation
-from oversmoothing.experiments.parameterisations.form import START, Form
+from oversmoothing.experiments.forms.form import START, Form
+from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.remedies.remedy import FORCED, Remedy, mean_token, plus
 
 

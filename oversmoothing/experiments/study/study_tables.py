@@ -1,6 +1,14 @@
-"""What a study says: mean and sd over seeds of each kind of run, and the paper's figures beside."""
+"""Mean and sd over seeds of each kind of run, the paper's figures beside; hypotheses judged.
+
+A hypothesis is held against the mean paired difference of its runs and the interval of that. Pairs
+are of one seed: the same images in the same order, the same draw of everything but what differs.
+The interval is Student's over the seeds. It is no statement on other data, sizes or recipes, and
+with three seeds it is wide: open is a common answer and an honest one. Hypotheses are judged one by
+one; no correction is made for their number.
+"""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +17,115 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
-from oversmoothing.experiments.study.adjudicate import difference
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import Choice, Protocol
-from oversmoothing.experiments.study.run_measures import MEASURES
+from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.study.protocol import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    Choice,
+    Hypothesis,
+    Protocol,
+)
+from oversmoothing.experiments.study.study_runs import MEASURES
 from oversmoothing.simulations.drawing.wording import signed
+
+VERDICTS = ("supported", "refuted", "open", "no runs", "withdrawn")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of m paired differences and its interval; the ends are NaN for m = 1, all for m = 0."""
+
+    mean: float
+    low: float
+    high: float
+    m: int
+
+
+def difference(values: list[float], confidence: float) -> Difference:
+    """Of paired differences, by Student's t with m - 1 degrees; no spread, no width."""
+    m = len(values)
+    if m == 0 or not np.isfinite(values).all():
+        return Difference(math.nan, math.nan, math.nan, m)
+    return Difference(*mean_interval(values, fewest=2, confidence=confidence), m)
+
+
+def verdict(found: Difference, predicts: str, margin: float) -> str:
+    """Supported or refuted where the whole interval says so, else open; no runs without any."""
+    low, high = found.low, found.high
+    if found.m == 0:
+        return "no runs"
+    if math.isnan(low):
+        return "open"
+    if predicts == "within":
+        if -margin < low and high < margin:
+            return "supported"
+        return "refuted" if high < -margin or low > margin else "open"
+    if predicts == "greater":
+        low, high, margin = -high, -low, -margin
+    if high < margin:
+        return "supported"
+    return "refuted" if low > margin else "open"
+
+
+def paired(hypothesis: Hypothesis, chosen: Protocol, table: pd.DataFrame) -> list[float]:
+    """The difference of each seed that has all of its runs."""
+    known = hypothesis.measure in table
+    values = dict(zip(table["run"], table[hypothesis.measure], strict=True)) if known else {}
+
+    def value(choice: Choice | None, seed: int) -> float:
+        if choice is None:
+            return 0.0
+        return float(values[chosen.run(choice, seed).name])
+
+    found = []
+    for seed in chosen.seeds:
+        try:
+            own = value(hypothesis.first, seed) - value(hypothesis.second, seed)
+            own -= value(hypothesis.less_first, seed) - value(hypothesis.less_second, seed)
+        except KeyError:
+            continue
+        found.append(own - (hypothesis.value or 0.0))
+    return found
+
+
+def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd.DataFrame:
+    """A row a hypothesis of these studies: what it says, the difference, the interval, verdict, and
+    what became of it since. One that was withdrawn has its interval and no other verdict."""
+    rows = []
+    for each in chosen.hypotheses:
+        if each.study not in studies:
+            continue
+        found = difference(paired(each, chosen, table), chosen.confidence)
+        rows.append(
+            {
+                "name": each.name,
+                "study": each.study,
+                "says": each.says,
+                "measure": each.measure,
+                "predicts": each.predicts,
+                "margin": each.margin,
+                "difference": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "seeds": found.m,
+                "verdict": "withdrawn"
+                if each.withdrawn
+                else verdict(found, each.predicts, each.margin),
+                "note": each.note,
+            }
+        )
+    return pd.DataFrame(rows)
+
 
 # What is compared with the run of the same seed whose H is free and that has no remedy.
 COMPARED = ("test_error", "corrupted_error", "log_hfc_lfc")
+# What a terminal and the book show.
+USUAL = ("test_error", "log_hfc_lfc", "cos_mean", "effective_rank", "cos_start", "h_universal_disc")
+WANTED: dict[str, tuple[str, ...]] = {
+    "corruption": ("corrupted_error", *(f"error_at_{s}" for s in SEVERITIES)),
+    "spectrum": ("cos_start", "h_universal_disc", "h_positive", "asymmetry", "condition_V_H",
+                 "test_error"),
+}  # fmt: skip
 # What is drawn: (the factor along the axis, the measures).
 _DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "data-efficiency": ("fraction", ("test_error", "log_hfc_lfc")),
@@ -87,47 +196,37 @@ def in_words(choice: Any) -> str:
 
 
 def shown(study: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The table for a terminal: mean ± sd of what the study is about."""
-    wanted = {
-        "corruption": ("corrupted_error", *(f"error_at_{s}" for s in SEVERITIES)),
-        "spectrum": (
-            "cos_start",
-            "h_universal_disc",
-            "h_positive",
-            "asymmetry",
-            "condition_V_H",
-            "test_error",
-        ),
-    }.get(
-        study,
-        (
-            "test_error",
-            "log_hfc_lfc",
-            "cos_mean",
-            "effective_rank",
-            "cos_start",
-            "h_universal_disc",
-        ),
-    )
-    found = table[["what", "seeds"]].copy()
-    for name in wanted:
+    """The table for the book: mean ± sd of what the study is about."""
+    words = table[["what", "seeds"]].copy()
+    for name in WANTED.get(study, USUAL):
         if name in table:
             pairs = zip(table[name], table[f"{name}_sd"], strict=True)
-            found[MEASURES[name]] = [_spread(mean, sd) for mean, sd in pairs]
+            words[MEASURES[name]] = [_spread(mean, sd) for mean, sd in pairs]
         if name == "cos_start":
             # A spectrum says what training made of H only where H has left its start.
-            cells = found.get(MEASURES[name], [""] * len(found))
+            cells = words.get(MEASURES[name], [""] * len(words))
             known = zip(cells, table["cos_start_seeds"], table["seeds"], strict=True)
-            found[MEASURES[name]] = [_of(cell, count, seeds) for cell, count, seeds in known]
-    for name in COMPARED[1:] if study == "corruption" else COMPARED[::2]:
+            words[MEASURES[name]] = [_of(cell, count, seeds) for cell, count, seeds in known]
+    for name in _compared_by(study):
         if f"{name}_less" in table:
             ends = zip(*(table[f"{name}_{end}"] for end in ("less", "low", "high")), strict=True)
-            found[f"{MEASURES[name]}: difference from shared-value ViT"] = [
+            words[f"{MEASURES[name]}: difference from shared-value ViT"] = [
                 _within(*end) for end in ends
             ]
     if "paper_error" in table:
-        found["CIFAR-100, the paper's error, %"] = table["paper_error"]
-    return found
+        words["CIFAR-100, the paper's error, %"] = table["paper_error"]
+    return words
+
+
+def columns(study: str, table: pd.DataFrame) -> list[str]:
+    """The columns of `by_choice` that a terminal shows."""
+    measures = [each for name in WANTED.get(study, USUAL) for each in (name, f"{name}_sd")]
+    more = [f"{name}_{end}" for name in _compared_by(study) for end in ("less", "low", "high")]
+    return [each for each in ("what", "seeds", *measures, *more, "paper_error") if each in table]
+
+
+def _compared_by(study: str) -> tuple[str, ...]:
+    return COMPARED[1:] if study == "corruption" else COMPARED[::2]
 
 
 def _of(cell: str, count: int, seeds: int) -> str:

@@ -1,1 +1,0 @@
-"""A trained model's layers taken as linear operators, over and over (T7a)."""

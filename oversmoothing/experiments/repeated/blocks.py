@@ -1,0 +1,194 @@
+"""A trained model's own blocks as maps of the stream, X -> f(X), with their derivatives (jvp).
+
+A block is called as the model itself called it on a batch, its other arguments (masks, rotary
+angles) held; nothing of it is computed anew. Derivatives are those of forward mode,
+torch.func.jvp, through softmax attention in its plain form: fused kernels have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from oversmoothing.experiments.inspection.extract import call_arguments, extract
+from oversmoothing.experiments.models.model import Layer, Model, evaluating
+from oversmoothing.experiments.study.value_spectra import Folding, factors
+from oversmoothing.simulations.engine.layers import PerLayer
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+StreamMap = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class BlockMap:
+    """Layer `number` (from 1) on one batch: f(X) for X [b, n, d] as the model's block computes it.
+
+    call: the arguments of its attention's own call, by name.
+    """
+
+    number: int
+    layer: Layer
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    call: dict[str, Any]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """The stream behind the block. Raises `InputError` where its shape is another."""
+        # Copied, since a block may work in place.
+        X = X.clone()
+        place = next((k for k, each in enumerate(self.args) if _is_stream(each)), None)
+        args, kwargs = list(self.args), dict(self.kwargs)
+        if place is not None:
+            args[place] = X
+        else:
+            kwargs[next(name for name, each in kwargs.items() if _is_stream(each))] = X
+        output = self.layer.block(*args, **kwargs)
+        given = output if isinstance(output, tuple | list) else (output,)
+        Y = next((each for each in given if _is_stream(each)), None)
+        if Y is None or Y.shape != X.shape:
+            shape = "no tokens" if Y is None else tuple(Y.shape)
+            raise InputError(
+                f"layer {self.number} takes a stream {tuple(X.shape)} and gives {shape}: a block "
+                "that changes the number or the width of its tokens has no growth to measure"
+            )
+        stream: Tensor = Y
+        return stream
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The blocks of a model on one batch, and the streams [layers + 1][b, n, d] that it ran on."""
+
+    blocks: tuple[BlockMap, ...]
+    states: tuple[Tensor, ...]
+
+
+@contextmanager
+def plain_attention(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode, and attention by its formula: the kernels that have no forward mode are left
+    out within."""
+    with evaluating(module), sdpa_kernel(SDPBackend.MATH):
+        yield
+
+
+def recorded(model: Model, batch: Any) -> Recorded:
+    """The blocks as they are called on a batch of inputs of one length, and its streams.
+
+    Every part is held against the model's description (`extract`). Raises `InputError` for inputs
+    of different lengths, a model in half precision, and what `extract` refuses.
+    """
+    if model.dtype.itemsize < 4:
+        raise InputError(
+            f"the model '{model.name}' is in {model.dtype}, in which differences drown: open it "
+            "with dtype=torch.float64"
+        )
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    attended: list[dict[str, Any]] = []
+
+    def see(_: nn.Module, args: Any, kwargs: Any) -> None:
+        calls.append((args, dict(kwargs)))
+
+    def see_attention(module: nn.Module, args: Any, kwargs: Any) -> None:
+        attended.append(call_arguments(module, args, kwargs))
+
+    with ExitStack() as hooks:
+        for layer in {id(layer.block): layer for layer in model.layers}.values():
+            for module, hook in ((layer.block, see), (layer.attention, see_attention)):
+                handle = module.register_forward_pre_hook(hook, with_kwargs=True)
+                hooks.callback(handle.remove)
+        extracted = extract(model, batch, attention=False, dtype=model.dtype)
+    if not bool(extracted.keep.all()):
+        raise InputError(
+            "the inputs have different lengths: give them one at a time, or of one number of tokens"
+        )
+    blocks = tuple(
+        BlockMap(number, layer, args, kwargs, call)
+        for number, (layer, (args, kwargs), call) in enumerate(
+            zip(model.layers, calls, attended, strict=True), 1
+        )
+    )
+    states = (extracted.traces[0].before, *(trace.after_ffn for trace in extracted.traces))
+    return Recorded(blocks, tuple(X.to(model.device) for X in states))
+
+
+def jvp(f: BlockMap, X: Tensor, D: Tensor) -> Tensor:
+    """The derivative of a block at X [b, n, d] in the direction D [b, n, d].
+
+    Raises `InputError` where a part of the block has no derivative in forward mode.
+    """
+    try:
+        moved: Tensor = torch.func.jvp(f, (X,), (D,))[1]
+    except (RuntimeError, NotImplementedError) as error:
+        if isinstance(error, InputError):
+            raise
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"layer {f.number} has no forward-mode derivative ({said}): give its autograd function "
+            "a jvp, or its operation one that torch.func.jvp can follow"
+        ) from error
+    return moved
+
+
+def at_consensus(X: Tensor) -> Tensor:
+    """1 m^T for the mean m over the tokens of X [b, n, d]."""
+    return X.mean(1, keepdim=True).expand_as(X).contiguous()
+
+
+def check_consensus(f: BlockMap, X: Tensor) -> None:
+    """Raises `InputError` where the block makes equal tokens different, beyond rounding.
+
+    Rounding: sqrt(eps) of the token. Then no set of equal tokens is left in itself, and growth
+    along it and across it are not apart.
+    """
+    Y = f(at_consensus(X))
+    centred = torch.linalg.vector_norm(Y - Y.mean(1, keepdim=True), dim=-1).amax(-1)
+    off = float((centred / torch.linalg.vector_norm(Y, dim=-1).amax(-1)).max())
+    if not off <= torch.finfo(X.dtype).eps ** 0.5:
+        raise InputError(
+            f"layer {f.number} makes equal tokens different, by {off:.1e} of their length: it has "
+            "no invariant consensus (attention whose rows do not sum to 1, positions added within "
+            "the block), and there is nothing to linearise at"
+        )
+
+
+def _is_stream(each: Any) -> bool:
+    return isinstance(each, Tensor) and each.ndim == 3 and each.is_floating_point()
+
+
+def cycled_layers(
+    model: Model, batch: Any, scale: float = 1.0, folding: Folding = "unfolded"
+) -> tuple[PerLayer, PerLayer, Array]:
+    """The layers as linear operators, over and over (T7a): attention on one input and weights by
+    layer, without norms, biases and FFNs, and the X_0 that the first block was given, [n, d].
+
+    batch: one input, as `extract` takes it. scale: multiplies every W_V W_O.
+    """
+    extracted = extract(model, batch)
+    attention = [
+        _rows(trace.attention[0].double().numpy())
+        for trace in extracted.traces
+        if trace.attention is not None
+    ]
+    weights = [
+        (scale * W_V, W_O) for W_V, W_O in (factors(layer, folding) for layer in model.layers)
+    ]
+    X0 = extracted.traces[0].before[0].double().numpy()
+    period = len(attention)
+    return (
+        PerLayer(lambda layer: attention[layer % period]),
+        PerLayer(lambda layer: weights[layer % period]),
+        X0,
+    )
+
+
+def _rows(A: Array) -> Array:
+    """What is stochastic to the rounding of float32, to that of float64."""
+    return np.asarray(A / A.sum(-1, keepdims=True))

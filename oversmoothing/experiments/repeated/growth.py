@@ -1,0 +1,250 @@
+"""How a model's blocks multiply small differences between tokens, on one batch.
+
+Directions D [b, n, d] sum to 0 over the tokens and have unit length; growth is log ||P Df(Z)[D]||,
+P = I - 11^T/n, at Z = 1 m^T + t (X - 1 m^T) with m the mean over the tokens of the stream X: t = 0
+is consensus, t = 1 the stream itself. There consensus is not invariant under Df, and P Df P is a
+compression of it, not a quotient; `leak` says how much of a common shift becomes difference.
+
+`exponents` are finite-time Lyapunov exponents of the differences between tokens along streams. With
+T_l = P Df_l(X_l) P, P = I - 11^T/n, and Phi = T_L ... T_1, the k-th exponent is
+log sigma_k(Phi) / L. The leading singular vectors come from subspace iteration with Phi and Phi^T
+(jvp and vjp of the blocks), so that what is given is a lower bound that the last rounds no longer
+moved: `moved` says by how much they did. At consensus P Df P is the quotient of T1c; on streams
+consensus is not invariant under Df, and T_l is what differences do to differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.repeated.blocks import (
+    BlockMap,
+    Recorded,
+    at_consensus,
+    check_consensus,
+    jvp,
+    plain_attention,
+)
+from oversmoothing.experiments.repeated.consensus import linearised
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+# How far from consensus, as a share of the stream's own differences.
+DISTANCES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+# Directions: the stream's own differences, a Gaussian draw, and draws v u^T over tokens, features.
+KINDS = ("own", "gaussian", "rank one", "rank one, again")
+GAUSSIAN = KINDS.index("gaussian")
+# Gaussian directions an input at consensus and at the stream: one draw is no property of a layer.
+DRAWS = 8
+# Of a real perturbation, relative to the length of the stream.
+SIZE = 0.01
+
+Growth = dict[str, Array]
+
+
+def growth(model: Model, run: Recorded, generator: torch.Generator, size: float = SIZE) -> Growth:
+    """Arrays by name, layers first, then the b inputs of the batch:
+
+    growth [layers, b, distances, kinds] by jvp; closed [layers, b, kinds] by T8c at consensus;
+    observed [layers, b, kinds], of f(X + e D) - f(X) with e = size ||X||; many_across, many_actual
+    (by jvp at consensus and at the stream), many_closed and many_observed [layers, b, DRAWS], the
+    same of Gaussian directions, the first of which is that of KINDS; along [layers, b], the
+    growth of a common shift at consensus; mean [layers, b], log |g(m)|/|m|; leak [layers, b], of a
+    common shift at X; exponents [layers, b, frame] and moved [1, b]: see `exponents`; tangent and
+    run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and really made;
+    logs [layers + 1, b]: log HFC/LFC.
+    """
+    states = run.states
+    if states[0].shape[1] < 2:
+        raise InputError(
+            "an input has a single token, and whether tokens become alike is asked of two or more: "
+            "leave it out"
+        )
+    rows: dict[str, list[Tensor]] = {}
+    with torch.no_grad(), plain_attention(model.module):
+        along = _Along(states[0], generator, size)
+        for f, X in zip(run.blocks, states, strict=False):
+            check_consensus(f, X)
+            for name, values in (_layer(model, f, X, generator, size) | along.step(f, X)).items():
+                rows.setdefault(name, []).append(values)
+        leading = exponents(run.blocks, states, generator)
+    logs = torch.stack([log_ratio(X) for X in states])
+    whole = {"exponents": leading.by_layer, "moved": leading.moved[None], "logs": logs}
+    joined = {name: torch.stack(values) for name, values in rows.items()} | whole
+    return {name: values.numpy() for name, values in joined.items()}
+
+
+def directions(X: Tensor, generator: torch.Generator) -> list[Tensor]:
+    """Of each kind in KINDS, [b, n, d]; the first is NaN where all tokens are equal."""
+    b, n, d = X.shape
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=X.dtype)
+
+    kinds = [X, draw(b, n, d), *(draw(b, n, 1) * draw(b, 1, d) for _ in KINDS[2:])]
+    return [unit(differences(D)) for D in kinds]
+
+
+def differences(X: Tensor) -> Tensor:
+    """P X: less the mean over the tokens."""
+    return X - X.mean(1, keepdim=True)
+
+
+def unit(D: Tensor) -> Tensor:
+    """Of unit length, input by input; NaN for 0."""
+    return D / lengths(D)[:, None, None]
+
+
+def lengths(D: Tensor) -> Tensor:
+    """||D|| of each input, [b]."""
+    size: Tensor = torch.linalg.vector_norm(D, dim=(1, 2))
+    return size
+
+
+def _layer(
+    model: Model, f: BlockMap, X: Tensor, generator: torch.Generator, size: float
+) -> dict[str, Tensor]:
+    kinds = directions(X, generator)
+    E, base = differences(X), at_consensus(X)
+    moved = [
+        torch.stack([lengths(differences(jvp(f, base + t * E, D))).log() for D in kinds], dim=-1)
+        for t in DISTANCES
+    ]
+    shift = unit(torch.randn(X[:, :1].shape, generator=generator, dtype=X.dtype).expand_as(X))
+    shifted = jvp(f, X, shift)
+    reach = size * lengths(X)[:, None, None]
+    Y = f(X)
+    more = [
+        unit(differences(torch.randn(X.shape, generator=generator, dtype=X.dtype)))
+        for _ in range(DRAWS - 1)
+    ]
+    seen = [lengths(differences(f(X + reach * D) - Y)) / reach[:, 0, 0] for D in [*kinds, *more]]
+    closed = []
+    for k, c in enumerate(base[:, 0]):
+        linear = linearised(f.layer, c.double(), X.shape[1], f.call, model.causal)
+        images = [torch.from_numpy(linear(D[k].double().numpy())) for D in [*kinds, *more]]
+        closed.append(torch.stack([lengths(differences(D[None])).log()[0] for D in images]))
+    image = f(base)
+    by_jvp = torch.stack(moved, dim=1)
+    whole = {"closed": torch.stack(closed), "observed": torch.stack(seen, dim=-1).log()}
+    for name, place, at in (("across", base, 0), ("actual", X, -1)):
+        rest = [lengths(differences(jvp(f, place, D))).log() for D in more]
+        whole[name] = torch.stack([*by_jvp[:, at].unbind(-1), *rest], dim=-1)
+    several = [GAUSSIAN, *range(len(KINDS), len(KINDS) + DRAWS - 1)]
+    return {
+        "growth": by_jvp,
+        **{name: whole[name][..., : len(KINDS)] for name in ("closed", "observed")},
+        **{f"many_{name}": values[..., several] for name, values in whole.items()},
+        "along": lengths(jvp(f, base, shift)).log(),
+        "mean": (lengths(image) / lengths(base)).log(),
+        "leak": lengths(differences(shifted)) / lengths(shifted),
+    }
+
+
+class _Along:
+    """A perturbation that goes with the streams layer by layer, carried by Df and really made."""
+
+    def __init__(self, X: Tensor, generator: torch.Generator, size: float) -> None:
+        b, n, d = X.shape
+        self.tangent = unit(differences(torch.randn(b, n, d, generator=generator, dtype=X.dtype)))
+        self.size = size * lengths(X)
+        self.real = X + self.size[:, None, None] * self.tangent
+        # Logs of the differences so far, of the tangent and of the real pair.
+        self.far = torch.zeros(b, dtype=X.dtype), torch.zeros(b, dtype=X.dtype)
+        self.scale = torch.zeros(b, dtype=X.dtype)
+
+    def step(self, f: BlockMap, X: Tensor) -> dict[str, Tensor]:
+        self.tangent = jvp(f, X, self.tangent)
+        size = lengths(self.tangent)
+        self.scale = self.scale + size.log()
+        self.tangent = self.tangent / size[:, None, None]
+        self.real = f(self.real)
+        tangent = lengths(differences(self.tangent)).log() + self.scale
+        real = (lengths(differences(self.real - f(X))) / self.size).log()
+        before, self.far = self.far, (tangent, real)
+        return {"tangent": tangent - before[0], "run": real - before[1]}
+
+
+FRAME = 3
+ROUNDS = 8
+
+
+class Exponents(NamedTuple):
+    """by_layer [layers, b, frame]: log growth of each leading singular vector in each layer, whose
+    sums over layers are log sigma_k; moved [b]: by how much the last round changed log sigma_1."""
+
+    by_layer: Tensor
+    moved: Tensor
+
+
+def exponents(
+    blocks: Sequence[BlockMap], states: Sequence[Tensor], generator: torch.Generator
+) -> Exponents:
+    """The leading exponents along the streams states[l] [b, n, d] that the blocks run on."""
+    b, n, d = states[0].shape
+    frame = min(FRAME, (n - 1) * d)
+    V = torch.randn(b, n, d, frame, generator=generator, dtype=states[0].dtype)
+    V = _orthonormal(V - V.mean(1, keepdim=True))
+    first = torch.zeros(b, dtype=V.dtype)
+    for _ in range(ROUNDS):
+        U = _orthonormal(_forward(blocks, states, V))
+        V, R = _with_factor(_backward(blocks, states, U))
+        last, first = first, torch.linalg.matrix_norm(R, ord=2).log()
+    # In the frame, the singular vectors themselves.
+    W = _forward(blocks, states, V).flatten(1, 2)
+    turn = torch.linalg.svd(W, full_matrices=False)[2].mT
+    V = (V.flatten(1, 2) @ turn).unflatten(1, (n, d))
+    logs = []
+    for f, X in zip(blocks, states, strict=False):
+        V = _moved(f, X, V)
+        size = torch.linalg.vector_norm(V, dim=(1, 2))
+        logs.append(size.log())
+        V = V / size[:, None, None]
+    return Exponents(torch.stack(logs), first - last)
+
+
+def _moved(f: BlockMap, X: Tensor, V: Tensor) -> Tensor:
+    moved = torch.stack([jvp(f, X, D.contiguous()) for D in V.unbind(-1)], dim=-1)
+    return moved - moved.mean(1, keepdim=True)
+
+
+def _forward(blocks: Sequence[BlockMap], states: Sequence[Tensor], V: Tensor) -> Tensor:
+    for f, X in zip(blocks, states, strict=False):
+        V = _moved(f, X, V)
+    return V
+
+
+def _backward(blocks: Sequence[BlockMap], states: Sequence[Tensor], U: Tensor) -> Tensor:
+    for f, X in reversed(list(zip(blocks, states, strict=False))):
+        back = _pulled(f, X, U)
+        U = torch.stack(back, dim=-1)
+        U = U - U.mean(1, keepdim=True)
+    return U
+
+
+def _pulled(f: BlockMap, X: Tensor, U: Tensor) -> list[Tensor]:
+    try:
+        with torch.enable_grad():
+            pull = torch.func.vjp(f, X)[1]
+        return [pull(D.contiguous(), retain_graph=True)[0].detach() for D in U.unbind(-1)]
+    except RuntimeError as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"layer {f.number} has no derivative in reverse mode ({said}): its exponents need one, "
+            "as training would; let it not work in place"
+        ) from error
+
+
+def _orthonormal(V: Tensor) -> Tensor:
+    return _with_factor(V)[0]
+
+
+def _with_factor(V: Tensor) -> tuple[Tensor, Tensor]:
+    Q, R = torch.linalg.qr(V.flatten(1, 2))
+    return Q.unflatten(1, V.shape[1:3]), R

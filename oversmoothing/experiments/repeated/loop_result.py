@@ -1,0 +1,241 @@
+"""What `loop` gives: outcomes and predictions by block and input, scores, failures, a picture."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from oversmoothing.experiments.repeated.outcomes import COLLAPSED
+from oversmoothing.experiments.repeated.predictors import LINE, LOCAL, choose, score_loops
+from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.theory.support.files import json_row
+from oversmoothing.theory.support.sizes import Array
+
+SHOWN = ("blocks", "start", "exponent", "law's end", "end", "slope", "clusters", "loops to .2",
+         "by the law", "outcome")  # fmt: skip
+# `inspect` has geometric means.
+UNITS = dict.fromkeys(("start", "law's end", "end"), "HFC/LFC, median over inputs")
+COLUMNS = 4
+KINDS = {
+    "collapsed": "blue",
+    "falling as a power": "sky",
+    "at rest elsewhere": "vermillion",
+    "still moving": "orange",
+    "a cycle": "purple",
+}
+
+Rows = list[dict[str, Any]]
+
+
+class Loops(Result):
+    """Tables `by_group` (medians over inputs), `runs` (a row a group and input) and `predictors`.
+
+    groups: layers looped, numbers from 1; rows: one a group and input, see `loop`; curves
+    [groups, loops + 1, inputs]: log HFC/LFC; predictors: names, in order. predicted: log HFC/LFC at
+    the end [groups, inputs] by name, of those that say something of every group; chosen: the one
+    chosen on one half and scored on the other, None for one group or one input.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        groups: list[tuple[int, ...]],
+        seed: int,
+        rows: Rows,
+        curves: Array,
+        predictors: tuple[str, ...],
+    ) -> None:
+        self.curves, self.labels = curves, [label(group) for group in groups]
+        ends, loops = curves[:, -1], curves.shape[1] - 1
+        self.predicted: dict[str, Array] = {}
+        for name in predictors:
+            values = np.full(ends.shape, np.nan)
+            for row in rows:
+                values[row["group"], row["input"]] = row["predicted"].get(name, np.nan)
+            if np.isfinite(values).all():
+                self.predicted[name] = values
+        # Of every predictor on all groups and inputs, nothing chosen.
+        scores = {name: score_loops(ends, p, seed) for name, p in self.predicted.items()}
+        self.chosen = choose(ends, self.predicted, seed) if min(ends.shape) > 1 else None
+        chosen = self.chosen
+        table = pd.DataFrame([{"predictor": name} | asdict(s) for name, s in scores.items()])
+        table = table.drop(columns="pairs")
+        if chosen is not None:
+            table["agree on the choosing half"] = [chosen.on_choice[name].agree for name in scores]
+        title = f"{model}: blocks looped {loops} times"
+        super().__init__(
+            "loop",
+            title,
+            {
+                "by_group": Table(self._by_group(rows), UNITS, SHOWN),
+                "runs": Table(self._runs(rows, predictors)),
+                "predictors": Table(table, shown=[*map(str, table)], number="{:.2f}"),
+            },
+            self._sentences(rows),
+            {"model": model, "groups": groups, "loops": loops, "seed": seed},
+            details={
+                "collapsed_at": COLLAPSED,
+                "scores": {name: json_row(asdict(score)) for name, score in scores.items()},
+                "chosen": None if chosen is None else {
+                    "predictor": chosen.name,
+                    "choosing_half": {n: json_row(asdict(s)) for n, s in chosen.on_choice.items()},
+                    "score_on_the_others": json_row(asdict(chosen.score)),
+                    "blocks": chosen.blocks,
+                    "inputs": chosen.inputs,
+                },
+            },
+            picture=lambda: self._drawn(title, rows),
+        )  # fmt: skip
+
+    def _by_group(self, rows: Rows) -> pd.DataFrame:
+        """One row a group: medians over inputs, what became of them, and loops to HFC/LFC = .2."""
+        table = []
+        for group, name in enumerate(self.labels):
+            own = [row for row in rows if row["group"] == group]
+            kinds = Counter(row["kind"] for row in own)
+            reached = [first_below(curve, LINE) for curve in self.curves[group].T]
+            forecast = [row["law"].loops_to(row["start"], COLLAPSED) for row in own]
+            middle = {
+                name: float(np.median([row[name] for row in own]))
+                for name in ("start", "exponent", "end", "slope", "turned", "clusters", "largest")
+            }
+            table.append(
+                {
+                    "blocks": name,
+                    **middle,
+                    "law's end": _exp(float(np.median([r["predicted"][LOCAL] for r in own]))),
+                    "collapsed": kinds["collapsed"] / len(own),
+                    "outcome": ", ".join(f"{kind} {k}" for kind, k in kinds.most_common()),
+                    "loops to .2": float(np.median(reached)),
+                    "by the law": float(np.median(forecast)),
+                }
+            )
+        return pd.DataFrame(table)
+
+    def _runs(self, rows: Rows, predictors: tuple[str, ...]) -> pd.DataFrame:
+        """One row a group and input; predicted HFC/LFC in columns of the predictors' names."""
+        table = []
+        for row in rows:
+            plain = {k: x for k, x in row.items() if k not in ("predicted", "law", "group")}
+            own = {name: _exp(row["predicted"].get(name, math.nan)) for name in predictors}
+            table.append({"blocks": self.labels[row["group"]]} | plain | own)
+        return pd.DataFrame(table)
+
+    def _sentences(self, rows: Rows) -> list[Sentence]:
+        """What collapsed, the score of the chosen predictor, and where the local law is wrong."""
+        groups, points, inputs = self.curves.shape
+        said = [
+            Sentence(
+                f"After {points - 1} loops of {groups} groups of blocks on {inputs} inputs "
+                f"({len(rows)} runs; collapsed: HFC/LFC <= {COLLAPSED:g}): {_listed(rows)}.",
+                measured(inputs),
+            )
+        ]
+        if self.chosen is not None:
+            score, name = self.chosen.score, self.chosen.name
+            agree = score.ends(score.agree_low, score.agree_high, "{:.0%}".format)
+            rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
+            said.append(
+                Sentence(
+                    f"Chosen on half of the blocks and inputs: {name}. On the others, once: agrees "
+                    f"on collapse in {100 * score.agree:.0f} % of {score.pairs} runs, groups by "
+                    f"inputs {score.blocks} by {score.inputs} ({agree}; always guessing the more "
+                    f"common outcome: {100 * score.base:.0f} %), rank correlation "
+                    f"{score.rank:.2f} ({rank}).",
+                    measured(score.inputs, score.agree_low, score.agree_high),
+                )
+            )
+        for group, blocks in enumerate(self.labels):
+            for collapse in (True, False):
+                wrong = [
+                    row for row in rows
+                    if row["group"] == group
+                    and (row["predicted"][LOCAL] <= LINE) is collapse
+                    and (math.log(row["end"]) <= LINE) is not collapse
+                ]  # fmt: skip
+                if wrong:
+                    clusters, slope, end = (
+                        float(np.median([row[k] for row in wrong]))
+                        for k in ("clusters", "slope", "end")
+                    )
+                    said.append(
+                        Sentence(
+                            f"{LOCAL} says {'collapse' if collapse else 'no collapse'} of blocks "
+                            f"{blocks} and is wrong on {len(wrong)} of {inputs} inputs: "
+                            f"{_listed(wrong)}; median slope {signed(slope)}, clusters "
+                            f"{clusters:.0f}, HFC/LFC {end:.2g}.",
+                            measured(inputs),
+                        )
+                    )
+        return said
+
+    def _drawn(self, title: str, rows: Rows) -> Figure:
+        """HFC/LFC against the number of loops, a panel a group, and predicted against measured."""
+        panels = len(self.labels) + 1
+        lines = math.ceil(panels / COLUMNS)
+        groups, points, inputs = self.curves.shape
+        loops = np.arange(1, points)
+        with style():
+            height = 2.1 * lines + 0.5
+            figure, axes = new_figure(lines, COLUMNS, width=FULL_WIDTH + 2, height=height)
+            for spare in axes.ravel()[panels:]:
+                spare.set_axis_off()
+            for group, panel in enumerate(axes.ravel()[:groups]):
+                curves = self.curves[group, 1:]
+                panel.plot(loops, np.exp(curves), color=PALETTE["light"], linewidth=0.6)
+                panel.plot(loops, np.exp(np.median(curves, axis=1)), color=PALETTE["black"])
+                law = float(np.exp(np.clip(np.median(self.predicted[LOCAL][group]), -20, 5)))
+                panel.plot([points - 1], [law], "D", color=PALETTE["blue"], clip_on=False)
+                panel.axhline(COLLAPSED, color=PALETTE["grey"], linewidth=0.7, linestyle=":")
+                panel.set(xscale="log", yscale="log", ylim=(2e-3, 20))
+                panel.set_title(f"blocks {self.labels[group]}", loc="left", fontsize=8)
+            for panel in axes[:, 0]:
+                panel.set_ylabel("HFC/LFC")
+            last: Any = axes.ravel()[groups]
+            name = LOCAL if self.chosen is None else self.chosen.name
+            for kind, colour in KINDS.items():
+                own = [row for row in rows if row["kind"] == kind]
+                if own:
+                    x = np.exp(np.clip([row["predicted"][name] for row in own], -6, 3))
+                    last.plot(x, [row["end"] for row in own], "o", markersize=2,
+                              color=PALETTE[colour], label=kind)  # fmt: skip
+            last.plot([2e-3, 20], [2e-3, 20], color=PALETTE["grey"], linewidth=0.7)
+            last.set(xscale="log", yscale="log", xlim=(2e-3, 20), ylim=(2e-3, 20))
+            last.set_title(f"measured against\n{name}", loc="left", fontsize=8)
+            last.legend(fontsize=5.5)
+            figure.supxlabel(
+                f"loops (log); black: median of {inputs} inputs; diamond: end by the local law; "
+                f"dotted: HFC/LFC = {COLLAPSED:g}", fontsize=8,
+            )  # fmt: skip
+            figure.suptitle(title)
+        return figure
+
+
+def label(layers: tuple[int, ...]) -> str:
+    """'3', or '1-12' for layers that follow one another."""
+    return f"{layers[0]}" if len(layers) == 1 else f"{layers[0]}-{layers[-1]}"
+
+
+def first_below(curve: Array, line: float) -> float:
+    """The first loop at which a curve [loops + 1] is at most the line, inf where none is."""
+    below = np.flatnonzero(curve <= line)
+    return float(below[0]) if len(below) else math.inf
+
+
+def _listed(rows: Rows) -> str:
+    """'collapsed 3, a cycle 1'."""
+    kinds = Counter(row["kind"] for row in rows)
+    return ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+
+
+def _exp(log: float) -> float:
+    """exp, 0 and inf where it leaves the floats."""
+    return float(np.exp(np.clip(log, -745, 709.7)))

@@ -1,0 +1,338 @@
+"""Do small differences between tokens grow or die, layer by layer: `stability(model, inputs)`.
+
+JVPs through the model's own blocks at consensus, near it and along the streams of the inputs, the
+closed form of T8c beside them, real perturbations, and what the stack would do if it were looped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from oversmoothing.experiments.inspection.extract import batches, check_inputs, prepared
+from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.repeated.blocks import recorded
+from oversmoothing.experiments.repeated.consensus import loop_law
+from oversmoothing.experiments.repeated.growth import (
+    DISTANCES,
+    DRAWS,
+    GAUSSIAN,
+    KINDS,
+    SIZE,
+    Growth,
+    growth,
+)
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
+from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.theory.at_consensus import LoopLaw
+from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.files import json_number, json_row
+from oversmoothing.theory.support.sizes import Array
+
+# HFC/LFC that the finite-depth sentence asks for.
+SMOOTH = 0.1
+HOLDS = 0.9
+# Columns of several random directions an input.
+MANY = ("across", "closed", "actual", "observed")
+SCORES = ("r2_closed_jvp", "r2_closed_near", "r2_closed_observed", "r2_jvp_observed")
+SHOWN = ("layer", "mean", "along", "across", "closed", "actual", "observed", "observed_spread",
+         "exponent_1", *SCORES)  # fmt: skip
+
+
+class Stability(Result):
+    """Tables `layers` (logs of growth in each) and `distances` (how far the closed form holds).
+
+    arrays: of `growth`, the inputs joined; law: of the whole stack looped, near the consensus of
+    the first input; tokens: the numbers of tokens that the inputs have.
+    """
+
+    def __init__(
+        self, model: str, tokens: list[int], arrays: Growth, law: LoopLaw, size: float, seed: int
+    ) -> None:
+        self.arrays, self.law = arrays, law
+        layers, distances = by_layer(arrays), by_distance(arrays, seed)
+        inputs = arrays["mean"].shape[1]
+        looped = asdict(law) | {"rate": law.rate, "exponent": law.exponent, "settled": law.settled}
+        super().__init__(
+            "stability",
+            f"{model}: growth of differences between tokens",
+            {"layers": Table(layers, shown=SHOWN, number="{:+.3f}"), "distances": Table(distances)},
+            [_on_growth(arrays, layers, distances), _on_depth(arrays["logs"], law)],
+            {"model": model, "inputs": inputs, "tokens": tokens, "size": size, "seed": seed},
+            details={
+                "directions": KINDS,
+                "gaussian_draws": DRAWS,
+                "all_layers": {k: json_number(x) for k, x in _scores(arrays, slice(None)).items()},
+                "exponents_moved_last": float(np.abs(arrays["moved"]).max()),
+                "looped": json_row(looped),
+            },
+            picture=lambda: draw(model, arrays, layers, distances),
+        )
+
+
+@one_thread()
+def stability(
+    model: Model,
+    inputs: Iterable[Any],
+    *,
+    count: int | None = None,
+    size: float = SIZE,
+    seed: int = 0,
+) -> Stability:
+    """Measure the growth of differences between tokens on the first `count` inputs (None: all).
+
+    model: described, in float64 (float32 rounds the small differences). inputs: as the model reads
+    them, taken one at a time, so that texts may differ in length. size: of the real perturbations,
+    relative to the stream. seed: of all directions.
+
+    Raises `InputError` for a block without an invariant consensus, without a forward-mode
+    derivative or whose output has another shape than its input, and for a single token.
+    """
+    if model.dtype != torch.float64:
+        raise InputError(
+            f"the model '{model.name}' is in {model.dtype}, in which small differences drown: open "
+            "it with dtype=torch.float64"
+        )
+    if not 0 < size < 1:
+        raise InputError(f"size is {size}: give a share of the stream's length between 0 and 1")
+    check_inputs(inputs)
+    wanted = None if count is None else whole_number("count", count, 1)
+    generator = torch.Generator().manual_seed(seed)
+    each: list[Growth] = []
+    tokens: set[int] = set()
+    law: LoopLaw | None = None
+    for number, one in enumerate(batches(inputs, 1)):
+        if number == wanted:
+            break
+        run = recorded(model, prepared(model, one))
+        each.append(growth(model, run, generator, size))
+        X = run.states[0]
+        tokens.add(X.shape[1])
+        if law is None:
+            law = loop_law(run.blocks, X[0].double().mean(0), X.shape[1], model.causal)
+    if law is None:
+        raise InputError("there are no inputs: give at least one image or text")
+    arrays = {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}
+    return Stability(model.name, sorted(tokens), arrays, law, size, seed)
+
+
+def by_layer(arrays: Growth) -> pd.DataFrame:
+    """One row a layer, means over inputs (logs of growth in one layer); _low, _high: 95 %.
+
+    across, closed, actual and observed are means over DRAWS random directions an input, and
+    _spread is the standard deviation between them, a mean over inputs; near is of one;
+    exponent_k: of the direction that grows k-th most.
+    """
+    at, last = arrays["growth"], len(DISTANCES) - 1
+    columns = {
+        "mean": arrays["mean"],
+        "along": arrays["along"],
+        **{name: arrays[f"many_{name}"].mean(-1) for name in MANY},
+        "near": at[:, :, DISTANCES.index(0.1), GAUSSIAN],
+        "own": at[:, :, last, 0],
+        **{f"exponent_{k + 1}": x for k, x in enumerate(np.moveaxis(arrays["exponents"], -1, 0))},
+        "run": arrays["run"],
+        "tangent": arrays["tangent"],
+        "leak": arrays["leak"],
+        "log_hfc_lfc": arrays["logs"][1:],
+    }
+    rows = []
+    for number in range(len(arrays["mean"])):
+        row: dict[str, float] = {"layer": number + 1}
+        for name, values in columns.items():
+            ends = mean_interval(values[number])
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+        for name in MANY:
+            spread = arrays[f"many_{name}"][number].std(axis=-1, ddof=1)
+            row[f"{name}_spread"] = float(spread.mean())
+        rows.append(row | _scores(arrays, number))
+    return pd.DataFrame(rows)
+
+
+def by_distance(arrays: Growth, seed: int) -> pd.DataFrame:
+    """How the closed form at consensus fits the jvp at each distance from it, over all layers:
+    R^2 with a 95 % bootstrap interval over inputs, the median error of the log of growth, and
+    R^2 layer by layer."""
+    closed, at = arrays["closed"], arrays["growth"]
+    rows = []
+    for k, t in enumerate(DISTANCES):
+        seen = at[:, :, k]
+        ends = resampled_interval(
+            lambda pick, seen=seen: r_squared(seen[:, pick], closed[:, pick]),  # type: ignore[misc]
+            closed.shape[1],
+            seed,
+        )
+        row = {"distance": t, "r2": r_squared(seen, closed)}
+        row |= dict(zip(("r2_low", "r2_high"), ends, strict=True))
+        row["median_error"] = float(np.nanmedian(np.abs(seen - closed)))
+        for number in range(len(closed)):
+            row[f"r2_layer_{number + 1}"] = r_squared(seen[number], closed[number])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _scores(arrays: Growth, number: int | slice) -> dict[str, float]:
+    closed, at = arrays["closed"][number], arrays["growth"][number]
+    observed = arrays["observed"][number]
+    near, last = at[..., DISTANCES.index(0.1), :], at[..., -1, :]
+    pairs = ((at[..., 0, :], closed), (near, closed), (observed, closed), (observed, last))
+    return {name: r_squared(*pair) for name, pair in zip(SCORES, pairs, strict=True)}
+
+
+def r_squared(seen: Array, predicted: Array) -> float:
+    """1 - SSE / sum (y - mean y)^2 over pairs that are both finite; NaN where nothing varies."""
+    kept = np.isfinite(seen) & np.isfinite(predicted)
+    y, p = seen[kept], predicted[kept]
+    if len(y) < 2:
+        return math.nan
+    spread = float(np.square(y - y.mean()).sum())
+    return 1 - float(np.square(y - p).sum()) / spread if spread > 0 else math.nan
+
+
+def holds_to(distances: pd.DataFrame) -> float:
+    """The largest distance up to which R^2 of the closed form is at least 0.9 (NaN: none)."""
+    held = math.nan
+    for t, r2 in distances[["distance", "r2"]].itertuples(index=False):
+        if not r2 >= HOLDS:
+            break
+        held = t
+    return held
+
+
+def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) -> Sentence:
+    """Do differences grow."""
+    depth, inputs = arrays["mean"].shape
+    grow = int((layers["observed"] > 0).sum())
+    outrun = int((layers["observed"] > layers["mean"]).sum())
+    # The largest finite-time exponent a layer.
+    top, low, high = mean_interval(arrays["exponents"].mean(0)[:, 0])
+    held = holds_to(distances)
+    reach = (
+        "fits nowhere (R^2 < .9)" if math.isnan(held) else
+        f"fits them with R^2 >= .9 up to {held:g} of the way from consensus to the streams"
+    )  # fmt: skip
+    return Sentence(
+        f"Over {inputs} input{'s' * (inputs > 1)} small differences between tokens "
+        f"({DRAWS} random directions each) grow in {grow} of {depth} layers, in {outrun} "
+        f"by more than consensus itself does, and by {signed(top)} a layer in the direction "
+        f"that grows most ({in_words(low, high, inputs, signed)}); the closed form of consensus "
+        f"(T8c) {reach}.",
+        measured(inputs, low, high),
+    )
+
+
+def _on_depth(logs: Array, law: LoopLaw) -> Sentence:
+    """Asymptotically, by a law that nobody looped the stack to test, and within its layers."""
+    depth, carried = len(logs) - 1, (measured(logs.shape[1]), UNTESTED)
+    first, last = (float(np.exp(x.mean())) for x in logs[[0, -1]])
+    moved = f"its own {depth} layers take HFC/LFC from {first:.3g} to {last:.3g}"
+    if not law.settled:
+        moved += (
+            f" (the path of equal tokens still turns by {law.turning:.2g} rad a round after "
+            f"{law.loops}: no law is settled there)"
+        )
+    if not law.attracts:
+        return Sentence(
+            "Looped, the stack would not bring nearly equal tokens together (HFC/LFC changes "
+            f"by {signed(law.rate, 2, 'g')} in its logarithm a round near consensus), and "
+            f"{moved}.",
+            *carried,
+        )
+    how = (
+        f"as the power {law.exponent:.2f} of the number of rounds"
+        if law.polynomial else f"by exp({law.rate:.2g}) a round"
+    )  # fmt: skip
+    rounds = law.loops_to(max(first, SMOOTH), SMOOTH)
+    reached = "reached" if last <= SMOOTH else "not reached"
+    return Sentence(
+        f"Asymptotically yes: looped, the stack would bring nearly equal tokens together, {how}"
+        f", HFC/LFC = {SMOOTH:g} after about {rounds:.3g} rounds of {depth} layers by that"
+        f" law if it held from the start, which it need not; it is {reached} in one, since "
+        f"{moved}.",
+        *carried,
+    )
+
+
+_LINES = (
+    ("mean", "consensus itself", "grey", "-", ""),
+    ("across", "across, at consensus (jvp)", "blue", "-", ""),
+    ("closed", "the same, closed form (T8c)", "blue", "", "o"),
+    ("actual", "on the inputs' streams (jvp)", "vermillion", "-", ""),
+    ("observed", "really perturbed there", "vermillion", "", "x"),
+    ("exponent_1", "largest exponent along them", "green", "--", ""),
+)
+
+
+def draw(model: str, arrays: Growth, frame: pd.DataFrame, far: pd.DataFrame) -> Figure:
+    """By layer, how far the closed form holds, the ratio: on the Agg canvas, no pyplot state."""
+    depth, inputs = arrays["mean"].shape
+    x = frame["layer"].to_numpy()
+    with style():
+        figure, axes = new_figure(1, 3, width=FULL_WIDTH + 3, height=3.2)
+        growth, holds, ratio = axes.ravel()
+        for name, label, colour, line, marker in _LINES:
+            growth.plot(
+                x, frame[name], line, marker=marker, color=PALETTE[colour], label=label,
+                markerfacecolor="none",
+            )  # fmt: skip
+        for name, colour in (("actual", "vermillion"), ("across", "blue")):
+            growth.fill_between(
+                x, frame[f"{name}_low"], frame[f"{name}_high"], color=PALETTE[colour], alpha=0.15,
+                linewidth=0,
+            )  # fmt: skip
+        growth.axhline(0, color=PALETTE["black"], linewidth=0.5)
+        growth.set(xlabel="layer", ylabel="ln growth in the layer")
+        # Below the axes: nowhere else is room for six lines in every case.
+        growth.legend(fontsize=6.5, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+        growth.xaxis.set_major_locator(MaxNLocator(integer=True))
+        # 0 has no place on a logarithmic axis.
+        t = np.maximum(far["distance"].to_numpy(), 0.003)
+        layers = [f"r2_layer_{k + 1}" for k in range(depth)]
+        for name in layers:
+            holds.plot(t, far[name].clip(lower=-1), color=PALETTE["light"], linewidth=0.8)
+        holds.plot([], [], color=PALETTE["light"], label="one layer")
+        holds.plot(t, far["r2"].clip(lower=-1), "o-", color=PALETTE["blue"], label="all layers")
+        holds.fill_between(
+            t, far["r2_low"].clip(lower=-1), far["r2_high"].clip(lower=-1),
+            color=PALETTE["blue"], alpha=0.15, linewidth=0,
+        )  # fmt: skip
+        holds.axhline(HOLDS, color=PALETTE["grey"], linewidth=0.7, linestyle=":")
+        holds.set(
+            xscale="log", ylim=(-1.05, 1.05), xlabel="distance from consensus (1: the streams)",
+            ylabel="R² of the closed form\n(below −1 drawn at −1)",
+        )  # fmt: skip
+        holds.set_xticks([0.003, 0.01, 0.1, 1.0], ["0", ".01", ".1", "1"])
+        holds.minorticks_off()
+        holds.legend(fontsize=6.5, loc="lower left")
+        logs = arrays["logs"]
+        layer = np.arange(len(logs))
+        ratio.plot(layer, np.exp(logs), color=PALETTE["light"], linewidth=0.8)
+        ratio.plot([], [], color=PALETTE["light"], label="one input")
+        ratio.plot(layer, np.exp(logs.mean(1)), "o-", color=PALETTE["black"], label="measured")
+        across = arrays["closed"][:, :, 0] - arrays["mean"]
+        linear = logs[0].mean() + np.concatenate([[0], np.cumsum(np.nanmean(across, axis=1))])
+        ratio.plot(
+            layer, np.exp(linear), "--", color=PALETTE["blue"], label="if consensus' growth held"
+        )
+        ratio.set(yscale="log", xlabel="layer (0: input)", ylabel="HFC/LFC")
+        ratio.xaxis.set_major_locator(MaxNLocator(integer=True))
+        plain = FuncFormatter(lambda value, _: f"{value:g}")
+        ratio.yaxis.set_major_formatter(plain)
+        ratio.yaxis.set_minor_formatter(plain)
+        ratio.legend(fontsize=6.5)
+        titles = ("a  Growth by layer", "b  How far the closed form holds", "c  Finite depth")
+        for title, panel in zip(titles, axes.ravel(), strict=True):
+            panel.set_title(title, loc="left", fontweight="bold")
+        figure.suptitle(f"{model}: differences between tokens, {inputs} inputs")
+    return figure
