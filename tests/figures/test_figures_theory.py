@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from oversmoothing import main
-from oversmoothing.commands import figures
+from oversmoothing.commands import pages
 from oversmoothing.paper_figures import figure, statement_regions
 from oversmoothing.paper_figures.figure_base import (
     Context,
@@ -355,7 +355,7 @@ def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_pat
 
 
 def test_the_command_offers_every_kind_and_page(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(figures.KINDS) == set(KINDS) and set(figures.PAGES) == set(WIDTHS)
+    assert set(pages.KINDS) == set(KINDS) and set(pages.PAGES) == set(WIDTHS)
     for words, said in (
         (["--format", "gif"], "'gif' is none of pdf, png, svg"),
         (["--width", "3"], "'3' is none of one-column, two-column"),

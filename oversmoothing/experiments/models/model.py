@@ -394,7 +394,8 @@ class Trace:
     """What one layer did to a batch of b inputs; all detached, on the CPU unless asked otherwise.
 
     attention [b, heads, n, n], row-stochastic over the kept tokens, rows and columns of padding
-    are 0; None where it was not asked for. The residual stream [b, n, d] before the layer, after
+    are 0; None where it was not asked for; mixed [b, heads, n, r], what each head makes of its
+    values, A_h V_h, while the layer is there. The residual stream [b, n, d] before the layer, after
     its attention sublayer and after its FFN sublayer. For 'post' placement the streams are those
     after each sublayer's norm.
     """
@@ -403,6 +404,12 @@ class Trace:
     before: Tensor
     after_attention: Tensor
     after_ffn: Tensor
+    mixed: Tensor | None = None
+
+    def some(self, inputs: slice) -> Trace:
+        """Of some of the inputs; views."""
+        held = {name: X[inputs] for name, X in vars(self).items() if X is not None}
+        return replace(self, **held)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import pandas as pd
 
 from oversmoothing.experiments.digits.config import TRAINED
 from oversmoothing.experiments.digits.training import TrainedModel, load_model, new_model, parts_of
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.heads_and_why import regions
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.intervals import mean_interval
@@ -41,7 +42,7 @@ def layer_metrics(model: Model, inputs: Any) -> pd.DataFrame:
     and the percentiles _p05, _p95; rank_share, the effective rank over the largest possible `most`;
     change, change_low, change_high: of log_hfc_lfc from input to output, in every row.
     """
-    report = inspect(model, inputs, spectra=0, account=0, closer=0)
+    report = inspect(model, inputs, budget=Plan(ranks=sys.maxsize))
     frame = report.to_frame()
     width = model.layers[0].heads.W_V.shape[1]
     most = min(int(report.tokens or width), width)

@@ -22,7 +22,7 @@ from oversmoothing.commands import options as opt
 from oversmoothing.theory.proofs.claim import Claim, Kind
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import write_atomically
+from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 
 if TYPE_CHECKING:
     from oversmoothing.theory.proofs.ledger import Entry, Ledger
@@ -30,53 +30,45 @@ if TYPE_CHECKING:
 
 _THOROUGH_EXAMPLES = 100_000
 _LONGEST = 1_000_000  # seconds; a process waits for no longer ones
-_JOBS = min(2, os.cpu_count() or 1)
 
 
 def prove(
     what: Annotated[
         list[str] | None,
         Argument(
-            metavar="NAME|FILE.py",
-            help="Claims of the ledger, T4c or all parts of T2; or a file of your own claims, "
-            "which is run as code: run none that you would not run with python.",
+            metavar="NAME",
+            help="claims of the ledger, T4c or all parts of T2; or FILE.py with your own claims, "
+            "which is run as code (run none that you would not run with python)",
         ),
     ] = None,
-    claim: Annotated[
-        list[str] | None, Option(metavar="NAME", help="As NAME; of FILE.py, one of its claims.")
+    kind: Annotated[
+        list[str] | None, opt.one_of("kind", list(Kind), "kinds of evidence (default all)")
     ] = None,
-    kind: Annotated[list[Kind] | None, Option(help="This kind of evidence (several).")] = None,
-    names: Annotated[bool, Option("--list", help="Name the claims and stop.")] = False,
+    names: opt.Listed = False,
     as_json: opt.Json = False,
-    report: opt.ReportFile = None,
     examples: Annotated[
-        int,
-        Option(
-            metavar="N",
-            min=1,
-            max=sizes.EXAMPLES,
-            help="For each search; thorough: for each claim.",
-        ),
+        int, opt.whole("number of examples a search, thorough: a claim", most=sizes.EXAMPLES)
     ] = 200,
     seed: opt.Seed = 0,
     init: Annotated[
         Path | None,
-        Option(metavar="FILE.py", help="Write an example of a file of your own claims and stop."),
+        Option(metavar="FILE.py", help="write an example of a file of your own claims, and stop"),
     ] = None,
-    limit: Annotated[float, Option(metavar="SECONDS", help="For one query of one solver.")] = 60.0,
-    jobs: Annotated[int, Option(metavar="N", min=1, help="Worker processes.")] = _JOBS,
+    limit: Annotated[float, opt.positive("seconds for one query of one solver", "SECONDS")] = 60.0,
+    jobs: Annotated[int, opt.whole("number of worker processes")] = min(2, os.cpu_count() or 1),
     thorough: Annotated[
         bool,
         Option(
             "--thorough",
-            help=f"{_THOROUGH_EXAMPLES} examples for each claim, in chunks, resumed where they "
-            "stopped.",
+            help=f"search {_THOROUGH_EXAMPLES} examples a claim, in chunks, going on where it "
+            "stopped",
         ),
     ] = False,
     minutes: Annotated[
-        float | None, Option(metavar="M", help="Thorough: stop after the chunk in work then.")
+        float | None, opt.real("minutes after which a thorough search stops", "M")
     ] = None,
-    out: opt.Out = opt.RESULTS,
+    out: opt.OutFile = None,
+    report: opt.Report = None,
 ) -> int:
     """Run the ledger of claims, or put claims of your own to the test.
 
@@ -86,39 +78,57 @@ def prove(
 
     Of the ledger, claims on which those chosen rest are run with them. Exit status 1: a claim is
     not what it is on record for, but for want of Coq; of FILE.py, one is refuted, or a piece of its
-    evidence fails or comes to nothing. --report writes the claims as a page; a thorough search
-    keeps its state in thorough.json (thorough-FILE.json) of the folder of results.
+    evidence fails or comes to nothing. --out writes the claims as a page (claims.html in a folder);
+    a thorough search keeps its state in thorough.json (thorough-FILE.json) there.
     """
-    from oversmoothing.theory.proofs.claim import Effort
-    from oversmoothing.theory.proofs.ledger import in_want_of_coq, settled
-    from oversmoothing.theory.proofs.report import to_json_object, whole_text
-    from oversmoothing.theory.proofs.run import run_claims
-    from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.simulations.against_theory.simulated_evidence import whole_ledger
+    from oversmoothing.theory.proofs.own import ledger_with
 
-    words = [*(what or []), *(claim or [])]
+    words = what or []
     if init is not None:
         if words:
             raise InputError("--init writes an example and runs nothing: leave the rest out")
         return _write_example(init)
     own = _own_file(words)
-    make = _ledger if own is None else partial(_ledger_with, own)
+    make: MakeLedger = whole_ledger if own is None else partial(ledger_with, own)
     ledger = make()
     chosen = ledger.select([word for word in words if own is None or Path(word) != own])
     if names:
-        opt.only_named(report, as_json)
-        for each in chosen:
-            print(f"{each.name:28s} {each.on_record or ''!s:31s} {each.statement}")
+        rows = {each.name: f"{each.on_record or ''!s:31s} {each.statement}" for each in chosen}
+        opt.listed(rows, as_json, out or report, width=28)
         return 0
-    if not 0 < limit <= _LONGEST:
-        raise InputError(f"--limit is {limit:g}: it must be positive, and at most {_LONGEST:,}")
+    if limit > _LONGEST:
+        raise InputError(f"--limit must be at most {_LONGEST:,} seconds")
     if thorough:
-        if report is not None:
-            raise InputError("--thorough writes thorough.json and no page: leave --report out")
+        if report is not None or (out is not None and out.suffix):
+            raise InputError("--thorough writes thorough.json and no page: give a folder to --out")
         much = max(examples, _THOROUGH_EXAMPLES)
-        return _thorough(chosen, make, own, much, jobs, minutes, out, as_json)
-    effort = Effort(examples=examples, seed=seed, solver_limit=limit)
-    kinds = frozenset(kind) if kind else None
+        return _thorough(chosen, make, own, much, jobs, minutes, out or opt.RESULTS, as_json)
+    page = opt.file_in(out, report, "claims.html")
+    kinds = frozenset(map(Kind, kind)) if kind else None
     asked = {each.name for each in chosen}
+    entries = _run(ledger, chosen, make, own, kinds, (examples, seed, limit, jobs))
+    _show(entries, asked, in_full=bool(kind or words), page=page, as_json=as_json)
+    if own is not None:
+        return int(any(_stands_not(e, kinds is None) for e in entries if e.claim.name in asked))
+    return _status(entries, whole=kinds is None)
+
+
+def _run(
+    ledger: "Ledger",
+    chosen: list[Claim],
+    make: "MakeLedger",
+    own: Path | None,
+    kinds: frozenset[Kind] | None,
+    how: tuple[int, int, float, int],
+) -> "list[Entry]":
+    """The claims chosen, and those on which they rest, in the order of the ledger."""
+    from oversmoothing.theory.proofs.claim import Effort
+    from oversmoothing.theory.proofs.ledger import settled
+    from oversmoothing.theory.proofs.run import run_claims
+
+    examples, seed, limit, jobs = how
+    effort = Effort(examples=examples, seed=seed, solver_limit=limit)
     if kinds is None:
         chosen = ledger.cited(chosen)
     entries = []
@@ -128,48 +138,48 @@ def prove(
             bar.set_postfix_str(entry.claim.name)
             bar.update()
     order = {name: k for k, name in enumerate(ledger)}
-    entries = sorted(settled(entries), key=lambda entry: order[entry.claim.name])
-    if report is not None:
-        from oversmoothing.simulations.against_theory.ledger_page import page
+    return sorted(settled(entries), key=lambda entry: order[entry.claim.name])
 
-        write_atomically(report, page(entries))
+
+def _show(
+    entries: "list[Entry]", asked: set[str], *, in_full: bool, page: Path | None, as_json: bool
+) -> None:
+    from oversmoothing.theory.proofs.report import to_json_object, whole_text
+
+    if page is not None:
+        from oversmoothing.simulations.against_theory import ledger_page
+
+        write_atomically(page, ledger_page.page(entries))
     if as_json:
         print(to_json(to_json_object(entries)), end="")
-    else:
-        shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
-        print(whole_text(shown, in_full=bool(kind or words)))
-        if report is not None:
-            print(f"wrote {report}")
-    if own is not None:
-        return int(any(_stands_not(e, kinds is None) for e in entries if e.claim.name in asked))
+        return
+    shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
+    print(whole_text(shown, in_full=in_full))
+    if page is not None:
+        print(f"wrote {page}")
+
+
+def _status(entries: "list[Entry]", *, whole: bool) -> int:
+    """The exit status of claims of the ledger; not whole: some kinds of evidence alone ran.
+
+    A status cannot be read off these, but a failure still counts.
+    """
+    from oversmoothing.theory.proofs.ledger import in_want_of_coq
+
     failing = any(f.outcome.holds is False for entry in entries for f in entry.findings)
-    # With some kinds of evidence only, a status cannot be read off; a failure still counts.
     wanting = in_want_of_coq(entries)
-    wrong = [entry for entry in entries if kinds is None and not entry.as_recorded]
     if wanting:
         print(
             f"Coq, or a library of it, is not installed; what rests on it: {', '.join(wanting)}",
             file=sys.stderr,
         )
-        wrong = [entry for entry in wrong if entry.claim.name not in wanting]
+    wrong = [e for e in entries if whole and not e.as_recorded and e.claim.name not in wanting]
     for entry in wrong:
         print(
             f"{entry.claim.name} is {entry.status}, on record as {entry.claim.on_record}",
             file=sys.stderr,
         )
     return 1 if wrong or failing else 0
-
-
-def _ledger() -> "Ledger":
-    from oversmoothing.simulations.against_theory.simulated_evidence import whole_ledger
-
-    return whole_ledger()
-
-
-def _ledger_with(path: Path) -> "Ledger":
-    from oversmoothing.theory.proofs.own import ledger_with
-
-    return ledger_with(path)
 
 
 def _own_file(words: Sequence[str]) -> Path | None:
@@ -188,7 +198,7 @@ def _stands_not(entry: "Entry", whole: bool) -> bool:
     if whole and entry.claim.on_record is not None:
         return not entry.as_recorded
     outcomes = [finding.outcome for finding in entry.findings]
-    return entry.status.refuted or any(not found.holds and not found.absent for found in outcomes)
+    return entry.status.refuted or any(not each.holds and not each.absent for each in outcomes)
 
 
 def _said_of(own: Path | None) -> AbstractContextManager[None]:
@@ -206,13 +216,11 @@ def _write_example(path: Path) -> int:
 
     if path.suffix != ".py":
         raise InputError(f"'{path}' would be no Python file: give it a name like {path.stem}.py")
-    text = (
-        resources.files("oversmoothing.commands").joinpath("claim_template.py").read_text("utf-8")
-    )
-    listed = "\n".join(described())
     if os.path.lexists(path):
         raise InputError(f"'{path}' is there already and stays: choose another name")
-    write_atomically(path, f"{text.replace('FILE.py', path.name)}\n{listed}\n")
+    template = resources.files("oversmoothing.commands").joinpath("claim_template.py")
+    text = template.read_text("utf-8").replace("FILE.py", path.name)
+    write_atomically(path, "\n".join([text, *described(), ""]))
     print(f"wrote {path}, one false claim and one true; next: oversmoothing prove {path}")
     return 0
 
@@ -230,7 +238,6 @@ def _thorough(
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.proofs.report import searches_text
     from oversmoothing.theory.proofs.run import Coverage, pending, run_chunks
-    from oversmoothing.theory.support.files import output_folder, to_json
 
     record = "thorough.json" if own is None else f"thorough-{own.stem}.json"
     coverage = Coverage(output_folder(out) / record, own)
