@@ -2,8 +2,8 @@
 
 Left, the paper's own setting with a norm: one frozen attention A (PSD scores), H = -+S with S
 symmetric positive definite, gains all +1 or all -1, layers X <- X + A LN(X) W (Pre-LN) or
-X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded run of `oversmoothing flips`: the
-gain of one layer of the trained DeiT-Ti flipped.
+X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded run of `oversmoothing probe MODEL
+flips`: the gain of one layer of the trained DeiT-Ti flipped.
 """
 
 from itertools import product
@@ -33,7 +33,7 @@ TOKENS, WIDTH, DEPTH, DRAWS = 32, 16, 60, 20
 STRENGTH = 0.1
 # Rounding of DEPTH normed layers, far above it and far below any effect.
 ROUNDING = 1e-9
-RECORDED = "oversmoothing flips deit-tiny-patch16-224 --images photographs --count 12"
+RECORDED = "oversmoothing probe deit-tiny-patch16-224 flips --images photographs --count 12"
 PLACEMENTS = ("none", "post", "pre")
 LABEL = {"none": "no norm", "post": "Post-LN", "pre": "Pre-LN"}
 
@@ -51,16 +51,11 @@ def data(context: Context) -> pd.DataFrame:
         for placement, side, gain in product(PLACEMENTS, (-1, 1), (1, -1)):
             if placement == "none" and gain == -1:
                 continue
+            moved = change(A, side * S, X, placement, gain)
             rows.append(
-                {
-                    "kind": "frozen",
-                    "draw": draw_number,
-                    "placement": placement,
-                    "sign_of_h": side,
-                    "gain": gain,
-                    "change": change(A, side * S, X, placement, gain),
-                }
-            )
+                {"kind": "frozen", "draw": draw_number, "placement": placement, "sign_of_h": side,
+                 "gain": gain, "change": moved}
+            )  # fmt: skip
     flips = pd.DataFrame(recorded_run("repeated", "flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     return pd.concat([pd.DataFrame(rows), flips.assign(kind="flip")], ignore_index=True)
