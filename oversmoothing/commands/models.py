@@ -133,7 +133,7 @@ def enclose(
     """
     import torch
 
-    from oversmoothing.experiments.enclosures.run import check_file, prove_boxes, prove_inputs
+    from oversmoothing.experiments.enclosures.proving import check_file, prove_boxes, prove_inputs
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
