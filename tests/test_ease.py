@@ -210,17 +210,3 @@ def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
 def test_inspecting_a_model_of_another_make_names_describe():
     with pytest.raises(InputError, match="describe"):
         oversmoothing.inspect(Stack(), pixels())
-
-
-@pytest.mark.parametrize(
-    "words, flag",
-    [
-        (["prove", "--list", "--report", "FILE"], "--report"),
-        (["prove", "--list", "--json"], "--json"),
-        (["prove", "--thorough", "--report", "FILE"], "--report"),
-    ],
-)
-def test_a_report_that_would_not_be_written_is_refused(words, flag, tmp_path, capsys):
-    file = tmp_path / "report"
-    assert oversmoothing.main([str(file) if word == "FILE" else word for word in words]) == 2
-    assert f"leave {flag} out" in capsys.readouterr().err and not file.exists()

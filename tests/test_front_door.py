@@ -103,10 +103,10 @@ def test_degenerate_cases_are_verdicts_with_exit_status_0(tmp_path, case, expect
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verdict"], "give either a CASE.json or --example"),
+        (["verdict"], "which case? Give a CASE.json or --example"),
         (["verdict", "absent.json"], "cannot read 'absent.json'"),
         (["verdict", "--example", "GT99"], "no example 'GT99'"),
-        (["verdict", "--example", "GT4", "--depth", "-3"], "depth -3"),
+        (["verdict", "--example", "GT4", "--depth", "-3"], "--depth must be a whole number"),
         (["figures", "nothing"], "no figure 'nothing'"),
         (["figures", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
@@ -152,7 +152,7 @@ def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
 def test_figures_are_listed(capsys):
     assert oversmoothing.main(["figures", "--list"]) == 0
     printed = capsys.readouterr().out
-    for name in ("metrics_against_depth", "lambda_plane", "dominance_table", "observed_smoothing"):
+    for name in ("metrics_against_depth", "lambda_plane", "tables_2_3"):
         assert name in printed
 
 

@@ -68,18 +68,28 @@ def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_pa
     "words",
     [
         ["inspect", "some-vit", "--count", "3", "--spectra", "0"],
-        ["readings", "some-vit", "--count", "3", "--readings", "E2"],
-        ["certify-model", "some-vit", "--count", "3"],
-        ["ladder", "some-vit", "--calibration", "10", "--standard", "2", "--held-out", "3"],
+        ["probe", "some-vit", "readings", "--count", "3", "--readings", "E2"],
+        ["probe", "some-vit", "certified", "--count", "3"],
+        [
+            "probe",
+            "some-vit",
+            "ladder",
+            "--calibration",
+            "10",
+            "--standard",
+            "2",
+            "--held-out",
+            "3",
+        ],
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: " ".join(words[:3]),
 )
 def test_a_folder_of_pictures_is_found_by_its_name_in_the_data_folder(words, data, capsys):
     assert oversmoothing.main([*words, "--images", "some-pictures", "--out", "out"]) == 0, words
     here = ["--data-dir", ".", "--images", "some-pictures", "--out", "out"]
     assert oversmoothing.main([*words, *here]) == 2  # nothing of that name in this one
     said = capsys.readouterr().err
-    assert "no model 'some-vit' was found" in said and "in the data folder '.'" in said
+    assert "no images 'some-pictures' were found" in said and "in the data folder '.'" in said
 
 
 def test_pictures_that_are_nowhere_are_said_with_the_folders_looked_in(data, capsys, monkeypatch):

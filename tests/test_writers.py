@@ -17,7 +17,7 @@ import torch
 from matplotlib.figure import Figure
 
 import oversmoothing
-from oversmoothing.commands.tables import write_run
+from oversmoothing.commands.runs import write_run
 from oversmoothing.experiments.digits.store import load_run, save_run
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
@@ -61,7 +61,7 @@ def thorough(folder: Path, age: str) -> None:
 
 def certificate(folder: Path, age: str) -> None:
     words = ["certify", "--example", "GT4" if age == "old" else "GT1"]
-    status = oversmoothing.main([*words, "--report", str(folder / "certificate.json")])
+    status = oversmoothing.main([*words, "--out", str(folder / "certificate.json")])
     if status:
         raise InputError(f"exit status {status}")
 
@@ -201,6 +201,7 @@ _ALLOWED = {
     "theory/support/files.py",
     "experiments/digits/store.py",
     "commands/ending.py",  # standard output and error
+    "simulations/drawing/result_files.py",  # Parquet into memory
     "theory/proofs/coq.py",  # what Coq is asked, in a folder that goes with the question
 }
 
@@ -234,4 +235,8 @@ def test_nothing_else_writes_a_file() -> None:
             found[name] = _writes(path)
     assert (package / "theory" / "certificate.py").is_file()
     # The lock of a sweep opens its folder to read it.
-    assert found == {"simulations/sweep/store.py": {"os.open"}}
+    # A result as Parquet is made in memory.
+    assert found == {
+        "simulations/drawing/result_files.py": {"rows.to_parquet"},
+        "simulations/sweep/store.py": {"os.open"},
+    }

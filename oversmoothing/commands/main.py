@@ -169,7 +169,8 @@ def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
         shown = [each for each, row in COMMANDS.items() if row.group != HIDDEN]
         todo = f"'oversmoothing --help' shows all {len(shown)}."
         raise unknown("command", name, shown, todo)
-    return load(row), list(_renewed(row, words))
+    command = load(row)
+    return command, list(_renewed(command, words))
 
 
 def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:
@@ -201,16 +202,17 @@ def _no_kind(row: Row, words: list[str], kinds: Mapping[str, Row]) -> NoReturn:
     raise InputError(f"which kind? Type oversmoothing {row.usage}.\n{todo}")
 
 
-def _renewed(row: Row, words: list[str]) -> Iterator[str]:
-    """The words with new options for old ones."""
+def _renewed(command: Any, words: list[str]) -> Iterator[str]:
+    """The words with new options for old ones, but for an old one that is read as it was."""
+    row, kept = command.row, {flag for param in command.params for flag in param.opts}
     for word in words:
         flag, equals, value = word.partition("=")
-        if flag not in row.old:
+        new = row.old.get(flag)
+        if new is not None:
+            print(f"`{flag}` is now `{new or row.usage}`", file=sys.stderr)
+        if new is None or flag in kept:
             yield word
-            continue
-        new = row.old[flag]
-        print(f"`{flag}` is now `{new or row.usage}`", file=sys.stderr)
-        if new or equals:
+        elif new or equals:
             yield f"{new}{equals if new else ''}{value}"
 
 

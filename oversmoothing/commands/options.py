@@ -1,28 +1,92 @@
-"""Options that several commands share: one name, one meaning, one sentence of help."""
+"""What several commands share: options, whose name means one thing everywhere, and their tables."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, unknown
 
-RESULTS = Path("results")
-Out = Annotated[Path, Option(metavar="DIR", help="The folder that results go to.")]
-Json = Annotated[bool, Option("--json", help="Print one JSON object or list instead of the text.")]
-ReportFile = Annotated[
-    Path | None, Option("--report", metavar="FILE", help="Write the result to this file too.")
-]
-Seed = Annotated[int, Option(metavar="N", min=0, max=sizes.SEED, help="Of all that is drawn.")]
-Device = Annotated[str, Option(metavar="NAME", help="auto, cpu or cuda.")]
-DataDir = Annotated[
-    Path | None, Option(metavar="DIR", help="External models and data (or $OVERSMOOTHING_DATA).")
-]
+if TYPE_CHECKING:
+    import pandas as pd
 
-Tokens = Annotated[int, Option(metavar="N", min=1, max=sizes.SIZE, help="Tokens.")]
-Features = Annotated[int, Option(metavar="D", min=1, max=sizes.SIZE, help="Features.")]
+    from oversmoothing.experiments.models.model import Model as Opened
+    from oversmoothing.simulations.drawing.result import Result
+
+
+# ------------------------------------------------------------------------------ kinds of options
+
+
+def whole(help: str, least: int = 1, most: int = sizes.SEED, metavar: str = "N") -> Any:
+    """An option that is a whole number from `least` to `most`."""
+
+    def read(given: str | int) -> int:
+        try:
+            number = int(given)
+        except ValueError as error:
+            raise BadParameter("must be a whole number") from error
+        if number < least:
+            raise BadParameter(f"must be at least {least:,}")
+        if number > most:
+            raise BadParameter(f"must be at most {most:,}")
+        return number
+
+    return Option(metavar=metavar, parser=read, help=help)
+
+
+def real(help: str, metavar: str, least: float = 0.0, most: float = sizes.REAL) -> Any:
+    """An option that is a number from `least` to `most`; above 0 where `least` is tiny."""
+
+    def read(given: str | float) -> float:
+        try:
+            number = float(given)
+        except ValueError:
+            number = math.nan
+        if math.isnan(number):
+            raise BadParameter("must be a number")
+        if number < least:
+            tiny = 0 < least < 1e-200 and number <= 0
+            raise BadParameter("must be above 0" if tiny else f"must be at least {least:g}")
+        if number > most:
+            raise BadParameter(f"must be at most {most:g}")
+        return number
+
+    return Option(metavar=metavar, parser=read, help=help)
+
+
+def positive(help: str, metavar: str) -> Any:
+    """An option that is a number above 0."""
+    return real(help, metavar, least=1 / sizes.REAL)
+
+
+def checked(kind: str, names: Iterable[str], todo: str = "") -> Callable[[Any], Any]:
+    """A callback that refuses a value, or one of several, that is none of these names."""
+    known = list(names)
+
+    def check(value: Any) -> Any:
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None and each not in known:
+                raise unknown(kind, each, known, todo)
+        return value
+
+    return check
+
+
+def one_of(kind: str, names: Iterable[str], help: str, *, todo: str = "") -> Any:
+    """An option whose value, or each of whose values, is one of these names, all of them said."""
+    known = list(names)
+    return Option(
+        metavar="NAME",
+        help=help if todo else f"{help}: {', '.join(known)}",
+        callback=checked(kind, known, todo),
+        autocompletion=lambda: known,
+    )
 
 
 def layers(given: str | int) -> int:
@@ -34,39 +98,56 @@ def layers(given: str | int) -> int:
             return int(number)
     except (ValueError, OverflowError):
         pass
-    raise BadParameter(
-        f"depth {text[:40]} is no whole number of layers from 0 to {sizes.DEPTH:,} (1e6 will do)"
-    )
+    raise BadParameter(f"must be a whole number of layers from 0 to {sizes.DEPTH:,} (1e6 will do)")
 
 
-Depth = Annotated[int, Option(metavar="L", parser=layers, help="Layers.")]
-Points = Annotated[
-    int,
-    Option(metavar="N", min=2, max=sizes.POINTS, help="How many log-spaced layers are measured."),
+# --------------------------------------------------------------------- the same in every command
+
+RESULTS = Path("results")
+Out = Annotated[Path, Option(metavar="DIR", help="folder for results")]
+OutFile = Annotated[
+    Path | None,
+    Option("--out", metavar="DIR", help="folder for results, or one file for the result"),
 ]
-Plot = Annotated[
-    bool, Option("--plot", help="Draw HFC/LFC and the cosines too (PNG, PDF), with a caption.")
+Report = Annotated[Path | None, Option("--report", hidden=True, help="the old name of --out FILE")]
+Json = Annotated[bool, Option("--json", help="print the result as JSON and nothing else")]
+Plot = Annotated[bool, Option("--plot", help="draw it too: PNG, PDF and a caption")]
+Seed = Annotated[int, whole("seed of everything random", least=0)]
+Device = Annotated[str, Option(metavar="NAME", help="device to compute on: auto, cpu or cuda")]
+DryRun = Annotated[bool, Option("--dry-run", help="say what it would do and take, and stop")]
+Listed = Annotated[bool, Option("--list", help="list the names and stop")]
+DataDir = Annotated[
+    Path | None, Option(metavar="DIR", help="folder of models and data (or $OVERSMOOTHING_DATA)")
 ]
-Temperature = Annotated[
-    float,
-    Option(
-        metavar="NUMBER", min=1 / sizes.REAL, max=sizes.REAL, help="Of the softmax; low is sharp."
-    ),
+
+Tokens = Annotated[int, whole("number of tokens", most=sizes.SIZE)]
+Features = Annotated[int, whole("number of features", most=sizes.SIZE, metavar="D")]
+Depth = Annotated[int, Option(metavar="L", parser=layers, help="number of layers")]
+Points = Annotated[int, whole("number of log-spaced layers to measure", 2, sizes.POINTS)]
+Temperature = Annotated[float, positive("temperature of the softmax; below 1 is sharper", "T")]
+Causal = Annotated[bool, Option("--causal", help="let token i see the tokens up to i alone")]
+Precision = Annotated[
+    str, one_of("precision", ("float32", "float64"), "precision of the iteration")
 ]
-Causal = Annotated[bool, Option("--causal", help="Token i sees the tokens up to i.")]
-Precision = Annotated[Literal["float32", "float64"], Option(help="Precision of the iteration.")]
+Heads = Annotated[int, whole("number of heads", most=sizes.SIZE)]
+Scale = Annotated[float, real("norm of the (summed) weights", "S")]
+Agree = Annotated[
+    float, real("share of their first difference that streams shall have", "SHARE", most=1)
+]
+Draws = Annotated[int, whole("number of draws", most=sizes.POINTS)]
+Workers = Annotated[int, whole("number of processes at work at the same time", most=64)]
 
 CaseFile = Annotated[
     str | None,
     Argument(
         metavar="CASE.json",
-        help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head) and optionally '
-        '"X0" as nested lists, for X\' = X + A X H^T; strings ("3/4") are exact; - reads them from '
-        "standard input.",
+        help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head), for '
+        'X\' = X + A X H^T, and optionally "X0", as nested lists; strings ("3/4") are exact; '
+        "- reads them from standard input",
     ),
 ]
 Example = Annotated[
-    str | None, Option(metavar="NAME", help="One that comes with the package instead, e.g. GT4.")
+    str | None, Option(metavar="NAME", help="case that comes with the package instead, e.g. GT4")
 ]
 
 Model = Annotated[
@@ -74,70 +155,160 @@ Model = Annotated[
     Argument(
         metavar="MODEL",
         help="vit, vit+, vit-, vit-random, the folder of a run; a Hugging Face folder or hub name; "
-        "a timm-named checkpoint or a GGUF file; or a folder within --data-dir.",
+        "a timm-named checkpoint or a GGUF file; or a folder within --data-dir",
     ),
 ]
 Images = Annotated[
     str | None,
     Option(
         metavar="DIR",
-        help="A folder of image files, here or within --data-dir; cifar100: its test images there.",
+        help="folder of image files, here or within --data-dir; cifar100: its test images",
     ),
 ]
 Text = Annotated[
-    Path | None, Option(metavar="FILE", help="One text a line, for models that read text.")
+    Path | None, Option(metavar="FILE", help="file of texts, one a line (- for standard input)")
 ]
-Count = Annotated[
-    int | None,
-    Option(
-        metavar="N", min=1, max=sizes.SEED, help="The first N inputs (default: 200 of those named)."
-    ),
-]
-FewInputs = Annotated[int, Option(metavar="N", min=1, max=sizes.SEED, help="The first N inputs.")]
+# Each command has its default; None: of the inputs that are named 200.
+Count = Annotated[int, whole("number of inputs, the first ones")]
+Sample = Annotated[int | None, whole("number of inputs, the first ones (default 200)")]
 CutTexts = Annotated[
-    int | None,
-    Option(
-        metavar="N",
-        min=2,
-        max=sizes.SEED,
-        help="Cut texts to N tokens (default: to what the model reads).",
-    ),
+    int | None, whole("longest text in tokens (default: what the model reads)", least=2)
 ]
 Part = Annotated[
-    str | None,
-    Option(metavar="NAME", help="Of a model with several stacks, the one: vision_model."),
+    str | None, Option(metavar="NAME", help="stack of a model that has several, e.g. vision_model")
 ]
 
 
-def one_of(names: Iterable[str], help: str) -> Any:
-    """An option whose value, or each of whose values, is one of these names."""
-    known = list(names)
+def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
+    """The file that --out (or the old --report) names: itself, or NAME in the folder; or none."""
+    if report is not None or out is None:
+        return report
+    from oversmoothing.theory.support.files import output_folder
 
-    def check(value: Any) -> Any:
-        for each in value if isinstance(value, list) else [value]:
-            if each is not None and each not in known:
-                raise BadParameter(f"'{each}' is none of {', '.join(known)}")
-        return value
+    return out if out.suffix and not out.is_dir() else output_folder(out) / name
 
-    return Option(
-        metavar="NAME",
-        help=f"{help}: {', '.join(known)}.",
-        callback=check,
-        autocompletion=lambda: known,
+
+def model_and_inputs(
+    name: str,
+    out: Path,
+    images: str | None,
+    text: Path | None,
+    count: int | None,
+    data_dir: Path | None,
+    *,
+    quiet: bool = False,
+    tokens: int | None = None,
+    **how: Any,
+) -> tuple[Opened, Any]:
+    """The model of that name and what it reads, whose names are looked up before the model is.
+
+    By its own name alone: what is written says nothing of the folders of this machine. how: of
+    `named_model`.
+    """
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+
+    look_up(images, text, data_dir)
+    model = named_model(name, out, data_dir=data_dir, **how)
+    model = model.renamed(Path(model.name).name)
+    cut_texts([model], tokens)
+    return model, named_inputs(
+        model, images=images, text=text, count=count, data_dir=data_dir, quiet=quiet
     )
 
 
-def beside(folder: Path) -> Path:
-    """The folder where nothing is in it yet, else the first free one of FOLDER-2, FOLDER-3, ..."""
-    number, found = 1, folder
-    while found.is_dir() and any(found.iterdir()):
+def look_up(images: str | None, text: Path | None, data_dir: Path | None) -> None:
+    """Raise `InputError` where the folder of images or the file of texts is not there."""
+    from oversmoothing.experiments.models.pictures import looked_in, named_pictures, within
+
+    if images is not None:
+        named_pictures(images, 1, data_dir)
+    if text is not None and str(text) != "-" and not Path(within(str(text), data_dir)).exists():
+        raise InputError(
+            f"no file '{text}' was found {looked_in(data_dir)}.\nGive a file to --text, one text a "
+            "line."
+        )
+
+
+def new_folder(folder: Path) -> Path:
+    """The folder, or one beside it where an earlier result lies in it, made."""
+    from oversmoothing.theory.support.files import output_folder
+
+    number, free = 1, folder
+    while free.is_dir() and any(free.iterdir()):
         number += 1
-        found = folder.with_name(f"{folder.name}-{number}")
-    return found
+        free = folder.with_name(f"{folder.name}-{number}")
+    return output_folder(free)
 
 
-def only_named(report: Path | None, as_json: bool) -> None:
-    """Raises `InputError` where --list, which runs nothing, is asked for a result."""
-    for flag, given in (("--report", report is not None), ("--json", as_json)):
-        if given:
-            raise InputError(f"--list names what there is and runs nothing: leave {flag} out")
+# ------------------------------------------------------------------------------- what is printed
+
+
+def listed(
+    rows: Mapping[str, str], as_json: bool, out: Path | None = None, width: int = 24
+) -> None:
+    """Names, each with what is said of it; as JSON one object. Raises `InputError` for --out."""
+    from oversmoothing.theory.support.files import to_json
+
+    if out is not None:
+        raise InputError("--list names what there is and writes nothing: leave --out out")
+    for name, said in {} if as_json else rows.items():
+        print(f"{name:{width}s} {said}")
+    if as_json:
+        print(to_json(dict(rows)), end="")
+
+
+def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
+    """The table without its index; `number` words a float, '-' stands for one that is missing."""
+    from oversmoothing.simulations.drawing.wording import formatters, in_column
+
+    if not sys.stdout.isatty():
+        words = formatters(frame, number) if number else None
+        return str(frame.to_string(index=False, formatters=words, na_rep="-"))
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(header_style="bold")
+    for name in frame.columns:
+        numeric = pd.api.types.is_numeric_dtype(frame[name])
+        drawn.add_column(str(name), justify="right" if numeric else "left")
+    for row in frame.itertuples(index=False):
+        cells = zip(frame.columns, row, strict=True)
+        drawn.add_row(*(_cell(value, number and in_column(name, number)) for name, value in cells))
+    console = Console()
+    with console.capture() as capture:
+        console.print(drawn)
+    return capture.get().rstrip("\n")
+
+
+def _cell(value: object, number: Callable[[float], str] | None) -> str:
+    from rich.markup import escape
+
+    if isinstance(value, float):
+        return "-" if value != value else number(value) if number else f"{value}"
+    return escape(str(value))
+
+
+def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> None:
+    """All files of a result in a folder, and its JSON on the output, or its tables and sentences.
+
+    Raises `InputError` where a file cannot be written.
+    """
+    from oversmoothing.simulations.drawing.result_files import write
+    from oversmoothing.theory.support.files import to_json
+
+    if not plot:
+        result.picture = None
+    written = write(result, folder)
+    if as_json:
+        print(to_json(result.to_json_object()), end="")
+        return
+    print(result.text(table_text))
+    print(f"wrote {written[0]} (and {', '.join(path.name for path in written[1:])} beside it)")
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON objects."""
+    from oversmoothing.theory.support.files import json_row
+
+    return [json_row(row) for row in frame.to_dict("records")]

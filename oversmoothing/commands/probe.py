@@ -1,10 +1,16 @@
-"""`oversmoothing probe MODEL KIND`: one experiment on a trained model."""
+"""`oversmoothing probe MODEL KIND`: one experiment on a trained model, a function a kind."""
 
-from typing import Annotated
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from typer import Argument
+from typer import Argument, Option
 
 from oversmoothing.commands import forms, options as opt
+from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
+
+_READINGS = ("E1", "E2", "E3", "E4", "E4 heads")
 
 
 def probe(
@@ -13,7 +19,7 @@ def probe(
         str,
         Argument(
             metavar="KIND",
-            help="one of the forms below; each has options of its own",
+            help="one of the forms below, each with options of its own",
             autocompletion=lambda: list(forms("probe")),
         ),
     ],
@@ -22,3 +28,298 @@ def probe(
 
     The inputs are images (--images, --count) or texts (--text); results go to --out.
     """
+
+
+def stability(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 8,
+    tokens: opt.CutTexts = None,
+    size: Annotated[
+        float, opt.positive("size of real perturbations, relative to the stream", "S")
+    ] = 0.01,
+    part: opt.Part = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Do small differences between tokens grow or die, layer by layer.
+
+    Derivatives of the model's own blocks (torch.func.jvp, float64) along and across consensus, near
+    it and on the inputs' streams; the closed form of T8c and real perturbations beside them; and
+    what the stack would do if it were looped, against the depth that it has. Writes stability.json
+    and tables into stability/MODEL of the folder of results.
+    """
+    import torch
+
+    from oversmoothing.experiments.repeated.stability import stability as measure
+
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
+        device="cpu", dtype=torch.float64, part=part,
+    )  # fmt: skip
+    folder = opt.new_folder(out / "stability" / opened.name)
+    opt.finish(measure(opened, inputs, count=count, size=size, seed=seed), folder, as_json, plot)
+
+
+def loop(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 20,
+    every: Annotated[int, opt.whole("step between the inputs: each N-th alone")] = 1,
+    tokens: opt.CutTexts = None,
+    loops: Annotated[int, opt.whole("number of loops", 20, sizes.POINTS * 1000)] = 200,
+    group: Annotated[
+        list[str] | None,
+        Option(metavar="A-B", help="loop layers A to B in turn (several; default each block)"),
+    ] = None,
+    recall: Annotated[
+        float | None,
+        opt.real(
+            "look for fixed points of X <- f(X) + B X_0, and predict nothing", "B", -sizes.REAL
+        ),
+    ] = None,
+    part: opt.Part = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """A trained model's block applied again and again; do its tokens collapse.
+
+    Attention is recomputed in every loop. Each block (or --group) is predicted before its tokens
+    are looped; a predictor is chosen on half of the blocks and inputs and scored on the others.
+    Writes loop.json and tables into loop/MODEL of the folder of results.
+    """
+    from oversmoothing.experiments.repeated.loop import loop as run
+    from oversmoothing.experiments.repeated.recall import recalled
+
+    groups = None if group is None else [_layers(each) for each in group]
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, count * every, data_dir, quiet=as_json, tokens=tokens, seed=seed,
+        device="cpu", part=part,
+    )  # fmt: skip
+    folder = opt.new_folder(out / "loop" / opened.name)
+    how: dict[str, Any] = {"groups": groups, "loops": loops, "seed": seed}
+    inputs = inputs[::every]
+    if recall is None:
+        opt.finish(run(opened, inputs, **how), folder, as_json, plot)
+    else:
+        opt.finish(recalled(opened, inputs, recall, **how), folder, as_json, plot)
+
+
+def _layers(word: str) -> tuple[int, ...]:
+    # No model has a million layers, and a longer number would be a list without end.
+    named = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", word)
+    first, last = (0, -1) if named is None else (int(named[1]), int(named[2] or named[1]))
+    if first <= last:
+        return tuple(range(first, last + 1))
+    raise InputError(
+        f"--group {word[:40]} names no layers: write 3, or 1-12 for layers 1 to 12 in turn"
+    )
+
+
+def flips(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 40,
+    tokens: opt.CutTexts = None,
+    part: opt.Part = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """The sign of a norm's gain flipped in every layer, predicted and measured.
+
+    Flips the gain of attention's norm (with and without its shift) in one layer at a time, measures
+    the effect on HFC/LFC over the layer and at the end, and holds it against T8d and T8e, scored on
+    half of the inputs as the ladder is: at least 4. Writes flips.json and tables into flips/MODEL.
+    """
+    from oversmoothing.experiments.repeated.flips import sign_flips
+
+    if count < 4:
+        raise InputError(f"--count is {count}: half of the inputs are scored, give at least 4")
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
+        device="cpu", part=part,
+    )  # fmt: skip
+    folder = opt.new_folder(out / "flips" / opened.name)
+    opt.finish(sign_flips(opened, inputs, seed=seed), folder, as_json, plot)
+
+
+def tilt(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Sample = None,
+    steer: Annotated[
+        bool, Option("--steer", help="steer the model towards drawn directions too")
+    ] = False,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Do a trained model's tokens tilt as in the power method, and can they be steered.
+
+    Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
+    with --steer steered.csv.
+    """
+    from oversmoothing.experiments.power_method.tilt import tilts
+    from oversmoothing.theory.support.files import output_folder
+
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, count, data_dir, quiet=as_json, seed=seed, device="cpu"
+    )
+    opt.finish(tilts(opened, inputs, seed=seed, steer=steer), output_folder(out), as_json)
+
+
+def readings(
+    model: opt.Model,
+    readings: Annotated[
+        list[str] | None, opt.one_of("reading", _READINGS, "readings (default E1 E2)")
+    ] = None,
+    folded: Annotated[
+        bool, Option("--folded", help="fold the gains of the norm into W_V first")
+    ] = False,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Sample = None,
+    costly: Annotated[int, opt.whole("number of inputs of E3")] = 8,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Which eigenvalue dominates a trained model's layers, in every reading of Table 1.
+
+    Then where the eigenvalues of its H lie, and how far H has turned from its start. For inputs of
+    one length. Writes readings.csv and value_spectra.csv.
+    """
+    from oversmoothing.experiments.study.readings import readings as read
+    from oversmoothing.theory.support.files import output_folder
+
+    # No remark on which pictures stand in: the table says how many.
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
+    )
+    folder = output_folder(out)
+    gains: Literal["folded", "unfolded"] = "folded" if folded else "unfolded"
+    chosen = list(readings or ("E1", "E2"))
+    opt.finish(read(opened, inputs, chosen, gains, costly), folder, as_json)
+
+
+def ladder(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    tokens: Annotated[int, opt.whole("longest text in tokens", least=2)] = 64,
+    data_dir: opt.DataDir = None,
+    calibration: Annotated[int, opt.whole("number of inputs of P0''', P6 and P7")] = 100,
+    standard: Annotated[int, opt.whole("number of those that P0 to P5 take")] = 100,
+    held_out: Annotated[int, opt.whole("number of inputs that the scores are taken on")] = 200,
+    held_out_from: Annotated[
+        int, opt.whole("leave out the first N of the held-out draw, those of an earlier run", 0)
+    ] = 0,
+    copies: Annotated[
+        int, opt.whole("number of altered copies of a calibration image for the kernel rungs", 0)
+    ] = 0,
+    first_layers: Annotated[
+        int, opt.whole("number of layers that P7's finer grid follows, cost against score")
+    ] = 3,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Which cheap theory predicts the smoothing of a trained model, scored.
+
+    Without --images: CIFAR-100 in --data-dir. Texts shorter than --tokens are left out. Writes
+    ladder.json, tables and a page.
+    """
+    from oversmoothing.experiments.ladder import ladder as climb
+    from oversmoothing.experiments.ladder.climb import split_inputs
+    from oversmoothing.experiments.models.sources import named_model
+    from oversmoothing.theory.support.files import output_folder
+
+    opt.look_up(images, text, data_dir)
+    opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
+    opened = opened.renamed(Path(opened.name).name)
+    parts = split_inputs(
+        opened, images=images, text=text, tokens=tokens, calibration=calibration,
+        held_out=held_out, held_out_from=held_out_from, seed=seed, data_dir=data_dir,
+    )  # fmt: skip
+    folder = output_folder(out)
+    result = climb(
+        opened, parts.calibration, parts.held_out, standard=standard, copies=copies,
+        first_layers=first_layers, seed=seed,
+        origin={"inputs": parts.origin, "held_out_from": held_out_from},
+    )  # fmt: skip
+    opt.finish(result, folder, as_json)
+
+
+def exponents(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    scale: Annotated[float, opt.real("factor of the heads' summed weights", "S")] = 0.5,
+    depth: opt.Depth = 20_000,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> int:
+    """Rates of a trained model's layers, repeated: Lyapunov exponents against measured slopes.
+
+    The layers are operators on one input. --depth is a multiple of 200. Writes exponents.csv. Exit
+    status 1: a slope is 1e-3 or more from what is predicted.
+    """
+    from oversmoothing.commands.runs import write_exponents
+    from oversmoothing.experiments.repeated.blocks import cycled_layers
+    from oversmoothing.simulations.against_theory.exponents import exponent_run
+    from oversmoothing.theory.support.files import output_folder
+
+    output_folder(out)
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, 1, data_dir, quiet=True, seed=seed, device="cpu"
+    )
+    attention, weights, X0 = cycled_layers(opened, inputs, scale)
+    run = exponent_run(f"{opened.name}, repeated", attention, weights, X0, depth)
+    return write_exponents([run], out, as_json)
+
+
+def certified(
+    model: opt.Model,
+    images: opt.Images = None,
+    count: opt.Count = 8,
+    data_dir: opt.DataDir = None,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Certified verdicts on the attention of a trained vision model.
+
+    Writes certified_attention.csv.
+    """
+    import torch
+
+    from oversmoothing.experiments.inspection.spectra import certified_attention, summary
+    from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, None, count, data_dir, quiet=True, dtype=torch.float64
+    )
+    folder = output_folder(out)
+    table = certified_attention(opened, inputs)
+    path = write_atomically(folder / "certified_attention.csv", table.to_csv(index=False))
+    if as_json:
+        print(to_json({"layers": opt.rows_of(table), "words": summary(table).splitlines()}), end="")
+    else:
+        print(f"{summary(table)}\nwrote {path}")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import oversmoothing
-from oversmoothing.commands.tables import table_text
+from oversmoothing.commands.options import table_text
 from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.theory.depth.ratios import ratio_text
 from oversmoothing.theory.verdict.verdict import verdict

@@ -26,7 +26,7 @@ all of the side, mirrored half of the time. The model is run on them; they belon
 cost nothing for a held-out image.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -88,13 +88,15 @@ def ladder(
     first_layers: int = FIRST_LAYERS,
     batch_size: int = 10,
     seed: int = 0,
+    origin: Mapping[str, Any] | None = None,
 ) -> LadderResult:
     """Climb the ladder: fit on `calibration`, predict and score on `held_out`.
 
     calibration: inputs as `model.prepare` reads them. The first `standard` serve P0 to P5; P0''',
     P6 and P7 are fitted to these (where there are more) and to all. copies: altered copies of each
     calibration image for the kernel rungs fitted to all (PIL images only). first_layers: how many
-    P7's finer grid of landmarks follows: the exchange of cost for score.
+    P7's finer grid of landmarks follows: the exchange of cost for score. origin: where the inputs
+    are from, said among the settings.
 
     Raises `InputError` for Post-LN models, fewer than 10 calibration or 2 held-out inputs, inputs
     of different lengths, and copies of what is no image.
@@ -130,7 +132,8 @@ def ladder(
         climb.cheap(climb.known, climb.known, f", {few} inputs", first_layers)
     climb.cheap(known, everything, "", first_layers)
     tokens = held.start.shape[1]
-    settings = {
+    settings: dict[str, Any] = {
+        **(origin or {}),
         "calibration": len(known),
         "standard_calibration": few,
         "copies": copies,
@@ -278,17 +281,10 @@ class SplitInputs:
 
 
 def split_inputs(
-    model: Model,
-    *,
-    images: str | None = None,
-    text: Path | None = None,
-    tokens: int = 64,
-    calibration: int = 100,
-    held_out: int = 200,
-    held_out_from: int = 0,
-    seed: int = 0,
+    model: Model, *, images: str | None = None, text: Path | None = None, tokens: int = 64,
+    calibration: int = 100, held_out: int = 200, held_out_from: int = 0, seed: int = 0,
     data_dir: Path | None = None,
-) -> SplitInputs:
+) -> SplitInputs:  # fmt: skip
     """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
 
     CIFAR-100 also where no images are named. A folder or file is looked for here, then within
@@ -301,7 +297,12 @@ def split_inputs(
     wanted = first + held_out
     random = np.random.default_rng(seed)
     if model.modality == "text":
-        texts = _texts(model, text, tokens, data_dir)
+        if text is None:
+            raise InputError(
+                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+            )
+        ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
+        texts = [each[:tokens] for each in ids if len(each) >= tokens]
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
@@ -331,14 +332,6 @@ def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
             "and --held-out"
         )
     return [int(k) for k in random.permutation(there)[:wanted]]
-
-
-def _texts(model: Model, text: Path | None, tokens: int, data_dir: Path | None) -> list[Any]:
-    """Token ids [tokens] of every text that is long enough."""
-    if text is None:
-        raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
-    ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
-    return [each[:tokens] for each in ids if len(each) >= tokens]
 
 
 def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[Image.Image]:

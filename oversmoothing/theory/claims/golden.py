@@ -11,9 +11,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from oversmoothing.theory.layer.layer import Entries, Layer, load_layer, read_layer
+from oversmoothing.theory.layer.layer import Entries, Layer, read_layer
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,5 @@ def golden_case(name: str) -> GoldenCase:
     try:
         return golden_cases()[name.upper()]
     except KeyError:
-        known = ", ".join(golden_cases())
-        raise InputError(f"no example '{name}'; there are {known}") from None
-
-
-def chosen_case(path: str | None, example: str | None) -> tuple[Layer, Entries | None]:
-    """The case of a file, or a golden one by name. Raises `InputError` for both and for neither."""
-    if path is not None and example is None:
-        return load_layer(path)
-    if path is not None or example is None:
-        raise InputError(
-            "give either a CASE.json or --example NAME, one of " + ", ".join(golden_cases())
-        )
-    golden = golden_case(example)
-    return golden.layer, golden.start
+        todo = f"--example takes {', '.join(golden_cases())}."
+        raise unknown("example", name, golden_cases(), todo) from None

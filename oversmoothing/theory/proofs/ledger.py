@@ -41,7 +41,7 @@ from oversmoothing.theory.proofs.claim import (
 from oversmoothing.theory.proofs.coq import check, coq_version
 from oversmoothing.theory.proofs.items import names
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, unknown
 
 _STRENGTH = {
     Kind.FORMAL: Status.MACHINE,
@@ -277,9 +277,18 @@ class Ledger(Mapping[str, Claim]):
             exact = [key for key in self if key.lower() == name.lower()]
             parts = [key for key in self if _is_part(key.lower(), name.lower())]
             if not name or not (exact or parts):
-                raise InputError(f"no claim '{name}'; there are {', '.join(self)}")
+                raise self._no_claim(name)
             chosen |= {key: self[key] for key in exact or parts}
         return list(chosen.values())
+
+    def _no_claim(self, name: str) -> InputError:
+        todo = f"'oversmoothing prove --list' shows all {len(self)}."
+        for chapter in (name[:cut] for cut in range(len(name) - 1, 1, -1)):
+            parts = [key for key in self if _is_part(key.lower(), chapter.lower())]
+            if 1 < len(parts) < 8:
+                few = f"{', '.join(parts[:-1])} and {parts[-1]}"
+                return InputError(f"no claim '{name}'. Chapter {chapter} has {few}.\n{todo}")
+        return unknown("claim", name, self, todo)
 
 
 @dataclass(frozen=True)

@@ -320,9 +320,12 @@ def read_streams(
     return Streams(layer, mixed, start)
 
 
-def load_streams(path: str) -> Streams:
-    """Read CASE.json. Raises `InputError` on anything that is not a legal case."""
-    data = read_json(path)
+def load_streams(path: str, data: Any = None) -> Streams:
+    """Read CASE.json; data: what it holds, where it was read before.
+
+    Raises `InputError` on anything that is not a legal case.
+    """
+    data = read_json(path) if data is None else data
     if not isinstance(data, dict) or "R" not in data:
         raise InputError(
             f'\'{path}\' must hold an object with "R" (s x s) beside "A" and "H"; "p" and '

@@ -3,7 +3,6 @@
 import operator
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -27,8 +26,11 @@ class RequirementError(RuntimeError):
 
 def unknown(kind: str, name: str, known: Iterable[str], todo: str) -> InputError:
     """A name that is none of those known: the nearest, and in a line of its own what to do."""
-    near = get_close_matches(name.lower(), list(known), n=3)
-    likely = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    from difflib import get_close_matches
+
+    names = {each.lower(): str(each) for each in known}
+    near = get_close_matches(name.lower(), names, n=1)
+    likely = f" Did you mean '{names[near[0]]}'?" if near else ""
     return InputError(f"no {kind} '{name}'.{likely}\n{todo}")
 
 

@@ -1,0 +1,175 @@
+"""Commands on one case: a verdict, its certificate, the check of a certificate."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from oversmoothing.commands import options as opt
+from oversmoothing.theory.support.errors import InputError
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.layer.layer import Entries, Layer
+
+
+def _read(case: str | None, example: str | None, data: Any = None) -> tuple[Layer, Entries | None]:
+    """The case of a file, or one that comes with the package. Raises `InputError` for neither."""
+    from oversmoothing.theory.claims.golden import golden_case, golden_cases
+    from oversmoothing.theory.layer.layer import load_layer
+
+    if (case is None) == (example is None):
+        raise InputError(
+            "which case? Give a CASE.json or --example NAME, and not both.\n--example takes "
+            + ", ".join(golden_cases())
+        )
+    if case is not None:
+        return load_layer(case, data)
+    golden = golden_case(str(example))
+    return golden.layer, golden.start
+
+
+def verdict(
+    case: opt.CaseFile = None,
+    example: opt.Example = None,
+    depth: Annotated[
+        list[int] | None,
+        Option(metavar="L", parser=opt.layers, help="give HFC/LFC after L layers too (several)"),
+    ] = None,
+    exact_binary: Annotated[
+        bool,
+        Option("--exact-binary", help="decide the binary numbers, not all that rounds to them"),
+    ] = False,
+    certified: Annotated[
+        bool, Option("--certified", help='enclose both radii rigorously, for a case with "R"')
+    ] = False,
+    agree: opt.Agree = 1e-6,
+    as_json: opt.Json = False,
+) -> None:
+    """Does X' = X + A X H^T oversmooth, and why.
+
+    A case with "R" (s x s) beside "A" and "H" has several residual streams: do its tokens smooth,
+    and do the streams become one? It may hold "p", "q" (s numbers; 1 and 1/s), "mixing" (what R is
+    said to be; checked) and "start" ("generic" or "equal") too.
+    """
+    from oversmoothing.theory.support.files import read_json, to_json
+    from oversmoothing.theory.verdict.verdict import answer, check_depths
+
+    depths = check_depths(depth or [])
+    data = None if case is None or example is not None else read_json(case)
+    result: Any
+    if isinstance(data, dict) and "R" in data:
+        from oversmoothing.theory.streams.stream_verdict import stream_verdict
+        from oversmoothing.theory.streams.streams import load_streams
+
+        if depths or exact_binary:
+            raise InputError(
+                '--depth and --exact-binary are for a case without "R": leave them out'
+            )
+        result = stream_verdict(load_streams(str(case), data), certified, agree)
+    else:
+        layer, start = _read(case, example, data)
+        if depths and start is None:
+            raise InputError('--depth needs a start: add "X0" to the case')
+        if certified:
+            print("`--certified` is now `--exact-binary`", file=sys.stderr)
+        result = answer(layer, start, depths, exact_binary or certified)
+    print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")
+
+
+def certify(
+    case: opt.CaseFile = None,
+    example: opt.Example = None,
+    eps: Annotated[
+        str, Option(metavar="E", help="report the depth from which HFC/LFC stays below E")
+    ] = "1/1000",
+    as_json: opt.Json = False,
+    out: opt.OutFile = None,
+    report: opt.Report = None,
+) -> None:
+    """A rigorous verdict on a case, as a file that `check` has accepted.
+
+    The certificate itself is what --json prints and --out writes (certificate.json in a folder).
+    UNDECIDED is an answer.
+    """
+    from oversmoothing.theory.certificate import make_certificate
+    from oversmoothing.theory.numbers.exact import to_fraction
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    layer, start = _read(case, example)
+    tolerance = to_fraction(eps, "--eps")
+    if tolerance <= 0:
+        raise InputError(f"--eps is {eps}: it must be positive")
+    made = make_certificate(layer, start, tolerance)
+    path = opt.file_in(out, report, "certificate.json")
+    if path is not None:
+        write_atomically(path, to_json(made.body))
+    if as_json:
+        print(to_json(made.body), end="")
+        return
+    claim = made.body["claim"]
+    print(f"{claim['verdict']} ({made.reason}; {made.method})")
+    if "genericity" in claim:
+        low, _ = claim["genericity"]["coefficient"]
+        print(f"X_0 contains the dominant mode: a coefficient >= {float.fromhex(low):.6g}")
+    if "verdict_x0" in claim:
+        print(f"for this X_0: {claim['verdict_x0']}")
+    if "depth" in claim:
+        print(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
+    print(f"checked: {made.checked}")
+    for missing in made.left_out:
+        print(f"not in the certificate: {missing}")
+    for missing in made.unconfirmed:
+        print(f"not in the certificate, for the checker cannot confirm it: {missing}")
+    if path is not None:
+        print(f"wrote {path}")
+
+
+def check(
+    certificate: Annotated[
+        str, Argument(metavar="FILE", help="certificate as `certify` writes it (- for input)")
+    ],
+    as_json: opt.Json = False,
+) -> int:
+    """Recompute a certificate by other means.
+
+    Exit status 0: accepted; 1: refused.
+    """
+    from oversmoothing.theory.checker.check import check_certificate
+    from oversmoothing.theory.checker.reading import NotACertificate
+    from oversmoothing.theory.support.files import read_text, to_json
+
+    try:
+        checked = check_certificate(read_text(certificate))
+    except NotACertificate as error:
+        raise InputError(
+            f"'{certificate}' is no certificate: {error}\n(the file of an enclosure is checked by "
+            "'oversmoothing enclose MODEL --check FILE')"
+        ) from error
+    if as_json:
+        print(to_json({"accepted": checked.accepted, "words": checked.words}), end="")
+    else:
+        print(f"{'accepted' if checked.accepted else 'REFUSED'}: {checked.words}")
+    return 0 if checked.accepted else 1
+
+
+def rates(
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.OutFile = None,
+    report: opt.Report = None,
+) -> int:
+    """Rates and depths, predicted against measured.
+
+    Exit status 1: a measured depth exceeds a certified one. --out writes the table as CSV.
+    """
+    from oversmoothing.theory.depth.rates import describe, rate_rows, to_csv
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    rows = rate_rows(seed)
+    path = opt.file_in(out, report, "rates.csv")
+    if path is not None:
+        write_atomically(path, to_csv(rows))
+    print(to_json([row.to_json_object() for row in rows]) if as_json else describe(rows), end="")
+    return 0 if all(row.holds for row in rows) else 1

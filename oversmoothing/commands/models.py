@@ -1,0 +1,299 @@
+"""Commands on trained models: what a model does, what is proved of it, and how one is trained."""
+
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
+
+if TYPE_CHECKING:
+    from oversmoothing.experiments.inspection.compare import Comparison, Stages
+    from oversmoothing.experiments.inspection.report import Report
+    from oversmoothing.experiments.models.model import Model
+
+_FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
+_VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
+_STUDIES = ("data-efficiency", "corruption", "depth", "layernorm", "spectrum", "remedies", "all")
+
+
+def inspect(
+    model: opt.Model,
+    other: Annotated[
+        str | None, Argument(metavar="OTHER", help="second model: the two are compared")
+    ] = None,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Sample = None,
+    tokens: opt.CutTexts = None,
+    spectra: Annotated[
+        int | None, opt.whole("number of inputs to take attention spectra of (0: none)", least=0)
+    ] = None,
+    batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
+    wide: Annotated[
+        bool, Option("--wide", help="show every column of the table, not only the first six")
+    ] = False,
+    part: opt.Part = None,
+    data_dir: opt.DataDir = None,
+    as_json: opt.Json = False,
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Does a trained model smooth, where, by which sublayer, and why.
+
+    Writes a page, tables and a picture into inspect/MODEL of the folder of results (MODEL-2 and so
+    on beside an earlier one), where runs of the digits models are looked for too. With a second
+    model (another one, a checkpoint, the same after a remedy) both run on the same inputs, and
+    their differences by layer are written. Of a model in stages (Swin) every stage has its report,
+    in a folder of its own.
+    """
+    from oversmoothing.experiments.inspection.compare import compare, inspect_stages
+    from oversmoothing.experiments.inspection.inspect import inspect as ask
+    from oversmoothing.experiments.models.adapters import SeveralStacksError
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+    from oversmoothing.theory.support.files import to_json
+
+    def opened(name: str, part: str | None) -> "Model":
+        return named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
+
+    opt.look_up(images, text, data_dir)
+    staged = False
+    try:
+        models = [opened(name, part) for name in ([model] if other is None else [model, other])]
+    except SeveralStacksError as several:
+        staged = several.stages and other is None
+        if not staged:
+            raise
+        models = [opened(model, each) for each in several.parts]
+    cut_texts(models, tokens)
+    inputs = named_inputs(
+        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
+    )
+    name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
+    folder = opt.new_folder(out / "inspect" / name)
+    how: dict[str, Any] = {
+        "spectra": spectra, "batch_size": batch_size, "progress": not as_json
+    }  # fmt: skip
+    report: Report | Comparison | Stages
+    if staged:
+        report = inspect_stages(models, inputs, **how)
+    else:
+        reports = [ask(each, inputs, **how) for each in models]
+        report = reports[0] if other is None else compare(*reports)
+    files = report.save(folder)
+    if as_json:
+        print(to_json(report.to_json_object()), end="")
+        return
+    width = get_terminal_size((100, 24)).columns
+    table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
+    print(f"{table}\n\n{report.words(width)}")
+    first, *more = files.values()
+    beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
+    print(f"wrote {first} (and {beside} beside it)")
+
+
+def enclose(
+    model: opt.Model,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 1,
+    box: Annotated[
+        bool, Option("--box", help="take a box of images around each, in place of the image")
+    ] = False,
+    eps: Annotated[
+        float | None,
+        opt.positive(
+            "how far each pixel of a box, as the model reads it, may be off (default: the most "
+            "that is proved)",
+            "E",
+        ),
+    ] = None,
+    layer: Annotated[
+        list[int] | None, opt.whole("layers of which a box is proved (default all)")
+    ] = None,
+    check: Annotated[
+        list[Path] | None,
+        Option(metavar="FILE", help="recompute what these files claim of MODEL, and no more"),
+    ] = None,
+    data_dir: opt.DataDir = None,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> int:
+    """Metrics of every layer of a trained model, proved for an input or a box of them.
+
+    HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs
+    in rigorous arithmetic, and gives intervals that contain what exact arithmetic would. Writes
+    enclosure-1.json and so on into enclose/MODEL of the folder of results, each after another route
+    has confirmed it. --box: over all images within --eps of one, does HFC/LFC fall or rise over a
+    layer? Exit status of --check: 0 accepted, 1 refused.
+    """
+    import torch
+
+    from oversmoothing.experiments.enclosures.run import check_file, prove_boxes, prove_inputs
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
+    from oversmoothing.theory.support.files import to_json
+
+    if (eps is not None or layer) and not box:
+        raise InputError("--eps and --layer are of a box: give --box too")
+    opt.look_up(images, text, data_dir)
+    opened = named_model(model, out, device="cpu", data_dir=data_dir, dtype=torch.float64)
+    if check:
+        each = [(str(path), check_file(opened, str(path))) for path in check]
+        if as_json:
+            rows = [{"file": p, "accepted": c.accepted, "words": c.words} for p, c in each]
+            print(to_json({"checked": rows}), end="")
+        else:
+            for file, c in each:
+                print(f"{file}: {'accepted' if c.accepted else 'REFUSED'}: {c.words}")
+        return 0 if all(c.accepted for _, c in each) else 1
+    inputs = named_inputs(opened, images=images, text=text, count=count, data_dir=data_dir)
+    inputs = inputs[:count]
+    folder = opt.new_folder(out / "enclose" / Path(opened.name).name)
+    if box:
+        proofs = prove_boxes(opened, inputs, eps, layer or [])
+    else:
+        single = named_model(model, out, device="cpu", data_dir=data_dir, dtype=torch.float32)
+        proofs = prove_inputs(opened, single, inputs)
+    bodies = []
+    for number, proof in enumerate(proofs, 1):
+        path = proof.write(folder, number)
+        bodies.append(proof.body)
+        if not as_json:
+            print(f"{proof.text(opt.table_text)}\nwrote {path}", flush=True)
+    if as_json:
+        print(to_json({"enclosures": bodies}), end="")
+    return 0
+
+
+def train(
+    config: Annotated[
+        str | None,
+        Argument(metavar="CONFIG.toml", help="configuration as TOML (or .json; - is JSON)"),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
+            "cifar10-vit-ti, cifar100-small",
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None,
+        opt.one_of(
+            "variant",
+            _VARIANTS,
+            "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
+            f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
+            todo="Choose vit, vit+, vit- or vit-FORM.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)", least=0)
+    ] = None,
+    data_dir: opt.DataDir = None,
+    hub: Annotated[
+        bool, Option("--hub", help="fetch CIFAR from the Hugging Face hub where it is not there")
+    ] = False,
+    device: opt.Device = "auto",
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region.
+
+    Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
+
+    A model that was trained before with the same configuration is read back; one that was
+    interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:
+    accelerate launch -m oversmoothing train ...
+    """
+    from oversmoothing.experiments.digits.config import configurations
+    from oversmoothing.experiments.digits.training import trained, training_table
+    from oversmoothing.experiments.digits.training_loop import Keeping
+    from oversmoothing.experiments.inspection.watcher import Watcher
+    from oversmoothing.experiments.models.pictures import real_inputs
+    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.theory.support.files import output_folder, to_json
+
+    configs = configurations(config, variant, seed, recipe)
+    chosen = choose_device(device)
+    # Without a limit of its own: what is recorded must not depend on the machine.
+    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
+    data = real_inputs(data_dir)
+    # Three models, their logs and what stands beside them while they are written.
+    results = output_folder(out, room=2**24)
+    models = []
+    for each in configs:
+        stored = (results / each.folder_name()).exists()
+        run = trained(each, results, device=chosen, data_dir=data, hub=hub, keeping=keeping)
+        models.append((run, stored))
+    table = training_table(models)
+    if as_json:
+        print(to_json({"models": opt.rows_of(table)}), end="")
+    else:
+        print(opt.table_text(table))
+
+
+def study(
+    name: Annotated[
+        str,
+        Argument(
+            metavar="NAME",
+            help=f"study: {', '.join(_STUDIES[:-1])} or all",
+            callback=opt.checked("study", _STUDIES),
+            autocompletion=lambda: list(_STUDIES),
+        ),
+    ],
+    protocol: Annotated[
+        str | None,
+        Option(
+            metavar="NAME|FILE.toml",
+            help="protocol: digits (default), cifar100, or your seeds, design and hypotheses",
+        ),
+    ] = None,
+    workers: opt.Workers = 1,
+    dry_run: opt.DryRun = False,
+    so_far: Annotated[
+        bool, Option("--so-far", help="train nothing: tables of the runs that are finished")
+    ] = False,
+    data_dir: opt.DataDir = None,
+    device: opt.Device = "cpu",
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Do forms of H that cannot smooth train better: hypotheses first, then runs.
+
+    Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
+    soon as it is finished; interrupted, the same command goes on. Writes study/NAME.csv, its
+    picture, runs.csv and hypotheses.csv into the folder of results; of other data than digits
+    into study-DATA.
+    """  # fmt: skip
+    from oversmoothing.experiments.models.pictures import real_inputs
+    from oversmoothing.experiments.study.protocol import protocol as read
+    from oversmoothing.experiments.study.study_files import folder_name, write_study
+    from oversmoothing.experiments.study.study_runs import cost
+    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.theory.support.files import output_folder, to_json
+
+    chosen = read(protocol)
+    studies: list[str] = chosen.studies if name == "all" else [name]
+    results = output_folder(out, room=2**24)
+    said = cost(chosen, studies, results, workers)
+    if not as_json:
+        print(said, flush=True)
+    if dry_run:
+        if as_json:
+            print(to_json({"cost": said}), end="")
+        return
+    result = write_study(
+        chosen, studies, results, workers=workers, data_dir=real_inputs(data_dir),
+        device=str(choose_device(device)), so_far=so_far,
+    )  # fmt: skip
+    if as_json:
+        print(to_json(result.to_json_object()), end="")
+    else:
+        print(f"{result.text(opt.table_text)}\nwrote {results / folder_name(chosen)}")

@@ -1,0 +1,171 @@
+"""Commands that write pages and pictures: figures, the explorer, the main job, remedies."""
+
+import contextlib
+import sys
+from typing import Annotated
+
+from typer import Argument, Option
+
+from oversmoothing.commands import options as opt
+from oversmoothing.theory.support.errors import unknown
+
+# Of `simulations.drawing.picture`, which imports matplotlib.
+KINDS = ("pdf", "png", "svg")
+PAGES = ("one-column", "two-column")
+# Of the predictions of `steer`, that must be right.
+_REQUIRED = 0.95
+
+
+def figures(
+    only: Annotated[
+        list[str] | None, Argument(metavar="NAME", help="figures to draw (default: all)")
+    ] = None,
+    format: Annotated[
+        list[str] | None, opt.one_of("format", KINDS, "formats of the pictures (default pdf png)")
+    ] = None,
+    width: Annotated[str, opt.one_of("page", PAGES, "page that they are to fit")] = "two-column",
+    names: opt.Listed = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+) -> None:
+    """Draw the figures and tables, each with its data."""
+    from oversmoothing.paper_figures import FIGURES, RENAMED, figure
+    from oversmoothing.theory.support.files import to_json
+
+    wanted: list[str] = []
+    for name in only or FIGURES:
+        new = name
+        if name in RENAMED:
+            new, where = RENAMED[name]
+            now = f"is now '{new}'" if new else "is gone"
+            print(f"figure '{name}' {now}: {where}", file=sys.stderr)
+        elif name not in FIGURES:
+            todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}."
+            raise unknown("figure", name, FIGURES, todo)
+        if new and new not in wanted:
+            wanted.append(new)
+    if names:
+        opt.listed({name: figure(name).title for name in wanted}, as_json)
+        return
+    from oversmoothing.paper_figures.figure_base import Context
+
+    context = Context.checked(out, seed, device)
+    written = {}
+    for name in wanted:
+        print(f"drawing {name}", file=sys.stderr, flush=True)
+        kinds = format or KINDS[:2]
+        paths = figure(name).make_kinds(context, out / "figures", kinds, width)
+        written[name] = [str(path) for path in paths]
+        if not as_json:
+            print("\n".join(written[name]))
+    if as_json:
+        print(to_json({"figures": written}), end="")
+
+
+def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
+    """A page to drag eigenvalues of H and see what smooths.
+
+    Change attention, mask, heads and depth too, and see the verdict, the discs, the tokens and
+    three metrics. One file that asks no network; it computes in float64, in the browser.
+    """
+    from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
+    from oversmoothing.theory.support.files import output_folder, to_json
+
+    path = write_explorer(output_folder(out))
+    print(to_json({"written": str(path)}) if as_json else f"wrote {path}\n", end="")
+
+
+def reproduce(
+    out: opt.Out = opt.RESULTS,
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    full: Annotated[
+        bool, Option("--full", help="train every model of the study first (hours, resumable)")
+    ] = False,
+    workers: opt.Workers = 1,
+    as_json: opt.Json = False,
+) -> int:
+    """The main job: train, simulate, check, draw, and the page.
+
+    Without --full a reduced preset, which the page names; --workers is for its trainings. --json
+    prints checks.json. Exit status 1: a check failed.
+    """
+    from oversmoothing.paper_figures import reproduce as main_job
+    from oversmoothing.paper_figures.figure_base import Context
+    from oversmoothing.theory.support.files import read_text
+
+    context = Context.checked(out, seed, device)
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        status = main_job.reproduce(context, full=full, workers=workers)
+    if as_json:
+        print(read_text(out / "checks.json"), end="")
+    return status
+
+
+def remedies(
+    only: Annotated[
+        list[str] | None, Argument(metavar="NAME", help="remedies to compare (default: all)")
+    ] = None,
+    names: opt.Listed = False,
+    draws: opt.Draws = 100,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.OutFile = None,
+    report: opt.Report = None,
+) -> int:
+    """What each remedy against oversmoothing does to the spectrum, and its cost.
+
+    --draws counts layers. --out writes all columns as CSV. Exit status 1: a predicted radius is not
+    the measured one.
+    """
+    from oversmoothing.experiments.remedies.by_name import REMEDIES
+    from oversmoothing.experiments.remedies.shift import MOST, remedy_shifts
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    for name in only or ():
+        if name not in REMEDIES:
+            todo = f"'oversmoothing remedies --list' shows all {len(REMEDIES)}."
+            raise unknown("remedy", name, REMEDIES, todo)
+    if names:
+        rows = {}
+        for name, each in REMEDIES.items():
+            reading = f"; our reading: {each.reading}" if each.reading else ""  # type: ignore[attr-defined]
+            rows[name] = f"{each.paper}{reading}"  # type: ignore[attr-defined]
+        opt.listed(rows, as_json, out or report, width=22)
+        return 0
+    path = opt.file_in(out, report, "remedies.csv")
+    result = remedy_shifts(only, draws=draws, seed=seed)
+    if path is not None:
+        write_atomically(path, result.table.to_csv(index=False))
+    if as_json:
+        print(to_json(result.tables["remedies"].to_json_object()), end="")
+    else:
+        print(result.text(opt.table_text))
+        if path is not None:
+            print(f"wrote {path}")
+    return int(not (result.table["error"] < MOST).all())
+
+
+def steer(
+    draws: opt.Draws = 200,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.OutFile = None,
+    report: opt.Report = None,
+) -> int:
+    """From which strength on a rank-one change of F turns the tokens of linear layers.
+
+    --draws counts layers. --out writes the table as CSV. Exit status 1: fewer than 95 % are right.
+    """
+    from oversmoothing.experiments.power_method.steering import steer as run
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    result = run(draws, seed)
+    path = opt.file_in(out, report, "steer.csv")
+    if path is not None:
+        write_atomically(path, result.table.to_csv(index=False))
+    cases = result.tables["cases"].to_json_object()
+    print(to_json(cases) if as_json else f"{result.text(opt.table_text)}\n", end="")
+    return int(not result.table["right"].mean() >= _REQUIRED)

@@ -1,0 +1,493 @@
+"""Commands that draw layers and run them: `simulate` in its four forms, `sweep`, `graphs`."""
+
+import math
+import os
+from dataclasses import asdict
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic.fields import FieldInfo
+from typer import Argument, BadParameter, Exit, Option
+
+from oversmoothing.commands import options as opt
+from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.generators.options import requirement, scalar_type
+from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.simulations.sweep.config import examples
+from oversmoothing.simulations.sweep.runner import CHUNK
+from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from oversmoothing.simulations.against_theory.exponents import ExponentRun
+
+_OF_EVERY_A = ("kind", "temperature")
+_MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
+_ENSEMBLES = ("iid", "switching", "causal", "following")
+
+
+def _options_of_a_kind(asked: bool) -> None:
+    if asked:
+        for name, (field, kinds) in _EVERY.items():
+            print(f"--{name.replace('_', '-'):15s} {field.description}, {requirement(field)}")
+            print(f"{'':17s} ({', '.join(kinds)})")
+        raise Exit
+
+
+def simulate(
+    attention: Annotated[str, opt.one_of("attention", ATTENTION, "kind of A")] = "softmax",
+    value: Annotated[str, opt.one_of("value", VALUE_PROJECTION, "kind of H")] = "ginibre",
+    help_options: Annotated[
+        bool,
+        Option(
+            "--help-options",
+            callback=_options_of_a_kind,
+            is_eager=True,
+            help="list the options that belong to a kind of A or H, and stop",
+        ),
+    ] = False,
+    n: opt.Tokens = 32,
+    d: Annotated[
+        int | None,
+        opt.whole(
+            "number of features (default 16, or the number of eigenvalues)",
+            most=sizes.SIZE,
+            metavar="D",
+        ),
+    ] = None,
+    depth: opt.Depth = 1000,
+    temperature: opt.Temperature = 1.0,
+    dtype: opt.Precision = "float64",
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    points: opt.Points = 60,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+    **options: Any,
+) -> None:
+    """Run one drawn layer to any depth and hold it against the closed form.
+
+    Writes simulate.csv and simulate.json; with --plot the picture beside them.
+    """  # fmt: skip
+    from oversmoothing.simulations.against_theory import simulate as runs
+
+    folder, chosen = _prepared(out, device)
+    given = {name: value for name, value in options.items() if value is not None}
+    of_A = {name: given.pop(name) for name in list(given) if name in _declared(ATTENTION)}
+    configuration = runs.Configuration(
+        attention=attention,
+        value=value,
+        n=n,
+        d=len(given.get("eigenvalues", range(16))) if d is None else d,
+        depth=depth,
+        temperature=temperature,
+        dtype=dtype,
+        seed=seed,
+        points=points,
+        attention_options=of_A,
+        value_options=given,
+    )
+    table, words, theory = runs.simulate(configuration, device=device, progress=not as_json)
+    write_run(
+        folder / "simulate", configuration.to_json_object(), chosen, table, theory, words, plot,
+        table["log_rate"].iloc[0], as_json,
+    )  # fmt: skip
+
+
+def heads(
+    heads: opt.Heads = 4,
+    n: opt.Tokens = 16,
+    d: opt.Features = 16,
+    rank: Annotated[
+        int | None,
+        opt.whole(
+            "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE, metavar="R"
+        ),
+    ] = None,
+    attention: Annotated[
+        str,
+        opt.one_of(
+            "attention",
+            ("fixed", "drawn", "state"),
+            "A of a layer, the same in all, drawn for each, or computed from X",
+        ),
+    ] = "fixed",
+    weights: Annotated[
+        str, opt.one_of("kind of weights", ("fixed", "drawn"), "W_V, W_O, the same in all or not")
+    ] = "fixed",
+    scale: opt.Scale = 1.0,
+    temperature: opt.Temperature = 1.0,
+    causal: opt.Causal = False,
+    no_residual: Annotated[
+        bool, Option("--no-residual", help="leave X out: X' = sum_h A_h X W_h")
+    ] = False,
+    depth: opt.Depth = 1000,
+    points: opt.Points = 60,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    dtype: opt.Precision = "float64",
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Run many heads and changing layers beside what the theory says.
+
+    Writes heads.csv and heads.json; with --plot the picture beside them.
+    """  # fmt: skip
+    from oversmoothing.simulations.against_theory.simulate import (
+        HeadsConfiguration,
+        predicted_rate,
+        simulate_heads,
+    )
+
+    configuration = HeadsConfiguration(
+        heads, n, d, rank, attention, weights, scale, temperature, causal, no_residual, depth,
+        points, dtype, seed,
+    )  # fmt: skip
+    folder, chosen = _prepared(out, device)
+    table, words, theory = simulate_heads(configuration, device=device, progress=not as_json)
+    write_run(
+        folder / "heads", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
+        predicted_rate(theory), as_json,
+    )  # fmt: skip
+
+
+def streams(
+    case: Annotated[str | None, Argument(hidden=True)] = None,  # as the release before had it
+    certified: Annotated[bool, Option("--certified", hidden=True)] = False,
+    agree: opt.Agree = 1e-6,
+    mixing: Annotated[str, opt.one_of("mixing", _MIXINGS, "kind of R")] = "doubly-stochastic",
+    streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
+    changing: Annotated[
+        bool, Option("--changing", help="draw another R in every layer, like the first")
+    ] = False,
+    n: opt.Tokens = 16,
+    d: opt.Features = 8,
+    scale: opt.Scale = 1.0,
+    temperature: opt.Temperature = 1.0,
+    mixing_temperature: Annotated[
+        float, opt.positive("temperature of the softmax that R is", "T")
+    ] = 1.0,
+    causal: opt.Causal = False,
+    any_p: Annotated[bool, Option("--any-p", help="draw p; else it is 1 in every stream")] = False,
+    any_q: Annotated[
+        bool, Option("--any-q", help="draw q; else it is 1/s in every stream")
+    ] = False,
+    depth: opt.Depth = 1000,
+    points: opt.Points = 60,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    seed: opt.Seed = 0,
+    device: opt.Device = "auto",
+    out: opt.Out = opt.RESULTS,
+) -> None:
+    """Run several mixed residual streams: do tokens smooth, do the streams become one.
+
+    A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
+    streams.csv and streams.json; with --plot the picture beside them.
+    """
+    if case is not None:
+        from oversmoothing.commands.cases import verdict
+
+        verdict(case, certified=certified, agree=agree, as_json=as_json)
+        return
+    if certified:
+        raise InputError("--certified is for a CASE: a drawn run is not enclosed")
+    from oversmoothing.simulations.against_theory.simulate import (
+        StreamsConfiguration,
+        predicted_rate,
+        simulate_streams,
+    )
+
+    configuration = StreamsConfiguration(
+        mixing, streams, changing, n, d, scale, temperature, mixing_temperature, causal, any_p,
+        any_q, depth, points, agree, seed,
+    )  # fmt: skip
+    folder, chosen = _prepared(out, device)
+    table, words, theory = simulate_streams(configuration, device=device, progress=not as_json)
+    write_run(
+        folder / "streams", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
+        predicted_rate(theory), as_json,
+    )  # fmt: skip
+
+
+def exponents(
+    ensemble: Annotated[
+        list[str] | None, opt.one_of("ensemble", _ENSEMBLES, "kinds of layers (default all)")
+    ] = None,
+    heads: opt.Heads = 2,
+    n: opt.Tokens = 6,
+    d: opt.Features = 4,
+    scale: opt.Scale = 0.5,
+    depth: opt.Depth = 20_000,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+    model: Annotated[str | None, Option(hidden=True)] = None,  # as the release before had it
+    images: Annotated[str | None, Option(hidden=True)] = None,
+    text: Annotated[Path | None, Option(hidden=True)] = None,
+    data_dir: Annotated[Path | None, Option(hidden=True)] = None,
+) -> int:
+    """Rates of changing layers: Lyapunov exponents against measured slopes.
+
+    --depth is a multiple of 200. Writes exponents.csv. Exit status 1: a slope is 1e-3 or more from
+    what is predicted.
+    """
+    import numpy as np
+
+    from oversmoothing.simulations.against_theory import exponents as runs
+    from oversmoothing.theory.support.files import output_folder
+
+    if model is not None:
+        from oversmoothing.commands.probe import exponents as of_model
+
+        return of_model(model, images, text, scale, depth, data_dir, seed, as_json, out)
+    output_folder(out)
+    X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
+    made = []
+    for name in ensemble or _ENSEMBLES:
+        rules = runs.ensemble(name, n, d, heads, scale, seed)
+        made.append(runs.exponent_run(name, *rules, X0, depth))
+    return write_exponents(made, out, as_json)
+
+
+def write_exponents(made: "list[ExponentRun]", out: Path, as_json: bool) -> int:
+    """Print and write the exponents of runs; the exit status."""
+    import pandas as pd
+
+    from oversmoothing.simulations.against_theory.exponents import AGREES, words
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    table = pd.DataFrame([asdict(run) | {"off": run.off} for run in made])
+    path = write_atomically(out / "exponents.csv", table.to_csv(index=False))
+    if as_json:
+        print(to_json({"runs": opt.rows_of(table), "words": words(made).splitlines()}), end="")
+    else:
+        shown = table[
+            ["name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_error",
+             "predicted", "measured", "hfc", "off", "seconds"]
+        ]  # fmt: skip
+        print(f"{opt.table_text(shown, '{:.5f}'.format)}\n{words(made)}\nwrote {path}")
+    return 0 if all(run.off < AGREES for run in made) else 1
+
+
+def _prepared(out: Path, device: str) -> tuple[Path, str]:
+    """The folder for results and the device, before anything is computed."""
+    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.theory.support.files import output_folder
+
+    return output_folder(out), str(choose_device(device))
+
+
+def write_run(
+    stem: Path,
+    configuration: dict[str, Any],
+    device: str,
+    table: "pd.DataFrame",
+    theory: dict[str, Any],
+    words: str,
+    plot: bool = False,
+    log_rate: float | None = None,
+    as_json: bool = False,
+) -> None:
+    """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words.
+
+    plot: the picture as STEM.png and STEM.pdf too, with its caption STEM.txt; log_rate: the slope
+    of log HFC/LFC that is predicted.
+    """
+    from oversmoothing.simulations.drawing.wording import columns_of_run, few
+    from oversmoothing.simulations.provenance import provenance
+    from oversmoothing.theory.support.files import to_json, write_together
+
+    record = {"schema_version": 1, "configuration": configuration, "device": device, **theory}
+    record |= provenance()
+    contents: dict[str | os.PathLike[str], str | bytes] = {
+        stem.with_suffix(".csv"): table.to_csv(index=False),
+        stem.with_suffix(".json"): to_json(record),
+    }
+    if plot:
+        from oversmoothing.simulations.drawing.depth_plot import caption, draw_run
+        from oversmoothing.simulations.drawing.picture import figure_contents
+
+        n, d = configuration["n"], configuration["d"]
+        title = f"{stem.name}: {n} token{'s' * (n != 1)}, {d} feature{'s' * (d != 1)}"
+        of = f"{title}, seed {configuration['seed']}"
+        figure = draw_run(table, title, log_rate)
+        said = caption(table, of, words, log_rate)
+        contents |= figure_contents(figure, table, said, stem, title)
+    csv, *more = write_together(contents)
+    if as_json:
+        print(to_json(record | {"layers": opt.rows_of(table), "words": words.splitlines()}), end="")
+        return
+    rows = columns_of_run(table).iloc[few(len(table))]
+    print(f"{opt.table_text(rows, '{:.6g}'.format)}\n\n{words}")
+    print(f"wrote {csv} and {', '.join(str(path) for path in more)}")
+
+
+# ----------------------------------------------------------------- what the generators declare
+
+
+def _declared(kinds: dict[str, Any]) -> dict[str, tuple[FieldInfo, list[str]]]:
+    """The options of the generators by name, with the kinds that have them."""
+    declared: dict[str, tuple[FieldInfo, list[str]]] = {}
+    for kind, model in kinds.items():
+        for name, field in model.model_fields.items():
+            if name not in _OF_EVERY_A:
+                declared.setdefault(name, (field, []))[1].append(kind)
+    return declared
+
+
+_EVERY = {**_declared(ATTENTION), **_declared(VALUE_PROJECTION)}
+
+
+def _option(name: str, field: FieldInfo) -> Parameter:
+    """Its range is said where the generator is made."""
+    kind: Any = scalar_type(field)
+    help, most = str(field.description), 10**40
+    option = {
+        int: opt.whole(help, -most, most), float: opt.real(help, "X", -math.inf, math.inf),
+        str: Option(help=help),
+    }.get(kind) or Option(help=help, parser=_numbers)  # fmt: skip
+    option.hidden = True
+    known: Any = kind if kind in (int, float, str) else Any
+    wanted = Annotated[known | None, option]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=wanted)
+
+
+def _numbers(text: str) -> list[complex]:
+    try:
+        return [complex(part.replace(" ", "").replace("i", "j")) for part in text.split(",")]
+    except ValueError as error:
+        raise BadParameter("must be comma-separated numbers like -0.5,0.1+1j,0.1-1j") from error
+
+
+_own = signature(simulate, eval_str=True)
+simulate.__signature__ = _own.replace(  # type: ignore[attr-defined]
+    parameters=[
+        *(one for name, one in _own.parameters.items() if name != "options"),
+        *(_option(name, field) for name, (field, _) in _EVERY.items()),
+    ]
+)
+
+
+# ------------------------------------------------------------------------------- sweeps and graphs
+
+
+def sweep(
+    config: Annotated[
+        str | None,
+        Argument(metavar="FILE.toml", help="tables `fixed` and `axes` of values, and `measures`"),
+    ] = None,
+    example: Annotated[
+        str | None, opt.one_of("example", examples(), "sweep that comes with the package instead")
+    ] = None,
+    out: opt.Out = opt.RESULTS,
+    workers: Annotated[
+        int | None,
+        opt.whole("number of processes at work at the same time (default 1)", most=10**6),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        opt.one_of("cluster", ("local",), "Dask cluster on this machine that runs the workers"),
+    ] = None,
+    scheduler: Annotated[
+        str | None, Option(metavar="ADDRESS", help="running Dask cluster, e.g. tcp://host:8786")
+    ] = None,
+    chunk: Annotated[
+        int, opt.whole("number of points a file; a kill loses those in work", most=10**9)
+    ] = CHUNK,
+    restart: Annotated[
+        bool, Option("--restart", help="give up what the folder holds and start again")
+    ] = False,
+    csv: Annotated[bool, Option("--csv", help="write sweep.csv too")] = False,
+    figure: Annotated[
+        list[str] | None,
+        Option(metavar="AXIS", help="draw a phase diagram over two axes; a third for panels"),
+    ] = None,
+    dry_run: opt.DryRun = False,
+    as_json: opt.Json = False,
+) -> int:
+    """The outcome of every point of a grid of parameters, as a table.
+
+    Writes sweep.parquet into sweeps/NAME of the folder of results. Exit status 1: every point
+    failed.
+    """
+    from oversmoothing.simulations.sweep.config import named_config
+    from oversmoothing.simulations.sweep.points import Points
+    from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
+    from oversmoothing.simulations.sweep.store import read_table, summary
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    name, chosen = named_config(config, example)
+    if figure and len(figure) not in (2, 3):
+        raise InputError("--figure takes two axes, X Y, and perhaps a third for the panels")
+    folder, points = out / "sweeps" / name, len(Points(chosen))
+    axes = " x ".join(f"{len(values)} {axis}" for axis, values in chosen.axes.items())
+    if not as_json:
+        print(f"{points:,} points: {axes or 'one case'}", flush=True)
+    if dry_run:
+        if as_json:
+            print(to_json({"points": points, "folder": str(folder)}), end="")
+        return 0
+    backend = chosen_backend(workers, cluster is not None, scheduler)
+    try:
+        path = run_sweep(
+            chosen, folder, backend=backend, chunk=chunk, restart=restart, progress=not as_json
+        )
+    finally:
+        if isinstance(backend, Dask):
+            backend.close()
+    table = read_table(path).to_pandas()
+    words, written = [summary(table)], [path]
+    if csv:
+        written.append(write_atomically(path.with_suffix(".csv"), table.to_csv(index=False)))
+    if figure:
+        from oversmoothing.simulations.sweep import phase_diagram as diagram
+
+        cells = diagram.cells(table, *figure)
+        written += diagram.write(cells, folder, "phase_diagram", chosen.title or "Phase diagram")
+        words.append(diagram.caption(cells))
+    if as_json:
+        record = {"points": points, "words": words, "written": [str(path) for path in written]}
+        print(to_json(record), end="")
+    else:
+        print("\n".join([words[0], *(f"wrote {path}" for path in written), *words[1:]]))
+    return 1 if (table["status"] == "error").all() else 0
+
+
+def graphs(
+    draws: Annotated[int, opt.whole("number of graphs to draw", most=sizes.POINTS)] = 2000,
+    attention: Annotated[
+        str,
+        opt.one_of("attention", ("walk", "gat"), "A, the graph's random walk or GAT on features"),
+    ] = "walk",
+    classifier: Annotated[
+        bool,
+        Option("--classifier", help="train the node classifier with either sign of H (minutes)"),
+    ] = False,
+    steps: Annotated[int, opt.whole("number of steps of its training", most=sizes.POINTS)] = 600,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> int:
+    """Smoothing on graphs by homophily and h, and a node classifier either way.
+
+    Writes graphs.csv, of GAT graphs_gat.csv; with --plot the phase picture. Exit status 1: a run
+    that is no near tie is not as the spectrum predicts, or a classifier not above the majority.
+    """
+    from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
+    from oversmoothing.experiments.graphs.phase import phase
+    from oversmoothing.theory.support.files import output_folder
+
+    folder = output_folder(out)
+    scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM if classifier]
+    result = phase(draws, seed, attention, [each.sentence() for each in scores])
+    clear = result.table[result.table["clear"]]
+    held = bool((clear["predicted"] == clear["observed"]).all())
+    opt.finish(result, folder, as_json, plot)
+    return int(not (held and all(each.gain()[1] > 0 for each in scores)))
