@@ -7,7 +7,7 @@ torch.func.jvp, through softmax attention in its plain form: fused kernels have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +23,6 @@ from oversmoothing.experiments.study.value_spectra import Folding, factors
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-
-StreamMap = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
