@@ -16,7 +16,7 @@ from benchmarks.hundred_digits import direction, draw
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import in_fresh_process, interleaved_medians, peak_mib
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.iteration import LayerIteration, block_length
+from oversmoothing.simulations.engine.iteration import Iteration, OneHead, range_bits
 from oversmoothing.simulations.engine.problem import Problem, make_problem
 
 N, D, R = 197, 768, 64
@@ -55,7 +55,7 @@ def _multiply(square: list[Tensor], times: int) -> None:
         torch.mm(square[0], square[1], out=square[2])
 
 
-def _on(iteration: LayerIteration, layers: int) -> None:
+def _on(iteration: Iteration, layers: int) -> None:
     iteration.advance_to(iteration.layer + layers, tqdm(disable=True))
 
 
@@ -65,8 +65,8 @@ def dense() -> list[Row]:
     f32 = torch.float32
     A, W = problem.flat(problem.quotient, 2, f32), problem.flat(problem.dense_weights, 2, f32)
     Z = torch.as_tensor(problem.X0).to(f32)
-    block = block_length(problem.norm, N * D, f32, True)
-    iteration = LayerIteration(Z.clone(), torch.zeros(BATCH, 2, dtype=torch.int64), A, W, block)
+    head = OneHead(A, W, range_bits(problem.norm, N * D, f32, True))
+    iteration = Iteration(Z, torch.zeros(BATCH, 2, dtype=torch.int64), head, (N - 1, 1))
     squares = [[torch.randn(s, s) for _ in range(3)] for s in SQUARES]
     attention = torch.as_tensor(problem.A).to(f32)
     runs: list[Callable[[], object]] = [lambda: _on(iteration, LAYERS)]
@@ -96,14 +96,14 @@ def core() -> list[Row]:
     assert problem.P is not None and problem.Q is not None
     f32 = torch.float32
     X, P = torch.as_tensor(problem.X0).to(f32), torch.as_tensor(problem.P).to(f32)
-    iteration = LayerIteration(
-        (X @ P).unsqueeze(0),
-        torch.zeros(1, 2, dtype=torch.int64),
+    head = OneHead(
         problem.flat(problem.quotient, 2, f32),
         problem.flat(problem.Q @ problem.P, 2, f32),
-        block_length(problem.norm, N * D, f32, True),
+        range_bits(problem.norm, N * D, f32, True),
         summed=True,
     )
+    none = torch.zeros(1, 2, dtype=torch.int64)
+    iteration = Iteration((X @ P).unsqueeze(0), none, head, (N - 1, 1))
     A, W = torch.as_tensor(problem.A).to(f32), torch.as_tensor(problem.dense_weights).to(f32)
     few = CORE_LAYERS // 32
     with torch.inference_mode():

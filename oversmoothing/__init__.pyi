@@ -22,7 +22,7 @@ from oversmoothing.experiments.inspection.watcher import Watcher as Watcher
 from oversmoothing.experiments.ladder.climb import ladder as ladder
 from oversmoothing.experiments.models.describe import describe as describe
 from oversmoothing.experiments.models.sources import open_model as open_model
-from oversmoothing.experiments.table1.table import readings_of as readings_of
+from oversmoothing.experiments.study.readings import readings_of as readings_of
 from oversmoothing.simulations.engine.evolve import evolve as evolve
 from oversmoothing.simulations.engine.evolve_heads import (
     Drawn as Drawn,

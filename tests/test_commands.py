@@ -115,7 +115,7 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
 def test_what_is_mistyped_is_answered_before_a_model_is_loaded(
     words, wrong, todo, capsys, monkeypatch
 ):
-    monkeypatch.setattr("oversmoothing.experiments.models.named.named_model", None)
+    monkeypatch.setattr("oversmoothing.experiments.models.sources.named_model", None)
     lines = refused(*words.split(), capsys=capsys)
     assert lines[0].startswith(wrong) and todo in lines[1]
 

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 import oversmoothing
 from oversmoothing.experiments.ladder.climb import split_inputs
-from oversmoothing.experiments.models import hub, named, pictures
+from oversmoothing.experiments.models import library, pictures, sources
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
@@ -58,7 +58,7 @@ def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_pa
         asked.append((name, options["data_dir"]))
         raise InputError("nowhere")
 
-    monkeypatch.setattr(named, "named_model", nowhere)
+    monkeypatch.setattr(sources, "named_model", nowhere)
     words = [command, "some-model", "--data-dir", str(tmp_path), "--out", str(tmp_path)]
     assert oversmoothing.main(words) == 2
     assert asked == [("some-model", tmp_path)]
@@ -110,9 +110,9 @@ def test_what_lies_here_comes_before_the_data_folder(data):
 
 
 def test_texts_are_found_by_their_name_in_the_data_folder(data):
-    assert named.named_texts(Path("some-texts"), None) == ["w3 w4", "w5 w6 w7"]
+    assert sources.named_texts(Path("some-texts"), None) == ["w3 w4", "w5 w6 w7"]
     Path("some-texts").write_text("w8")
-    assert named.named_texts(Path("some-texts"), None) == ["w8"]
+    assert sources.named_texts(Path("some-texts"), None) == ["w8"]
 
 
 def test_the_ladder_takes_cifar100_by_its_name_as_it_does_unnamed(data):
@@ -123,19 +123,19 @@ def test_the_ladder_takes_cifar100_by_its_name_as_it_does_unnamed(data):
 
 def test_a_model_named_by_a_dot_has_the_name_of_its_folder(data, monkeypatch):
     monkeypatch.chdir(data / "some-vit")
-    assert named.named_model(".", Path("out")).name == "some-vit"
+    assert sources.named_model(".", Path("out")).name == "some-vit"
 
 
 # --- a sample of what is named ---
 
 
 def test_named_inputs_are_sampled_unless_a_count_is_given(data, monkeypatch, capsys):
-    monkeypatch.setattr(named, "SAMPLE", 3)
+    monkeypatch.setattr(sources, "SAMPLE", 3)
     model = open_model(tiny("vit"))
-    assert len(named.named_inputs(model, images="some-pictures")) == 3
+    assert len(sources.named_inputs(model, images="some-pictures")) == 3
     assert "the first 3 of 13; --count N takes others" in capsys.readouterr().err
     for count in (2, 13):
-        assert len(named.named_inputs(model, images="some-pictures", count=count)) == count
+        assert len(sources.named_inputs(model, images="some-pictures", count=count)) == count
     assert capsys.readouterr().err == ""
 
 
@@ -254,7 +254,7 @@ def test_why_a_model_could_not_be_had_is_said_as_it_is(
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
     assert oversmoothing.main(["inspect", "gpt2-of-nobody", "--out", "out"]) == 2
     said = capsys.readouterr().err
-    assert asked == [("gpt2-of-nobody", hub.PATIENCE)] and hub.PATIENCE <= 5
+    assert asked == [("gpt2-of-nobody", library.PATIENCE)] and library.PATIENCE <= 5
     assert said.startswith(
         "oversmoothing: no model 'gpt2-of-nobody' was found: it is none of vit, vit+, "
         f"vit-, vit-random, no folder or file here or in the data folder '{data}', and {words}"
@@ -267,7 +267,9 @@ def test_the_library_switched_off_is_told_from_a_network_that_fails(monkeypatch,
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(hub.NotOnHubError, match="not asked, for the offline mode of its library"):
+    with pytest.raises(
+        library.NotOnHubError, match="not asked, for the offline mode of its library"
+    ):
         open_model("owner/no-such-model")
 
 
@@ -289,4 +291,4 @@ def test_what_was_downloaded_before_opens_without_the_hub(monkeypatch, tmp_path)
 def test_what_could_be_no_name_of_the_hub_is_not_asked_of_it(name, data, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", None)
     with pytest.raises(InputError, match="it is no name that the hub could have"):
-        named.named_model(name, Path("out"))
+        sources.named_model(name, Path("out"))

@@ -9,9 +9,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.experiments.models.model import START_UNKNOWN, start_spread
-from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
+from oversmoothing.experiments.study.study_files import RecordedStudy, recorded_study
 from oversmoothing.experiments.study.study_tables import in_words, shown
-from oversmoothing.experiments.table1.value_spectra_table import in_all, recorded_deit
+from oversmoothing.experiments.study.value_spectra import in_all, recorded_deit
 
 STARTS = (
     "model", "seeds", "cos(H_start, H_end)", "in the disc as drawn", "in the disc, trained",

@@ -54,7 +54,7 @@ def inspect(
     from oversmoothing.experiments.inspection.compare import compare, inspect_stages
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.models.adapters import SeveralStacksError
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
     def opened(name: str, part: str | None) -> "Model":
@@ -139,7 +139,7 @@ def enclose(
         prove_inputs,
         write,
     )
-    from oversmoothing.experiments.models.named import named_inputs, named_model
+    from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
     if (eps is not None or layer) and not box:

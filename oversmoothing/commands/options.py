@@ -205,7 +205,7 @@ def model_and_inputs(
     By its own name alone: what is written says nothing of the folders of this machine. how: of
     `named_model`.
     """
-    from oversmoothing.experiments.models.named import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
 
     look_up(images, text, data_dir)
     model = named_model(name, out, data_dir=data_dir, **how)

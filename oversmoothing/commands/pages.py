@@ -115,7 +115,7 @@ def remedies(
     the measured one.
     """
     from oversmoothing.experiments.remedies.by_name import REMEDIES
-    from oversmoothing.experiments.remedies.shifts import MOST, remedies_table, short, words
+    from oversmoothing.experiments.remedies.shift import MOST, remedy_shifts
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     for name in only or ():
@@ -130,16 +130,16 @@ def remedies(
         opt.listed(rows, as_json, out or report, width=22)
         return 0
     path = opt.file_in(out, report, "remedies.csv")
-    table = remedies_table(only, draws=draws, seed=seed)
+    result = remedy_shifts(only, draws=draws, seed=seed)
     if path is not None:
-        write_atomically(path, table.to_csv(index=False))
+        write_atomically(path, result.table.to_csv(index=False))
     if as_json:
-        print(to_json(table.astype(object).where(table.notna(), None).to_dict("records")), end="")
+        print(to_json(result.tables["remedies"].to_json_object()), end="")
     else:
-        print(f"{opt.table_text(short(table), '{:.3f}'.format)}\n\n{words(table)}")
+        print(result.text(opt.table_text))
         if path is not None:
             print(f"wrote {path}")
-    return int(not (table["error"] < MOST).all())
+    return int(not (result.table["error"] < MOST).all())
 
 
 def steer(
@@ -153,12 +153,13 @@ def steer(
 
     --draws counts layers. --out writes the table as CSV. Exit status 1: fewer than 95 % are right.
     """
-    from oversmoothing.experiments.power_method.steering import threshold_table, words
+    from oversmoothing.experiments.power_method.steering import steer as run
     from oversmoothing.theory.support.files import to_json, write_atomically
 
-    table = threshold_table(draws, seed)
+    result = run(draws, seed)
     path = opt.file_in(out, report, "steer.csv")
     if path is not None:
-        write_atomically(path, table.to_csv(index=False))
-    print(to_json(table.to_dict("records")) if as_json else f"{words(table)}\n", end="")
-    return int(not table["right"].mean() >= _REQUIRED)
+        write_atomically(path, result.table.to_csv(index=False))
+    cases = result.tables["cases"].to_json_object()
+    print(to_json(cases) if as_json else f"{result.text(opt.table_text)}\n", end="")
+    return int(not result.table["right"].mean() >= _REQUIRED)

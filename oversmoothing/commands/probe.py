@@ -1,9 +1,8 @@
 """`oversmoothing probe MODEL KIND`: one experiment on a trained model, a function a kind."""
 
-import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -172,33 +171,15 @@ def tilt(
     """Do a trained model's tokens tilt as in the power method, and can they be steered.
 
     Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
-    with --steer steer.csv.
+    with --steer steered.csv.
     """
     from oversmoothing.experiments.power_method.tilt import tilts
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.theory.support.files import output_folder
 
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=as_json, seed=seed, device="cpu"
     )
-    folder = output_folder(out)
-    tilted = tilts(opened, inputs, seed=seed)
-    tables, said = {"layers": tilted.to_frame()}, [tilted.words()]
-    if steer:
-        from oversmoothing.experiments.power_method.steered_model import steered_tilts, words
-
-        tables["steered"] = steered_tilts(opened, list(inputs), seed=seed)
-        said.append(words(tables["steered"], opened.name, len(inputs)))
-    contents: dict[str | os.PathLike[str], str | bytes] = {
-        folder / {"layers": "tilt.csv", "steered": "steer.csv"}[name]: table.to_csv(index=False)
-        for name, table in tables.items()
-    }
-    paths = write_together(contents)
-    if as_json:
-        rows = {name: opt.rows_of(table) for name, table in tables.items()}
-        print(to_json(rows | {"words": said}), end="")
-        return
-    print("\n\n".join([opt.table_text(t, "{:.3f}".format) for t in tables.values()]))
-    print("\n".join(["", *said, f"wrote {' and '.join(map(str, paths))}"]))
+    opt.finish(tilts(opened, inputs, seed=seed, steer=steer), output_folder(out), as_json)
 
 
 def readings(
@@ -224,29 +205,16 @@ def readings(
     Then where the eigenvalues of its H lie, and how far H has turned from its start. For inputs of
     one length. Writes readings.csv and value_spectra.csv.
     """
-    from oversmoothing.experiments.table1 import table as table_1
-    from oversmoothing.experiments.table1.value_spectra_table import in_all, value_spectra_table
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.experiments.study.readings import readings as read
+    from oversmoothing.theory.support.files import output_folder
 
     # No remark on which pictures stand in: the table says how many.
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
     )
-    folder = output_folder(out)
-    gains: Literal["folded", "unfolded"] = "folded" if folded else "unfolded"
-    chosen = list(readings or ("E1", "E2"))
-    table = table_1.readings_of({opened.name: opened}, inputs, chosen, gains, costly)
-    spectra = value_spectra_table(opened)
-    tables = {"readings": table, "value_spectra": spectra}
-    contents = {folder / f"{name}.csv": t.to_csv(index=False) for name, t in tables.items()}
-    paths = write_together(contents)  # type: ignore[arg-type]
-    if as_json:
-        print(to_json({name: opt.rows_of(t) for name, t in tables.items()}), end="")
-        return
-    print(opt.table_text(table_1.wide(table)))
-    print(f"{table_1.interval_words(table)}\n{table_1.nearest_words(table)}")
-    print(f"\nEigenvalues of H:\n{opt.table_text(in_all(spectra), '{:.1f}'.format)}")
-    print("\n".join(f"wrote {path}" for path in paths))
+    names = list(readings or ("E1", "E2"))
+    result = read(opened, inputs, names, "folded" if folded else "unfolded", costly)
+    opt.finish(result, output_folder(out), as_json)
 
 
 def ladder(
@@ -278,7 +246,7 @@ def ladder(
     """
     from oversmoothing.experiments.ladder import ladder as climb
     from oversmoothing.experiments.ladder.climb import split_inputs
-    from oversmoothing.experiments.models.named import named_model
+    from oversmoothing.experiments.models.sources import named_model
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.support.files import output_folder, to_json, write_together
 

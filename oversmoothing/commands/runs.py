@@ -74,7 +74,6 @@ def simulate(
     Writes simulate.csv and simulate.json; with --plot the picture beside them.
     """  # fmt: skip
     from oversmoothing.simulations.against_theory import simulate as runs
-    from oversmoothing.theory.support.files import json_number
 
     folder, chosen = _prepared(out, device)
     given = {name: value for name, value in options.items() if value is not None}
@@ -92,15 +91,10 @@ def simulate(
         attention_options=of_A,
         value_options=given,
     )
-    result = runs.simulate(configuration, device=device, progress=not as_json)
-    theory = {
-        "verdict": result.verdict.to_json_object(),
-        "largest_error_of_log_hfc_lfc": json_number(result.largest_error),
-        "closed_form_note": result.closed_form_note,
-    }
+    table, words, theory = runs.simulate(configuration, device=device, progress=not as_json)
     write_run(
-        folder / "simulate", configuration.to_json_object(), chosen, result.table, theory,
-        runs.words(result), plot, result.table["log_rate"].iloc[0], as_json,
+        folder / "simulate", configuration.to_json_object(), chosen, table, theory, words, plot,
+        table["log_rate"].iloc[0], as_json,
     )  # fmt: skip
 
 
@@ -203,9 +197,9 @@ def streams(
         return
     if certified:
         raise InputError("--certified is for a CASE: a drawn run is not enclosed")
-    from oversmoothing.simulations.against_theory.simulate import predicted_rate
-    from oversmoothing.simulations.against_theory.simulate_streams import (
+    from oversmoothing.simulations.against_theory.simulate import (
         StreamsConfiguration,
+        predicted_rate,
         simulate_streams,
     )
 
@@ -483,37 +477,17 @@ def graphs(
 ) -> int:
     """Smoothing on graphs by homophily and h, and a node classifier either way.
 
-    Writes graphs.csv, of GAT graphs-gat.csv; with --plot the phase picture. Exit status 1: a run
+    Writes graphs.csv, of GAT graphs_gat.csv; with --plot the phase picture. Exit status 1: a run
     that is no near tie is not as the spectrum predicts, or a classifier not above the majority.
     """
     from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
-    from oversmoothing.experiments.graphs.phase import phase_table, words
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.experiments.graphs.phase import phase
+    from oversmoothing.theory.support.files import output_folder
 
     folder = output_folder(out)
-    table = phase_table(draws, seed, attention)
-    said = words(table)
-    clear = table[table["clear"]]
+    scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM if classifier]
+    result = phase(draws, seed, attention, [each.sentence() for each in scores])
+    clear = result.table[result.table["clear"]]
     held = bool((clear["predicted"] == clear["observed"]).all())
-    if classifier:
-        scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM]
-        said += "\n" + "\n".join(each.words() for each in scores)
-        held = held and all(each.gain()[1] > 0 for each in scores)
-    name = "graphs" if attention == "walk" else f"graphs-{attention}"
-    contents: dict[str | os.PathLike[str], str | bytes] = {
-        folder / f"{name}.csv": table.to_csv(index=False)
-    }
-    if plot:
-        from oversmoothing.experiments.graphs.picture import phase_picture
-        from oversmoothing.simulations.drawing.picture import figure_contents
-
-        contents |= figure_contents(
-            phase_picture(table, attention), table, said, folder / name,
-            f"Smoothing on {draws} graphs",
-        )  # fmt: skip
-    paths = write_together(contents)
-    if as_json:
-        print(to_json({"graphs": table.to_dict("records"), "words": said.splitlines()}), end="")
-    else:
-        print(f"{said}\nwrote {', '.join(str(path) for path in paths)}")
-    return int(not held)
+    opt.finish(result, folder, as_json, plot)
+    return int(not (held and all(each.gain()[1] > 0 for each in scores)))

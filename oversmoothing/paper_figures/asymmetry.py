@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study.protocol import protocol
-from oversmoothing.experiments.table1.value_spectra_table import recorded_deit
+from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.paper_figures.comparison import Comparison, in_words, sign, unchecked
 from oversmoothing.paper_figures.digits_models import COLOUR, LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, new_figure

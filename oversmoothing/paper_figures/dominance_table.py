@@ -1,6 +1,6 @@
 """Figure c: which eigenvalue dominates in random, trained, ViT+ and ViT- models (Table 1).
 
-Bars carry the numbers of `experiments.table1.digits_table`, reading E2 (our reading of Table 1 of
+Bars carry the numbers of `experiments.study.table1_models`, reading E2 (our reading of Table 1 of
 arXiv 2401.04301); the paper's own columns for ViT-Ti on CIFAR100 stand beside them, quoted for
 comparison alone: other data, other models, and its way of counting is not known.
 """
@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from oversmoothing.experiments.digits.data import digits
-from oversmoothing.experiments.table1.digits_table import dominance_table, require_theorems
-from oversmoothing.experiments.table1.table import PUBLISHED
+from oversmoothing.experiments.study.readings import PUBLISHED
+from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
 from oversmoothing.paper_figures.digits_models import LABEL, SHARED_VALUE, digits_models
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES

@@ -26,8 +26,8 @@ from oversmoothing.experiments.models.pictures import (
     within,
 )
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.paper_numbers import DATA_EFFICIENCY
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.protocol import DATA_EFFICIENCY
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.digits_models import LABEL, digits_models
 from oversmoothing.paper_figures.figure_base import Context

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.remedies.shifts import remedies_table
+from oversmoothing.experiments.remedies.shift import remedies_table
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, label_panels, new_figure
 
 NAME = "remedies"

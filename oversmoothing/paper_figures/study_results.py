@@ -16,10 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.study.adjudicate import adjudicated
 from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
-from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
-from oversmoothing.experiments.study.study_files import folder_name
+from oversmoothing.experiments.study.study_files import RecordedStudy, folder_name, recorded_study
+from oversmoothing.experiments.study.study_tables import adjudicated
 from oversmoothing.paper_figures.comparison import (
     DIFFERS,
     REPRODUCED,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from oversmoothing.experiments.models.model import start_in_words
-from oversmoothing.experiments.table1.table import PUBLISHED, readings_of
+from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
 from oversmoothing.paper_figures.comparison import (
     Comparison,
     at_accuracy,
@@ -85,7 +85,7 @@ def data(context: Context) -> pd.DataFrame:
 
 def recorded() -> pd.DataFrame:
     """DeiT-Ti on 100 images of CIFAR-100, E3 on 8, by the commands that `RECORDED` names."""
-    file = resources.files("oversmoothing.experiments.table1") / "results/readings_deit_tiny.csv"
+    file = resources.files("oversmoothing.experiments.study") / "results/readings_deit_tiny.csv"
     with resources.as_file(file) as path:
         table = pd.read_csv(path)
     return table.assign(

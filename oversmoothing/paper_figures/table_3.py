@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION
+from oversmoothing.experiments.study.protocol import CORRUPTION
 from oversmoothing.paper_figures import study_results
 from oversmoothing.paper_figures.comparison import Comparison, in_words
 from oversmoothing.paper_figures.digits_models import SHARED_VALUE

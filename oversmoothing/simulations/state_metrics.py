@@ -17,7 +17,7 @@ a sweep (`simulations.sweep.points`).
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Float64
@@ -215,6 +215,22 @@ SPREAD = 1e-2
 SCALE = 1e100
 
 
+class StreamState(NamedTuple):
+    """X [b, n, d] as its metrics see it.
+
+    `values`: the metrics by name, float64 [b]; `cosine` [b, n, n], of every pair; by suffix, of the
+    first `ranks` inputs, `gram`, X^T X or X X^T, the smaller, and `sigma` [ranks, k], their
+    singular values, largest first; `plain` [b]: where plain sums keep 1e-6 of everything. Cosines,
+    Gram matrices and singular values of the others are not to be used.
+    """
+
+    values: dict[str, Tensor]
+    cosine: Tensor
+    gram: dict[str, Tensor]
+    sigma: dict[str, Tensor]
+    plain: Tensor
+
+
 def stream_metrics(
     X: Float[Tensor, "b n d"], *, without_first: bool = False
 ) -> dict[str, Float64[Tensor, " b"]]:
@@ -222,22 +238,45 @@ def stream_metrics(
 
     without_first adds the same of X[:, 1:] (CLS left out) under the names *_without_cls.
     """
+    return stream_state(X, without_first=without_first).values
+
+
+def stream_state(
+    X: Float[Tensor, "b n d"], *, without_first: bool = False, ranks: int | None = None
+) -> StreamState:
+    """`stream_metrics` and what they are made of.
+
+    ranks: of how many inputs, from the first, those of the singular values are taken (None: all).
+    """
     X = X.detach().to(torch.float64)
     without_first = without_first and X.shape[1] > 1
-    size = torch.linalg.vector_norm(X, dim=-1)
-    plain = (size.amin(-1) > 1 / SCALE) & (size.amax(-1) < SCALE)
-    found = _metrics(X[plain], without_first)
-    fine = _harmless(found, without_first)
-    plain[plain.clone()] = fine
-    found = {name: value[fine] for name, value in found.items()}
-    if bool(plain.all()):
-        return found
-    careful = _careful(X[~plain], without_first)
-    merged = {}
-    for name, value in found.items():
-        merged[name] = torch.empty(len(X), dtype=torch.float64, device=X.device)
-        merged[name][plain], merged[name][~plain] = value, careful[name]
-    return merged
+    ranks = len(X) if ranks is None else min(ranks, len(X))
+    size = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    square = size.squeeze(-1)
+    plain = (square.amin(-1) > 1 / SCALE) & (square.amax(-1) < SCALE)
+    cosine = X / size
+    cosine = (cosine @ cosine.mT).clamp_(-1.0, 1.0)
+    grams: dict[str, Tensor] = {}
+    if ranks:
+        few = torch.where(plain[:ranks, None, None], X[:ranks], 1.0)
+        tall = X.shape[1] >= X.shape[2]
+        grams[""] = few.mT @ few if tall else few @ few.mT
+        if without_first and tall:
+            grams["_without_cls"] = grams[""] - few[:, :1].mT @ few[:, :1]
+        elif without_first:
+            grams["_without_cls"] = grams[""][:, 1:, 1:]
+    found, sigma = _of(X, cosine, grams.get(""), ranks)
+    sigmas = {"": sigma}
+    if without_first:
+        suffix = "_without_cls"
+        patches, sigmas[suffix] = _of(X[:, 1:], cosine[:, 1:, 1:], grams.get(suffix), ranks)
+        found |= {f"{name}{suffix}": value for name, value in patches.items()}
+    plain &= _harmless(found, without_first, ranks)
+    if not bool(plain.all()):
+        careful = _careful(X[~plain], without_first)
+        for name, value in found.items():
+            value[~plain] = careful[name]
+    return StreamState(found, cosine, grams, sigmas, plain)
 
 
 def stream_log_ratio(X: Float[Tensor, "b n d"]) -> Float64[Tensor, " b"]:
@@ -267,32 +306,21 @@ def _careful(X: Tensor, without_first: bool) -> dict[str, Tensor]:
     return found
 
 
-def _harmless(found: dict[str, Tensor], without_first: bool) -> Tensor:
+def _harmless(found: dict[str, Tensor], without_first: bool, ranks: int) -> Tensor:
     """Which inputs the plain form measures to 1e-6."""
     good = torch.ones_like(found["hfc_lfc"], dtype=torch.bool)
     for suffix in ("", "_without_cls") if without_first else ("",):
         good &= found[f"hfc_lfc{suffix}"] > SPREAD
         good &= found[f"hfc_lfc{suffix}"] < 1 / SPREAD
         good &= found[f"cos_mean{suffix}"] < 1 - SPREAD**2
-        good &= found[f"sigma2_sigma1{suffix}"] > SPREAD
+        good[:ranks] &= found[f"sigma2_sigma1{suffix}"][:ranks] > SPREAD
     return good
 
 
-def _metrics(X: Tensor, without_first: bool) -> dict[str, Tensor]:
-    size = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    unit = X / size
-    cosine = (unit @ unit.mT).clamp(-1.0, 1.0)
-    square = X.mT @ X if X.shape[1] >= X.shape[2] else None
-    found = _of(X, cosine, square)
-    if without_first:
-        first = X[:, :1]
-        rest = None if square is None else square - first.mT @ first
-        patches = _of(X[:, 1:], cosine[:, 1:, 1:], rest)
-        found |= {f"{name}_without_cls": value for name, value in patches.items()}
-    return found
-
-
-def _of(X: Tensor, cosine: Tensor, square: Tensor | None) -> dict[str, Tensor]:
+def _of(
+    X: Tensor, cosine: Tensor, gram: Tensor | None, ranks: int
+) -> tuple[dict[str, Tensor], Tensor]:
+    """(NAMES of X, the singular values of the first `ranks`); gram: X^T X or X X^T of those."""
     n = X.shape[1]
     mean = X.mean(1, keepdim=True)
     hfc = torch.linalg.vector_norm(X - mean, dim=(1, 2))
@@ -300,10 +328,13 @@ def _of(X: Tensor, cosine: Tensor, square: Tensor | None) -> dict[str, Tensor]:
     size = cosine.abs()
     pairs = n * (n - 1)
     trace = cosine.diagonal(dim1=-2, dim2=-1).sum(-1)
-    sigma = torch.linalg.eigvalsh(X @ X.mT if square is None else square)
-    sigma = sigma.clamp_min(0.0).sqrt().flip(-1)
-    share = sigma / sigma.sum(-1, keepdim=True)
-    second = sigma[:, 1] / sigma[:, 0] if sigma.shape[-1] > 1 else torch.zeros_like(ratio)
+    rank, second = torch.full_like(ratio, torch.nan), torch.full_like(ratio, torch.nan)
+    sigma = X.new_zeros((0, min(X.shape[1:])))
+    if gram is not None:
+        sigma = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
+        share = sigma / sigma.sum(-1, keepdim=True)
+        rank[:ranks] = torch.special.entr(share).sum(-1).exp()
+        second[:ranks] = sigma[:, 1] / sigma[:, 0] if sigma.shape[-1] > 1 else 0.0
     return {
         "hfc_lfc": ratio,
         "log_hfc_lfc": ratio.log(),
@@ -312,6 +343,6 @@ def _of(X: Tensor, cosine: Tensor, square: Tensor | None) -> dict[str, Tensor]:
         "cos_min": cosine.amin((1, 2)),
         "cos_abs_mean": (size.sum((1, 2)) - trace) / pairs,
         "cos_abs_min": size.amin((1, 2)),
-        "effective_rank": torch.special.entr(share).sum(-1).exp(),
+        "effective_rank": rank,
         "sigma2_sigma1": second,
-    }
+    }, sigma

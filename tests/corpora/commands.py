@@ -71,7 +71,7 @@ def _others() -> Entries:
     for remedy in ("attnscale", "lambda-skip"):
         yield f"remedy {remedy}", printed_json("remedies", "--draws", "1", "--only", remedy)
     yield "steer", printed_json("steer", "--draws", "2", codes=(0, 1))
-    yield "graphs", printed_json("graphs", "--count", "3")
+    yield "graphs", {"graphs": printed_json("graphs", "--count", "3")["graphs"]}
     yield "prove, written", printed_json("prove", "--claim", "T2d", "--kind", "written")
     yield (
         "prove, searched",

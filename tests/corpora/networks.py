@@ -129,7 +129,7 @@ def on_a_folder() -> Entries:
         model_folder(Path())
         of, of_one = (("model", "--images", "pictures"), ("shallow", "--images", "pictures"))
         yield "inspect", printed_json("inspect", *of, "--count", "3")
-        yield "tilt", printed_json("tilt", *of, "--count", "4")
+        yield "tilt", {"layers": printed_json("tilt", *of, "--count", "4")["layers"]}
         yield "stability", printed_json("stability", *of_one, "--count", "2")
         loops = printed_json("loop", *of_one, "--count", "4", "--loops", "20")
         # The table of `scores`.

@@ -16,6 +16,7 @@ from oversmoothing.experiments.digits.config import TrainConfig, default_config
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.answer import Advice
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.compare import Comparison, compare
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.pictures import picture_folder
@@ -44,7 +45,7 @@ def figures(each: Advice) -> tuple[float, ...]:
 
 
 def both(models: list[Any], inputs: Any) -> Comparison:
-    return compare(*(inspect(each, inputs, spectra=0, account=0, closer=0) for each in models))
+    return compare(*(inspect(each, inputs, budget=Plan()) for each in models))
 
 
 def test_figures_agree_with_one_another_and_stand_where_they_apply() -> None:

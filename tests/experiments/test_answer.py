@@ -66,7 +66,7 @@ def asked(settings: dict[str, float], count: int, spread: float = 0.0) -> Report
     drawn = {name: settings.get(name, usual) for name, usual in of_inputs.items()}
     built = {name: value for name, value in settings.items() if name not in of_inputs}
     inputs = sharing(count, spread=spread, **drawn)
-    return inspect(made(**built), inputs, name="made", spectra=0, account=None, closer=0)
+    return inspect(made(**built), inputs, name="made", budget="all", spectra=0)
 
 
 @pytest.mark.parametrize(("settings", "cause", "expected"), KNOWN)
@@ -111,7 +111,7 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
 
 
 def test_nothing_acts_nothing_is_said_to() -> None:
-    report = inspect(made(), sharing(12), name="made", spectra=0, closer=0)
+    report = inspect(made(), sharing(12), name="made", spectra=0)
     assert report.answer.grade == Grade.NONE and report.answer.sure and not report.advice
     assert "made neither smooths nor sharpens its tokens: " in report.summary()
     assert "No part of its layers moves ln HFC/LFC by 0.22 or more" in report.summary()
@@ -130,7 +130,7 @@ def test_what_cancels_is_said_to_cancel() -> None:
 def test_certainty_follows_the_number_of_inputs(count: int) -> None:
     """The change differs by much from input to input; its mean is mild smoothing, not far from
     strong."""
-    report = inspect(made(value=0.05), sharing(count, spread=0.8), name="made", spectra=0, closer=0)
+    report = inspect(made(value=0.05), sharing(count, spread=0.8), name="made", spectra=0)
     found, summary = report.answer, report.summary()
     assert found.cause is not None
     if count < FEWEST:

@@ -19,12 +19,12 @@ from torch import nn
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
+from oversmoothing.experiments.models.adapters import TimmViT
 from oversmoothing.experiments.models.checkpoints import read_weights
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.timm_vit import TimmViT
 from oversmoothing.experiments.models.weights import recognise_norm
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, RequirementError

@@ -13,13 +13,21 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.experiments.models.pictures import within
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.table1.cases import CLASSES, READINGS, dominance_cases
-from oversmoothing.experiments.table1.table import nearest, readings_of, summarise
-from oversmoothing.experiments.table1.value_spectra import factors, own_values, whole_values
-from oversmoothing.experiments.table1.value_spectra_table import (
+from oversmoothing.experiments.study.readings import (
+    CLASSES,
+    READINGS,
+    dominance_cases,
+    nearest,
+    readings_of,
+    summarise,
+)
+from oversmoothing.experiments.study.value_spectra import (
+    factors,
     in_all,
+    own_values,
     recorded_deit,
     value_spectra_table,
+    whole_values,
 )
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.theory.layer.attention import quotient

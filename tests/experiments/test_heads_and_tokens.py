@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,25 +15,24 @@ import transformers
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import log_ratio
-from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.heads_and_why import (
-    head_measures,
-    head_table,
-    worst_heads,
-)
+from oversmoothing.experiments.inspection.budget import Plan, checked_budget
+from oversmoothing.experiments.inspection.extract import extract, stream
+from oversmoothing.experiments.inspection.heads_and_why import head_table, worst_heads
 from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.plots import draw_tokens
 from oversmoothing.experiments.inspection.tokens import (
     ALONE,
-    cluster_columns,
     clusters,
     merged_words,
+    shares,
     shortened,
     shown_pixels,
     shown_words,
     token_table,
 )
 from oversmoothing.experiments.intervals import FEWEST
+from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
@@ -42,10 +42,18 @@ from tests.support.tiny_transformers import Letters, batch, pixels, tiny, tokens
 DATA = os.environ.get("OVERSMOOTHING_DATA")
 
 
+def head_measures(model: Model, inputs: Any) -> dict[str, np.ndarray]:
+    """Every number of every head, [layers, heads, inputs]."""
+    seen = Observer(model, checked_budget(Plan(9, 9, 9, 9)), None)
+    for _ in stream(model, inputs, see=seen.see):
+        pass
+    return seen.heads.arrays()
+
+
 def test_a_single_head_left_out_leaves_the_stream_in_front() -> None:
     model, inputs = made(value=0.3, depth=2), sharing(3)
     found = extract(model, inputs)
-    measured = head_measures(model, found, 3)
+    measured = head_measures(model, inputs)
     for layer, trace in enumerate(found.traces):
         change = log_ratio(trace.after_attention) - log_ratio(trace.before)
         np.testing.assert_allclose(measured["log_change"][layer, 0], change, atol=1e-6)
@@ -66,7 +74,7 @@ def without(model: torch.nn.Module, layer: int, head: int, width: int) -> torch.
 
 def test_leaving_a_head_out_is_a_model_without_it() -> None:
     """In the last layer, whose attention is the same in both models."""
-    whole = head_measures(open_model(tiny("vit")), extract(open_model(tiny("vit")), pixels(3)), 0)
+    whole = head_measures(open_model(tiny("vit")), pixels(3))
     there = extract(open_model(tiny("vit")), pixels(3)).traces[-1].after_attention
     for head in range(3):
         other = extract(open_model(without(tiny("vit"), 1, head, 8)), pixels(3))
@@ -79,8 +87,8 @@ def test_padding_counts_for_nothing_in_a_head(family: str) -> None:
     model = open_model(tiny(family))
     both = tokens((7, 4))
     short = {name: value[1:, :4] for name, value in both.items()}
-    padded = head_measures(model, extract(model, both), 2)
-    alone = head_measures(model, extract(model, short), 1)
+    padded = head_measures(model, both)
+    alone = head_measures(model, short)
     for name, values in alone.items():
         np.testing.assert_allclose(padded[name][..., 1:], values, atol=1e-5, err_msg=name)
 
@@ -103,13 +111,13 @@ def test_clusters_are_what_is_connected_and_numbered_by_size() -> None:
     assert clusters(X).tolist() == [0, 1, 0, ALONE, 1, 0, ALONE]
     angles = torch.linspace(0, 1.5, 16, dtype=torch.float64)  # neighbours at .1, ends far apart
     assert set(clusters(torch.stack([angles.cos(), angles.sin()], 1)).tolist()) == {0}
-    columns = cluster_columns([clusters(X)[None]])
+    columns = shares(clusters(X))
     assert columns["merged_share"] == pytest.approx(5 / 7)
     assert columns["largest_cluster"] == pytest.approx(3 / 7)
 
 
 def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path) -> None:
-    report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made", closer=FEWEST)
+    report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made")
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
     assert "Left out one at a time, the heads that smooth most are layer 1 head 0 (-" in (
@@ -125,7 +133,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
 
 
 def test_without_a_closer_look_there_is_none(tmp_path: Path) -> None:
-    report = inspect(made(), sharing(2), closer=0)
+    report = inspect(made(), sharing(2), budget=Plan(ranks=2))
     assert report.heads.empty and report.plot_tokens() is None
     assert set(report.save(tmp_path)) == {"html", "json", "csv", "png"}
 

@@ -20,9 +20,8 @@ from oversmoothing.experiments.inspection.extract import batches, prepared
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.inputs import Images, text_lines
-from oversmoothing.experiments.models.named import cut_texts, named_inputs
 from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.models.sources import cut_texts, named_inputs, open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
 

@@ -19,8 +19,7 @@ from oversmoothing.experiments.digits.store import save_run
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.vit import GreyImages, LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.inspection.report_columns import CONVENTIONS
+from oversmoothing.experiments.inspection.report import CONVENTIONS, Report
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.simulations.state_metrics import NAMES, metrics
 from oversmoothing.theory.support.errors import InputError
@@ -80,7 +79,7 @@ def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
     assert "H of its layers: start unknown" in " ".join(report.words().split())
     config = tiny_config("vit")
     run = trained(config, tmp_path, progress=False).run
-    own = inspect(str(run.folder), random_pixels(IMAGES), closer=0)
+    own = inspect(str(run.folder), random_pixels(IMAGES))
     start, end = new_model(config).value_projections(), load_model(run.folder).model
     turned = [float((H0 * H).sum() / H0.norm() / H.norm())
               for H0, H in zip(start, end.value_projections(), strict=True)]  # fmt: skip
@@ -90,7 +89,7 @@ def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
     assert "H of its layers: cos(H_start, H_end)" in " ".join(own.words().split())
     assert own.short_table(wide=True)["cos start"].iloc[1:].notna().all()
     # A model that was not trained stands where it was drawn.
-    drawn = inspect(str(stored), random_pixels(IMAGES), closer=0).table["cos_start"].iloc[1:]
+    drawn = inspect(str(stored), random_pixels(IMAGES)).table["cos_start"].iloc[1:]
     np.testing.assert_allclose(drawn, 1)
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from oversmoothing import main
@@ -62,10 +63,10 @@ def test_readings_of_two_images_have_no_interval(
 ) -> None:
     """It was '61.11 [61.11, 61.11]'."""
     words = ("readings", "vit-random", "--out", str(tmp_path))
-    few = said(capsys, *words, "--count", "2").split("wrote")[0]
-    assert "[" not in few and f"no interval: 2 inputs, {NONE}" in few
-    many = said(capsys, *words, "--count", "5").split("wrote")[0]
-    assert "[" in many and "over 5 inputs" in many
+    assert f"no interval: 2 inputs, {NONE}" in said(capsys, *words, "--count", "2")
+    assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].isna().all()
+    assert "over 5 inputs" in said(capsys, *words, "--count", "5")
+    assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].notna().all()
 
 
 def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(

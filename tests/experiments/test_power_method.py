@@ -16,6 +16,7 @@ from oversmoothing.experiments.power_method import steered_model, steering, tilt
 from oversmoothing.experiments.power_method.directions import (
     eigendirections,
     principal,
+    product,
     random_bases,
     shares,
 )
@@ -67,12 +68,12 @@ def test_tilts_are_those_of_the_streams_by_hand() -> None:
         scale = float((X.var(-1, unbiased=False) + norm.eps).rsqrt().mean())
         C = torch.eye(X.shape[-1], dtype=X.dtype) - 1 / X.shape[-1]
         H = own.value_projection().detach().double() @ torch.diag(norm.weight.double()) @ C * scale
-        np.testing.assert_allclose(tilt.product(layer, scale), H.detach().numpy(), atol=1e-6)
+        np.testing.assert_allclose(product(layer, scale), H.detach().numpy(), atol=1e-6)
         values = np.linalg.eigvals(H.detach().numpy())
         for k, moduli in enumerate((np.abs(values), np.abs(1 + values))):
             picked = found.values[number, k]
             assert abs(abs(picked + k) - moduli.max()) < 1e-5
-        directions = eigendirections(tilt.product(layer, scale))
+        directions = eigendirections(product(layer, scale))
         basis = directions[principal(directions, "residual")].basis
         wanted = [
             np.square(Z.numpy() / np.linalg.norm(Z.numpy(), axis=-1, keepdims=True) @ basis)
@@ -88,13 +89,14 @@ def test_the_words_say_which_rule_the_tilt_is_for() -> None:
     values = np.array([[-1.5, 1.0], [2.0, 2.0]])
     tilts = np.zeros((2, 2, 5))
     tilts[0, 1] = [1.0, 1.1, 0.9, 1.0, 1.05]
-    made = tilt.Tilts("toy", tilts, tilts, np.full((2, 2), 0.5), np.full((2, 2), 0.5), values)
+    half = np.full((2, 2), 0.5)
+    made = tilt.Tilts("toy", tilts, tilts, half, half, values)
     assert made.apart.tolist() == [True, False]
-    assert "for |1 + lambda|" in made.words(1000)
-    turned = tilt.Tilts("toy", -tilts, tilts, made.rank_random, made.rank_other, values)
-    assert "for |lambda|" in turned.words(1000) and "away in 1" in turned.words(1000)
-    same = tilt.Tilts("toy", tilts, tilts, made.rank_random, made.rank_other, values[[1, 1]])
-    assert "no test between" in same.words(1000)
+    assert "for |1 + lambda|" in made.words()
+    turned = tilt.Tilts("toy", -tilts, tilts, half, half, values)
+    assert "for |lambda|" in turned.words() and "away in 1" in turned.words()
+    same = tilt.Tilts("toy", tilts, tilts, half, half, values[[1, 1]])
+    assert "no test between" in same.words()
 
 
 def test_bad_input_is_a_sentence() -> None:
@@ -139,7 +141,8 @@ def test_the_predicted_threshold_is_right_in_drawn_layers() -> None:
     assert (table["tilt_above"] > steering.TILTED).all()
     assert (table.loc[~table["right"], "why"] != "").all()
     # A prediction that is off is noticed: the first-order formula mostly is.
-    assert f"in {int(table['right'].sum())} of 6 drawn layers" in steering.words(table)
+    right = int(table["right"].sum())
+    assert f"in {right} of 6 drawn layers" in steering.steer(6, seed=1).words()
 
 
 def test_a_wrong_threshold_is_noticed(monkeypatch, capsys) -> None:
@@ -179,7 +182,7 @@ def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
     model = oversmoothing.open_model(tiny_model())
     table = steered_model.steered_tilts(model, random_pixels(3), multiples=(0.0, 8.0), directions=2)
     assert table["along_u"].iloc[1] > 2 * table["along_u"].iloc[0]
-    said = steered_model.words(table, "tiny", 3)
+    said = steered_model.on_steering(table, "tiny", 3).says
     assert "3 inputs, at least 5 are needed" in said and "interval is not told" in said
 
 
@@ -201,6 +204,7 @@ def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
     assert oversmoothing.main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (
-        "nan" not in json.dumps(found) and len(found["layers"]) == 4 and len(found["steered"]) == 5
+        "NaN" not in json.dumps(found) and len(found["layers"]) == 4 and len(found["steered"]) == 5
     )
-    assert {path.name for path in tmp_path.iterdir()} == {"tilt.csv", "steer.csv"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"tilt.json", "tilt.csv", "steered.csv", "tilt.txt", "tilt.html"}

@@ -12,10 +12,9 @@ import pytest
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.study import study_tables
-from oversmoothing.experiments.study.adjudicate import VERDICTS
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import STUDIES
-from oversmoothing.experiments.study.recorded_results import RecordedStudy, recorded_study
+from oversmoothing.experiments.study.protocol import CORRUPTION, DATA_EFFICIENCY, STUDIES
+from oversmoothing.experiments.study.study_files import RecordedStudy, recorded_study
+from oversmoothing.experiments.study.study_tables import VERDICTS
 from oversmoothing.theory.support.errors import InputError
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -14,11 +14,17 @@ import oversmoothing
 from oversmoothing import InputError, remedies
 from oversmoothing.experiments.remedies import shift
 from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, remedy, without
-from oversmoothing.experiments.remedies.cost import cost_ratio, parameters, sublayer
 from oversmoothing.experiments.remedies.digits_vit import VARIANT_OF, RemediedViT
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.remedy import norm_derivative, norm_of
-from oversmoothing.experiments.remedies.shifts import MOST, remedies_table, words
+from oversmoothing.experiments.remedies.shift import (
+    MOST,
+    cost_ratio,
+    parameters,
+    remedies_table,
+    sentences,
+    sublayer,
+)
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
 N, D = 5, 4
@@ -387,7 +393,7 @@ def test_the_words_sort_the_remedies_by_how_often_they_do_as_claimed() -> None:
     table.loc[1, ["as_claimed", "as_claimed_low"]] = [9, 0.2]
     assert (
         "Not clearly in more than half the measured spectrum moves as claimed: value residual (9)"
-        in (words(table).replace("\n", " "))
+        in sentences(table)[1].says
     )
 
 

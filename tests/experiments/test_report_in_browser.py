@@ -14,10 +14,10 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page
 
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.page.report_page import cell
-from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.inspection.report_columns import NARROW, WIDE
+from oversmoothing.experiments.inspection.report import NARROW, WIDE, Report
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.web.web_page import as_data
 from tests.support.browser import DESKTOP, PHONE, browser, opened
@@ -46,7 +46,7 @@ def report_of(kind: str) -> Report:
             bert.embeddings.position_embeddings.weight.zero_()
         model = open_model(bert, tokenizer=Letters())
         return inspect(model, ["aaabb", "cdea"], name="letters", spectra=2)
-    return inspect(made(value=2.0, depth=1), sharing(2), name="bare", spectra=0, closer=0)
+    return inspect(made(value=2.0, depth=1), sharing(2), name="bare", budget=Plan(ranks=2))
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,13 @@ import torch
 import transformers
 from torch import Tensor
 
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.observe import Linearity, sinks
+from oversmoothing.experiments.inspection.observe import Linearity
 from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
-from oversmoothing.experiments.models.model import Extraction, Trace
+from oversmoothing.experiments.inspection.states import sinks
+from oversmoothing.experiments.models.model import Trace
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError
@@ -129,7 +131,7 @@ def scores(X: Tensor, Y: Tensor) -> dict[str, float]:
     held = Linearity(made(depth=1))
     keep = torch.ones(X.shape[:2], dtype=torch.bool)
     for part in (slice(0, 3), slice(3, None)):
-        held.see(Extraction((Trace(None, X[part], X[part], Y[part]),), keep[part], (0.0,)))
+        held.see(0, Trace(None, X[part], X[part], Y[part]), keep[part], part.start)
     return held.columns()[0]
 
 
@@ -150,15 +152,17 @@ def test_too_few_tokens_tell_nothing_of_linearity() -> None:
 
 
 def test_the_report_has_the_columns_and_says_them() -> None:
-    report = inspect(made(value=0.1), sharing(10), name="made", closer=3)
+    report = inspect(made(value=0.1), sharing(10), name="made", budget=Plan(10, 3))
     row = report.to_frame().iloc[-1]
     assert report.closer == 3 and "over the first 3 images" in report.summary()
     assert f"mean cosine {row['cos_mean_desunk']:.3f} and effective rank" in report.summary()
     # Behind an H that is a multiple of 1 a layer of equal heads is linear but for its norms.
     assert 0 < row["linear_with_residual"] <= 1
-    assert "rank_growth" not in inspect(made(), sharing(2), closer=0, account=0).table
-    with pytest.raises(InputError, match="closer is -1"):
-        inspect(made(), sharing(2), closer=-1)
+    assert "rank_growth" not in inspect(made(), sharing(2), budget=Plan(ranks=2)).table
+    with pytest.raises(InputError, match="closely is -1"):
+        Plan(closely=-1)
+    with pytest.raises(InputError, match="closer= is a part of the budget now"):
+        inspect(made(), sharing(2), closer=3)
 
 
 def test_the_sentences_read_the_table() -> None:

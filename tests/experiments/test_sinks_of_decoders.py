@@ -8,9 +8,8 @@ import pytest
 from sklearn import datasets
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.inspection.observe import sink_columns
-from oversmoothing.experiments.models.named import cut_texts
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.inspection.states import sinks
+from oversmoothing.experiments.models.sources import cut_texts, open_model
 from oversmoothing.simulations.state_metrics import metrics
 from tests.experiments.test_trained_by_name import place
 
@@ -39,12 +38,12 @@ def test_the_table_of_the_book_is_computed(model: str, layers: int) -> None:
     assert len(rows) == layers
     sums = {row[0]: [0.0] * len(COLUMNS) for row in rows}
     for batch in stream(described, texts, batch_size=1, attention=False):
-        found = sink_columns([batch])
         streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
         for layer, total in sums.items():
-            raw = metrics(streams[int(layer)][0].double())
+            state = streams[int(layer)][0].double()
+            raw, found = metrics(state), sinks(state)
             for k, name in enumerate(COLUMNS):
-                value = raw[name] if k < 2 else found[name][int(layer), 0]
+                value = raw[name] if k < 2 else found[name]
                 total[k] += float(value) / len(texts)
     for row in rows:
         for name, value, ours in zip(COLUMNS, row[1:], sums[row[0]], strict=True):

@@ -11,7 +11,7 @@ from benchmarks.trained_spectra import MODEL, own_heads
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.table1.table import readings_of
+from oversmoothing.experiments.study.readings import readings_of
 from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
 
 FOLDER = real_inputs()

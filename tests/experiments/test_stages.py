@@ -76,7 +76,7 @@ def test_the_boundary_is_said_with_its_number_and_interval() -> None:
 
 
 def test_stages_are_saved_whole(tmp_path: Path) -> None:
-    found = inspect_stages(today("Swin"), inputs("Swin"), name="swin", spectra=0, closer=0)
+    found = inspect_stages(today("Swin"), inputs("Swin"), name="swin", spectra=0)
     files = found.save(tmp_path)
     assert set(files) == {"json", "csv", "stage-1", "stage-2"}
     held = json.loads(files["json"].read_text())
@@ -93,9 +93,9 @@ def test_towers_are_no_stages_and_one_stack_is_one_stage() -> None:
         open_stages(clip)
     with pytest.raises(InputError, match="or all of them to inspect_stages"):
         open_model(today("Swin"))
-    found = inspect_stages([made(value=0.2)], sharing(3), spectra=0, closer=0)
+    found = inspect_stages([made(value=0.2)], sharing(3), spectra=0)
     assert found.merging.shape == (0, 3)
-    plain = inspect(made(value=0.2), sharing(3), spectra=0, closer=0)
+    plain = inspect(made(value=0.2), sharing(3), spectra=0)
     assert found.reports[0].logs.tolist() == plain.logs.tolist()
     with pytest.raises(InputError, match="no iterator"):
         inspect_stages(today("Swin"), iter([]))

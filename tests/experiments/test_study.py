@@ -13,19 +13,25 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from oversmoothing import main
-from oversmoothing.experiments.study import start_spectra, study_runs
-from oversmoothing.experiments.study.adjudicate import (
+from oversmoothing.experiments.study import base_streams, study_runs
+from oversmoothing.experiments.study.protocol import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    PREREGISTERED,
+    STUDIES,
+    Protocol,
+    protocol,
+)
+from oversmoothing.experiments.study.study_runs import MEASURES, VERSION, cost, run_table
+from oversmoothing.experiments.study.study_tables import (
     Difference,
     adjudicated,
+    by_choice,
     difference,
+    in_words,
     paired,
     verdict,
 )
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import PREREGISTERED, STUDIES, Protocol, protocol
-from oversmoothing.experiments.study.run_measures import MEASURES, VERSION
-from oversmoothing.experiments.study.study_runs import cost, run_table
-from oversmoothing.experiments.study.study_tables import by_choice, in_words
 from oversmoothing.theory.support.errors import InputError
 
 TINY = """
@@ -249,7 +255,7 @@ def test_starts_of_finished_runs_stand_beside_their_spectra(
 ) -> None:
     chosen = protocol(tiny_file)
     table = run_table(chosen, ["data-efficiency"], tmp_path, progress=False)
-    found = start_spectra.of_finished(chosen, tmp_path)
+    found = base_streams.of_finished(chosen, tmp_path)
     assert set(found["run"]) == set(table["run"])
     for name, part in found.groupby("run"):
         own = table[table["run"] == name].iloc[0]

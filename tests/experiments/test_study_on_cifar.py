@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from oversmoothing import main
-from oversmoothing.experiments.study import run_measures, study_runs
+from oversmoothing.experiments.study import study_runs
 from oversmoothing.experiments.study.base_streams import base_streams, streams_place
 from oversmoothing.experiments.study.protocol import PREREGISTERED, SHIPPED, protocol
 from oversmoothing.experiments.study.study_files import folder_name
@@ -119,9 +119,9 @@ def test_the_runs_of_cifar_are_trained_measured_and_shown_so_far(
     # One seed of two, as where the rest was interrupted.
     object.__setattr__(first, "seeds", (0,))
     scored = []
-    genuine = run_measures.score
+    genuine = study_runs.score
     monkeypatch.setattr(
-        run_measures,
+        study_runs,
         "score",
         lambda model, images: scored.append(len(images)) or genuine(model, images),
     )
@@ -173,15 +173,15 @@ def test_streams_of_a_base_run_are_measured_where_they_alone_are_missing(
 
 
 def test_published_corruptions_go_before_those_made_here(data_dir: Path, tmp_path: Path) -> None:
-    whole = run_measures._test.__wrapped__("cifar100", None, data_dir)
-    made = run_measures._corrupted.__wrapped__("cifar100", 3, data_dir, "fog", 2)
+    whole = study_runs._test.__wrapped__("cifar100", None, data_dir)
+    made = study_runs._altered.__wrapped__("cifar100", 3, data_dir, "fog", 2)
     assert len(whole) == 10_000 and len(made) == 3
     folder = tmp_path / "CIFAR-100-C"
     folder.mkdir()
     (tmp_path / "cifar-100-binary").symlink_to(data_dir / "cifar-100-binary")
     np.save(folder / "fog.npy", np.full((50_000, 32, 32, 3), 7, np.uint8))
     np.save(folder / "labels.npy", np.tile(np.arange(10_000) % 100, 5))
-    found = run_measures._corrupted.__wrapped__("cifar100", 3, tmp_path, "fog", 2)
+    found = study_runs._altered.__wrapped__("cifar100", 3, tmp_path, "fog", 2)
     assert (found.pixels == 7).all() and found.labels.tolist() == [0, 1, 2]
     assert not (made.pixels == 7).all()
 

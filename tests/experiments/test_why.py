@@ -11,6 +11,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.heads_and_why import (
     REGIONS,
+    ValueModes,
     alignment,
     dobrushin,
     principal,
@@ -56,7 +57,7 @@ def test_every_eigenvalue_lies_in_one_region(h: complex, region: str) -> None:
 
 def test_heads_of_low_rank_have_exact_zeros() -> None:
     weights = Heads(draw(3, 8, 2), draw(3, 8, 2), draw(3, 8, 2), draw(3, 2, 8, seed=1))
-    why = weights_why(weights)
+    why = weights_why(ValueModes.of(weights))
     assert why["head_h_zero"] == (8 - 2) / 8
     assert sum(why[f"head_h_{name}"] for name in REGIONS) == pytest.approx(1)
     expected = sum(draw(3, 8, 2)[k] @ draw(3, 2, 8, seed=1)[k] for k in range(3))
@@ -65,13 +66,15 @@ def test_heads_of_low_rank_have_exact_zeros() -> None:
 
 def test_symmetric_is_0_skew_is_infinite_and_both_are_normal() -> None:
     M = draw(6, 6)
-    symmetric, skew = weights_why(heads_of(M + M.T)), weights_why(heads_of(M - M.T))
+    symmetric, skew = (weights_why(ValueModes.of(heads_of(M + s * M.T))) for s in (1, -1))
     assert symmetric["asymmetry"] == 0
     assert skew["asymmetry"] == math.inf
     for why in (symmetric, skew):
         assert why["departure_from_normality"] < 1e-7  # the root of a rounding
         assert why["condition_V_H"] == pytest.approx(1, abs=1e-9)
-    nilpotent = weights_why(heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)))
+    nilpotent = weights_why(
+        ValueModes.of(heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)))
+    )
     assert nilpotent["departure_from_normality"] == 1
     assert nilpotent["condition_V_H"] > 1e15
 
@@ -85,13 +88,13 @@ def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d: int) ->
         skew, even = (sum(float((H + s * H.T).square().sum()) for H in drawn) for s in (-1, 1))
         # Each sum of 400 squares keeps some 3 % in the smallest case, the ratio of two at most 10.
         assert (skew / even) ** 0.5 == pytest.approx(asymmetry_at_random(d), rel=0.1)
-    one = weights_why(heads_of(draw(d, d)))["asymmetry"]
+    one = weights_why(ValueModes.of(heads_of(draw(d, d))))["asymmetry"]
     H = draw(d, d).numpy()
     assert one == pytest.approx(np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T))
 
 
 def test_a_zero_projection_is_a_legal_case() -> None:
-    why = weights_why(heads_of(torch.zeros(3, 3, dtype=torch.float64)))
+    why = weights_why(ValueModes.of(heads_of(torch.zeros(3, 3, dtype=torch.float64))))
     assert why["h_zero"] == 1 and why["asymmetry"] == 0 and why["h_abs_max"] == 0
 
 
@@ -106,7 +109,9 @@ def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus() -> None:
 
 def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative() -> None:
     H = torch.diag(torch.tensor([-0.9, 0.5, 0.1], dtype=torch.float64))
-    by_modulus, by_residual = (principal(heads_of(H), each) for each in ("modulus", "residual"))
+    by_modulus, by_residual = (
+        principal(ValueModes.of(heads_of(H)), each) for each in ("modulus", "residual")
+    )
     assert by_modulus.value == -0.9 and abs(by_modulus.span[0, 0]) == 1
     assert by_residual.value == 0.5 and abs(by_residual.span[1, 0]) == 1
 
@@ -114,7 +119,7 @@ def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative() -> Non
 def test_a_complex_pair_spans_an_invariant_plane() -> None:
     H = torch.zeros(3, 3, dtype=torch.float64)
     H[:2, :2] = torch.tensor([[0.1, -2.0], [2.0, 0.1]])
-    found = principal(heads_of(H), "residual")
+    found = principal(ValueModes.of(heads_of(H)), "residual")
     assert found.span.shape == (3, 2)
     np.testing.assert_allclose(np.abs(found.span[2]), 0, atol=1e-12)
 
@@ -128,22 +133,22 @@ def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction() -> N
     for _ in range(60):
         Y = Y + Y @ H.T
     generator = torch.Generator().manual_seed(0)
-    gain, random = tilt(X, Y, principal(heads, "residual"), generator)
+    gain, random = tilt(X, Y, principal(ValueModes.of(heads), "residual"), generator)
     torch.testing.assert_close(
-        alignment(Y, torch.from_numpy(principal(heads, "residual").span)),
+        alignment(Y, torch.from_numpy(principal(ValueModes.of(heads), "residual").span)),
         torch.ones(2, dtype=torch.float64),
         rtol=0,
         atol=1e-4,
     )
     assert (gain > 0.4).all() and (random.abs() < 0.2).all()
-    by_modulus, _ = tilt(X, Y, principal(heads, "modulus"), generator)
+    by_modulus, _ = tilt(X, Y, principal(ValueModes.of(heads), "modulus"), generator)
     assert (by_modulus < gain).all()
 
 
 def test_padding_is_left_out_of_the_tilt() -> None:
     heads, X, Y = heads_of(draw(4, 4)), draw(1, 5, 4, seed=1), draw(1, 5, 4, seed=2)
     keep = torch.tensor([[True, True, True, False, False]])
-    found = principal(heads, "modulus")
+    found = principal(ValueModes.of(heads), "modulus")
     cut = tilt(X[:, :3], Y[:, :3], found, torch.Generator().manual_seed(0))
     padded = tilt(X, Y, found, torch.Generator().manual_seed(0), keep)
     torch.testing.assert_close(cut, padded)

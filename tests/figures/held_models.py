@@ -18,10 +18,15 @@ from oversmoothing.experiments.digits.training import TrainedModel, new_model
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import photographs
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import Hypothesis, Protocol, protocol
-from oversmoothing.experiments.table1.table import PUBLISHED
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.protocol import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    Hypothesis,
+    Protocol,
+    protocol,
+)
+from oversmoothing.experiments.study.readings import PUBLISHED
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import (
     asymmetry,
     digits_models,
@@ -275,7 +280,7 @@ def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
         own = record_of_cifar("watched.csv", name).assign(data="CIFAR-100", trained=recorded())
         own["at_random"] = (95 / 97) ** 0.5
         rows.append(own[["layer", "asymmetry", "data", "variant", "epoch", "trained", "at_random"]])
-    deit = pd.read_csv(ROOT / "experiments/table1/results/value_spectra_deit_tiny.csv")
+    deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
     deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")]
     deit = deit[["layer", "asymmetry"]].assign(data=asymmetry.DEIT, trained=asymmetry.RECORDED)
     rows.append(deit.assign(at_random=(191 / 193) ** 0.5))
@@ -357,7 +362,7 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
         part = paper[paper["column"] == name]
         assert tuple(part["percent"]) == pair and set(part["reading"]) == {"paper"}
         assert part["class"].tolist() == ["consensus", "smallest"]
-    same(recorded, pd.read_csv(ROOT / "experiments/table1/results/readings_deit_tiny.csv")
+    same(recorded, pd.read_csv(ROOT / "experiments/study/results/readings_deit_tiny.csv")
          .drop(columns="model"))  # fmt: skip
     near(ours["percent"], 100 * ours["count"] / ours["cases"])
     # Below five images there is no interval.

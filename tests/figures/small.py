@@ -17,7 +17,7 @@ import pytest
 import oversmoothing.paper_figures.digits_models
 from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.study_files import folder_name
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import (
     FIGURES,
     paper_models,

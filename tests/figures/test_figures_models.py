@@ -10,6 +10,7 @@ import pytest
 import oversmoothing.paper_figures.digits_models
 from oversmoothing.experiments.digits.config import VARIANTS
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.sentences import DOES
 from oversmoothing.paper_figures import dominance_table, observed_smoothing
@@ -130,7 +131,7 @@ def test_the_caption_grades_as_the_report_of_inspect_does(
 
 def test_the_caption_has_the_grade_that_inspect_gives(tables: dict[str, pd.DataFrame]) -> None:
     pixels = digits().validation.pixels
-    found = inspect(tiny_model("vit-random"), pixels, spectra=0, account=0).answer
+    found = inspect(tiny_model("vit-random"), pixels, budget=Plan()).answer
     said = observed_smoothing.caption(tables["observed_smoothing"])
     said = said.split(f"{LABEL['vit-random']} ")[1].split(";")[0]
     assert found.grade is not None and said.startswith(DOES[found.grade])

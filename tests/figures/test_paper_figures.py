@@ -17,11 +17,10 @@ import oversmoothing.paper_figures.digits_models
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.vit import LayerTrace
-from oversmoothing.experiments.study.paper_numbers import CORRUPTION, DATA_EFFICIENCY
-from oversmoothing.experiments.study.protocol import protocol
-from oversmoothing.experiments.study.recorded_results import recorded_study
-from oversmoothing.experiments.table1.table import PUBLISHED
-from oversmoothing.experiments.table1.untrained import STD, untrained_vit
+from oversmoothing.experiments.study.protocol import CORRUPTION, DATA_EFFICIENCY, protocol
+from oversmoothing.experiments.study.readings import PUBLISHED
+from oversmoothing.experiments.study.study_files import recorded_study
+from oversmoothing.experiments.study.table1_models import STD, untrained_vit
 from oversmoothing.paper_figures import (
     FIGURES,
     asymmetry,
@@ -125,7 +124,7 @@ def test_the_papers_numbers_are_typed_in_as_published(tables: dict[str, pd.DataF
 
 
 def test_recorded_rows_are_those_of_the_record(tables: dict[str, pd.DataFrame]) -> None:
-    path = Path(__file__).parents[2] / "experiments/table1/results/readings_deit_tiny.csv"
+    path = Path(__file__).parents[2] / "experiments/study/results/readings_deit_tiny.csv"
     stored = pd.read_csv(path)
     rows = of_source(tables, table_1.RECORDED).reset_index(drop=True)
     same = ["reading", "class", "count", "cases", "percent", "percent_low", "percent_high"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from oversmoothing.experiments.remedies.shifts import MOST
+from oversmoothing.experiments.remedies.shift import MOST
 from oversmoothing.paper_figures import (
     ladder_scores,
     lambda_plane,

@@ -130,7 +130,7 @@ def test_matplotlib_loads_when_it_is_drawn():
 
 
 def drawn(**settings):
-    return simulate(Configuration(n=6, d=2, points=12, **settings), device="cpu").table
+    return simulate(Configuration(n=6, d=2, points=12, **settings), device="cpu")[0]
 
 
 def test_predictions_are_the_closed_form_and_the_limit_or_the_rate():

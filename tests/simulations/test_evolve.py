@@ -48,11 +48,13 @@ def test_evolve_is_the_power_of_the_kronecker_matrix(layer: tuple, depth: int) -
     # Row-major vec: vec(A X H^T) = (A (x) H) vec(X).
     M = np.eye(n * d) + np.kron(A, H)
     expected = (np.linalg.matrix_power(M, depth) @ X0.ravel()).reshape(n, d)
-    X, exponent = evolve(A=A, H=H, X0=X0, depth=[depth]).X(0)
+    run = evolve(A=A, H=H, X0=X0, depth=[depth])
+    X, exponent = run.X(0)
     off = np.abs(X.numpy() * 2.0 ** exponent.item() - expected)
     # The differences x_i - x_n and pi mix the tokens: every entry may take the largest error.
     bound = 8 * n * unit(n, d, depth) * growth(np.maximum(A, A.max(0)), H, X0, depth).max()
-    assert off.max() <= bound
+    # The closed form of an ill-conditioned A is less exact, and says so.
+    assert off.max() <= bound + run.error[0] * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize("name", list(golden_cases()))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import oversmoothing
-from oversmoothing.experiments.models.named import named_inputs, named_model
+from oversmoothing.experiments.models.sources import named_inputs, named_model
 from oversmoothing.experiments.repeated.blocks import cycled_layers
 from oversmoothing.simulations.against_theory.exponents import (
     ENSEMBLES,

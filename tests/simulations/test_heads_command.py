@@ -69,5 +69,5 @@ def test_the_same_seed_gives_the_same_table(tmp_path):
 )
 def test_options_that_do_not_fit_are_refused(tmp_path, capsys, options):
     assert run(tmp_path, *options) == 2
-    assert capsys.readouterr().err.startswith("oversmoothing heads: ")
+    assert "oversmoothing: " in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 import oversmoothing
-from oversmoothing.simulations.against_theory.simulate_streams import (
-    StreamsConfiguration,
-    simulate_streams,
-)
+from oversmoothing.simulations.against_theory.simulate import StreamsConfiguration, simulate_streams
 from oversmoothing.simulations.engine.evolve_streams import evolve_streams
 from oversmoothing.simulations.generators.attention import MIXINGS, draw_mixing
 
@@ -108,8 +105,8 @@ def test_one_token_and_one_stream_have_an_answer() -> None:
         ({"X0": np.ones((3, 2))}, "streams first"),
         ({"mixing": np.eye(3)}, "X0 has 2 streams"),
         ({"p": [1.0]}, "p must be 2 finite"),
-        ({"weights": np.eye(3)}, "weights have d = 3"),
-        ({"attention": np.eye(3)}, "X0 has 2 tokens"),
+        ({"weights": np.eye(3)}, "have d = 3, X0 has 2"),
+        ({"attention": np.eye(3)}, "is for 3 tokens, X0 has 2"),
         (
             {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
             "attention that follows the state",

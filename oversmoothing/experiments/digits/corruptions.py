@@ -33,27 +33,9 @@ PUBLISHED = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
 TEST_IMAGES = 10_000
 
 
-def _gaussian_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    return x + rng.normal(size=x.shape, scale=c)
-
-
-def _shot_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    noisy: Pictures = rng.poisson(x * c) / c
-    return noisy
-
-
 def _impulse_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
     drawn = rng.random(x.shape)
     return np.where(drawn < c / 2, 0.0, np.where(drawn < c, 1.0, x))
-
-
-def _speckle_noise(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    return x + x * rng.normal(size=x.shape, scale=c)
-
-
-def _gaussian_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    blurred: Pictures = ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest")
-    return blurred
 
 
 def _defocus_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -127,17 +109,15 @@ def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:
 
 def _brightness(x: Pictures, c: Any, rng: Rng) -> Pictures:
     if x.shape[-1] == 1:
-        brighter: Pictures = x + c
-        return brighter
+        return np.asarray(x + c)
     hsv = rgb_to_hsv(x)
     hsv[..., 2] = np.clip(hsv[..., 2] + c, 0, 1)
     return hsv_to_rgb(hsv)
 
 
 def _contrast(x: Pictures, c: Any, rng: Rng) -> Pictures:
-    mean = x.mean((1, 2), keepdims=True)
-    changed: Pictures = (x - mean) * c + mean
-    return changed
+    mean: Pictures = x.mean((1, 2), keepdims=True)
+    return np.asarray((x - mean) * c + mean)
 
 
 def _saturate(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -172,11 +152,20 @@ def _each(x: Pictures, change: Callable[[Image.Image], Image.Image]) -> Pictures
 
 # name -> (what it does, its constant at severity 1 to 5).
 KINDS: dict[str, tuple[Callable[[Pictures, Any, Rng], Pictures], tuple[Any, ...]]] = {
-    "gaussian_noise": (_gaussian_noise, (0.04, 0.06, 0.08, 0.09, 0.10)),
-    "shot_noise": (_shot_noise, (500, 250, 100, 75, 50)),
+    "gaussian_noise": (
+        lambda x, c, rng: x + rng.normal(size=x.shape, scale=c),
+        (0.04, 0.06, 0.08, 0.09, 0.10),
+    ),
+    "shot_noise": (lambda x, c, rng: rng.poisson(x * c) / c, (500, 250, 100, 75, 50)),
     "impulse_noise": (_impulse_noise, (0.01, 0.02, 0.03, 0.05, 0.07)),
-    "speckle_noise": (_speckle_noise, (0.06, 0.1, 0.12, 0.16, 0.2)),
-    "gaussian_blur": (_gaussian_blur, (0.4, 0.6, 0.7, 0.8, 1)),
+    "speckle_noise": (
+        lambda x, c, rng: x + x * rng.normal(size=x.shape, scale=c),
+        (0.06, 0.1, 0.12, 0.16, 0.2),
+    ),
+    "gaussian_blur": (
+        lambda x, c, rng: ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest"),
+        (0.4, 0.6, 0.7, 0.8, 1),
+    ),
     "defocus_blur": (_defocus_blur, ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))),
     "motion_blur": (_motion_blur, ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5))),
     "zoom_blur": (_zoom_blur, (1.06, 1.11, 1.16, 1.21, 1.26)),

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
-from oversmoothing.experiments.stored_weights import weights_of
+from oversmoothing.experiments.models.checkpoints import weights_of
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (

@@ -215,57 +215,46 @@ def train_on(
     stops being finite.
     """
     with one_thread() if config.data == "digits" else nullcontext():
-        return _train_on(data, config, device, progress, keeping or Keeping(), make)
-
-
-def _train_on(
-    data: Parts,
-    config: TrainConfig,
-    device: torch.device | str,
-    progress: bool,
-    keeping: Keeping,
-    make: Callable[[TrainConfig], ViT],
-) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
-    accelerator = accelerator_of(config, device)
-    on_device = data.to(accelerator.device)
-    model = make(config)
-    start = model.value_projections()
-    model.to(accelerator.device)
-    loop = Loop(model, config, on_device, accelerator, keeping, progress)
-    state = loop.state
-    if not loop.resume():
-        state.rows = _log_rows(model, config, on_device, 0, math.nan)
-    # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
-    # accuracies. The untrained model is no candidate.
-    for epoch, loss in loop.epochs():
-        if epoch % config.log_every == 0 or epoch == config.epochs:
-            new = _log_rows(model, config, on_device, epoch, loss)
-            if new[0]["validation_loss"] < state.lowest:
-                state.lowest, state.selected = new[0]["validation_loss"], epoch
-                state.best = copy.deepcopy(model.state_dict())
-            state.rows += new
-    if state.best is not None:
-        model.load_state_dict(state.best)
-    model.eval()
-    _, validation_correct = score(model, on_device.validation)
-    _, correct = score(model, on_device.test)
-    accuracy = correct / len(data.test)
-    required = config.epochs and config.data == "digits"
-    metrics = {
-        "variant": config.variant,
-        "selected_epoch": state.selected,
-        "validation_accuracy": validation_correct / len(data.validation),
-        "validation_count": len(data.validation),
-        "test_accuracy": accuracy,
-        "test_correct": correct,
-        "test_count": len(data.test),
-        "required_test_accuracy": REQUIRED_TEST_ACCURACY if required else None,
-        "cos_start": cos_start(start, model.value_projections()),
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "seconds": round(loop.seconds, 2),
-        "device": str(device),
-    }
-    return model, pd.DataFrame(state.rows), metrics, pd.DataFrame(state.watched)
+        accelerator = accelerator_of(config, device)
+        on_device = data.to(accelerator.device)
+        model = make(config)
+        start = model.value_projections()
+        model.to(accelerator.device)
+        loop = Loop(model, config, on_device, accelerator, keeping or Keeping(), progress)
+        state = loop.state
+        if not loop.resume():
+            state.rows = _log_rows(model, config, on_device, 0, math.nan)
+        # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
+        # accuracies. The untrained model is no candidate.
+        for epoch, loss in loop.epochs():
+            if epoch % config.log_every == 0 or epoch == config.epochs:
+                new = _log_rows(model, config, on_device, epoch, loss)
+                if new[0]["validation_loss"] < state.lowest:
+                    state.lowest, state.selected = new[0]["validation_loss"], epoch
+                    state.best = copy.deepcopy(model.state_dict())
+                state.rows += new
+        if state.best is not None:
+            model.load_state_dict(state.best)
+        model.eval()
+        _, validation_correct = score(model, on_device.validation)
+        _, correct = score(model, on_device.test)
+        accuracy = correct / len(data.test)
+        required = config.epochs and config.data == "digits"
+        metrics = {
+            "variant": config.variant,
+            "selected_epoch": state.selected,
+            "validation_accuracy": validation_correct / len(data.validation),
+            "validation_count": len(data.validation),
+            "test_accuracy": accuracy,
+            "test_correct": correct,
+            "test_count": len(data.test),
+            "required_test_accuracy": REQUIRED_TEST_ACCURACY if required else None,
+            "cos_start": cos_start(start, model.value_projections()),
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "seconds": round(loop.seconds, 2),
+            "device": str(device),
+        }
+        return model, pd.DataFrame(state.rows), metrics, pd.DataFrame(state.watched)
 
 
 def require_accuracy(trained_model: TrainedModel) -> None:

@@ -38,7 +38,7 @@ def exact(values: Array) -> Balls:
 
 def exact_row(values: Array) -> list[Ball]:
     """The numbers as a list."""
-    return [flint.arb(x) for x in values.tolist()]
+    return list(map(flint.arb, values.tolist()))
 
 
 def of_rows(rows: Sequence[Sequence[Ball]]) -> Balls:
@@ -170,17 +170,11 @@ def fed_forward(ffn: FeedForward, X: Balls) -> Balls:
     return affine(hidden, ffn.W_out, ffn.b_out)
 
 
-def _gelu(x: Ball) -> Ball:
-    return x * (1 + (x / flint.arb(2).sqrt()).erf()) / 2
-
-
-def _gelu_tanh(x: Ball) -> Ball:
-    return x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
-
-
 ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
-    "gelu": _gelu,
-    "gelu_tanh": _gelu_tanh,
+    "gelu": lambda x: x * (1 + (x / flint.arb(2).sqrt()).erf()) / 2,
+    "gelu_tanh": lambda x: (
+        x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
+    ),
     "silu": lambda x: x / (1 + (-x).exp()),
     "relu": lambda x: x.max(flint.arb(0)),
     "quick_gelu": lambda x: x / (1 + (-QUICK * x).exp()),
@@ -205,7 +199,13 @@ def ball_metrics(X: Balls) -> dict[str, Ball]:
     hfc = total((x - m) * (x - m) for row in rows for x, m in zip(row, mean, strict=True))
     ratio = (hfc / (n * total(m * m for m in mean))).sqrt()
     ratios = {"hfc_lfc": ratio, "log_hfc_lfc": ratio.log()}
-    return ratios | _cosines(rows) | rank_metrics(singular_values(X))
+    sigma = singular_values(X)
+    whole = total(sigma)
+    # Effective rank: exp of the entropy of sigma_i / sum sigma.
+    entropy = total(_entropy_term(x / whole) for x in sigma)
+    second = sigma[1] / sigma[0] if len(sigma) > 1 else flint.arb(0)
+    ratios |= _cosines(rows)
+    return ratios | {"effective_rank": entropy.exp(), "sigma2_sigma1": second}
 
 
 def _cosines(rows: list[list[Ball]]) -> dict[str, Ball]:
@@ -241,15 +241,12 @@ def singular_values(X: Balls) -> list[Ball]:
     bent = left + right + left * right
     # sigma_i(X) = sigma_i(B) / t with t^2 between (1 - skew U)(1 - skew V) and (1 + ...)(1 + ...)
     scale = 1 / (1 + flint.arb(0, 1) * bent).sqrt()
-    return [clipped((x + flint.arb(0, 1) * rest) * scale) for x in _sorted_hulls(diagonal)]
-
-
-def _sorted_hulls(values: list[Ball]) -> list[Ball]:
-    """Balls around the i-th largest, for numbers known by balls."""
-    # Ends are points, so that comparisons are exact.
-    lows = sorted((x.lower() for x in values), reverse=True)
-    highs = sorted((x.upper() for x in values), reverse=True)
-    return [low.union(high) for low, high in zip(lows, highs, strict=True)]
+    # Around the i-th largest of numbers known by balls; ends are points, compared exactly.
+    lows = sorted((x.lower() for x in diagonal), reverse=True)
+    highs = sorted((x.upper() for x in diagonal), reverse=True)
+    hulls = [low.union(high) for low, high in zip(lows, highs, strict=True)]
+    around = [(x + flint.arb(0, 1) * rest) * scale for x in hulls]
+    return [x if x > 0 else x.max(flint.arb(0)) for x in around]
 
 
 def _norm_off_diagonal(B: list[list[Ball]]) -> Ball:
@@ -271,19 +268,6 @@ def _skew(U: Balls) -> Ball:
     gram = (U.transpose() * U).tolist()
     moduli = [[abs(x - (i == j)) for j, x in enumerate(row)] for i, row in enumerate(gram)]
     return _largest_sum(moduli).upper()
-
-
-def clipped(x: Ball) -> Ball:
-    """A ball around a number in x that is not negative."""
-    return x if x > 0 else x.max(flint.arb(0))
-
-
-def rank_metrics(sigma: list[Ball]) -> dict[str, Ball]:
-    """Effective rank, exp of the entropy of sigma_i / sum sigma, and sigma_2 / sigma_1."""
-    whole = total(sigma)
-    entropy = total(_entropy_term(x / whole) for x in sigma)
-    second = sigma[1] / sigma[0] if len(sigma) > 1 else flint.arb(0)
-    return {"effective_rank": entropy.exp(), "sigma2_sigma1": second}
 
 
 def _entropy_term(p: Ball) -> Ball:

@@ -20,7 +20,6 @@ import numpy as np
 from oversmoothing.experiments.enclosures.ball_pass import Ball, total
 from oversmoothing.experiments.enclosures.network import (
     Block,
-    FeedForward,
     HeadWeights,
     Network,
     NormWeights,
@@ -97,8 +96,8 @@ def box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[Zonotope
         X = X + symbols.shared(_attended(block, N, symbols))
         N = symbols.shared(layer_norm(block.norm_ffn, X))
         assert block.ffn is not None
-        X = X + _fed_forward(block.ffn, N, symbols)
-        X = symbols.shared(X)
+        hidden = symbols.shared(tangent(N.mapped(block.ffn.W_in, block.ffn.b_in), GELU))
+        X = symbols.shared(X + hidden.mapped(block.ffn.W_out, block.ffn.b_out))
         yield log_ratio(X)
 
 
@@ -189,11 +188,6 @@ def _bends(a: list[Ball], reach: list[float]) -> list[tuple[Ball, Ball]]:
     M = total(x * r for x, r in zip(grown, reach, strict=True))
     V = total(x * r * r for x, r in zip(grown, reach, strict=True))
     return [(-x * V / 2, x * (M + r) * (M + r) / 2) for x, r in zip(grown, reach, strict=True)]
-
-
-def _fed_forward(ffn: FeedForward, N: Zonotope, symbols: Symbols) -> Zonotope:
-    hidden = symbols.shared(tangent(N.mapped(ffn.W_in, ffn.b_in), GELU))
-    return hidden.mapped(ffn.W_out, ffn.b_out)
 
 
 def log_ratio(X: Zonotope) -> Zonotope:

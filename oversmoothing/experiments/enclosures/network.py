@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from oversmoothing.experiments.models.model import Layer, Model, Norm
+from oversmoothing.experiments.models.model import Layer, Model, Norm, called_within
 from oversmoothing.experiments.models.weights import columns
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -66,8 +66,10 @@ def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
     if layer.ffn is None:
         return None
     draw = torch.randn(1, 8, width, generator=torch.Generator().manual_seed(0)).double() * 3
-    called, given = _watched(layer.ffn, draw)
-    maps = [columns(each, where) for each in called]
+    called, answer = called_within(layer.ffn, draw)
+    given = answer.double()
+    linear = [each for each in called if getattr(getattr(each, "weight", None), "ndim", 0) == 2]
+    maps = [columns(each, where) for each in linear]
     tokens = draw.to(given)
     orders = _ORDERS.get(len(maps), [])
     for (first, gate, last), (name, f) in product(orders, ACTIVATIONS.items()):
@@ -86,23 +88,6 @@ def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
         f"{where}: its feed-forward sublayer is none that can be enclosed: two linear maps around "
         f"one of {', '.join(ACTIVATIONS)}, or three, one of them gated"
     )
-
-
-def _watched(ffn: Callable[[Tensor], Tensor], tokens: Tensor) -> tuple[list[nn.Module], Tensor]:
-    """(the linear maps that ffn calls, in their order; what it gives in float64)."""
-    called: list[nn.Module] = []
-
-    def see(module: nn.Module, *_: Any) -> None:
-        weight = getattr(module, "weight", None)
-        if isinstance(weight, Tensor) and weight.ndim == 2:
-            called.append(module)
-
-    hook = nn.modules.module.register_module_forward_hook(see)
-    try:
-        given = ffn(tokens)
-    finally:
-        hook.remove()
-    return called, given.double()
 
 
 def _mapped(x: Tensor, map: tuple[Tensor, Tensor | None]) -> Tensor:
@@ -253,24 +238,20 @@ def _block(layer: Layer, model: Model, where: str) -> Block:
         if getattr(layer, part) is not None:
             raise InputError(f"{where} has {part}, which cannot be enclosed: {SUPPORTED}")
     h = layer.heads.double()
-    taken = zip(*(_each(getattr(h, name), h.number) for name in
-                  ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O")), strict=True)  # fmt: skip
+    taken = (getattr(h, name) for name in ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O"))
+    by_head: Any = [[None] * h.number if each is None else list(each.numpy()) for each in taken]
     return Block(
         placement=layer.placement,
         norm_attention=_norm(layer.norm_attention, model.width),
         norm_ffn=_norm(layer.norm_ffn, model.width),
         output_norm_attention=_norm(layer.output_norm_attention, model.width),
         output_norm_ffn=_norm(layer.output_norm_ffn, model.width),
-        heads=tuple(HeadWeights(*parts) for parts in taken),
+        heads=tuple(HeadWeights(*parts) for parts in zip(*by_head, strict=True)),
         b_O=None if h.b_O is None else h.b_O.numpy(),
         scaling=float(h.W_Q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling),
         causal=model.causal,
         ffn=feed_forward(layer, model.width, where),
     )
-
-
-def _each(weights: torch.Tensor | None, heads: int) -> list[Any]:
-    return [None] * heads if weights is None else list(weights.numpy())
 
 
 def _norm(norm: Norm, width: int) -> NormWeights:

@@ -170,10 +170,6 @@ def _map(W: Array, b: Array | None, part: slice, Z: Balls) -> list[list[Ball]]:
     return [[x + c for x in row] for row, c in zip(rows, b[part].tolist(), strict=True)]
 
 
-def _gelu(x: Ball) -> Ball:
-    return (-x / flint.arb(2).sqrt()).erfc() * x / 2
-
-
 def _gelu_tanh(x: Ball) -> Ball:
     # (1 + tanh u) / 2 = 1 / (1 + e^-2u)
     u = x * (1 + CUBIC * (x * x)) * (8 / flint.arb.pi()).sqrt()
@@ -186,7 +182,7 @@ def _half_tanh(x: Ball, by: float) -> Ball:
 
 
 OTHERWISE: dict[str, Callable[[Ball], Ball]] = {
-    "gelu": _gelu,
+    "gelu": lambda x: (-x / flint.arb(2).sqrt()).erfc() * x / 2,
     "gelu_tanh": _gelu_tanh,
     "silu": lambda x: _half_tanh(x, 1.0),
     "relu": lambda x: (abs(x) + x) / 2,
@@ -195,7 +191,7 @@ OTHERWISE: dict[str, Callable[[Ball], Ball]] = {
 
 
 def other_metrics(Z: Balls) -> dict[str, Ball]:
-    """The metrics of `ball_metrics.NAMES`; not finite where they cannot be told."""
+    """The metrics of `ball_pass.NAMES`; not finite where they cannot be told."""
     n = Z.ncols()
     gram = (Z.transpose() * Z).tolist()
     squares = [gram[i][i] for i in range(n)]
@@ -210,7 +206,10 @@ def other_metrics(Z: Balls) -> dict[str, Ball]:
     # |sum u|^2 = n + the sum over ordered pairs
     of_sum = sum((x * x for x in units.entries()), flint.arb(0))
     sigma = _singular_values(Z)
-    entropy = _entropy(sigma)
+    # log t - (sum sigma log sigma) / t with t = sum sigma, in units of sigma_1
+    shares = [x / sigma[0].upper() for x in reversed(sigma)]
+    t = sum(shares, flint.arb(0))
+    entropy = t.log() - sum(map(_x_log_x, shares), flint.arb(0)) / t
     return {
         "hfc_lfc": log_ratio.exp(),
         "log_hfc_lfc": log_ratio,
@@ -270,7 +269,8 @@ def _row_sums(rows: list[list[Ball]], left_out: list[list[bool]] | None) -> Ball
 def _refined(S: Balls, V: Balls) -> Balls:
     """V (I + E) with E from the residuals V^T S V and I - V^T V, to twice the digits of V."""
     T = _floats(V.transpose() * S * V)
-    R = -_floats(V.transpose() * V - _identity(V.nrows()))
+    one = flint.arb_mat([[int(i == j) for j in range(V.nrows())] for i in range(V.nrows())])
+    R = -_floats(V.transpose() * V - one)
     values = np.diag(T) / (1 - np.diag(R))
     with np.errstate(all="ignore"):
         gap = values[None, :] - values[:, None]
@@ -284,17 +284,6 @@ def _refined(S: Balls, V: Balls) -> Balls:
 
 def _floats(M: Balls) -> Array:
     return np.array([[float(x.mid()) for x in row] for row in M.tolist()])
-
-
-def _identity(k: int) -> Balls:
-    return flint.arb_mat([[flint.arb(int(i == j)) for j in range(k)] for i in range(k)])
-
-
-def _entropy(sigma: list[Ball]) -> Ball:
-    """log t - (sum sigma log sigma) / t with t = sum sigma, in units of sigma_1."""
-    units = [x / sigma[0].upper() for x in reversed(sigma)]
-    whole = sum(units, flint.arb(0))
-    return whole.log() - sum((_x_log_x(x) for x in units), flint.arb(0)) / whole
 
 
 def _x_log_x(x: Ball) -> Ball:

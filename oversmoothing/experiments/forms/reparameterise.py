@@ -29,8 +29,7 @@ from oversmoothing.experiments.forms.lasting_bound import LastingBound, lasting_
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.adapters import from_module
-from oversmoothing.experiments.models.model import DescribesItself, Layer, Model
-from oversmoothing.experiments.models.value_parts import ValueParts
+from oversmoothing.experiments.models.model import DescribesItself, Layer, Model, ValueParts
 from oversmoothing.theory.support.errors import InputError
 
 

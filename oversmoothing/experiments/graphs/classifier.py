@@ -19,6 +19,7 @@ from oversmoothing.experiments.forms.regions import value_projection
 from oversmoothing.experiments.graphs.drawn import homophilous_graph, labels_of, walk
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Sentence, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
 
@@ -145,13 +146,13 @@ class Score:
     majority: np.ndarray
     homophily: np.ndarray
 
-    def gain(self, which: np.ndarray | None = None) -> tuple[float, float, float]:
+    def gain(self) -> tuple[float, float, float]:
         """Accuracy less the majority's: mean and 95 % interval over the graphs."""
-        found = self.accuracy - self.majority
-        return mean_interval(found if which is None else found[which])
+        more = self.accuracy - self.majority
+        return mean_interval(more)
 
-    def words(self) -> str:
-        """A sentence with the intervals."""
+    def sentence(self) -> Sentence:
+        """The accuracies and their difference, with the intervals."""
         mean, low, high = mean_interval(self.accuracy)
         base, base_low, base_high = mean_interval(self.majority)
         parts = []
@@ -163,11 +164,13 @@ class Score:
                 own = mean_interval(self.accuracy[which])
                 count = int(which.sum())
                 parts.append(f"{name} {own[0]:.3f} ({own[1]:.3f} to {own[2]:.3f}, n = {count})")
-        mid, least, most = (signed(x, 3) for x in self.gain())
-        return (
+        gain = self.gain()
+        mid, least, most = (signed(x, 3) for x in gain)
+        return Sentence(
             f"{self.setting} H, {len(self.accuracy)} held-out graphs: accuracy {mean:.3f} (95 % "
             f"interval {low:.3f} to {high:.3f}), majority {base:.3f} ({base_low:.3f} to "
-            f"{base_high:.3f}), difference {mid} ({least} to {most}); " + "; ".join(parts) + "."
+            f"{base_high:.3f}), difference {mid} ({least} to {most}); " + "; ".join(parts) + ".",
+            measured(len(self.accuracy), *gain[1:], of="graph"),
         )
 
 

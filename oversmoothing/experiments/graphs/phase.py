@@ -8,23 +8,29 @@ graph; and from homophily alone, with a_1 the smaller of the class eigenvalue an
 bulk, 1/(k+1) - 2 sqrt(k)/(k+1) of a random graph's walk of degree k (a rule of thumb, no theorem).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from oversmoothing.experiments.graphs.drawn import (
     Matrix,
     class_eigenvalue,
+    dirichlet_energy,
     gat,
     homophilous_graph,
     labels_of,
+    mad,
     walk,
 )
-from oversmoothing.experiments.graphs.measures import dirichlet_energy, mad
 from oversmoothing.experiments.intervals import in_words, share_interval
+from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.theory.support.errors import whole_number
+from oversmoothing.theory.verdict.formulas import Outcome
 
 NODES, CLASSES, DEGREE, FEATURES, DEPTH = 40, 2, 8.0, 4, 600
 HOMOPHILY, H = (0.02, 0.98), (-10.0, 2.0)
@@ -69,8 +75,8 @@ def deciding(A: Matrix, h: Matrix) -> NDArray[np.complex128]:
     one = np.argmin(np.abs(values - 1), axis=1)
     moduli = np.abs(1 + h[:, None] * values)
     np.put_along_axis(moduli, one[:, None], -np.inf, axis=1)
-    found = np.take_along_axis(values, moduli.argmax(1)[:, None], axis=1)[:, 0]
-    return np.asarray(found, dtype=np.complex128)
+    largest = np.take_along_axis(values, moduli.argmax(1)[:, None], axis=1)[:, 0]
+    return np.asarray(largest, dtype=np.complex128)
 
 
 def radii(a: NDArray[np.complex128], h: Matrix) -> tuple[Matrix, Matrix]:
@@ -158,11 +164,11 @@ def _each(measure: object, X: Matrix, edges: Matrix) -> list[float]:
 
 def _label_shares(Y: Matrix, labels: np.ndarray) -> Matrix:
     """The share of |Y|^2 that differences between the labels' means hold, [m]."""
-    found = []
+    shares = []
     for y, own in zip(Y, labels, strict=True):
         means = np.stack([y[own == c].mean(0) for c in range(CLASSES)])
-        found.append(np.square(means[own]).sum() / np.square(y).sum())
-    return np.array(found)
+        shares.append(np.square(means[own]).sum() / np.square(y).sum())
+    return np.array(shares)
 
 
 def _left_over(table: pd.DataFrame, clear: pd.DataFrame) -> str:
@@ -179,18 +185,41 @@ def _left_over(table: pd.DataFrame, clear: pd.DataFrame) -> str:
     )
 
 
-def words(table: pd.DataFrame) -> str:
+def phase(
+    count: int = 2000, seed: int = 0, attention: str = "walk", more: Sequence[Sentence] = ()
+) -> Result:
+    """`phase_table` with its picture, how often prediction and run agree, and what the sign of h
+    does; more: what else was found on graphs."""
+    table = phase_table(count, seed, attention)
+    return Result(
+        "graphs" if attention == "walk" else f"graphs_{attention}",
+        f"Smoothing on {count} graphs",
+        {"graphs": Table(table)},
+        [*sentences(table), *more],
+        {"count": count, "seed": seed, "attention": attention},
+        picture=lambda: phase_picture(table, attention),
+    )
+
+
+def sentences(table: pd.DataFrame) -> list[Sentence]:
     """How often prediction and run agree, and what the sign of h does, with intervals."""
     clear = table[table["clear"]]
-    lines = []
-    for name, said in (("predicted", "the graph's spectrum"), ("thumb", "homophily alone")):
-        right, count = int((clear[name] == clear["observed"]).sum()), len(clear)
-        ends = in_words(*share_interval(right / count, count), count, "{:.4f}".format, "graph")
-        lines.append(
-            f"From {said}: {right} of {count} graphs smooth or not as predicted ({ends}); "
-            f"{len(table) - count} near ties left out."
+    count = len(clear)
+    said = []
+    for name, source in (("predicted", "the graph's spectrum"), ("thumb", "homophily alone")):
+        if not count:
+            break
+        right = int((clear[name] == clear["observed"]).sum())
+        ends = share_interval(right / count, count)
+        said.append(
+            Sentence(
+                f"From {source}: {right} of {count} graphs smooth or not as predicted "
+                f"({in_words(*ends, count, '{:.4f}'.format, 'graph')}); {len(table) - count} near "
+                "ties left out.",
+                measured(count, *ends, of="graph"),
+            )
         )
-    lines.append(_left_over(table, clear))
+    said.append(Sentence(_left_over(table, clear), measured(len(table), of="graph")))
     moderate = table[(table["h"] > -1) & (table["h"].abs() > 0.1)]
     for sign, chosen in (("h > 0", moderate["h"] > 0), ("-1 < h < 0", moderate["h"] < 0)):
         for side, which in (
@@ -199,10 +228,54 @@ def words(table: pd.DataFrame) -> str:
         ):
             own = moderate[chosen & which]
             if len(own):
-                lines.append(
+                says = (
                     f"{sign}, {side} ({len(own)} graphs): differences between labels hold "
                     f"{own['label_share'].mean():.2f} of what is left of HFC; Dirichlet energy "
                     f"{own['energy_0'].mean():.2f} to {own['energy'].mean():.2f}, MAD "
                     f"{own['mad_0'].mean():.2f} to {own['mad'].mean():.2f}."
                 )
-    return "\n".join(lines)
+                said.append(Sentence(says, measured(len(own), of="graph")))
+    return said
+
+
+TITLES = {"walk": "a graph's random walk", "gat": "GAT attention on a graph"}
+
+
+def phase_picture(table: pd.DataFrame, attention: str = "walk") -> Figure:
+    """A point a graph, A its walk or gat: blue where the run smooths, vermillion where it does not;
+    wrong predictions are ringed, near ties grey."""
+    figure, grid = new_figure(width=5.5, height=4.6)
+    axes = grid[0, 0]
+    with style():
+        clear = table["clear"]
+        for smooths, outcome, said in (
+            (True, Outcome.SMOOTHING, "run smooths"),
+            (False, Outcome.NON_SMOOTHING, "run does not"),
+        ):
+            own = table[clear & (table["observed"] == smooths)]
+            axes.scatter(
+                own["homophily"], own["h"], s=5, linewidths=0, color=VERDICT_COLOUR[outcome],
+                label=f"{said} ({len(own)})",
+            )  # fmt: skip
+        ties = table[~clear]
+        axes.scatter(
+            ties["homophily"], ties["h"], s=5, linewidths=0, color=PALETTE["grey"],
+            label=f"near tie ({len(ties)})",
+        )  # fmt: skip
+        wrong = table[clear & (table["predicted"] != table["observed"])]
+        axes.scatter(
+            wrong["homophily"], wrong["h"], s=40, facecolors="none", edgecolors="black",
+            label=f"spectrum predicts otherwise ({len(wrong)})",
+        )  # fmt: skip
+        s = np.linspace(*HOMOPHILY, 200)
+        bulk = (1 - 2 * DEGREE**0.5) / (DEGREE + 1)
+        a_1 = np.minimum([class_eigenvalue(each, DEGREE, CLASSES) for each in s], bulk)
+        for boundary in (-2 / (1 + a_1), np.zeros_like(s)):
+            axes.plot(s, boundary, color="black", linestyle="--", linewidth=1)
+        axes.plot([], [], color="black", linestyle="--", label="from homophily alone (walk)")
+        axes.set(
+            xlabel="homophily: share of edges within labels", ylabel="h, H = h I", ylim=H,
+            title=f"Smoothing by homophily and h: {TITLES[attention]}",
+        )  # fmt: skip
+        figure.legend(loc="outside lower center", ncols=2)
+    return figure

@@ -61,12 +61,12 @@ def attention(
 
 def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
     """sum_h A_h X W_V,h W_O,h + biases, [b, n, d]."""
-    return output_of_values(A, projected(X, heads.W_V, heads.b_V), heads)
+    return projected_out(A @ projected(X, heads.W_V, heads.b_V), heads)
 
 
-def output_of_values(A: Tensor, V: Tensor, heads: Heads) -> Tensor:
-    """sum_h A_h V_h W_O,h + bias, [b, n, d], of values V [b, heads, n, r]."""
-    out: Tensor = (A @ V).transpose(1, 2).flatten(2) @ heads.W_O.flatten(0, 1)
+def projected_out(mixed: Tensor, heads: Heads) -> Tensor:
+    """sum_h Z_h W_O,h + bias, [b, n, d], of Z = A_h V_h [b, heads, n, r]."""
+    out: Tensor = mixed.transpose(1, 2).flatten(2) @ heads.W_O.flatten(0, 1)
     return out if heads.b_O is None else out + heads.b_O
 
 

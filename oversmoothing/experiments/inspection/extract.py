@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from oversmoothing.experiments.inspection.attention import attention
+from oversmoothing.experiments.inspection.attention import attention, projected
 from oversmoothing.experiments.inspection.verify import (
     NORMS,
     Seen,
@@ -35,13 +35,22 @@ from oversmoothing.experiments.inspection.verify import (
     in_float32,
     unrounded_products,
 )
-from oversmoothing.experiments.models.evaluation import evaluating
 from oversmoothing.experiments.models.inputs import Images
-from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
+from oversmoothing.experiments.models.model import (
+    Extraction,
+    Heads,
+    Layer,
+    Model,
+    Trace,
+    evaluating,
+)
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16
+# Whole numbers of as many bytes as a float; an odd factor that spreads positions over 64 bits.
+_WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+_SPREAD = 0x1E3779B97F4A7C15
 
 
 def extract(
@@ -62,7 +71,9 @@ def extract(
     much, where a block is given what the one before did not give, and where numbers are not finite.
     """
     with _ready(model) as weights:
-        return _extracted(model, weights, _read(model, batch), attention, dtype, verify)
+        return _extracted(
+            model, weights, prepared_and_moved(model, batch), attention, dtype, verify
+        )
 
 
 def stream(
@@ -73,23 +84,25 @@ def stream(
     attention: bool = True,
     dtype: torch.dtype | None = None,
     progress: bool = False,
+    see: See | None = None,
 ) -> Iterator[Extraction]:
     """`extract` batch by batch, in bounded memory: only one batch is held at a time.
 
     inputs: images, strings or tensors, one an input, from any iterable; or a whole tensor or
-    dictionary of tensors, whose first dimension counts. Raises `InputError` as `extract` does, and
-    for no inputs at all.
+    dictionary of tensors, whose first dimension counts. see: told of every layer while the pass
+    is in it; then no trace is kept, and one layer's attention is in memory at a time. Raises
+    `InputError` as `extract` does, and for no inputs at all.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     check_inputs(inputs)
     with _ready(model) as weights:
         quiet = None if progress else True
         checked = Checked()
-        with tqdm(total=_count(inputs), unit="input", file=sys.stderr, disable=quiet) as bar:
+        with tqdm(total=count(inputs), unit="input", file=sys.stderr, disable=quiet) as bar:
             for batch in batches(inputs, batch_size):
-                read = _read(model, batch)
+                read = prepared_and_moved(model, batch)
                 new = checked.new(read)
-                found = _extracted(model, weights, read, attention, dtype, verify=new)
+                found = _extracted(model, weights, read, attention, dtype, new, see)
                 bar.update(len(found.keep))
                 yield found
                 del found  # or two batches would be held at a time
@@ -109,7 +122,7 @@ def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:
     if isinstance(inputs, Tensor):
         yield from torch.split(inputs, size) if len(inputs) else ()
     elif isinstance(inputs, Mapping):
-        for start in range(0, _count(inputs) or 0, size):
+        for start in range(0, count(inputs) or 0, size):
             yield {name: value[start : start + size] for name, value in inputs.items()}
     elif isinstance(inputs, Pictures):
         yield from (inputs[start : start + size] for start in range(0, len(inputs), size))
@@ -119,7 +132,8 @@ def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:
             yield part
 
 
-def _count(inputs: Any) -> int | None:
+def count(inputs: Any) -> int | None:
+    """How many inputs there are; None of an iterator."""
     if isinstance(inputs, Mapping):
         return len(next(iter(inputs.values()))) if inputs else 0
     return len(inputs) if hasattr(inputs, "__len__") else None
@@ -158,14 +172,15 @@ class Checked:
         return found
 
 
-def _read(model: Model, batch: Any) -> Any:
+def prepared_and_moved(model: Model, batch: Any) -> Any:
+    """`prepared`, where the model lies and in its dtype."""
     return _moved(prepared(model, batch), model.device, model.dtype)
 
 
 @torch.no_grad()
 def _extracted(
     model: Model, weights: Weights, batch: Any, attention: bool, dtype: torch.dtype | None,
-    verify: bool,
+    verify: bool, see: See | None = None,
 ) -> Extraction:  # fmt: skip
     wide = torch.promote_types(model.dtype, torch.float32)
     keep = _keep(batch)
@@ -175,10 +190,9 @@ def _extracted(
             if verify and model.dtype != wide:
                 with in_float32(model.module):
                     given = _moved(batch, model.device, wide)
-                    checked = Watch(model, weights, keep, attention, wide, True).run(given)
-                errors, verify = checked.av_error, False
-                del checked  # or two extractions would be held at a time
-            found = Watch(model, weights, keep, attention, dtype or wide, verify).run(batch)
+                    checked = Watch(model, weights, keep, attention, wide, True, _forget)
+                    errors, verify = checked.run(given).av_error, False
+            found = Watch(model, weights, keep, attention, dtype or wide, verify, see).run(batch)
         return replace(found, av_error=errors) if errors else found
     except InputError:
         raise
@@ -219,6 +233,16 @@ def _keep(batch: Any) -> Tensor | None:
     return None if padding is None else ~padding.bool()
 
 
+# (number of a layer from 0, what it did to the batch, keep [b, n] on the CPU, whether the layer is
+# held against its description in this pass): what is measured of a layer while it is there. Of the
+# layer itself, its norms and value maps, `Model.layers` tells.
+See = Callable[[int, Trace, Tensor, bool], None]
+
+
+def _forget(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+    pass
+
+
 # (number of a layer, dtype) -> its heads' weights where the model lies.
 Weights = Callable[[int, torch.dtype], Heads]
 
@@ -227,16 +251,21 @@ class Watch:
     """One forward pass, watched.
 
     attention: compute it; dtype: in which it is computed and everything kept; verify: hold every
-    layer against its description (`verify`), in a pass in float32 or float64.
+    layer against its description (`verify`), in a pass in float32 or float64. see: told of each
+    layer in place of keeping its trace.
     """
 
     def __init__(
         self, model: Model, weights: Weights, keep: Tensor | None, attention: bool,
-        dtype: torch.dtype, verify: bool,
+        dtype: torch.dtype, verify: bool, see: See | None,
     ) -> None:  # fmt: skip
         self.model, self.weights, self.keep = model, weights, keep
-        self.attention, self.dtype, self.verify = attention, dtype, verify
+        self.attention, self.dtype, self.verify, self.see = attention, dtype, verify, see
         self.traces: list[Trace] = []
+        # Of what each block was given; the stream as the last one gave it, as traces have it.
+        self.marks: list[int] = []
+        self.stored = dtype
+        self.stream: Tensor | None = None
         self.errors: list[float] = []
         self.seen: dict[str, Any] = {}
         # The last block's output as the module gave it, its version, and our copy of it.
@@ -250,9 +279,9 @@ class Watch:
                 for handle in self._watch(layer):
                     hooks.callback(handle.remove)
             output = self.model.run(batch)
-        if len(self.traces) != self.model.depth:
+        if len(self.marks) != self.model.depth:
             raise InputError(
-                f"the forward pass went through {len(self.traces)} of the {self.model.depth} layers"
+                f"the forward pass went through {len(self.marks)} of the {self.model.depth} layers"
                 " described: describe those that run, in their order, each as often as it runs"
             )
         assert self.keep is not None
@@ -286,7 +315,7 @@ class Watch:
     def _start(self, layer: Layer, X: Tensor) -> None:
         if "before" in self.seen:
             raise self._nested()
-        number = len(self.traces)
+        number = len(self.marks)
         if number == self.model.depth or self.model.layers[number].block is not layer.block:
             raise InputError(
                 f"the forward pass does not go through the blocks as described: what runs after "
@@ -306,13 +335,13 @@ class Watch:
         if "before" not in self.seen:
             raise self._nested()
         copy = X.detach().clone()
-        self._finish(len(self.traces), self.seen, copy)
+        self._finish(len(self.marks), self.seen, copy)
         self.last = (X, X._version, copy)
         self.seen = {}
 
     def _nested(self) -> InputError:
         return InputError(
-            f"layer {len(self.traces)}: its block holds another block of the description, or runs "
+            f"layer {len(self.marks)}: its block holds another block of the description, or runs "
             "within one: describe blocks that follow one another"
         )
 
@@ -339,41 +368,53 @@ class Watch:
                 )
             middle = layer.after_attention(seen.before, output)
         verifier = Verifier(number, layer, keep)
-        A, error = None, 0.0
+        A, mixed, error = None, None, 0.0
         if self.attention:
             X = seen.attended(layer).to(self.dtype)
             heads = self.weights(number, self.dtype)
             found = attention(X, heads, layer, seen.call, keep, self.model.causal)
+            A, V = found.A, projected(X, heads.W_V, heads.b_V)
+            mixed = A @ V
             # In half precision rounding hides any error: there the pass in float32 judges.
             if after.dtype.itemsize >= 4:
-                error = verifier.attention(found, heads, X, seen)
-            A = found.A
+                error = verifier.attention(found, V, mixed, heads, seen)
+            del found, V
         if self.verify and output is not None:
             verifier.sublayers(seen, middle, output)
         before = seen.before
         shared = self.last is not None and self.last[2] is before
-        self.traces.append(
-            Trace(
-                None if A is None else A.cpu(),
-                self.traces[-1].after_ffn if shared else before.to("cpu", self.dtype),
-                middle.to("cpu", self.dtype),
-                after.to("cpu", self.dtype),
-            )
-        )
+        start = self.stream if shared and self.stream is not None else before.to("cpu", self.dtype)
+        self.stream = after.to("cpu", self.dtype)
+        A, mixed = (None if each is None else each.cpu() for each in (A, mixed))
+        mixed = None if self.see is None else mixed
+        trace = Trace(A, start, middle.to("cpu", self.dtype), self.stream, mixed)
+        self.marks.append(_mark(before, keep))
+        self.stored = before.dtype
         self.errors.append(error)
+        if self.see is None:
+            self.traces.append(trace)
+        else:
+            self.see(number, trace, keep.cpu(), self.verify)
 
     def _hold_against(self, states: Any) -> None:
         """The hidden states that the model itself gives are what each block was given."""
         if not isinstance(states, tuple) or len(states) != self.model.depth + 1:
             return
         assert self.keep is not None
-        for number, (trace, state) in enumerate(zip(self.traces, states[:-1], strict=True)):
-            own = trace.before.to(state)
-            if own.shape != state.shape or not torch.equal(own[self.keep], state[self.keep]):
+        for number, (mark, state) in enumerate(zip(self.marks, states[:-1], strict=True)):
+            same = state.shape[:2] == self.keep.shape
+            if not same or mark != _mark(state.to(self.stored), self.keep):
                 raise InputError(
                     f"layer {number}: what its block is given is not the model's own hidden state "
                     f"{number}: describe the blocks of the stack that gives it"
                 )
+
+
+def _mark(X: Tensor, keep: Tensor) -> int:
+    """A number of the bits of the kept tokens of X: equal for equal tokens, in exact arithmetic."""
+    bits = X.detach()[keep].contiguous().view(_WHOLE[X.dtype.itemsize]).to(torch.int64)
+    odd = 2 * torch.arange(bits.numel(), device=X.device).view_as(bits) + 1
+    return int((bits * (odd * _SPREAD)).sum())  # modulo 2^64
 
 
 def _continues(number: int, gave: Tensor, given: Tensor, keep: Tensor) -> None:

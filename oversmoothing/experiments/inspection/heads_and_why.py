@@ -8,6 +8,8 @@ The spectral columns of a head are of its A_h and H_h alone (T1, T2). What a hea
 is measured by leaving it out: the others stay, so the heads' numbers do not sum to the sublayer's.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +21,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import log_ratio
-from oversmoothing.experiments.inspection.attention import projected
+from oversmoothing.experiments.inspection.attention import projected_out
 from oversmoothing.experiments.intervals import mean_interval
-from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Trace
+from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.state_metrics import SPREAD
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import dominance, in_universal_disc
@@ -58,7 +61,32 @@ def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
     return {name: counts[name] / counts.total() for name in REGIONS}
 
 
-def weights_why(heads: Heads) -> dict[str, float]:
+@dataclass(frozen=True)
+class ValueModes:
+    """H [d, d] of a layer with its eigenvalues h [d] and eigenvectors V; `own`: the eigenvalues of
+    each head's core W_O W_V [heads, r], those of its H_h but for d - r exact zeros (r <= d)."""
+
+    H: Array
+    h: Complex
+    V: Complex
+    own: Complex
+
+    @classmethod
+    def of(cls, heads: Heads) -> ValueModes:
+        """One eigenproblem of H, and one of r x r a head."""
+        H = value_projection(heads)
+        h, V = np.linalg.eig(H)
+        core = heads.W_O.double() @ heads.W_V.double()
+        own = np.linalg.eigvals(core.detach().cpu().numpy())
+        return cls(H, h, V, own.astype(np.complex128))
+
+    @property
+    def zeros(self) -> int:
+        """How many eigenvalues of a head's H_h are exactly 0."""
+        return max(0, len(self.H) - int(self.own.shape[1]))
+
+
+def weights_why(value: ValueModes) -> dict[str, float]:
     """What the weights of one layer say, without any input.
 
     h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
@@ -67,38 +95,34 @@ def weights_why(heads: Heads) -> dict[str, float]:
     (2-norm, inf where singular); departure_from_normality sqrt(||H||_F^2 - sum |h|^2) /
     ||H||_F (Henrici).
     """
-    H = value_projection(heads)
-    d, norm = len(H), float(np.linalg.norm(H))
-    h, V = np.linalg.eig(H)
-    # Each head's r x r core W_O W_V has its eigenvalues but for d - r exact zeros (r <= d).
-    core = heads.W_O.double() @ heads.W_V.double()
-    own = np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
-    zeros = max(0, d - own.shape[1]) * len(own)
+    H, h = value.H, value.h
+    norm, zeros = float(np.linalg.norm(H)), value.zeros * len(value.own)
     excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum()))
     return {
         **{f"h_{name}": share for name, share in regions(h).items()},
-        **{f"head_h_{name}": share for name, share in regions(own.ravel(), zeros).items()},
+        **{f"head_h_{name}": share for name, share in regions(value.own.ravel(), zeros).items()},
         "h_real_min": float(h.real.min()),
         "h_real_max": float(h.real.max()),
         "h_abs_max": float(np.abs(h).max()),
         "asymmetry": asymmetry(H),
-        "condition_V_H": float(np.linalg.cond(V)),
+        "condition_V_H": float(np.linalg.cond(value.V)),
         "departure_from_normality": excess**0.5 / norm if norm else 0.0,
     }
 
 
 def dobrushin(A: Tensor) -> Tensor:
-    """tau(A) = max over pairs of rows of half their l1 distance, [...] for A [..., n, n] (T5c)."""
+    """tau(A) = max over pairs of rows of half their l1 distance, [...] for A [..., n, n], in the
+    dtype of A (T5c)."""
     n = A.shape[-1]
-    flat = A.reshape(-1, n, n).double()
+    flat = A.reshape(-1, n, n)
     return torch.stack([torch.pdist(each, p=1).max() / 2 if n > 1 else each.new_zeros(())
-                        for each in flat]).reshape(A.shape[:-2])  # fmt: skip
+                        for each in flat]).reshape(A.shape[:-2]).double()  # fmt: skip
 
 
-def principal(heads: Heads, order: str) -> Principal:
+def principal(value: ValueModes, order: str) -> Principal:
     """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
     largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
-    h, V = np.linalg.eig(value_projection(heads))
+    h, V = value.h, value.V
     best = int(np.argmax(np.abs(h))) if order == "modulus" else largest_modulus(np.ones(1), h)[2]
     v = V[:, best]
     parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
@@ -149,20 +173,47 @@ _ROUNDING = 1e-9
 Measured = dict[str, Array]
 
 
-def head_measures(model: Model, batch: Extraction, spectra: int) -> Measured:
-    """By name [layers, heads, inputs] of a batch that carries attention; NaN where not measured.
+def head_numbers(
+    layer: Layer, trace: Trace, keep: Tensor, causal: bool, *, pairs: int, spectra: int,
+    value: Callable[[], ValueModes],
+) -> Measured:  # fmt: skip
+    """By name [heads, inputs] of a layer with its attention and what it mixes; NaN where not
+    measured.
 
-    log_change: of ln HFC/LFC after the attention sublayer, by the head's being there. dobrushin:
-    tau(A_h). entropy: of the rows of A_h over the logarithm of the tokens they may see, mean.
-    sink_mass: of the token that is attended to most, mean over queries; sink_token: its position.
-    Of the first `spectra` inputs: consensus (0 or 1), radius rho_Q, rho_consensus, margin rho_C -
-    rho_Q. All over the kept tokens.
+    log_change: of ln HFC/LFC after the attention sublayer, by the head's being there. entropy: of
+    the rows of A_h over the logarithm of the tokens they may see, mean. sink_mass: of the token
+    that is attended to most, mean over queries; sink_token: its position. Of the first `pairs`
+    inputs: dobrushin, tau(A_h). Of the first `spectra`: consensus (0 or 1), radius rho_Q,
+    rho_consensus, margin rho_C - rho_Q, with `value` of H. All over the kept tokens.
     """
-    layers = [
-        _layer(layer, trace, batch.keep, model.causal, spectra)
-        for layer, trace in zip(model.layers, batch.traces, strict=True)
-    ]
-    return {name: np.stack([each[name] for each in layers]) for name in layers[0]}
+    assert trace.attention is not None
+    heads = layer.heads.number
+    found = {"log_change": _left_out(layer, trace, keep)}
+    names = ("dobrushin", "entropy", "sink_mass", "sink_token")
+    spectral = ("consensus", "radius", "rho_consensus", "margin")
+    found |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *spectral)}
+    for k, (whole, kept) in enumerate(zip(trace.attention, keep, strict=True)):
+        some = not bool(kept.all())
+        for head in range(heads):
+            A = whole[head][kept][:, kept] if some else whole[head]
+            mass, token = A.mean(-2, dtype=torch.float64).max(-1)
+            found["sink_mass"][head, k], found["sink_token"][head, k] = mass, token
+            if layer.sinks is not None:
+                continue  # rows sum to less than 1: what follows is of stochastic matrices
+            found["entropy"][head, k] = _entropy(A.double(), causal)
+            if k < pairs:
+                found["dobrushin"][head, k] = dobrushin(A)
+            if k < spectra:
+                # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
+                one = mean_attention(A[None, None].float().numpy())[0]
+                h = value().own[head]
+                h = np.append(h, 0.0) if value().zeros else h
+                radii = dominance(attention_spectrum(one).values, h)
+                larger = radii.margin > _ROUNDING * radii.rho_consensus
+                numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
+                for name, number in zip(spectral, numbers, strict=True):
+                    found[name][head, k] = number
+    return found
 
 
 def head_table(measured: Measured) -> pd.DataFrame:
@@ -209,63 +260,61 @@ def _of(values: Array, mean: Callable[[Array], np.floating]) -> float:
     return float(mean(values)) if len(values) else float("nan")
 
 
-def _layer(layer: Layer, trace: Trace, keep: Tensor, causal: bool, spectra: int) -> Measured:
-    assert trace.attention is not None
-    heads = layer.heads.number
-    found = {"log_change": _left_out(layer, trace, keep)}
-    names = ("dobrushin", "entropy", "sink_mass", "sink_token")
-    spectral = ("consensus", "radius", "rho_consensus", "margin")
-    found |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *spectral)}
-    h = [_eigenvalues(layer.heads, head) for head in range(heads)] if spectra else []
-    for k, (whole, kept) in enumerate(zip(trace.attention, keep, strict=True)):
-        A = whole[:, kept][:, :, kept].double()
-        mass, token = A.mean(-2).max(-1)
-        found["sink_mass"][:, k], found["sink_token"][:, k] = mass, token
-        if layer.sinks is not None:
-            continue  # rows sum to less than 1: what follows is of stochastic matrices
-        found["dobrushin"][:, k] = dobrushin(A)
-        found["entropy"][:, k] = _entropy(A, causal)
-        if k < spectra:
-            # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
-            maps = mean_attention(whole[:, None, kept][:, :, :, kept].float().numpy())
-            for head in range(heads):
-                radii = dominance(attention_spectrum(maps[head]).values, h[head])
-                found["radius"][head, k] = radii.rho_quotient
-                found["rho_consensus"][head, k] = radii.rho_consensus
-                found["margin"][head, k] = radii.margin
-                larger = radii.margin > _ROUNDING * radii.rho_consensus
-                found["consensus"][head, k] = float(larger)
-    return found
-
-
-def _eigenvalues(heads: Heads, head: int) -> Complex:
-    """spec(H_h): that of the r x r core, and 0 where r < d."""
-    W_V, W_O = heads.value_projection(head)
-    core = np.linalg.eigvals((W_O @ W_V).numpy()).astype(np.complex128)
-    return np.append(core, 0.0) if W_V.shape[0] > W_V.shape[1] else core
-
-
-def _entropy(A: Tensor, causal: bool) -> Tensor:
-    """[heads], of rows that may see two tokens or more; NaN where there is none."""
+def _entropy(A: Tensor, causal: bool) -> float:
+    """Of the rows of A [n, n] that may see two tokens or more; NaN where there is none."""
     n = A.shape[-1]
     seen = torch.arange(1, n + 1) if causal else torch.full((n,), n)
-    rows = torch.special.entr(A).sum(-1)[:, seen > 1] / seen[seen > 1].double().log()
-    found: Tensor = rows.mean(-1)
-    return found
+    rows = torch.special.entr(A).sum(-1)[seen > 1] / seen[seen > 1].double().log()
+    return float(rows.mean())
+
+
+# Below this share of what is subtracted a square that is left has lost its digits.
+_LEFT = 0.05
 
 
 def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
-    """[heads, inputs]: ln HFC/LFC after the sublayer less that without the head."""
-    assert trace.attention is not None
-    X, A = trace.before, trace.attention.to(trace.before.dtype)
-    weights = layer.heads.to(X.device, X.dtype)
-    seen = X if layer.placement == "post" else layer.norm_attention(X)
-    values = A @ projected(seen, weights.W_V, weights.b_V)
-    outputs = [values[:, head] @ weights.W_O[head] for head in range(weights.number)]
-    whole = torch.stack(outputs).sum(0)
-    if weights.b_O is not None:
-        whole = whole + weights.b_O
-    mask = None if bool(keep.all()) else keep
-    there = log_ratio(layer.after_attention(X, whole), mask)
-    found = [there - log_ratio(layer.after_attention(X, whole - out), mask) for out in outputs]
-    return torch.stack(found).numpy()
+    """[heads, inputs]: ln HFC/LFC after the sublayer less that without the head.
+
+    What head h adds is O = Z_h W_O,h. On centred tokens ||Y - O||^2 = ||Y||^2 - 2 <Y W_O^T, Z> +
+    <Z^T Z, W_O W_O^T>, so that no stream is made for each head, where the sublayer is Y = X + sum
+    O_h and no such square cancels.
+    """
+    assert trace.mixed is not None
+    weights = layer.heads.to(trace.before.device, trace.before.dtype)
+    found = np.empty((weights.number, len(keep)))
+    plain = layer.placement != "post" and layer.output_norm_attention.kind == "none"
+    for k, kept in enumerate(keep):
+        X, Y, Z = trace.before[k][kept], trace.after_attention[k][kept], trace.mixed[k][:, kept]
+        by_hand = np.arange(weights.number)
+        if plain:
+            change, sure = _by_squares(Y, Z, weights)
+            found[:, k] = change
+            by_hand = np.flatnonzero(~sure)
+        if len(by_hand):
+            output = projected_out(Z[None], weights)
+            there = log_ratio(layer.after_attention(X[None], output))
+            for head in by_hand:
+                other = output - Z[head] @ weights.W_O[head]
+                found[head, k] = there - log_ratio(layer.after_attention(X[None], other))
+    return found
+
+
+def _by_squares(Y: Tensor, Z: Tensor, weights: Heads) -> tuple[Array, NDArray[np.bool_]]:
+    """(`_left_out` of one input [heads], whether no digits are lost) for its stream Y [n, d] after
+    attention and Z [heads, n, r]; sums in float64."""
+    n, W = len(Y), weights.W_O
+    wide = torch.float64
+    mean, means = Y.mean(0, dtype=wide), Z.mean(1, dtype=wide)
+    Y, Z = Y - mean.to(Y.dtype), Z - means.unsqueeze(1).to(Z.dtype)
+    square = Y.square().sum(dtype=wide)
+    back = (Y @ W.flatten(0, 1).mT).view(n, *W.shape[:2]).transpose(0, 1)
+    cross = (back * Z).sum((1, 2), dtype=wide)
+    own = ((Z.mT @ Z) * (W @ W.mT)).sum((1, 2), dtype=wide)
+    hfc = square - 2 * cross + own
+    other = torch.einsum("hr,hrd->hd", means, W.double())
+    lfc, common = (mean - other).square().sum(-1), mean.square().sum()
+    sure = (hfc > _LEFT * (square + own)) & (lfc > _LEFT * (common + other.square().sum(-1)))
+    change = ((square / common) / (hfc / lfc)).log() / 2
+    near = n * common
+    sure &= (square > SPREAD**2 * near) & (hfc > SPREAD**2 * n * lfc)
+    return change.numpy(), sure.numpy()

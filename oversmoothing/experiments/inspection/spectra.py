@@ -10,6 +10,8 @@ H = (W_V W_proj)^T, through the r x r core; the d - r zero eigenvalues make a TI
 nothing exceeds modulus 1.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -18,148 +20,136 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.heads_and_why import (
     ORDERS,
+    ValueModes,
     dobrushin,
     principal,
     tilt,
-    value_projection,
 )
-from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
+from oversmoothing.simulations.spectra.head_values import known_values
 from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.spectra.discs import Discs
-from oversmoothing.theory.spectra.layer_discs import attention_discs_all, head_discs
+from oversmoothing.theory.spectra.layer_discs import attention_discs_all, head_discs, value_discs
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import certify_spectra
 
-# Work of the spectra that are taken unless asked otherwise: ten images of a ViT on 224 x 224.
-BUDGET = 10 * 12 * 197**3
 TILT_SEED = 0
 
 
-def affordable(model: Model, tokens: int) -> int:
-    """How many inputs fit in BUDGET, at least one: layers n^3 each; none where attention has sinks,
-    since then it is not row-stochastic."""
-    if any(layer.sinks is not None for layer in model.layers):
-        return 0
-    return max(1, BUDGET // (model.depth * tokens**3))
+class Spectra:
+    """What is taken of the spectra of attention, layer by layer while it is there."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.inputs = model, 0
+        self._found: list[list[dict[str, Array]]] = [[] for _ in model.layers]
+        self._values: dict[int, Discs] = {}
+
+    def see(self, number: int, trace: Trace, keep: Tensor, value: ValueModes) -> None:
+        """A layer of a batch, all of whose inputs are taken; value: of its H."""
+        self.inputs += 0 if number else len(keep)
+        if number not in self._values:
+            self._values[number] = known_values(value_discs(value.H), value.H)
+        attention = matrices(trace, keep)
+        lengths = sorted({A.shape[-1] for A in attention})
+        # Inputs of one length together, [m, heads, k, k].
+        found = [
+            layer_dominance(
+                np.stack([A for A in attention if A.shape[-1] == k]), self._values[number]
+            )
+            for k in lengths
+        ]
+        columns = {
+            name: np.concatenate([getattr(each, name) for each in found])
+            for name in ("classes", "rho_quotient", "safe", "outside", "subdominant")
+        }
+        columns["rho_consensus"] = np.array([found[0].rho_consensus])
+        means = (torch.from_numpy(A.astype(np.float64).mean(axis=0)) for A in attention)
+        columns["dobrushin"] = np.array([float(dobrushin(A)) for A in means])
+        self._found[number].append(columns | _tilts(trace, keep, value))
+
+    def columns(self) -> list[dict[str, float]]:
+        """One dictionary a layer over the inputs that were seen; empty for none.
+
+        <class>_share of reading E2, rho_consensus, rho_quotient_median, predicted_log_rate_median,
+        safe_interval_median, safe_interval_min, outside_share; dobrushin_mean, subdominant_mean (of
+        the mean over heads); tilt_<order>, tilt_<order>_random, principal_<order>_real, _imag.
+        """
+        return [_of_layer(found) if found else {} for found in self._found]
 
 
-def spectral_columns(model: Model, batches: Sequence[Extraction]) -> list[dict[str, float]]:
-    """One dictionary a layer over the inputs of the batches, which carry attention.
-
-    <class>_share of reading E2, rho_consensus, rho_quotient_median, predicted_log_rate_median,
-    safe_interval_median, safe_interval_min, outside_share; dobrushin_mean, subdominant_mean (of the
-    mean over heads); tilt_<order>, tilt_<order>_random, principal_<order>_real, _imag.
-    """
-    return [_of_layer(model, batches, number) for number in range(model.depth)]
-
-
-def _of_layer(model: Model, batches: Sequence[Extraction], number: int) -> dict[str, float]:
-    H = value_projection(model.layers[number].heads)
-    attention = [each for batch in batches for each in matrices(batch, number)]
-    lengths = sorted({A.shape[-1] for A in attention})
-    # Inputs of one length together, [m, heads, k, k].
-    found = [
-        layer_dominance(np.stack([A for A in attention if A.shape[-1] == k]), H) for k in lengths
-    ]
-    classes, quotient, safe, outside = (
-        np.concatenate([getattr(each, name) for each in found])
-        for name in ("classes", "rho_quotient", "safe", "outside")
-    )
-    consensus = found[0].rho_consensus
+def _of_layer(found: list[dict[str, Array]]) -> dict[str, float]:
+    by = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+    consensus = float(by["rho_consensus"][0])
     with np.errstate(divide="ignore"):
-        rates = np.log(quotient) - np.log(consensus)
-    means = [A.astype(np.float64).mean(axis=0) for A in attention]
+        rates = np.log(by["rho_quotient"]) - np.log(consensus)
+    tilts = {name: float(v.mean()) for name, v in by.items() if name.startswith("tilt")}
+    ends = {name: float(v[0]) for name, v in by.items() if name.startswith("principal")}
     return {
-        **{f"{name}_share": float((classes == name).mean()) for name in CLASSES},
+        **{f"{name}_share": float((by["classes"] == name).mean()) for name in CLASSES},
         "rho_consensus": consensus,
-        "rho_quotient_median": float(np.median(quotient)),
+        "rho_quotient_median": float(np.median(by["rho_quotient"])),
         "predicted_log_rate_median": float(np.median(rates)),
-        "safe_interval_median": float(np.median(safe)),
-        "safe_interval_min": float(safe.min()),
-        "outside_share": float(outside.mean()),
-        "dobrushin_mean": float(np.mean([float(dobrushin(torch.from_numpy(A))) for A in means])),
-        "subdominant_mean": float(np.mean([_subdominant(A) for A in means])),
-        **_tilts(model, batches, number),
+        "safe_interval_median": float(np.median(by["safe"])),
+        "safe_interval_min": float(by["safe"].min()),
+        "outside_share": float(by["outside"].mean()),
+        "dobrushin_mean": float(by["dobrushin"].mean()),
+        "subdominant_mean": float(by["subdominant"].mean()),
+        **tilts,
+        **ends,
     }
 
 
-def matrices(batch: Extraction, number: int) -> list[NDArray[np.floating]]:
+def matrices(trace: Trace, keep: Tensor) -> list[NDArray[np.floating]]:
     """Attention [heads, k, k] of each input over its k kept tokens."""
-    attention = batch.traces[number].attention
-    assert attention is not None
+    assert trace.attention is not None
     answer = []
-    for A, keep in zip(attention, batch.keep, strict=True):
-        kept = A if bool(keep.all()) else A[:, keep][:, :, keep]
-        answer.append((kept if kept.dtype == torch.float64 else kept.float()).cpu().numpy())
+    for A, kept in zip(trace.attention, keep, strict=True):
+        A = A if bool(kept.all()) else A[:, kept][:, :, kept]
+        answer.append((A if A.dtype == torch.float64 else A.float()).cpu().numpy())
     return answer
 
 
-def _subdominant(A: Array) -> float:
-    """The second largest modulus of spec(A), 0 for one token."""
-    if len(A) == 1:
-        return 0.0
-    return float(np.sort(np.abs(np.linalg.eigvals(A)))[-2])
-
-
-def _tilts(model: Model, batches: Sequence[Extraction], number: int) -> dict[str, float]:
-    columns: dict[str, float] = {}
+def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
+    columns: dict[str, Array] = {}
     for order in ORDERS:
-        found = principal(model.layers[number].heads, order)
-        pairs = []
-        for batch in batches:
-            trace, generator = batch.traces[number], torch.Generator().manual_seed(TILT_SEED)
-            pairs.append(tilt(trace.before, trace.after_ffn, found, generator, batch.keep))
-        gain, random = (float(torch.cat(each).mean()) for each in zip(*pairs, strict=True))
+        found, generator = principal(value, order), torch.Generator().manual_seed(TILT_SEED)
+        gain, random = tilt(trace.before, trace.after_ffn, found, generator, keep)
         columns |= {
-            f"tilt_{order}": gain,
-            f"tilt_{order}_random": random,
-            f"principal_{order}_real": found.value.real,
-            f"principal_{order}_imag": found.value.imag,
+            f"tilt_{order}": gain.numpy(),
+            f"tilt_{order}_random": random.numpy(),
+            f"principal_{order}_real": np.array([found.value.real]),
+            f"principal_{order}_imag": np.array([found.value.imag]),
         }
     return columns
 
 
-# Of one layer and input: the mean sum of A's rows, and the eigenvalues of A.
-Seen = tuple[float, NDArray[np.complex128]]
-
-
-def seen_attention(model: Model, batch: Extraction) -> list[list[Seen]]:
-    """Of every layer, of every input of a batch that carries attention."""
-    found = []
-    for number in range(model.depth):
-        means = [A.astype(np.float64).mean(axis=0) for A in matrices(batch, number)]
-        found.append([(float(A.sum(axis=1).mean()), _eigenvalues(A, model.causal)) for A in means])
-    return found
+def sink_attention(
+    trace: Trace, keep: Tensor, value: ValueModes, causal: bool
+) -> dict[str, Tensor]:
+    """By name [inputs]: row_sum, the mean over rows; attention_radius, the largest |a|;
+    operator_radius, the largest |1 + h a|."""
+    means = [A.astype(np.float64).mean(axis=0) for A in matrices(trace, keep)]
+    spectra = [_eigenvalues(A, causal) for A in means]
+    columns = {
+        "row_sum": [A.sum(axis=1).mean() for A in means],
+        "attention_radius": [np.abs(a).max() for a in spectra],
+        "operator_radius": [np.abs(1 + np.outer(value.h, a)).max() for a in spectra],
+    }
+    return {name: torch.tensor(values, dtype=torch.float64) for name, values in columns.items()}
 
 
 def _eigenvalues(A: Array, causal: bool) -> NDArray[np.complex128]:
     return (np.diagonal(A) if causal else np.linalg.eigvals(A)).astype(np.complex128)
-
-
-def sink_attention(model: Model, batches: Sequence[list[list[Seen]]]) -> dict[str, Array]:
-    """By name [layers + 1, inputs], NaN in front of the first layer: row_sum, the mean over rows;
-    attention_radius, the largest |a|; operator_radius, the largest |1 + h a|."""
-    rows: dict[str, list[list[float]]] = {}
-    for number, layer in enumerate(model.layers):
-        h = np.linalg.eigvals(value_projection(layer.heads))
-        each = [seen for batch in batches for seen in batch[number]]
-        columns = {
-            "row_sum": [total for total, _ in each],
-            "attention_radius": [float(np.abs(a).max()) for _, a in each],
-            "operator_radius": [float(np.abs(1 + np.outer(h, a)).max()) for _, a in each],
-        }
-        for name, values in columns.items():
-            rows.setdefault(name, [[np.nan] * len(values)]).append(values)
-    return {name: np.array(values) for name, values in rows.items()}
 
 
 @one_thread()

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
-from oversmoothing.experiments.inspection.heads_and_why import regions, value_projection
+from oversmoothing.experiments.inspection.heads_and_why import REGIONS, ValueModes, weights_why
 from oversmoothing.experiments.models.model import Heads
-from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.support.errors import InputError
 
@@ -190,13 +189,6 @@ def spectral_readings(heads: Heads) -> dict[str, float]:
     that of its eigenvectors; {} for more than LARGEST features."""
     if heads.W_V.shape[1] > LARGEST:
         return {}
-    H = value_projection(heads)
-    h, V = np.linalg.eig(H)
-    return {
-        **{f"h_{name}": share for name, share in regions(h).items()},
-        "h_real_min": float(h.real.min()),
-        "h_real_max": float(h.real.max()),
-        "h_abs_max": float(np.abs(h).max()),
-        "asymmetry": asymmetry(H),
-        "condition_V_H": float(np.linalg.cond(V)),
-    }
+    why = weights_why(ValueModes.of(heads))
+    names = [f"h_{name}" for name in (*REGIONS, "real_min", "real_max", "abs_max")]
+    return {name: why[name] for name in (*names, "asymmetry", "condition_V_H")}

@@ -3,6 +3,8 @@
 Two tokens are joined where their signed cosine is TOGETHER or more, and a cluster is what is
 connected so: of two of its tokens that are not joined themselves, others lie between."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isqrt
@@ -12,13 +14,13 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import prepared
 from oversmoothing.experiments.models.inputs import Texts
-from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.experiments.models.model import Model
 
 TOGETHER = 0.95
 ALONE = -1
@@ -28,12 +30,19 @@ CLUSTER_COLOURS = ("vermillion", "blue", "green", "orange", "purple", "sky")
 _SPECIAL = 8
 
 
-def clusters(X: Tensor) -> NDArray[np.int64]:
-    """The cluster of each token of X [n, d], [n]: 0 the largest, ALONE for a token by itself."""
-    X = X.detach().double()
-    unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    joined = (unit @ unit.mT >= TOGETHER).numpy()  # NaN, of a token that is 0, joins nothing
-    _, labels = connected_components(joined, directed=False)
+def clusters(X: Tensor, cosine: Tensor | None = None) -> NDArray[np.int64]:
+    """The cluster of each token of X [n, d], [n]: 0 the largest, ALONE for a token by itself.
+
+    cosine [n, n]: of every pair, where it is known.
+    """
+    if cosine is None:
+        X = X.detach().double()
+        unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+        cosine = unit @ unit.mT
+    joined = (cosine >= TOGETHER).cpu().numpy()  # NaN, of a token that is 0, joins nothing
+    if joined.sum() == joined.trace():
+        return np.full(len(joined), ALONE)
+    _, labels = connected_components(csr_array(joined), directed=False)
     sizes = np.bincount(labels)
     order = np.argsort(-sizes, kind="stable")
     rank = np.empty_like(order)
@@ -41,22 +50,11 @@ def clusters(X: Tensor) -> NDArray[np.int64]:
     return np.where(sizes[labels] > 1, rank[labels], ALONE)
 
 
-def token_clusters(batches: Sequence[Extraction]) -> list[NDArray[np.int64]]:
-    """`clusters` of every stream, one array [layers + 1, n] an input, over its kept tokens."""
-    found = []
-    for batch in batches:
-        streams = [batch.traces[0].before, *(trace.after_ffn for trace in batch.traces)]
-        for number, keep in enumerate(batch.keep):
-            found.append(np.stack([clusters(X[number][keep]) for X in streams]))
-    return found
-
-
-def cluster_columns(labels: Sequence[NDArray[np.int64]]) -> dict[str, Array]:
-    """By name [layers + 1, inputs]: merged_share, of the tokens in a cluster of two or more;
-    largest_cluster, the share of the tokens in the largest (1 / n where all are alone)."""
-    merged = [(each != ALONE).mean(axis=1) for each in labels]
-    largest = [np.maximum((each == 0).mean(axis=1), 1 / each.shape[1]) for each in labels]
-    return {"merged_share": np.stack(merged, axis=1), "largest_cluster": np.stack(largest, axis=1)}
+def shares(labels: NDArray[np.int64]) -> dict[str, float]:
+    """merged_share, of the tokens of a state in a cluster of two or more; largest_cluster, the
+    share of the tokens in the largest (1 / n where all are alone)."""
+    largest = max(float((labels == 0).mean()), 1 / len(labels))
+    return {"merged_share": float((labels != ALONE).mean()), "largest_cluster": largest}
 
 
 def token_table(

@@ -4,7 +4,8 @@ Checked of every layer, token by token over the kept tokens:
     a norm is given the stream, and gives what its gain, shift and eps say;
     attention is given what the norm gave, and gives sum_h A_h N W_V,h W_O,h + biases;
     the stream after it is the sum (Post-LN: the norm of the sum);
-    the FFN acts on each token by itself, and its sum (and norm) is what the block gives.
+    the FFN acts on each token by itself, and its sum (and norm) is what the block gives: of the
+    first input and of the one with the most padding.
 That a block is given what the one before gave is checked where the blocks are watched (`extract`).
 
 The pass that is checked runs in float32, whatever the weights are stored in, or in float64. A part
@@ -23,9 +24,9 @@ anything, and is refused as unverifiable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Never
 
 import torch
@@ -34,8 +35,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.attention import (
     Attention,
     logit_rounding,
-    output_of_values,
-    projected,
+    projected_out,
     value_rounding,
 )
 from oversmoothing.experiments.models.model import Heads, Layer, Norm
@@ -107,6 +107,11 @@ class Seen:
             output = output * layer.output_scale if output.shape == before.shape else None
         return cls(before, after, noted.get("call", {}), noted.get("inputs"), output, norms)
 
+    def some(self, inputs: Sequence[int]) -> Seen:
+        """Of some inputs of the batch, without what is asked of attention."""
+        norms = {name: (X[inputs], Y[inputs]) for name, (X, Y) in self.norms.items()}
+        return Seen(self.before[inputs], self.after[inputs], norms=norms)
+
     def attended(self, layer: Layer) -> Tensor:
         """What attention is given: its module's input, or what stands in front of it."""
         if self.inputs is not None:
@@ -138,7 +143,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class Verifier:
-    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count.
+    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count; inputs: which those
+    are of the batch, where they are not all of it.
 
     Every one raises `InputError` with the layer, the part, the size of the error and the token
     where it is largest.
@@ -147,10 +153,11 @@ class Verifier:
     number: int
     layer: Layer
     keep: Tensor
+    inputs: Sequence[int] | None = None
 
     def sublayers(self, seen: Seen, middle: Tensor, output: Tensor) -> None:
         """Norms, sums and FFN; middle: the stream between the sublayers; output: of attention."""
-        layer, before, after = self.layer, seen.before, seen.after
+        layer, before = self.layer, seen.before
         post = layer.placement == "post"
         given = before if post else self._norm("norm_attention", seen, before)
         if seen.inputs is not None and seen.inputs.shape == given.shape:
@@ -158,20 +165,36 @@ class Verifier:
         added = self._norm("output_norm_attention", seen, output)
         if post:
             self._post("norm_attention", seen, before, added, middle)
+        else:
+            self._sum(before, added, middle, "attention")
+        few = self._few()
+        part = replace(self, keep=self.keep[few], inputs=few)
+        part._second(seen.some(few), middle[few])
+
+    def _few(self) -> list[int]:
+        """The inputs on which the FFN, as costly as the layer itself, is held against the
+        description: the first and the one with the fewest tokens."""
+        return sorted({0, int(self.keep.sum(-1).argmin())})
+
+    def _second(self, seen: Seen, middle: Tensor) -> None:
+        """The FFN with its norms and sum."""
+        layer, before, after = self.layer, seen.before, seen.after
+        if layer.placement == "post":
             added = self._norm("output_norm_ffn", seen, self._ffn(middle))
             self._post("norm_ffn", seen, middle, added, after)
             return
-        self._sum(before, added, middle, "attention")
         N = self._norm("norm_ffn", seen, before if layer.placement == "parallel" else middle)
         self._sum(middle, self._norm("output_norm_ffn", seen, self._ffn(N)), after, "FFN")
 
-    def attention(self, found: Attention, heads: Heads, X: Tensor, seen: Seen) -> float:
-        """The largest error of sum_h A_h X W_V,h W_O,h + biases, relative to the token's output."""
+    def attention(
+        self, found: Attention, V: Tensor, mixed: Tensor, heads: Heads, seen: Seen
+    ) -> float:
+        """The largest error of sum_h A_h V_h W_O,h + bias, relative to the token's output; mixed:
+        A_h V_h."""
         given = seen.added(self.layer)
         if given is None:
             return 0.0
-        V = projected(X, heads.W_V, heads.b_V)
-        own = output_of_values(found.A, V, heads)
+        own = projected_out(mixed, heads)
         moved = value_rounding(found.A, V, heads)
         if seen.output is None:
             moved = moved + _lengths(seen.before)
@@ -256,6 +279,7 @@ class Verifier:
         if bool(wrong.any()):
             worst = int(torch.where(wrong, relative, -1.0).nan_to_num(torch.inf).argmax())
             where, token = keep.nonzero()[worst].tolist()
+            where = where if self.inputs is None else self.inputs[where]
             self._refuse(
                 f"{part} differs from what the description says by {float(relative[worst]):.1e} "
                 f"of it at token {token} of input {where}, beyond rounding at {int(wrong.sum())} "

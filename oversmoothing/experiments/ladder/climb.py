@@ -60,7 +60,6 @@ from oversmoothing.experiments.ladder.regression import (
 )
 from oversmoothing.experiments.ladder.result import LadderResult, Rung, score
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.experiments.models.named import named_texts
 from oversmoothing.experiments.models.pictures import (
     SPLITS,
     Pictures,
@@ -69,6 +68,7 @@ from oversmoothing.experiments.models.pictures import (
     named_pictures,
     real_inputs,
 )
+from oversmoothing.experiments.models.sources import named_texts
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +34,7 @@ from oversmoothing.experiments.ladder.landmarks import (
 )
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import StateFeatures
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer, Model, called_within
 from oversmoothing.theory.support.errors import InputError
 
 PENALTY = 1e-3  # of each feature's mean square
@@ -72,7 +71,7 @@ class HiddenUnits:
             raise InputError(f"{name} has no FFN: there are no hidden units to keep")
         d = layer.heads.W_Q.shape[1]
         probe = torch.randn(PROBES, d, generator=torch.Generator().manual_seed(0))
-        called, answer = _watched(layer, layer.ffn, probe)
+        called, answer = called_within(layer.ffn, probe)
         linear = [module for module in called if isinstance(module, nn.Linear)]
         unknown = InputError(
             f"the FFN of {name} is not two linear layers with an elementwise function between "
@@ -173,25 +172,6 @@ def _chosen(one: Tensor, hidden: Tensor, W_2: Tensor, kept: int) -> Tensor:
             D = D - torch.outer(column, D[best])
             R = R - torch.outer(column, R[best])
     return torch.tensor(chosen, dtype=torch.long)
-
-
-def _watched(
-    layer: Layer, ffn: Callable[[Tensor], Tensor], probe: Tensor
-) -> tuple[list[nn.Module], Tensor]:
-    """The modules without children that run in the FFN, in their order, and what it gives."""
-    called: list[nn.Module] = []
-
-    def see(module: nn.Module, *_: Any) -> None:
-        called.append(module)
-
-    leaves = [module for module in layer.block.modules() if not list(module.children())]
-    hooks = [module.register_forward_hook(see) for module in leaves]
-    try:
-        answer = ffn(probe)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return called, answer
 
 
 def _moved(values: Tensor) -> Tensor:

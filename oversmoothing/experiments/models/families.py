@@ -18,8 +18,7 @@ import torch
 from torch import nn
 
 from oversmoothing.experiments.models.describe import Fused
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Modality, Placement
+from oversmoothing.experiments.models.model import Modality, Placement, evaluating
 from oversmoothing.theory.support.errors import InputError
 
 # Inside a block: attention to another sequence, which the theory does not have.

@@ -7,17 +7,127 @@ is in X W form (rows = tokens): a linear layer y = x W + b.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
+from torch.backends import mha
 
-from oversmoothing.experiments.models.layer_table import layer_table
-from oversmoothing.experiments.models.value_parts import ValueParts
 from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.theory.support.errors import InputError
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode within; every submodule is as it was on leaving.
+
+    PyTorch's fused encoder layer, which calls none of its parts, is left out meanwhile.
+    """
+    training = [(each, each.training) for each in module.modules()]
+    fused = mha.get_fastpath_enabled()
+    module.eval()
+    mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        mha.set_fastpath_enabled(fused)
+        for each, state in training:
+            each.training = state
+
+
+def called_within(f: Callable[[Tensor], Tensor], X: Tensor) -> tuple[list[nn.Module], Tensor]:
+    """(the modules without children that run in f on X, in their order; what f gives)."""
+    called: list[nn.Module] = []
+
+    def see(module: nn.Module, *_: Any) -> None:
+        if not list(module.children()):
+            called.append(module)
+
+    hook = nn.modules.module.register_module_forward_hook(see)
+    try:
+        return called, f(X)
+    finally:
+        hook.remove()
+
+
+@dataclass(frozen=True)
+class ValueParts:
+    """The modules that hold W_V and W_O of one block of `heads` heads in `kv_heads` groups.
+
+    columns: which outputs of `value` are values, group by group; None: all of them.
+    """
+
+    value: nn.Module
+    out: nn.Module
+    heads: int
+    kv_heads: int
+    columns: Tensor | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the weight in `value`."""
+        return "in_proj_weight" if isinstance(self.value, nn.MultiheadAttention) else "weight"
+
+
+def value_parts(
+    block: nn.Module,
+    names: tuple[str, str, str, str],
+    heads: int,
+    kv_heads: int,
+    fused: Literal["qkv", "heads"],
+) -> ValueParts:
+    """Of a block whose query, key, value and output projections have these names.
+
+    One name three times is a fused projection (see `describe`), of a shape already found to fit.
+    """
+    value, out = block.get_submodule(names[2]), block.get_submodule(names[3])
+    parts = ValueParts(value, out, heads, kv_heads)
+    if len(set(names[:3])) > 1:
+        return parts
+    weight: Tensor = getattr(value, parts.name)
+    outputs = weight.shape[1 if hasattr(value, "nf") else 0]
+    r = outputs // (heads + 2 * kv_heads)
+    index = torch.arange(outputs)
+    if fused == "heads":
+        index = index.view(kv_heads, heads // kv_heads + 2, r)[:, -1].reshape(-1)
+    else:
+        index = index[outputs - kv_heads * r :]
+    return ValueParts(value, out, heads, kv_heads, index)
+
+
+def layer_table(layers: Sequence[Any]) -> pd.DataFrame:
+    """One row for each run of like layers (each a `Layer`): numbers from 1, heads, norms, FFN."""
+    rows: list[dict[str, Any]] = []
+    for number, layer in enumerate(layers, 1):
+        row = _layer_row(layer)
+        if rows and rows[-1].items() >= row.items():
+            rows[-1]["layers"] = f"{rows[-1]['layers'].split(' ')[0]} to {number}"
+        else:
+            rows.append({"layers": str(number), **row})
+    return pd.DataFrame(rows)
+
+
+def _layer_row(layer: Any) -> dict[str, str | int]:
+    behind = (layer.output_norm_attention, layer.output_norm_ffn)
+    also = {
+        "norms of q, k": layer.q_norm or layer.k_norm,
+        "logits capped": layer.softcap,
+        "sinks": layer.sinks is not None,
+        "norms behind": any(norm.kind != "none" for norm in behind),
+    }
+    norms = dict.fromkeys((layer.norm_attention.kind, layer.norm_ffn.kind))
+    return {
+        "heads": layer.heads.number,
+        "head width": layer.heads.width,
+        "norms": f"{layer.placement}: {', '.join(norms)}",
+        "FFN": "no" if layer.ffn is None else "yes",
+        "also": ", ".join(name for name, has in also.items() if has) or "-",
+    }
+
 
 Placement = Literal["pre", "post", "parallel"]
 Modality = Literal["vision", "text", "features"]
@@ -284,7 +394,8 @@ class Trace:
     """What one layer did to a batch of b inputs; all detached, on the CPU unless asked otherwise.
 
     attention [b, heads, n, n], row-stochastic over the kept tokens, rows and columns of padding
-    are 0; None where it was not asked for. The residual stream [b, n, d] before the layer, after
+    are 0; None where it was not asked for; mixed [b, heads, n, r], what each head makes of its
+    values, A_h V_h, while the layer is there. The residual stream [b, n, d] before the layer, after
     its attention sublayer and after its FFN sublayer. For 'post' placement the streams are those
     after each sublayer's norm.
     """
@@ -293,6 +404,12 @@ class Trace:
     before: Tensor
     after_attention: Tensor
     after_ffn: Tensor
+    mixed: Tensor | None = None
+
+    def some(self, inputs: slice) -> Trace:
+        """Of some of the inputs; views."""
+        held = {name: X[inputs] for name, X in vars(self).items() if X is not None}
+        return replace(self, **held)
 
 
 @dataclass(frozen=True)

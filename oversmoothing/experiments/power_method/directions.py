@@ -5,10 +5,14 @@ eigenvectors of H = (W_V W_proj)^T. A complex pair spans a real plane, within wh
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.study.value_spectra import factors
 
 Matrix = NDArray[np.float64]
 Rule = Literal["power", "residual"]
@@ -25,14 +29,14 @@ class Direction:
 def eigendirections(H: Matrix) -> list[Direction]:
     """One for each real eigenvalue and each complex pair of H [d, d]."""
     values, vectors = np.linalg.eig(H)
-    found = []
+    directions = []
     for value, vector in zip(values, vectors.T, strict=True):
         if value.imag < 0:
             continue
         parts = [vector.real] if value.imag == 0 else [vector.real, vector.imag]
         basis, _ = np.linalg.qr(np.stack(parts, axis=1))
-        found.append(Direction(complex(value), basis))
-    return found
+        directions.append(Direction(complex(value), basis))
+    return directions
 
 
 def principal(directions: list[Direction], rule: Rule) -> int:
@@ -52,11 +56,34 @@ def shares(X: Matrix, bases: Matrix) -> Matrix:
     kept = length[..., 0] > 0
     unit = np.divide(X, length, out=np.zeros_like(X), where=length > 0)
     flat = bases.transpose(1, 0, 2).reshape(d, m * k)
-    found = np.square(unit @ flat).reshape(*X.shape[:-1], m, k).sum(-1)
-    counted = found.sum(-2) / kept.sum(-1)[..., None]
+    squares = np.square(unit @ flat).reshape(*X.shape[:-1], m, k).sum(-1)
+    counted = squares.sum(-2) / kept.sum(-1)[..., None]
     return np.asarray(counted * (d / k))
 
 
 def random_bases(count: int, d: int, k: int, rng: np.random.Generator) -> Matrix:
     """Orthonormal bases [count, d, k] of uniformly drawn subspaces."""
     return np.linalg.qr(rng.standard_normal((count, d, k)))[0]
+
+
+def product(layer: Layer, scale: float) -> Matrix:
+    """H [d, d] of a layer: (scale sum_h W_V,h W_O,h)^T, the norm's gain folded in."""
+    W_V, W_O = factors(layer, "unfolded" if layer.placement == "post" else "folded")
+    H: Matrix = scale * np.einsum("hdr,hre->de", W_V, W_O).T
+    return H
+
+
+def scales(model: Model, inputs: Any) -> list[float]:
+    """The mean over tokens of what the norm in front of each attention multiplies a token by."""
+    sums = np.zeros(len(model.layers))
+    count = 0
+    for batch in stream(model, inputs, attention=False):
+        count += int(batch.keep.sum())
+        for number, (layer, trace) in enumerate(zip(model.layers, batch.traces, strict=True)):
+            norm = layer.norm_attention
+            if layer.placement == "post" or norm.kind == "none":
+                sums[number] += int(batch.keep.sum())
+                continue
+            X = trace.before[batch.keep].double()
+            sums[number] += float(norm.square(norm.centred(X)).rsqrt().sum())
+    return [float(each) for each in sums / count]

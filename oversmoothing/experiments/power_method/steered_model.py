@@ -20,9 +20,9 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.extract import BATCH, batches, extract
 from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.power_method.directions import Matrix, shares
+from oversmoothing.experiments.power_method.directions import Matrix, product, scales, shares
 from oversmoothing.experiments.power_method.steering import Case, predicted_threshold
-from oversmoothing.experiments.power_method.tilt import product, scales
+from oversmoothing.simulations.drawing.result import Sentence, measured
 from oversmoothing.theory.support.errors import InputError
 
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -34,14 +34,14 @@ def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
 
     by_norm: `scales` of the model on its inputs.
     """
-    found = []
+    alphas = []
     for layer, scale in zip(model.layers, by_norm, strict=True):
         H = product(layer, scale)
         # Even attention: its other eigenvalues are 0, and one token more than one will do.
         case = Case(np.full((2, 2), 0.5), H, u, u, np.zeros((2, len(u))))
         # In units of the normed tokens' scale, which H has in it.
-        found.append(max(predicted_threshold(case)[0], 0.0) / scale)
-    return np.array(found)
+        alphas.append(max(predicted_threshold(case)[0], 0.0) / scale)
+    return np.array(alphas)
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def steered_tilts(
     rng = np.random.default_rng(seed)
     drawn = rng.standard_normal((2, directions, model.width))
     own, others = drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
-    found = np.empty((len(multiples), 2, directions, len(inputs)))
+    along = np.empty((len(multiples), 2, directions, len(inputs)))
     by_norm = scales(model, inputs)
     alphas = [thresholds(model, by_norm, u) for u in own]
     # Of other inputs one at a time: no padding, so that even attention is over real tokens.
@@ -116,10 +116,10 @@ def steered_tilts(
                     batch = extract(model, part, attention=False, verify=False)
                 X = batch.traces[-1].after_ffn.double().cpu().numpy()
                 own_inputs = slice(start * size, start * size + len(X))
-                found[k, :, number, own_inputs] = shares(X, np.stack([u, v])[..., None]).T
+                along[k, :, number, own_inputs] = shares(X, np.stack([u, v])[..., None]).T
     rows = []
     for k, multiple in enumerate(multiples):
-        ends = [mean_interval(found[k, part].mean(0)) for part in (0, 1)]
+        ends = [mean_interval(along[k, part].mean(0)) for part in (0, 1)]
         rows.append(
             {
                 "multiple": multiple,
@@ -132,8 +132,8 @@ def steered_tilts(
     return pd.DataFrame(rows)
 
 
-def words(table: pd.DataFrame, model: str, inputs: int) -> str:
-    """What steering did, in a sentence."""
+def on_steering(table: pd.DataFrame, model: str, inputs: int) -> Sentence:
+    """What steering did."""
     start, end = table.iloc[0], table.iloc[-1]
     first = table[(table["low"] > start["high"])]
     ends = in_words(end["low"], end["high"], inputs, "{:.2f}".format)
@@ -144,9 +144,10 @@ def words(table: pd.DataFrame, model: str, inputs: int) -> str:
         if first.empty
         else f"is so from {first.iloc[0]['multiple']:g} times the linear thresholds on"
     )
-    return (
+    return Sentence(
         f"{model}, {inputs} inputs: the last stream's share along u goes from "
         f"{start['along_u']:.2f} to {end['along_u']:.2f} ({ends}) of what a random direction has; "
         f"that it is above the unsteered one's interval {when}; elsewhere "
-        f"{start['elsewhere']:.2f} to {end['elsewhere']:.2f}."
+        f"{start['elsewhere']:.2f} to {end['elsewhere']:.2f}.",
+        measured(inputs, end["low"], end["high"]),
     )

@@ -15,6 +15,7 @@ import pandas as pd
 
 from oversmoothing.experiments.intervals import in_words, share_interval
 from oversmoothing.experiments.power_method.directions import Matrix
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.theory.support.errors import whole_number
 
@@ -121,12 +122,12 @@ def measured_threshold(case: Case, alphas: Matrix) -> tuple[float, Matrix]:
 
     NaN where the largest alpha's run does not.
     """
-    found = tilts(case, alphas)
-    above = found > TILTED
+    ends = tilts(case, alphas)
+    above = ends > TILTED
     if not above[-1]:
-        return float("nan"), found
+        return float("nan"), ends
     first = len(alphas) - int(np.argmin(above[::-1])) if not above.all() else 0
-    return float(alphas[first]), found
+    return float(alphas[first]), ends
 
 
 def tilts(case: Case, alphas: Matrix, depth: int = DEPTH) -> Matrix:
@@ -135,22 +136,22 @@ def tilts(case: Case, alphas: Matrix, depth: int = DEPTH) -> Matrix:
     """
     F = case.F + alphas[:, None, None] * np.outer(case.u, case.w)
     X = np.broadcast_to(case.X0, (len(alphas), *case.X0.shape))
-    v, turned, found = planted(F), F.transpose(0, 2, 1), []
+    v, turned, last = planted(F), F.transpose(0, 2, 1), []
     for layer in range(depth):
         X = X + case.A @ (X @ turned)
         X = X / np.abs(X).max((1, 2), keepdims=True)  # the factor does not matter
         if layer >= depth - depth // 10:
             along = np.square((X * v[:, None, :]).sum(-1))
-            found.append((along / np.square(X).sum(-1)).mean(-1))
-    return np.asarray(np.mean(found, axis=0))
+            last.append((along / np.square(X).sum(-1)).mean(-1))
+    return np.asarray(np.mean(last, axis=0))
 
 
 def planted(F: Matrix) -> Matrix:
     """v [m, d] of F' [m, d, d] for rising alphas: the largest real eigenvalue's at the last of
     them, followed down from one to the next, and kept where it is complex."""
     values, vectors = np.linalg.eig(F)
-    found = np.empty(values.shape)
-    v = found[-1]
+    followed = np.empty(values.shape)
+    v = followed[-1]
     real = np.where(np.abs(values.imag) == 0, values.real, -np.inf)
     own: complex = real[-1].max()
     step: complex = 0.0
@@ -161,8 +162,8 @@ def planted(F: Matrix) -> Matrix:
         own += step
         if own.imag == 0:
             v = vectors[k][:, which].real
-        found[k] = v / np.linalg.norm(v)
-    return found
+        followed[k] = v / np.linalg.norm(v)
+    return followed
 
 
 def threshold_table(count: int = 200, seed: int = 0) -> pd.DataFrame:
@@ -175,17 +176,17 @@ def threshold_table(count: int = 200, seed: int = 0) -> pd.DataFrame:
     for number, case in enumerate(drawn_cases(count, seed)):
         alpha, mu = predicted_threshold(case)
         unit = 1 + abs(alpha)
-        found, run = measured_threshold(case, alpha + AROUND * unit)
-        right = abs(found - alpha) <= CLOSE * unit
+        seen, run = measured_threshold(case, alpha + AROUND * unit)
+        right = abs(seen - alpha) <= CLOSE * unit
         top = np.abs(1 + np.linalg.eigvals(case.F)).max()
         rows.append(
             {
                 "case": number,
                 "predicted": alpha,
-                "measured": found,
+                "measured": seen,
                 "first_order": float(top - 1 - case.w @ case.F @ case.u),
                 "right": bool(right),
-                "why": "" if right else _why(case, alpha, mu, found),
+                "why": "" if right else _why(case, alpha, mu, seen),
                 "tilt_below": float(run[len(run) // 2 - 10]),
                 "tilt_above": float(run[len(run) // 2 + 10]),
             }
@@ -193,11 +194,11 @@ def threshold_table(count: int = 200, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _why(case: Case, alpha: float, mu: float, found: float) -> str:
+def _why(case: Case, alpha: float, mu: float, seen: float) -> str:
     """What a wrong prediction comes from, each reason checked on the case."""
     unit = 1 + abs(alpha)
     around = alpha + np.linspace(-CLOSE, CLOSE, 21) * unit
-    if not found <= alpha:
+    if not seen <= alpha:
         later = tilts(case, alpha + AROUND[AROUND > 0] * unit, depth=20 * DEPTH)
         if later[AROUND[AROUND > 0] >= CLOSE - 1e-9].min() > TILTED:
             return f"slow: too small a lead for {DEPTH} layers, tilted after {20 * DEPTH}"
@@ -211,20 +212,29 @@ def _why(case: Case, alpha: float, mu: float, found: float) -> str:
     return "tilted where it does not dominate"
 
 
-def words(table: pd.DataFrame) -> str:
-    """How often the prediction was right, with its interval, and why not elsewhere."""
-    count, right = len(table), int(table["right"].sum())
-    ends = in_words(*share_interval(right / count, count), count, "{:.3f}".format, "layer")
-    rough = (table["first_order"] - table["measured"]).abs() <= CLOSE * (
-        1 + table["measured"].abs()
-    )
-    lines = [
+def steer(count: int = 200, seed: int = 0) -> Result:
+    """`threshold_table`: how often the prediction was right, and why not elsewhere."""
+    table = threshold_table(count, seed)
+    right = int(table["right"].sum())
+    ends = share_interval(right / count, count)
+    off = (table["first_order"] - table["measured"]).abs()
+    rough = int((off <= CLOSE * (1 + table["measured"].abs())).sum())
+    says = (
         f"The predicted threshold of alpha is right (within {CLOSE:.0%} of 1 + |alpha|) in {right} "
-        f"of {count} drawn layers ({ends}); the first-order formula "
-        f"in {int(rough.sum())}."
-    ]
-    lines += [
-        f"  case {row.case}: predicted {row.predicted:.3f}, measured {row.measured:.3f}; {row.why}"
+        f"of {count} drawn layers ({in_words(*ends, count, '{:.3f}'.format, 'layer')}); the "
+        f"first-order formula in {rough}."
+    )
+    wrong = [
+        f"case {row.case}: predicted {row.predicted:.3f}, measured {row.measured:.3f}; {row.why}"
         for row in table[~table["right"]].itertuples()
     ]
-    return "\n".join(lines)
+    return Result(
+        "steer",
+        f"From which strength on a rank-one change turns the tokens of {count} linear layers",
+        {"cases": Table(table)},
+        [
+            Sentence(says, measured(count, *ends, of="layer")),
+            *(Sentence(each, measured(1, of="layer")) for each in wrong),
+        ],
+        {"draws": count, "seed": seed},
+    )

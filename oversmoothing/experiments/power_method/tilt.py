@@ -12,7 +12,6 @@ with a residual the largest |1 + lambda| (N-2605.25619-modulus).
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -20,111 +19,126 @@ import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval
-from oversmoothing.experiments.models.model import Layer, Model, Trace
+from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.power_method.directions import (
     Direction,
     Matrix,
     eigendirections,
     principal,
+    product,
     random_bases,
+    scales,
     shares,
 )
-from oversmoothing.experiments.table1.value_spectra import factors
+from oversmoothing.experiments.power_method.steered_model import on_steering, steered_tilts
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 RANDOM = 200
+RULES = ("|lambda|", "|1 + lambda|")
 
 
-@dataclass(frozen=True)
-class Tilts:
-    """tilt, start [layers, 2, inputs]: of the principal direction by |lambda| and by |1 + lambda|,
+class Tilts(Result):
+    """Tables `layers` (a row a layer and rule) and, where the model was steered too, `steered`.
+
+    tilt, start [layers, 2, inputs]: of the principal direction by |lambda| and by |1 + lambda|,
     and the share in front of the layer. rank_random, rank_other [layers, 2]: the share of random
     directions, and of H's other eigendirections, whose mean tilt is smaller. values [layers, 2]:
-    the eigenvalues."""
+    the eigenvalues; apart [layers]: whether the two rules name different directions.
+    """
 
-    model: str
-    tilt: Matrix
-    start: Matrix
-    rank_random: Matrix
-    rank_other: Matrix
-    values: np.ndarray
-
-    @property
-    def apart(self) -> np.ndarray:
-        """The layers (bool) in which the two rules name different directions."""
-        return np.asarray(self.values[:, 0] != self.values[:, 1])
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row a layer and rule, with the 95 % interval of the tilt over the inputs."""
+    def __init__(
+        self,
+        model: str,
+        tilt: Matrix,
+        start: Matrix,
+        rank_random: Matrix,
+        rank_other: Matrix,
+        values: np.ndarray,
+        steered: pd.DataFrame | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.tilt, self.values, self.rank_random = tilt, values, rank_random
+        self.apart: np.ndarray = np.asarray(values[:, 0] != values[:, 1])
+        inputs = tilt.shape[2]
         rows = []
-        for layer in range(len(self.values)):
-            for k, rule in enumerate(("|lambda|", "|1 + lambda|")):
-                mean, low, high = mean_interval(self.tilt[layer, k])
+        for layer in range(len(values)):
+            for k, rule in enumerate(RULES):
+                mean, low, high = mean_interval(tilt[layer, k])
                 rows.append(
                     {
                         "layer": layer + 1,
                         "largest": rule,
-                        "eigenvalue": f"{self.values[layer, k]:.3g}",
-                        "share_before": float(self.start[layer, k].mean()),
+                        "eigenvalue": f"{values[layer, k]:.3g}",
+                        "share_before": float(start[layer, k].mean()),
                         "tilt": mean,
                         "low": low,
                         "high": high,
-                        "inputs": self.tilt.shape[2],
-                        "above_random": self.rank_random[layer, k],
-                        "above_other": self.rank_other[layer, k],
+                        "inputs": inputs,
+                        "above_random": rank_random[layer, k],
+                        "above_other": rank_other[layer, k],
                     }
                 )
-        return pd.DataFrame(rows)
+        tables = {"layers": Table(pd.DataFrame(rows), number="{:.3f}")}
+        sentences = self._sentences()
+        if steered is not None:
+            tables["steered"] = Table(steered, shown=[*map(str, steered)], number="{:.3f}")
+            sentences.append(on_steering(steered, model, inputs))
+        super().__init__(
+            "tilt",
+            f"{model}: the tilt of its tokens over the attention of each layer",
+            tables,
+            sentences,
+            {"model": model, "inputs": inputs, "seed": seed},
+        )
 
-    def difference(self) -> tuple[float, float, float]:
-        """Tilt by |1 + lambda| less tilt by |lambda|, meaned over the layers in which they differ:
-        mean and 95 % interval over inputs; NaN where there is no such layer."""
-        if not self.apart.any():
-            return (float("nan"),) * 3
-        own = self.tilt[self.apart]
-        return mean_interval((own[:, 1] - own[:, 0]).mean(0))
-
-    def words(self, width: int = 100) -> str:
-        """What was found, in sentences."""
+    def _sentences(self) -> list[Sentence]:
+        """Towards the principal direction or away, and for which rule."""
         layers, _, inputs = self.tilt.shape
-        parts = []
-        for k, rule in ((0, "|lambda|"), (1, "|1 + lambda|")):
-            towards = [mean_interval(each[k])[1] > 0 for each in self.tilt]
-            away = [mean_interval(each[k])[2] < 0 for each in self.tilt]
-            parts.append(
-                f"By {rule} tokens tilt towards the principal direction in {sum(towards)} of "
-                f"{layers} layers and away in {sum(away)} (95 % intervals over {inputs} inputs); "
-                f"more than 95 % of {RANDOM} random directions in "
-                f"{int((self.rank_random[:, k] > 0.95).sum())}."
-            )
-        if inputs < FEWEST:
-            parts = [f"Towards or away is not told: {in_words(NAN, NAN, inputs, str)}."]
-        mean, low, high = self.difference()
+        said = [Sentence(f"Towards or away is not told: {in_words(NAN, NAN, inputs, str)}.",
+                         measured(inputs))]  # fmt: skip
+        if inputs >= FEWEST:
+            said = []
+            for k, rule in enumerate(RULES):
+                towards = [mean_interval(each[k])[1] > 0 for each in self.tilt]
+                away = [mean_interval(each[k])[2] < 0 for each in self.tilt]
+                says = (
+                    f"By {rule} tokens tilt towards the principal direction in {sum(towards)} of "
+                    f"{layers} layers and away in {sum(away)} (95 % intervals over {inputs} "
+                    f"inputs); more than 95 % of {RANDOM} random directions in "
+                    f"{int((self.rank_random[:, k] > 0.95).sum())}."
+                )
+                said.append(Sentence(says, measured(inputs)))
+        number = int(self.apart.sum())
+        if not number:
+            same = "The two rules name the same direction in every layer: no test between."
+            return [*said, Sentence(same, measured(inputs))]
+        # By |1 + lambda| less by |lambda|, meaned over the layers in which they differ.
+        own = self.tilt[self.apart]
+        mean, low, high = mean_interval((own[:, 1] - own[:, 0]).mean(0))
 
         def three(x: float) -> str:
             return signed(x, 3, "g")
 
-        number = int(self.apart.sum())
-        if not number:
-            parts.append("The two rules name the same direction in every layer: no test between.")
-        else:
-            side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither"
-            side = side if inputs >= FEWEST else "for which is not told"
-            ends = in_words(low, high, inputs, three)
-            where = "the one layer" if number == 1 else f"the {number} layers"
-            parts.append(
-                f"In {where} where the rules differ, tilt by |1 + lambda| less "
-                f"tilt by |lambda| is {three(mean)} ({ends}): {side}."
-            )
-        return "\n".join(fill(each, width) for each in parts)
+        side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither"
+        side = side if inputs >= FEWEST else "for which is not told"
+        where = "the one layer" if number == 1 else f"the {number} layers"
+        says = (
+            f"In {where} where the rules differ, tilt by |1 + lambda| less "
+            f"tilt by |lambda| is {three(mean)} ({in_words(low, high, inputs, three)}): {side}."
+        )
+        return [*said, Sentence(says, measured(inputs, low, high))]
 
 
-def tilts(model: Model, inputs: Iterable[Any], *, seed: int = 0, random: int = RANDOM) -> Tilts:
+def tilts(
+    model: Model, inputs: Iterable[Any], *, seed: int = 0, random: int = RANDOM, steer: bool = False
+) -> Tilts:
     """The tilt over every attention sublayer of a model on its inputs (each one observation).
 
-    seed: of the random directions. Raises `InputError` for no inputs, and for layers whose
-    attention and FFN see the same stream (the stream between them is not there).
+    steer: the model is steered towards drawn directions too (`steered_tilts`). seed: of the random
+    directions. Raises `InputError` for no inputs, and for layers whose attention and FFN see the
+    same stream (the stream between them is not there).
     """
     whole_number("the number of random directions", random, 1)
     if any(layer.placement == "parallel" for layer in model.layers):
@@ -150,8 +164,9 @@ def tilts(model: Model, inputs: Iterable[Any], *, seed: int = 0, random: int = R
             parts[number].append(
                 _Part.of(trace, batch.keep.numpy(), directions[number], (lines, planes))
             )
-    found = [_Part.joined(each) for each in parts]
-    return _put_together(model.name, found, directions, chosen)
+    joined = [_Part.joined(each) for each in parts]
+    steered = steered_tilts(model, given, seed=seed) if steer else None
+    return _put_together(model.name, joined, directions, chosen, steered, seed)
 
 
 @dataclass(frozen=True)
@@ -184,19 +199,24 @@ class _Part:
 
 def _of_each(X: Matrix, directions: list[Direction]) -> Matrix:
     """The shares of all directions, lines and planes together: [inputs, directions]."""
-    found = np.empty((len(X), len(directions)))
+    each = np.empty((len(X), len(directions)))
     for k in (1, 2):
         which = [i for i, each in enumerate(directions) if each.basis.shape[1] == k]
         if which:
-            found[:, which] = shares(X, np.stack([directions[i].basis for i in which]))
-    return found
+            each[:, which] = shares(X, np.stack([directions[i].basis for i in which]))
+    return each
 
 
 def _put_together(
-    name: str, found: list[_Part], directions: list[list[Direction]], chosen: list[list[int]]
+    name: str,
+    parts: list[_Part],
+    directions: list[list[Direction]],
+    chosen: list[list[int]],
+    steered: pd.DataFrame | None,
+    seed: int,
 ) -> Tilts:
-    rank_random, rank_other = np.empty((2, len(found), 2))
-    for number, (part, picks) in enumerate(zip(found, chosen, strict=True)):
+    rank_random, rank_other = np.empty((2, len(parts), 2))
+    for number, (part, picks) in enumerate(zip(parts, chosen, strict=True)):
         means = part.tilt.mean(0)
         for k, pick in enumerate(picks):
             plane = directions[number][pick].basis.shape[1] == 2
@@ -204,33 +224,18 @@ def _put_together(
             rank_random[number, k] = (drawn < means[pick]).mean()
             others = np.delete(means, pick)
             rank_other[number, k] = (others < means[pick]).mean() if len(others) else np.nan
-    both = zip(found, chosen, strict=True)
     tilt, start = [], []
-    for part, picks in both:
+    for part, picks in zip(parts, chosen, strict=True):
         tilt.append(part.tilt[:, picks].T)
         start.append(part.start[:, picks].T)
     values = [[own[p].value for p in picks] for own, picks in zip(directions, chosen, strict=True)]
-    return Tilts(name, np.stack(tilt), np.stack(start), rank_random, rank_other, np.array(values))
-
-
-def product(layer: Layer, scale: float) -> Matrix:
-    """H [d, d] of a layer: (scale sum_h W_V,h W_O,h)^T, the norm's gain folded in."""
-    W_V, W_O = factors(layer, "unfolded" if layer.placement == "post" else "folded")
-    H: Matrix = scale * np.einsum("hdr,hre->de", W_V, W_O).T
-    return H
-
-
-def scales(model: Model, inputs: Any) -> list[float]:
-    """The mean over tokens of what the norm in front of each attention multiplies a token by."""
-    sums = np.zeros(len(model.layers))
-    count = 0
-    for batch in stream(model, inputs, attention=False):
-        count += int(batch.keep.sum())
-        for number, (layer, trace) in enumerate(zip(model.layers, batch.traces, strict=True)):
-            norm = layer.norm_attention
-            if layer.placement == "post" or norm.kind == "none":
-                sums[number] += int(batch.keep.sum())
-                continue
-            X = trace.before[batch.keep].double()
-            sums[number] += float(norm.square(norm.centred(X)).rsqrt().sum())
-    return [float(each) for each in sums / count]
+    return Tilts(
+        name,
+        np.stack(tilt),
+        np.stack(start),
+        rank_random,
+        rank_other,
+        np.array(values),
+        steered,
+        seed,
+    )

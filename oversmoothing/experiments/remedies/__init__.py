@@ -29,13 +29,14 @@ from oversmoothing.experiments.remedies.on_stream import (
     ContraNorm,
     DeepNorm,
     DeEscalation,
+    DoublyStochasticConnections,
+    HyperConnections,
     LambdaSkip,
     LNScaling,
     ResidualScaling,
 )
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
-from oversmoothing.experiments.remedies.shifts import remedies_table
-from oversmoothing.experiments.remedies.streams import DoublyStochasticConnections, HyperConnections
+from oversmoothing.experiments.remedies.shift import remedies_table
 
 __all__ = [
     "GFSA",

@@ -26,12 +26,13 @@ from oversmoothing.experiments.remedies.on_stream import (
     ContraNorm,
     DeepNorm,
     DeEscalation,
+    DoublyStochasticConnections,
+    HyperConnections,
     LambdaSkip,
     LNScaling,
     ResidualScaling,
 )
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
-from oversmoothing.experiments.remedies.streams import DoublyStochasticConnections, HyperConnections
 from oversmoothing.theory.support.errors import InputError
 
 REMEDIES: dict[str, Callable[..., Remedy]] = {

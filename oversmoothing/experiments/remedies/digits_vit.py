@@ -13,9 +13,8 @@ from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.vit import Layer, LayerTrace, ViT
 from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy
 from oversmoothing.experiments.remedies.on_output import FormOfH
-from oversmoothing.experiments.remedies.on_stream import DeepNorm
+from oversmoothing.experiments.remedies.on_stream import DeepNorm, HyperConnections
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
-from oversmoothing.experiments.remedies.streams import HyperConnections
 from oversmoothing.theory.support.errors import InputError
 
 # The variant of `TrainConfig` that is the remedy.

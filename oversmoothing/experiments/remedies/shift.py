@@ -1,23 +1,33 @@
-"""The shift of (rho_C, rho_Q) by each remedy: predicted, measured, and what a deep run then does.
+"""The shift of (rho_C, rho_Q) by each remedy: predicted, measured, what a deep run does, and cost.
 
 Drawn layers X' = X + A X W: A softmax attention of random tokens, H = W^T Gaussian of a drawn size.
 Predicted: from the eigenvalues of A and from H, by `Remedy.mode`. Measured: the derivative of the
 module itself at a consensus state (the map itself where it is linear), cut into its two blocks.
 Observed: the slope of log HFC/LFC in a run of the module through many layers with the same weights.
+Cost: the time of an attention sublayer (queries, keys, values and the output projection; streams
+are mixed in it too) with the remedy over that without, on one thread, in turn, the shortest of
+each.
 """
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
+from oversmoothing.experiments.intervals import share_interval
+from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, without
 from oversmoothing.experiments.remedies.on_output import FormOfH
+from oversmoothing.experiments.remedies.on_stream import HyperConnections
 from oversmoothing.experiments.remedies.remedy import FORCED, LINEAR, Plain, Remedy, norm_of
-from oversmoothing.experiments.remedies.streams import HyperConnections
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
-from oversmoothing.theory.support.errors import whole_number
+from oversmoothing.theory.support.errors import InputError, whole_number
 
 TOKENS, WIDTH = 8, 6
 # |log rho_C/rho_Q| below which a run of DEPTH layers does not show which of them is larger.
@@ -54,11 +64,11 @@ def drawn(count: int, seed: int, n: int = TOKENS, d: int = WIDTH) -> Drawn:
 
 def predicted(remedy: Remedy, layers: Drawn) -> Tensor:
     """(rho_C, rho_Q) [count, 2] from the modes."""
-    found = []
+    radii = []
     for a, H, x in zip(layers.a, layers.H, layers.x, strict=True):
         rest = torch.stack([remedy.mode(complex(each), H, x) for each in a])
-        found.append([radius(remedy.mode(None, H, x)), radius(rest)])
-    return torch.tensor(found, dtype=torch.float64)
+        radii.append([radius(remedy.mode(None, H, x)), radius(rest)])
+    return torch.tensor(radii, dtype=torch.float64)
 
 
 def measured(remedy: Remedy, layers: Drawn) -> Tensor:
@@ -197,3 +207,160 @@ def log_shift(before: Tensor, after: Tensor) -> tuple[float, float]:
         for part in (after / before).unbind(1)
     ]
     return change[0], change[1]
+
+
+# Of the sublayer whose time is taken.
+LONG, BROAD, BATCH, ROUNDS = 64, 128, 8, 60
+
+
+@one_thread()
+@torch.no_grad()
+def cost_ratio(name: str, rounds: int = ROUNDS) -> float:
+    """Seconds of processor time with the remedy over those without, a forward pass in float32."""
+    draw = torch.Generator().manual_seed(0)
+    X = torch.randn(BATCH, LONG, BROAD, generator=draw)
+    weights = torch.randn(4, BROAD, BROAD, generator=draw) / BROAD**0.5
+    remedy = in_table(name, BROAD).float()
+    state = remedy.spread(X) if isinstance(remedy, HyperConnections) else X
+    free: tuple[Tensor, ...] = ()
+    if isinstance(remedy, FormOfH):
+        free = remedy.form.nearest((weights[2] @ weights[3]).mT)
+    plain, own = [], []
+    for _ in range(rounds):
+        plain.append(_seconds(Plain(), X, weights, ()))
+        own.append(_seconds(remedy, state, weights, free))
+    # The shortest of each: what else runs on the machine only ever adds.
+    return min(own) / min(plain)
+
+
+def _seconds(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...]) -> float:
+    start = time.thread_time()  # a shared machine does not count
+    sublayer(remedy, X, weights, free)
+    return time.thread_time() - start
+
+
+def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...] = ()) -> Tensor:
+    """One attention sublayer of one head: weights [4, d, d] are W_Q, W_K, W_V, W_O.
+
+    free: the free tensors of a form of H, which takes the place of W_V W_O.
+    """
+    W_Q, W_K, W_V, W_O = weights
+    Z = remedy.entered(X)
+    A = ((Z @ W_Q) @ (Z @ W_K).mT * X.shape[-1] ** -0.5).softmax(-1)
+    if isinstance(remedy, FormOfH):
+        # Formed anew in every pass, as in training.
+        H: Tensor = remedy.form(*free)
+        after: Tensor = X + A @ (Z @ H.mT)
+        return after
+    V = Z @ W_V
+    V = remedy.values(V, V)
+    Y = remedy.output(remedy.attention(A) @ V, V, V)
+    return remedy.joined(X, Y @ W_O)
+
+
+def parameters(name: str) -> int:
+    """Trained numbers that the remedy adds to a layer of `BROAD` features."""
+    return sum(each.numel() for each in in_table(name, BROAD).parameters())
+
+
+# Relative difference of a predicted from a measured radius that rounding explains: an eigenvalue
+# moves by its condition number, of a few hundred, times n d eps.
+MOST = 1e-8
+SHOWN = ("remedy", "log_shift_C", "log_shift_Q", "error", "runs_right", "runs_clear", "as_claimed",
+         "cost")  # fmt: skip
+
+
+@one_thread()
+def remedies_table(
+    only: Sequence[str] | None = None, *, draws: int = 100, seed: int = 0, cost: bool = True
+) -> pd.DataFrame:
+    """A row a remedy, on `draws` drawn layers.
+
+    log_shift_C, log_shift_Q: means of log rho_C'/rho_C and log rho_Q'/rho_Q, predicted, and
+    measured_shift_C, _Q. error: the largest relative difference of a predicted radius from the
+    measured one. runs_right of runs_clear: runs through `DEPTH` layers that smooth or not as
+    predicted, near ties left out (missing where the layer is no linear map). as_claimed of draws,
+    with the ends of its 95 % interval. cost: time over that of the plain sublayer.
+
+    Raises `InputError` for a name that is none.
+    """
+    layers = drawn(draws, seed)
+    rows = []
+    for name in only or REMEDIES:
+        if name not in REMEDIES:
+            raise InputError(f"no remedy '{name}': choose one of {', '.join(REMEDIES)}")
+        remedy, plain = in_table(name, WIDTH), without(name)
+        before, after = predicted(plain, layers), predicted(remedy, layers)
+        start, end = measured(plain, layers), measured(remedy, layers)
+        size = torch.maximum(end, after).clamp(min=1e-3)
+        slopes = observed(remedy, layers)
+        right, clear = (None, None) if slopes is None else verdicts_agree(remedy, after, slopes)
+        hits = as_claimed(remedy.claim, start, end)
+        ends = (None, None) if hits is None else share_interval(hits / draws, draws)
+        shift, own = log_shift(before, after), log_shift(start, end)
+        rows.append(
+            {
+                "name": name,
+                "remedy": remedy.title,
+                "paper": remedy.paper,
+                "our_reading": remedy.reading or "-",
+                "claim": remedy.claim,
+                "holds_for": remedy.scope,
+                "log_shift_C": shift[0],
+                "log_shift_Q": shift[1],
+                "measured_shift_C": own[0],
+                "measured_shift_Q": own[1],
+                "error": float(((after - end).abs() / size).max()),
+                "runs_right": right,
+                "runs_clear": clear,
+                "as_claimed": hits,
+                "draws": draws,
+                "as_claimed_low": ends[0],
+                "as_claimed_high": ends[1],
+                "cost": cost_ratio(name) if cost else None,
+                "parameters": parameters(name),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def remedy_shifts(only: Sequence[str] | None = None, *, draws: int = 100, seed: int = 0) -> Result:
+    """`remedies_table`, and which remedies act on the spectrum as they claim."""
+    table = remedies_table(only, draws=draws, seed=seed)
+    return Result(
+        "remedies",
+        f"What each remedy does to the spectrum of {draws} drawn layers",
+        {"remedies": Table(table, shown=SHOWN)},
+        sentences(table),
+        {"draws": draws, "seed": seed},
+    )
+
+
+def sentences(table: pd.DataFrame) -> list[Sentence]:
+    """Which of the table's remedies do as they claim in how many of the drawn layers."""
+    draws = int(table["draws"].iloc[0])
+    claiming = table[table["as_claimed"].notna()]
+    some, most = claiming.as_claimed < draws, claiming.as_claimed_low > 0.5
+    groups = {
+        f"In all {draws} layers": ~some,
+        "In most": some & most,
+        "Not clearly in more than half": some & ~most,
+    }
+    said = []
+    for start, chosen in groups.items():
+        rows = claiming[chosen]
+        hits = rows["as_claimed"].astype(int).tolist()
+        names = [
+            name if hit == draws else f"{name} ({hit})"
+            for name, hit in zip(rows["remedy"].astype(str), hits, strict=True)
+        ]
+        if names:
+            said.append(f"{start} the measured spectrum moves as claimed: {', '.join(names)}.")
+    none = table[table["as_claimed"].isna()]
+    if len(none):
+        said.append(f"No claim on tokens: {', '.join(none.remedy)}.")
+    said.append(
+        "A shift is a mean over the drawn layers at the table's setting; runs: of "
+        f"{DEPTH} layers, right of those that are no near tie."
+    )
+    return [Sentence(each, on_inputs(draws, of="layer")) for each in said]

@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from oversmoothing.experiments.inspection.extract import call_arguments, extract
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Layer, Model
-from oversmoothing.experiments.table1.value_spectra import Folding, factors
+from oversmoothing.experiments.models.model import Layer, Model, evaluating
+from oversmoothing.experiments.study.value_spectra import Folding, factors
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

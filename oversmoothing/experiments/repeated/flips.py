@@ -28,8 +28,7 @@ from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
 from oversmoothing.experiments.ladder.operators import token_scales
 from oversmoothing.experiments.ladder.recording import log_ratio
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace
+from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace, evaluating
 from oversmoothing.experiments.repeated.blocks import BlockMap, recorded
 from oversmoothing.experiments.repeated.flip_result import FROZEN, GAP, NONE, Flips
 from oversmoothing.experiments.threads import one_thread

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
 from oversmoothing.experiments.ladder.operators import GAP_NAMES, spectral_gaps
-from oversmoothing.experiments.models.evaluation import evaluating
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.experiments.repeated.blocks import BlockMap, check_consensus, recorded
 from oversmoothing.experiments.repeated.loop_result import Loops
 from oversmoothing.experiments.repeated.outcomes import looped, outcomes

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.table1.untrained import untrained_vit
+from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.costs.timing import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax

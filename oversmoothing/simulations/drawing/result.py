@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Kind = Literal["number", "integer", "truth", "text"]
 # Keys of the JSON that are no table and no part of the configuration.
 RESERVED = ("words", "form", "provenance")
+# Rows of a table beyond which a terminal does not show it: the files have it.
+LONG = 100
 
 
 @dataclass(frozen=True)
@@ -274,7 +276,8 @@ class Result:
         return "\n".join(each.says for each in self.sentences)
 
     def text(self, as_table: Callable[[pd.DataFrame, Any], str] | None = None) -> str:
-        """What a terminal shows: the tables, then each sentence with its evidence.
+        """What a terminal shows: the tables of at most LONG rows, then each sentence with its
+        evidence.
 
         as_table: how a table and its wording of numbers become text; plain where None.
         """
@@ -284,9 +287,11 @@ class Result:
         return "\n\n".join([*drawn, "\n".join(map(str, self.sentences))])
 
     def _for_reader(self) -> list[Table]:
-        """The main table, and those of the others that say what of them is shown."""
+        """The main table, and those of the others that say what of them is shown; none that fills
+        screens."""
         main, *others = self.tables.values()
-        return [main, *(each for each in others if each.shown)]
+        chosen = [main, *(each for each in others if each.shown)]
+        return [each for each in chosen if len(each.rows) <= LONG]
 
     def to_json_object(self) -> dict[str, Any]:
         """Configuration, rows, details and words by name; `form` says how to read them back."""

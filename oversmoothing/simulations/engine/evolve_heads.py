@@ -32,10 +32,17 @@ from torch import Tensor
 from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
-from oversmoothing.simulations.engine.iteration import Kept, kept_at, largest_of_parts, stacked
+from oversmoothing.simulations.engine.iteration import (
+    GROWTH_BITS,
+    Iteration,
+    Kept,
+    Moved,
+    kept_at,
+    range_bits,
+    stacked,
+)
 from oversmoothing.simulations.engine.layers import (
     ATTENTION_STREAM,
-    RANGE_BITS,
     Drawn,
     Fixed,
     FollowingLayer,
@@ -45,6 +52,7 @@ from oversmoothing.simulations.engine.layers import (
     Rule,
     Stack,
     as_rule,
+    branch,
     head_attention,
     mix,
     weights_at,
@@ -61,7 +69,6 @@ from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.state import (
     UNUSED,
     SplitState,
-    exponent_of,
     from_differences,
     normalise,
     normalised_sum,
@@ -80,77 +87,59 @@ __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
 _SMALLEST_EXPONENT = -(1 << 58)
 
 
-class StackIteration:
-    """Z = [y; m] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
+class Heads:
+    """The layers of a stack on Z = [y; m] with a power of two for each.
 
     tokens: X [N, n, d] and the exponents [N, n] of its tokens, while the layers are linear and the
     first has zeros in its attention; else None.
     """
 
-    def __init__(
-        self, Z: Tensor, exponents: Tensor, stack: Stack, tokens: tuple[Tensor, Tensor]
-    ) -> None:
-        self.Z, self.exponents, self.stack = Z.contiguous(), exponents, stack
-        self.layer = 0
-        self.factor = torch.zeros(len(Z), dtype=Z.dtype, device=Z.device)
-        self.room = float(RANGE_BITS[Z.dtype])
-        self.smallest = 2.0 ** -RANGE_BITS[Z.dtype]
+    def __init__(self, stack: Stack, tokens: Kept) -> None:
+        self.stack = stack
         linear = isinstance(stack.at(0), LinearLayer)
         self.tokens = tokens if linear and stack.tokens else None
+        self._driven = torch.ones((2, 2), dtype=torch.bool, device=stack.where).tril()
 
-    def advance_to(self, target: int, bar: tqdm) -> None:
-        """Layers self.layer ... target - 1, in blocks short enough for the range of the floats."""
-        bar.update(target - self.layer)
-        longest = target
-        while self.layer < target:
-            start, Z, exponents, tokens = self.layer, self.Z, self.exponents, self.tokens
-            before = self._block(min(target, start + longest))
-            lost = (before >= 0.25) & (largest_of_parts(self.Z) < self.smallest)
-            longest = target
-            if self.layer - start > 1 and bool(lost.any()):
-                # Shrunk past the range of the floats within one block: again, one layer alone.
-                self.layer, self.Z, self.exponents, self.tokens = start, Z, exponents, tokens
-                longest = 1
+    def reach(self, layer: int) -> Tensor | None:
+        """m at the exponent of a larger y that feeds it."""
+        asked = self.stack.at(layer)
+        if isinstance(asked, FollowingLayer) or not asked.coupled:
+            return None
+        return self._driven
 
-    def _block(self, target: int) -> Tensor:
-        """Layers up to target that need no rescaling between them; the sizes at their start."""
-        layer = self.stack.at(self.layer)
+    def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+        """Layers that need no rescaling between them."""
+        layer, dtype = self.stack.at(at.layer), Z.dtype
+        self._tokens = self.tokens
         if isinstance(layer, FollowingLayer):
-            before = self._rescale(align=False)
-            self._follow(layer)
-            self.tokens = None
-            self.layer += 1
-            return before
-        before = self._rescale(layer.coupled)
-        aligned, used = layer.coupled, 0.0
-        while isinstance(layer, LinearLayer) and (aligned or not layer.coupled):
-            if used and used + layer.bits > self.room:
+            self._tokens = None
+            return *self._follow(layer, Z, exponents), 1
+        factor = powers_of_two((exponents[:, 0] - exponents[:, 1]).clamp_max(0), dtype)
+        coupled, used, number = layer.coupled, 0.0, 0
+        while isinstance(layer, LinearLayer) and (coupled or not layer.coupled):
+            used += range_bits(layer.norm, Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual)
+            if number and used > GROWTH_BITS[dtype]:
                 break
-            self._linear(layer)
-            self.layer += 1
-            used += layer.bits
-            if self.layer == target:
+            moved = branch(layer, Z, factor)
+            Z = Z + moved if self.stack.residual else moved
+            exponents = exponents + layer.map.shift
+            if self._tokens is not None and layer.attention is not None:
+                self._tokens = next_tokens(
+                    *self._tokens, layer.attention, layer.map, self.stack.residual
+                )
+            number += 1
+            if number == most:
                 break
-            layer = self.stack.at(self.layer)
-        return before
+            layer = self.stack.at(at.layer + number)
+        return Z, exponents, number
 
-    def _linear(self, layer: LinearLayer) -> None:
-        Z, n = self.Z, self.Z.shape[-2]
-        inside = layer.map.enter(Z)
-        T = mix(layer.extended, inside[:, : n - 1])
-        last = T[:, n - 1] * self.factor.view(-1, 1, 1) + inside[:, n - 1]
-        T = torch.cat((T[:, : n - 1], last.unsqueeze(1)), dim=1) if n > 1 else last.unsqueeze(1)
-        moved = layer.map.leave(T)
-        self.Z = Z + moved if self.stack.residual else moved
-        if layer.map.shift:
-            self.exponents = self.exponents + layer.map.shift
-        if self.tokens is not None and layer.attention is not None:
-            self.tokens = next_tokens(*self.tokens, layer.attention, layer.map, self.stack.residual)
+    def keep(self, at: Iteration) -> None:
+        self.tokens = self._tokens
 
-    def _follow(self, layer: FollowingLayer) -> None:
-        n = self.Z.shape[-2]
-        y, m = self.Z[:, : n - 1], self.Z[:, n - 1]
-        y_exponent, m_exponent = self.exponents.unbind(-1)
+    def _follow(self, layer: FollowingLayer, Z: Tensor, exponents: Tensor) -> Kept:
+        n = Z.shape[-2]
+        y, m = Z[:, : n - 1], Z[:, n - 1]
+        y_exponent, m_exponent = exponents.unbind(-1)
         E = from_differences(y)
         found = layer.heads.deviation(E, y_exponent, m, m_exponent)
         inside = layer.map.enter(E)
@@ -172,31 +161,8 @@ class StackIteration:
         gone = y_exponent < _SMALLEST_EXPONENT
         y = torch.where(gone.view(-1, 1, 1), 0.0, y)
         y_exponent = torch.where(gone, torch.zeros_like(y_exponent), y_exponent)
-        self.Z = torch.cat((y, m.unsqueeze(1)), dim=1)
-        self.exponents = torch.stack((y_exponent, m_exponent), dim=-1)
-
-    def _rescale(self, align: bool) -> Tensor:
-        """Largest entries to [1/2, 1), and their sizes. align: m at the exponent of a larger y."""
-        n = self.Z.shape[-2]
-        top = largest_of_parts(self.Z)
-        change = exponent_of(top)
-        exponents = self.exponents + change
-        if align:
-            y_exponent, m_exponent = exponents.unbind(-1)
-            m_exponent = torch.where(top[:, 1] > 0, m_exponent, y_exponent)
-            m_exponent = torch.where(
-                top[:, 0] > 0, torch.maximum(m_exponent, y_exponent), m_exponent
-            )
-            exponents = torch.stack((y_exponent, m_exponent), dim=-1)
-            one = torch.ones(len(top), dtype=self.Z.dtype, device=self.Z.device)
-            lower = torch.where(
-                top[:, 0] > 0, y_exponent - m_exponent, torch.zeros_like(y_exponent)
-            )
-            self.factor = scale(one, lower, 0)
-        by = self.exponents - exponents
-        y, m = scale(self.Z[:, : n - 1], by[:, 0], 2), scale(self.Z[:, n - 1], by[:, 1], 1)
-        self.Z, self.exponents = torch.cat((y, m.unsqueeze(1)), dim=1), exponents
-        return largest_of_parts(self.Z)
+        Z = torch.cat((y, m.unsqueeze(1)), dim=1)
+        return Z, torch.stack((y_exponent, m_exponent), dim=-1)
 
 
 def next_tokens(
@@ -267,11 +233,12 @@ def evolve_heads(
     def run(seed: int | None) -> States:
         stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
         start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
-        iteration = StackIteration(start, exponents, stack, (tokens, X_exponents))
+        layers = Heads(stack, (tokens, X_exponents))
+        iteration = Iteration(start.contiguous(), exponents, layers, (n - 1, 1))
 
         def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept | None]:
             iteration.advance_to(depth, bar)
-            return (iteration.Z, iteration.exponents), iteration.tokens
+            return iteration.rescaled(), layers.tokens
 
         kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
         known = None if None in rows else Rows(*stacked(rows))

@@ -21,117 +21,120 @@ from torch import Tensor
 from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import States, unknown
-from oversmoothing.simulations.engine.iteration import kept_at
-from oversmoothing.simulations.engine.layers import (
-    Made,
-    Rule,
-    as_rule,
-    prescribed_attention,
-    weights_at,
+from oversmoothing.simulations.engine.iteration import (
+    GROWTH_BITS,
+    Iteration,
+    Kept,
+    Moved,
+    kept_at,
+    range_bits,
+    stacked,
 )
+from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Stack, as_rule, branch
 from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.state import from_differences
+from oversmoothing.simulations.state import from_differences, log_of_two_to, powers_of_two
 from oversmoothing.theory.layer.layer import check_square, check_states, row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 # The stream of draws that mixings come from, beside those of attention and weights.
 MIXING_STREAM = 3
-# Layers between two looks at the range, fewer where a layer may use more bits than these allow.
-_LAYERS, _BITS = 8, 400.0
+# What feeds what at a lower power of two: the differences the last stream, and Y the mean.
+_FROM, _TO = [0, 2, 1], [1, 3, 3]
 
 
 @dataclass
 class _Mixed:
-    """R, p and q in the coordinates z; alone: the differences feel no branch and no x_s."""
+    """R over q [s + 1, s], and p [s], in the coordinates z.
 
-    R: Tensor
+    alone: the differences feel no branch and no x_s. size: of R and of p q together.
+    """
+
+    both: Tensor
     p: Tensor
-    q: Tensor
     alone: bool
     size: float
 
 
-class StreamIteration:
-    """Y [s, n-1, d] and M [s, d] in the coordinates z, and four powers of two.
+class Streams:
+    """Layers of s streams on Z [1, s n, d]: the rows of Y [s, n-1, d] and then M [s, d].
 
-    exponents: of the differences of streams in Y, of the last stream in Y, and both in M.
+    Both in the coordinates z, differences of streams first. Four parts have a power of two each:
+    the differences and the last stream in Y, both in M.
     """
 
-    def __init__(
-        self,
-        X0: Array,
-        mixing: tuple[Rule, Array, Array],
-        attention: Rule,
-        weights: Rule,
-        where: torch.device,
-    ) -> None:
+    def __init__(self, mixing: tuple[Rule, Array, Array], stack: Stack) -> None:
         self.rule, self.p, self.q = mixing
-        self.attention, self.weights, self.where = attention, weights, where
-        self.layer = 0
+        self.s, self.stack = len(self.p), stack
         self._made = Made()
-        self._look = 0
-        X = torch.tensor(X0).to(where)
-        self.s, self.n, self.d = X.shape
+        kinds = [(alone, coupled) for alone in (False, True) for coupled in (False, True)]
+        self._fed = {kind: _fed(*kind).to(stack.where) for kind in kinds}
+        self._over = self._fed[True, False]
+
+    def start(self, X0: Array) -> Iteration:
+        """The iteration from X0 [s, n, d]."""
+        X = torch.tensor(X0).to(self.stack.where)
         Z = torch.cat((X[:-1] - X[-1:], X[-1:]))
-        self.M = Z.mean(1)
-        self.Y = Z[:, :-1] - Z[:, -1:]
-        self.exponents = [0, 0, 0, 0]
-        self._rescale(alone=True, coupled=False)
+        Z = _joined(Z[:, :-1] - Z[:, -1:], Z.mean(1))
+        none = torch.zeros((1, 4), dtype=torch.int64, device=Z.device)
+        k = self.stack.n - 1
+        return Iteration(Z, none, self, ((self.s - 1) * k, k, self.s - 1, 1))
 
-    def advance_to(self, target: int, bar: tqdm) -> None:
-        bar.update(target - self.layer)
-        while self.layer < target:
-            self._step()
-            self.layer += 1
+    def apart(self, Z: Tensor) -> tuple[Tensor, Tensor]:
+        """Y [s, n-1, d] and M [s, d]."""
+        s, n, d = self.s, self.stack.n, self.stack.d
+        return Z[0, : s * (n - 1)].view(s, n - 1, d), Z[0, s * (n - 1) :]
 
-    def _step(self) -> None:
-        mixed = self._made.of("mixing", self.rule, self._mixing)
-        extended, W, total, size, coupled = self._branch()
-        if self._look == 0:
-            self._rescale(mixed.alone, coupled)
-            bits = math.log2(2.0 + mixed.size * (1.0 + size))
-            self._look = max(1, min(_LAYERS, int(_BITS / bits)))
-        self._look -= 1
-        yd, yl, md, ml = self.exponents
-        y_down, m_down, drive = (_power(k) for k in (yd - yl, md - ml, yl - ml))
-        y_q, m_q = self._read(self.Y, mixed.q, y_down), self._read(self.M, mixed.q, m_down)
-        k = self.n - 1
-        inside = extended @ y_q  # [heads, n, d]
-        moved = (inside @ W).sum(0)
-        to_y, to_m = moved[:k], m_q @ total + drive * moved[k]
-        self.Y = self._mix(self.Y, mixed, to_y, y_down)
-        self.M = self._mix(self.M, mixed, to_m, m_down)
+    def reach(self, layer: int) -> Tensor:
+        """The differences feed the last stream, and it them where they are not alone; a drive of
+        the mean comes from Y."""
+        self._over = self._fed[self._kind(layer)]
+        return self._over
 
-    def _read(self, Z: Tensor, q: Tensor, down: float) -> Tensor:
-        """sum_l q_l x_l at the exponent of the last stream."""
-        found = q[-1] * Z[-1]
-        if self.s > 1:
-            found = found + down * torch.tensordot(q[:-1], Z[:-1], 1)
-        return found
+    def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+        k, d, dtype, size = self.stack.n - 1, self.stack.d, Z.dtype, Z[0].numel()
+        lower = exponents[0, _FROM] - exponents[0, _TO]
+        y_down, m_down, drive = powers_of_two(lower.clamp_max(0), dtype).unsqueeze(-1)
+        (Y, M), number, used, kind = self.apart(Z), 0, 0.0, self._kind(at.layer)
+        Y, before = Y.reshape(self.s, k * d), None
+        while number < most:
+            mixed, layer = self._mixed(at.layer + number), self._linear(at.layer + number)
+            used += range_bits(mixed.size * (1.0 + layer.norm), size, dtype, residual=False)
+            if number and (used > GROWTH_BITS[dtype] or kind != (mixed.alone, layer.coupled)):
+                break
+            if mixed is not before:
+                before, of_Y, of_M = mixed, *(_lowered(mixed.both, x) for x in (y_down, m_down))
+            Y, M = of_Y @ Y, of_M @ M
+            read = torch.cat((Y[-1].view(1, k, d), M[-1].view(1, 1, d)), dim=1)
+            moved = branch(layer, read, drive)[0]
+            Y = torch.addr(Y[:-1], mixed.p, moved[:k].reshape(-1))
+            M = torch.addr(M[:-1], mixed.p, moved[k])
+            number += 1
+        return _joined(Y, M), exponents, number
 
-    def _mix(self, Z: Tensor, mixed: _Mixed, moved: Tensor, down: float) -> Tensor:
-        flat = Z.reshape(self.s, -1)
-        branch = moved.reshape(-1)
-        last = mixed.R[-1, -1] * flat[-1] + mixed.p[-1] * branch
-        if self.s == 1:
-            return last.reshape(Z.shape)
-        last = last + down * (mixed.R[-1, :-1] @ flat[:-1])
-        rest = mixed.R[:-1, :-1] @ flat[:-1]
-        if not mixed.alone:  # all at one exponent
-            rest = (
-                rest + torch.outer(mixed.R[:-1, -1], flat[-1]) + torch.outer(mixed.p[:-1], branch)
+    def keep(self, at: Iteration) -> None:
+        """Nothing is carried beside the state."""
+
+    def _linear(self, layer: int) -> LinearLayer:
+        asked = self.stack.at(layer)
+        if not isinstance(asked, LinearLayer):
+            raise InputError(
+                "attention that follows the state is not run over streams: prescribe A"
             )
-        return torch.cat((rest, last.unsqueeze(0))).reshape(Z.shape)
+        return asked
 
-    # ------------------------------------------------------------------------- what a layer is
+    def _kind(self, layer: int) -> tuple[bool, bool]:
+        return self._mixed(layer).alone, self._linear(layer).coupled
 
-    def _mixing(self) -> _Mixed:
-        R = check_square(as_numpy(self.rule.at(self.layer, MIXING_STREAM)), name="R")
+    def _mixed(self, layer: int) -> _Mixed:
+        return self._made.of("mixing", self.rule, layer, self._mixing)
+
+    def _mixing(self, layer: int) -> _Mixed:
+        R = check_square(as_numpy(self.rule.at(layer, MIXING_STREAM)), name="R")
         if R.shape != (self.s, self.s):
             raise InputError(
-                f"R has shape {list(R.shape)} in layer {self.layer}; X0 has {self.s} streams"
+                f"R has shape {list(R.shape)} in layer {layer}; X0 has {self.s} streams"
             )
         sums = R.sum(1)
         # What is meant to be row-stochastic has rows that sum to 1 within rounding.
@@ -148,91 +151,47 @@ class StreamIteration:
         q = np.append(self.q[:-1], self.q.sum())
         alone = not coordinates[:-1, -1].any() and not p[:-1].any()
         size = float(np.abs(R).sum(1).max() + np.abs(self.p).max() * np.abs(self.q).sum())
-        R_z, p_z, q_z = (torch.tensor(x).to(self.where) for x in (coordinates, p, q))
-        return _Mixed(R_z, p_z, q_z, alone, size)
+        both = np.concatenate((coordinates, q[None]))
+        R_q, p_z = (torch.tensor(x).to(self.stack.where) for x in (both, p))
+        return _Mixed(R_q, p_z, alone, size)
 
-    def _branch(self) -> tuple[Tensor, Tensor, Tensor, float, bool]:
-        """B'_h with g_h below [heads, n, n-1], W_h [heads, d, d], their sum, a size, any g."""
-        W, total, size = self._made.of("weights", self.weights, self._weights)
-        extended, coupled = self._made.of(
-            "attention", self.attention, lambda: self._attention(len(W))
-        )
-        return extended, W, total, size, coupled
-
-    def _weights(self) -> tuple[Tensor, Tensor, float]:
-        W = weights_at(self.weights, self.layer).dense()
-        if W.shape[-1] != self.d:
-            raise InputError(f"the weights have d = {W.shape[-1]}, X0 has {self.d}")
-        size = float(np.abs(W).sum((-2, -1)).sum())
-        made = torch.tensor(np.ascontiguousarray(W)).to(self.where)
-        return made, made.sum(0), size
-
-    def _attention(self, heads: int) -> tuple[Tensor, bool]:
-        A = prescribed_attention(self.attention, self.layer, heads, "is not run over streams")
-        if A.ndim != 3 or A.shape[-1] != self.n:
-            raise InputError(f"A has shape {list(A.shape)}; X0 has {self.n} tokens and no batch")
-        B = A[:, :-1, :-1] - A[:, -1:, :-1]
-        g = A[:, :, :-1].mean(1) - 1.0 / self.n
-        # Columns that sum to 1 within rounding are meant to: the mean is then autonomous.
-        if (np.abs(g) <= row_sum_tolerance(self.n)).all():
-            g = np.zeros_like(g)
-        extended = np.concatenate((B, g[:, None, :]), axis=1)
-        return torch.tensor(extended).to(self.where), bool(g.any())
-
-    # ------------------------------------------------------------------------- scales, readings
-
-    def _rescale(self, alone: bool, coupled: bool) -> None:
-        """Powers of two out of the four parts; what feeds another is at most at its exponent."""
-        parts = [self.Y[:-1], self.Y[-1:], self.M[:-1], self.M[-1:]]
-        tops = [float(part.abs().max()) if part.numel() else 0.0 for part in parts]
-        wanted: list[int | None] = [
-            None if top == 0 else e + math.frexp(top)[1]
-            for top, e in zip(tops, self.exponents, strict=True)
-        ]
-        yd, yl, md, ml = wanted
-        yl, ml = _at_least(yl, yd), _at_least(ml, md)
-        if coupled:
-            ml = _at_least(ml, yl)
-        if not alone:
-            yd, md = yl, ml
-        chosen = [yd, yl, md, ml]
-        # Of what is 0 the exponent means nothing: that of its neighbour, so that no factor is inf.
-        known = [k for k in chosen if k is not None]
-        top = max(known, default=0)
-        yl, ml = (top if x is None else x for x in (yl, ml))
-        yd, md = (low if x is None else x for x, low in ((yd, yl), (md, ml)))
-        new = [yd, yl, md, ml]
-        factors = [_power(old - e) for old, e in zip(self.exponents, new, strict=True)]
-        parts = [part * factor for part, factor in zip(parts, factors, strict=True)]
-        self.Y, self.M = torch.cat(parts[:2]), torch.cat(parts[2:])
-        self.exponents = new
-
-    def read(self) -> tuple[tuple[Tensor, Any], tuple[Tensor, Any], float, float]:
+    def read(self, at: Iteration) -> tuple[Kept, Kept, float, float]:
         """The stack and the mean over streams as (y and m, exponents), log spread, log size."""
-        self._rescale(alone=True, coupled=False)
-        self._look = 0
-        yd, yl, md, ml = self.exponents
-        Y = torch.cat((self.Y[:-1] * _power(yd - yl) + self.Y[-1:], self.Y[-1:]))
-        M = torch.cat((self.M[:-1] * _power(md - ml) + self.M[-1:], self.M[-1:]))
+        Z, exponents = at.rescaled(self._over)
+        D, E = self.apart(Z)
+        down = powers_of_two((exponents[0, ::2] - exponents[0, 1::2]).clamp_max(0))
+        yd, yl, md, ml = exponents[0]
+        Y = torch.cat((D[:-1] * down[0] + D[-1:], D[-1:]))
+        M = torch.cat((E[:-1] * down[1] + E[-1:], E[-1:]))
         stack = torch.cat((_beside(Y), M.reshape(1, -1)))
         mean = torch.cat((Y.mean(0), M.mean(0).unsqueeze(0)))
-        size = max(_log_norm(y, m, yl, ml) for y, m in zip(Y, M, strict=True))
-        D = torch.cat((self.Y[:-1], torch.zeros_like(self.Y[-1:])))
-        E = torch.cat((self.M[:-1], torch.zeros_like(self.M[-1:])))
-        spread = max(
-            (_log_norm(D[k] - D[j], E[k] - E[j], yd, md) for k in range(self.s) for j in range(k)),
-            default=-math.inf,
-        )
-        return (stack, (yl, ml)), (mean, (yl, ml)), spread, size
+        size = float(_log_norms(Y, M, yl, ml).max())
+        spread = -math.inf
+        if self.s > 1:
+            D, E = (torch.cat((x[:-1], torch.zeros_like(x[-1:]))) for x in (D, E))
+            k, j = torch.triu_indices(self.s, self.s, 1, device=D.device)
+            spread = float(_log_norms(D[k] - D[j], E[k] - E[j], yd, md).max())
+        over = exponents[0, 1::2]
+        return (stack, over), (mean, over), spread, size
 
 
-def _at_least(x: int | None, low: int | None) -> int | None:
-    return low if x is None else x if low is None else max(x, low)
+def _fed(alone: bool, coupled: bool) -> Tensor:
+    """Which of the four parts feeds which, [4, 4]."""
+    streams = torch.tensor([[1, not alone], [1, 1]])
+    means = torch.tensor([[1, 0], [coupled, 1]])
+    return torch.kron(means, streams) > 0
 
 
-def _power(k: int) -> float:
-    """2^k; 0 or inf beyond the floats."""
-    return math.ldexp(1.0, k) if k < 1024 else math.inf
+def _lowered(both: Tensor, down: Tensor) -> Tensor:
+    """`_Mixed.both` for differences at a power of two of their own: x_s and what is read take them
+    times `down`."""
+    last = torch.cat((both[-2:, :-1] * down, both[-2:, -1:]), dim=1)
+    return torch.cat((both[:-2], last))
+
+
+def _joined(Y: Tensor, M: Tensor) -> Tensor:
+    """[s, n-1, d] and [s, d] as the rows of one state."""
+    return torch.cat((Y.reshape(-1, M.shape[-1]), M)).unsqueeze(0)
 
 
 def _beside(Y: Tensor) -> Tensor:
@@ -240,18 +199,13 @@ def _beside(Y: Tensor) -> Tensor:
     return Y.transpose(0, 1).reshape(Y.shape[1], Y.shape[0] * Y.shape[2])
 
 
-def _log_norm(y: Tensor, m: Tensor, y_exponent: int, m_exponent: int) -> float:
-    """log of the Frobenius norm of a state from its token differences and its mean."""
-    n = len(y) + 1
-    parts = [
-        (float(torch.linalg.norm(from_differences(y))), y_exponent),
-        (float(torch.linalg.norm(m)) * math.sqrt(n), m_exponent),
-    ]
-    logs = [math.log(x) + e * math.log(2.0) for x, e in parts if x > 0]
-    if not logs:
-        return -math.inf
-    top = max(logs)
-    return top + math.log(sum(math.exp(2 * (x - top)) for x in logs)) / 2
+def _log_norms(Y: Tensor, M: Tensor, y_exponent: Tensor, m_exponent: Tensor) -> Tensor:
+    """log of the Frobenius norms of states from their token differences and means."""
+    hfc = torch.linalg.vector_norm(from_differences(Y), dim=(-2, -1)).log()
+    lfc = torch.linalg.vector_norm(M, dim=-1).log() + math.log(Y.shape[-2] + 1) / 2
+    return torch.logaddexp(
+        2 * (hfc + log_of_two_to(y_exponent)), 2 * (lfc + log_of_two_to(m_exponent))
+    ) / 2  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -313,14 +267,15 @@ def evolve_streams(
         raise InputError(f"X0 has shape {list(states.shape)}; it must be [s, n, d]: streams first")
     s, n, d = states.shape
     check_states(states, n, d)
-    run = StreamIteration(
-        states, (as_rule(mixing), _vector(p, "p", np.ones(s)), _vector(q, "q", np.full(s, 1 / s))),
-        as_rule(attention), as_rule(weights), where,
-    )  # fmt: skip
+    mixed = as_rule(mixing), _vector(p, "p", np.ones(s)), _vector(q, "q", np.full(s, 1 / s))
+    layers = Streams(
+        mixed, Stack(as_rule(attention), as_rule(weights), True, (), n, d, where, torch.float64)
+    )
+    iteration = layers.start(states)
 
-    def state_at(depth: int, bar: tqdm) -> tuple[Any, Any, float, float]:
-        run.advance_to(depth, bar)
-        return run.read()
+    def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept, float, float]:
+        iteration.advance_to(depth, bar)
+        return layers.read(iteration)
 
     stack, mean, spread, size = zip(*kept_at(depths, progress, state_at), strict=True)
     return StreamTrajectory(
@@ -336,9 +291,8 @@ def _vector(value: Any, name: str, default: Array) -> Array:
     return found
 
 
-def _trajectory(depths: tuple[int, ...], kept: Sequence[Any], n: int) -> Trajectory:
-    states = torch.stack([Z for Z, _ in kept]).unsqueeze(1)
-    exponents = torch.tensor([list(e) for _, e in kept], device=states.device).unsqueeze(1)
+def _trajectory(depths: tuple[int, ...], kept: Sequence[Kept], n: int) -> Trajectory:
+    states, exponents = (x.unsqueeze(1) for x in stacked(kept))
     offset = torch.zeros((1, n), dtype=torch.float64, device=states.device)
     return Trajectory(
         depths,

@@ -1,9 +1,10 @@
-"""Layer by layer: Z = [y; c] <- Z + [B', 1] Z W, rescaled by powers of two (T1c-d, T11).
+"""Layer by layer: states over powers of two, moved in blocks, rescaled between (T1c-d, T11).
 
-Iterating X itself, HFC / LFC saturates at the rounding of A 1 = 1: 1.2e-7 in float32, 1.8e-16 in
-float64; here a ratio of 1e-100000 is measured. (The orthonormal B = Q^T A Q would do as well, but
-its square roots cost the exact zeros: with h = -2 and A = [[3/4, 1/4], [1/4, 3/4]] the ratio is 0
-after one layer.) Two products a layer, in place: at 197 x 768 the speed of a large square product.
+Iterated are Z = [y; c] <- Z + [B', 1] Z W. Iterating X itself, HFC / LFC saturates at the rounding
+of A 1 = 1: 1.2e-7 in float32, 1.8e-16 in float64; here a ratio of 1e-100000 is measured. (The
+orthonormal B = Q^T A Q would do as well, but its square roots cost the exact zeros: with h = -2 and
+A = [[3/4, 1/4], [1/4, 3/4]] the ratio is 0 after one layer.) Two products a layer, in place: at
+197 x 768 the speed of a large square product.
 
 A head in its core: W = P Q of rank r moves n x r numbers a layer instead of n x d.
 
@@ -14,12 +15,15 @@ Where A is reducible (a causal mask, several groups) a token depends on the toke
 alone. It may then lose the mode that dominates the others, and no accuracy relative to their size
 says where it points. So the tokens are iterated themselves too (T4b, T11.10), token k relative to
 the largest of the tokens that it reaches: the zeros of A keep all larger ones out of it exactly.
+
+Many heads and layers that change are moved by the same iteration: `evolve_heads`; several streams:
+`evolve_streams`.
 """
 
 import math
 import sys
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -29,7 +33,6 @@ from tqdm import tqdm
 from oversmoothing.simulations.engine.errors import Rows, States, start_of, unknown
 from oversmoothing.simulations.engine.problem import Problem, norm_bound
 from oversmoothing.simulations.state import (
-    HALF,
     UNUSED,
     exponent_of,
     normalise,
@@ -41,203 +44,179 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 State = TypeVar("State")
-# Values [N, n, d] and the powers of two of their parts or rows [N, parts].
+# Values [N, rows, d] and the powers of two of their parts [N, parts].
 Kept = tuple[Tensor, Tensor]
 
 # One layer may grow a state by so many bits ...
 _RANGE_BITS = {torch.float64: 900, torch.float32: 96}
 # ... a block of layers by so many, and may end no further below 1 than the next: then no state was
 # lost to underflow on the way, for it could not have come back.
-_GROWTH_BITS = {torch.float64: 450, torch.float32: 56}
+GROWTH_BITS = {torch.float64: 450, torch.float32: 56}
 _SHRINK_BITS = {torch.float64: 500, torch.float32: 64}
 _LONGEST = 1 << 20
 
 
-class PartScales:
-    """One power of two for the rows of y and one for c: Z [N, n, d], exponents [N, 2]."""
-
-    def __init__(self, Z: Tensor) -> None:
-        self.part = torch.tensor([0] * (Z.shape[-2] - 1) + [1], device=Z.device)
-        self.smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
-
-    def largest(self, Z: Tensor) -> Tensor:
-        """The largest |entry| of each part, [N, parts]."""
-        return largest_of_parts(Z)
-
-    def lost(self, before: Tensor, after: Tensor) -> Tensor:
-        """Which parts shrank past the range of the floats, from their largest entries."""
-        return (after < self.smallest) & (before > 0)
-
-    def rescale(self, Z: Tensor, exponents: Tensor, largest: Tensor) -> tuple[Tensor, Tensor]:
-        """Divides Z by powers of two, in place; (exponents, largest entries that count now)."""
-        half = HALF[Z.dtype]
-        # A subnormal needs two steps.
-        shift = exponent_of(largest).clamp(-half, half)
-        Z.mul_(powers_of_two(-shift, Z.dtype)[:, self.part].unsqueeze(-1))
-        return exponents + shift, largest
-
-    def matrix(self, A: Tensor, exponents: Tensor) -> Tensor:
-        """A for what stands over these powers of two: the two parts do not mix."""
-        return A
-
-    def kept(self, Z: Tensor, exponents: Tensor, start: Kept | None = None) -> Kept:
-        """What is kept of 2^exponents Z, or of its sum with the start."""
-        if start is None:
-            return Z.clone(), exponents
-        X, X_exponents = start
-        sums = []
-        for index, rows in enumerate((slice(0, -1), slice(-1, None))):
-            x, z = X[:, rows].to(torch.float64), Z[:, rows].to(torch.float64)
-            if not x.numel():
-                sums.append((x, X_exponents[:, index]))
-                continue
-            terms = (x, X_exponents[:, index]), normalise(z, 2, exponents[:, index])
-            sums.append(normalised_sum(*terms, trailing=2))
-        values, found = zip(*sums, strict=True)
-        return torch.cat(values, dim=-2).to(X.dtype), torch.stack(found, dim=-1)
-
-
-class RowScales(PartScales):
-    """One power of two for each token: Z [N, n, d], exponents [N, n].
-
-    reach [N, n, n]: whether token k depends on token j, itself included.
-    """
-
-    def __init__(self, Z: Float[Tensor, "N n d"], reach: Bool[Tensor, "N n n"]) -> None:
-        super().__init__(Z)
-        self.part = torch.arange(Z.shape[-2], device=Z.device)
-        self.reach = reach
-
-    def largest(self, Z: Tensor) -> Tensor:
-        return torch.maximum(Z.amax(-1), -Z.amin(-1))
-
-    def lost(self, before: Tensor, after: Tensor) -> Tensor:
-        # A token far below those that it reaches is none that shrank.
-        return (after < self.smallest) & (before >= 0.25)
-
-    def rescale(self, Z: Tensor, exponents: Tensor, largest: Tensor) -> tuple[Tensor, Tensor]:
-        own = torch.where(largest > 0, exponents + exponent_of(largest), UNUSED)
-        new = torch.where(self.reach, own.unsqueeze(-2), UNUSED).amax(-1)
-        new = torch.where(new == UNUSED, torch.zeros_like(new), new)
-        Z.copy_(scale(Z, exponents - new, 1))
-        return new, self.largest(Z)
-
-    def matrix(self, A: Tensor, exponents: Tensor) -> Tensor:
-        """2^(e_j - e_k) A_kj; e_j <= e_k wherever k reaches j."""
-        step = exponents.unsqueeze(-2) - exponents.unsqueeze(-1)
-        return A * powers_of_two(step.clamp_max(0), A.dtype)
-
-    def kept(self, Z: Tensor, exponents: Tensor, start: Kept | None = None) -> Kept:
-        term = normalise(Z.to(torch.float64), 1, exponents)
-        return term if start is None else normalised_sum(term, start, trailing=1)
-
-
-class LayerIteration:
-    """Z = [Y; c] [N, n, d] and the exponents [N, 2] of its two parts, moved layer by layer.
-
-    scales: what shares a power of two, where it is not these parts. summed: with the residual, the
-    sum of all Z before, `total`, is kept too, with its exponents.
-    """
-
-    def __init__(
-        self,
-        Z: Float[Tensor, "N n d"],
-        exponents: Int64[Tensor, "N parts"],
-        A: Float[Tensor, "N n n"],
-        W: Float[Tensor, "N d d"],
-        block: int,
-        residual: bool = True,
-        scales: PartScales | None = None,
-        summed: bool = False,
-    ) -> None:
-        self.Z, self.exponents, self.block, self.layer = Z, exponents, block, 0
-        self.scales = PartScales(Z) if scales is None else scales
-        self.unscaled = A
-        self.A = self.scales.matrix(A, exponents)
-        self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
-        self.W, self.residual, self.summed = W, residual, summed and residual
-        self.T = torch.empty_like(Z)
-        self.saved = torch.empty_like(Z)
-        if self.summed:
-            self.sum = torch.zeros_like(Z)
-            self.total = torch.zeros_like(Z)
-            self.total_exponents = torch.full_like(exponents, -(1 << 40))
-            self._rescale(self.scales.largest(Z))
-
-    def advance_to(self, target: int, bar: tqdm) -> None:
-        """Move the state on to the layer `target`."""
-        before = self.scales.largest(self.Z)
-        while self.layer < target:
-            block = min(self.block, target - self.layer)
-            self.saved.copy_(self.Z)
-            self._layers(block)
-            largest = self.scales.largest(self.Z)
-            if block > 1 and bool(self.scales.lost(before, largest).any()):
-                # Shrunk past the range of the floats within one block: again, in shorter blocks.
-                self.Z.copy_(self.saved)
-                self.block = max(1, block // 2)
-                continue
-            before = self._rescale(largest)
-            self.layer += block
-            bar.update(block)
-
-    def _layers(self, number: int) -> None:
-        """So many layers, without rescaling: T = Z W, then Z = Z + A T."""
-        if self.summed:
-            self.sum.zero_()
-        for _ in range(number):
-            if self.summed:
-                self.sum.add_(self.Z)
-            if self.shared is not None:
-                rows = self.Z.shape[-1]
-                torch.mm(self.Z.view(-1, rows), self.shared, out=self.T.view(-1, rows))
-            else:
-                torch.bmm(self.Z, self.W, out=self.T)
-            if self.residual:
-                self.Z.baddbmm_(self.A, self.T)
-            else:
-                torch.bmm(self.A, self.T, out=self.Z)
-
-    def _rescale(self, largest: Tensor) -> Tensor:
-        """What now counts as the largest entries, after Z has been divided by powers of two."""
-        if self.summed:
-            # total += the sum over the block, on the larger of the two scales.
-            common = torch.maximum(self.total_exponents, self.exponents)
-            old = powers_of_two(self.total_exponents - common, self.Z.dtype)
-            new = powers_of_two(self.exponents - common, self.Z.dtype)
-            self.total.mul_(old[:, self.scales.part].unsqueeze(-1))
-            self.total.addcmul_(self.sum, new[:, self.scales.part].unsqueeze(-1))
-            self.total_exponents = common
-        self.exponents, largest = self.scales.rescale(self.Z, self.exponents, largest)
-        self.A = self.scales.matrix(self.unscaled, self.exponents)
-        return largest
-
-
-def largest_of_parts(Z: Tensor) -> Tensor:
-    """The largest |entries| of the first n - 1 rows and of the last, [N, 2]."""
-    # Ten times faster than the norm of order inf.
-    rows = torch.maximum(Z.amax(-1), -Z.amin(-1))
-    if rows.shape[-1] == 1:
-        return torch.cat((torch.zeros_like(rows), rows), dim=-1)
-    return torch.stack((rows[:, :-1].amax(-1), rows[:, -1]), dim=-1)
-
-
-def block_length(x: float, size: int, dtype: torch.dtype, residual: bool) -> int:
-    """How many layers may pass between two rescalings, for x >= ||B'|| ||W||.
+def range_bits(x: float, size: int, dtype: torch.dtype, residual: bool) -> float:
+    """What a layer may take of `GROWTH_BITS`, for x >= ||B'|| ||W|| and states of `size` numbers.
 
     One layer multiplies a norm by at most 1 + x and, with the residual and x < 1, at least by
     1 - x. Otherwise cancellation may shrink a state without bound: a block that ends below the
     range is repeated in shorter ones, and grows too little to hide a loss on the way.
     Raises `InputError` where one layer alone may overflow.
     """
-    bits = _RANGE_BITS[dtype] - math.log2(size)
-    if not math.log2(1.0 + x) <= bits:
+    if not math.log2(1.0 + x) <= _RANGE_BITS[dtype] - math.log2(size):
         raise InputError(f"the weights are too large for {dtype} (norm up to {x:.1e}): scale them")
-    if residual and x < 2.0**-20:
-        return _LONGEST
     if residual and x < 0.5:
-        return max(1, int(_GROWTH_BITS[dtype] / -math.log2(1.0 - x)))
-    return max(1, int(_GROWTH_BITS[dtype] / math.log2(1.0 + max(x, 1.0))))
+        return max(-math.log2(1.0 - x), GROWTH_BITS[dtype] / _LONGEST)
+    return math.log2(1.0 + max(x, 1.0))
+
+
+class Layers(Protocol):
+    """What moves a state."""
+
+    def reach(self, layer: int) -> Tensor | None:
+        """Which part feeds which from this layer on, [..., parts, parts]: a part is over the
+        largest power of two of those that feed it. None: each by itself."""
+
+    def block(self, at: "Iteration", Z: Tensor, exponents: Tensor, most: int) -> "Moved":
+        """(Z, exponents, number) after at most `most` layers; the Z given stays as it is."""
+
+    def keep(self, at: "Iteration") -> None:
+        """The block counts: what is carried beside the state goes on too."""
+
+
+Moved = tuple[Tensor, Tensor, int]
+
+
+class Iteration:
+    """Z [N, rows, d] and the exponents [N, parts] of its parts, moved layer by layer.
+
+    parts: how many consecutive rows share a power of two; None: each row has its own.
+    """
+
+    def __init__(
+        self,
+        Z: Float[Tensor, "N rows d"],
+        exponents: Int64[Tensor, "N parts"],
+        layers: Layers,
+        parts: Sequence[int] | None = None,
+    ) -> None:
+        self.Z, self.exponents, self.layers, self.parts = Z, exponents, layers, parts
+        self.layer, self._longest = 0, _LONGEST
+        lengths = [1] * Z.shape[-2] if parts is None else parts
+        rows = [k for k, length in enumerate(lengths) for _ in range(length)]
+        self.part = torch.tensor(rows, device=Z.device)
+        self._smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
+        self._scaled = False
+        self._reach: Tensor | None = None
+
+    def advance_to(self, target: int, bar: tqdm) -> None:
+        """Move the state on to the layer `target`."""
+        while self.layer < target:
+            Z, exponents = self.rescaled(self.layers.reach(self.layer))
+            most = min(target - self.layer, self._longest)
+            Z, exponents, number = self.layers.block(self, Z, exponents, most)
+            # A part far below those that feed it is none that shrank.
+            if number > 1 and bool((self._full & (self._largest(Z) < self._smallest)).any()):
+                # Shrunk past the range of the floats within one block: again, in shorter blocks.
+                self._longest = max(1, number // 2)
+                continue
+            self.layers.keep(self)
+            self.Z, self.exponents, self._scaled = Z, exponents, False
+            self.layer += number
+            self._longest = min(2 * self._longest, _LONGEST)
+            bar.update(number)
+
+    def rescaled(self, reach: Tensor | None = None) -> Kept:
+        """The state with the largest entry of a part in [1/2, 1), less where a larger one feeds it;
+        reach as in `Layers`."""
+        if not self._scaled or self._reach is not reach:
+            top = self._largest(self.Z)
+            own = torch.where(top > 0, self.exponents + exponent_of(top), UNUSED)
+            fed = own
+            if reach is not None:
+                fed = torch.where(reach, own.unsqueeze(-2), UNUSED).amax(-1)
+            new = torch.where(fed == UNUSED, torch.zeros_like(fed), fed)
+            self._full = own >= new - 1
+            by = (self.exponents - new)[:, self.part]
+            self.Z, self.exponents = scale(self.Z, by, 1), new
+            self._scaled, self._reach = True, reach
+        return self.Z, self.exponents
+
+    def _largest(self, Z: Tensor) -> Tensor:
+        """The largest |entry| of each part, [N, parts], 0 of an empty one."""
+        # Ten times faster than the norm of order inf.
+        rows = torch.maximum(Z.amax(-1), -Z.amin(-1))
+        if self.parts is None:
+            return rows
+        parts = torch.split(rows, list(self.parts), dim=-1)
+        return torch.stack([x.amax(-1) if x.shape[-1] else x.sum(-1) for x in parts], dim=-1)
+
+
+class OneHead:
+    """Z <- Z + A Z W, or A Z W, with the same A and W in every layer.
+
+    bits: of range that a layer takes. reach: the rows that each depends on, where each has a power
+    of two of its own. summed: with the residual, the sum of all Z before is kept in `total`.
+    """
+
+    def __init__(
+        self,
+        A: Float[Tensor, "N n n"],
+        W: Float[Tensor, "N d d"],
+        bits: float,
+        residual: bool = True,
+        reach: Bool[Tensor, "N n n"] | None = None,
+        summed: bool = False,
+    ) -> None:
+        self.A, self.W, self.residual, self._reach = A, W, residual, reach
+        self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
+        self.bits, self.summed = bits, summed and residual
+        self.total: Kept | None = None
+
+    def reach(self, layer: int) -> Tensor | None:
+        return self._reach
+
+    def matrix(self, exponents: Tensor) -> Tensor:
+        """A for what stands over these powers of two; e_j <= e_k wherever row k depends on j."""
+        if self._reach is None:
+            return self.A
+        step = exponents.unsqueeze(-2) - exponents.unsqueeze(-1)
+        return self.A * powers_of_two(step.clamp_max(0), self.A.dtype)
+
+    def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+        """So many layers, without rescaling: T = Z W, then Z = Z + A T."""
+        number = min(most, max(1, int(GROWTH_BITS[Z.dtype] / self.bits)))
+        A, T, Z, rows = self.matrix(exponents), torch.empty_like(Z), Z.clone(), Z.shape[-1]
+        total = torch.zeros_like(Z) if self.summed else None
+        for _ in range(number):
+            if total is not None:
+                total.add_(Z)
+            if self.shared is not None:
+                torch.mm(Z.view(-1, rows), self.shared, out=T.view(-1, rows))
+            else:
+                torch.bmm(Z, self.W, out=T)
+            if self.residual:
+                Z.baddbmm_(A, T)
+            else:
+                torch.bmm(A, T, out=Z)
+        if total is not None:
+            self._block_total = total, exponents
+        return Z, exponents, number
+
+    def keep(self, at: Iteration) -> None:
+        if not self.summed:
+            return
+        more, exponents = self._block_total
+        if self.total is None:
+            self.total = self._block_total
+            return
+        # On the larger of the two scales.
+        before, before_exponents = self.total
+        common = torch.maximum(before_exponents, exponents)
+        old, new = (powers_of_two(e - common, more.dtype)[:, at.part].unsqueeze(-1)
+                    for e in (before_exponents, exponents))  # fmt: skip
+        self.total = before.mul_(old).addcmul_(more, new), common
 
 
 def kept_at(
@@ -271,7 +250,7 @@ def iterated(
     """
     # The draws of a twin come in this order.
     of_parts = start_of(problem, device, dtype)
-    W = problem.dense_weights
+    W, residual = problem.dense_weights, problem.residual
     P = Q = None
     if in_core:
         if problem.P is None or problem.Q is None:
@@ -284,31 +263,28 @@ def iterated(
 
     def run(A: Array, norm: float, start: Kept, reach: Tensor | None) -> Kept:
         X, exponents = start
-        Z = X.to(dtype) if P is None else X.to(dtype) @ P
-        Z = Z.contiguous().clone()
-        scales = PartScales(Z) if reach is None else RowScales(Z, reach)
-        over = exponents
-        if reach is not None:
-            over, _ = scales.rescale(Z, exponents, scales.largest(Z))
-        block = block_length(norm, problem.n * problem.d, dtype, problem.residual)
+        Z = (X.to(dtype) if P is None else X.to(dtype) @ P).contiguous()
+        bits = range_bits(norm, problem.n * problem.d, dtype, residual)
         matrix = problem.flat(A, 2, device, dtype)
-        iteration = LayerIteration(
-            Z, over, matrix, weights, block, problem.residual, scales, in_core
-        )
+        layers = OneHead(matrix, weights, bits, residual, reach, in_core)
+        iteration = Iteration(Z, exponents, layers, (problem.n - 1, 1) if reach is None else None)
 
         def state_at(depth: int, bar: tqdm) -> Kept:
             # X_L = A Z_{L-1} Q without the residual.
-            behind = in_core and not problem.residual
+            behind = in_core and not residual
             iteration.advance_to(max(depth - behind, 0), bar)
             if depth == 0:
                 return start
             if Q is None:
-                return scales.kept(iteration.Z, iteration.exponents)
-            Y, exponents = iteration.Z, iteration.exponents
-            if problem.residual:
-                Y, exponents = iteration.total, iteration.total_exponents
-            moved = (scales.matrix(matrix, exponents) @ Y) @ Q
-            return scales.kept(moved, exponents, start if problem.residual else None)
+                moved = iteration.rescaled()
+            else:
+                Y, over = layers.total if layers.total is not None else iteration.rescaled(reach)
+                moved = (layers.matrix(over) @ Y) @ Q, over
+            if reach is not None:
+                moved = normalise(moved[0].to(torch.float64), 1, moved[1])
+            if in_core and residual:
+                return _sum_of(start, moved, by_rows=reach is not None)
+            return moved
 
         return stacked(kept_at(depths, progress, state_at))
 
@@ -321,3 +297,18 @@ def iterated(
     tokens = normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
     return States(*found, offset, unknown, Rows(*run(problem.A, norm, tokens, reach)))
+
+
+def _sum_of(start: Kept, moved: Kept, by_rows: bool) -> Kept:
+    """The sum, token by token or of the rows of y and c each."""
+    if by_rows:
+        return normalised_sum(moved, start, trailing=1)
+    sums = []
+    for k, rows in enumerate((slice(0, -1), slice(-1, None))):
+        terms = [(x[:, rows].to(torch.float64), e[:, k]) for x, e in (start, moved)]
+        if terms[0][0].numel():
+            sums.append(normalised_sum(*terms, trailing=2))
+        else:
+            sums.append(terms[0])
+    (y, y_exponent), (c, c_exponent) = sums
+    return torch.cat((y, c), dim=-2).to(start[0].dtype), torch.stack((y_exponent, c_exponent), -1)

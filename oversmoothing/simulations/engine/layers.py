@@ -13,7 +13,7 @@ the case P_h = I, where the first product falls away. The equations of the coord
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_b
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
+Made_ = TypeVar("Made_")
 # The two streams of one seed: the same seed for A and W must not give the same numbers.
 ATTENTION_STREAM, WEIGHT_STREAM = 0, 1
 
@@ -96,12 +97,15 @@ class Made:
     """What is made for the layers: anew for each, of a rule that is the same in all only once."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Any] = {}
+        self._kept: dict[str, tuple[int, Any]] = {}
 
-    def of(self, name: str, rule: Rule, make: Callable[[], Any]) -> Any:
-        if name not in self._kept or not isinstance(rule, Fixed):
-            self._kept[name] = make()
-        return self._kept[name]
+    def of(self, name: str, rule: Rule, layer: int, make: Callable[[int], Made_]) -> Made_:
+        """make(layer), the last one kept."""
+        kept = self._kept.get(name)
+        if kept is None or (kept[0] != layer and not isinstance(rule, Fixed)):
+            kept = self._kept[name] = layer, make(layer)
+        made: Made_ = kept[1]
+        return made
 
 
 def prescribed_attention(rule: Rule, layer: int, heads: int, refusal: str) -> Array:
@@ -170,6 +174,17 @@ class HeadMap:
         return self.leave(self.enter(m.unsqueeze(1))).squeeze(1)
 
 
+def branch(
+    layer: "LinearLayer", Z: Float[Tensor, "N n d"], factor: Float[Tensor, " N"]
+) -> Float[Tensor, "N n d"]:
+    """What the heads add to Z = [y; m]: sum_h B'_h y W_h, and sum_h (m + factor g_h^T y) W_h."""
+    k = Z.shape[-2] - 1
+    inside = layer.map.enter(Z)
+    T = mix(layer.extended, inside[:, :k])
+    last = T[:, k] * factor.view(-1, 1, 1) + inside[:, k]
+    return layer.map.leave(torch.cat((T[:, :k], last.unsqueeze(1)), dim=1))
+
+
 def mix(
     A: Float[Tensor, "shared heads k n"], Z: Float[Tensor, "N n spread r"]
 ) -> Float[Tensor, "N k heads r"]:
@@ -178,19 +193,13 @@ def mix(
     shared, heads, k = A.shape[0] == 1, A.shape[1], A.shape[2]
     if shared and spread == 1:
         # One product for all heads and states: their A_h stacked, the states side by side.
-        side = Z.squeeze(2).transpose(0, 1).reshape(n, N * r)
+        side = Z[0, :, 0] if N == 1 else Z.squeeze(2).transpose(0, 1).reshape(n, N * r)
         return (A[0].reshape(heads * k, n) @ side).view(heads, k, N, r).permute(2, 1, 0, 3)
     if shared:
         side = Z.permute(2, 1, 0, 3).reshape(heads, n, N * r)
         return torch.bmm(A[0], side).view(heads, k, N, r).permute(2, 1, 0, 3)
     Z = Z.expand(N, n, heads, r).transpose(1, 2)
     return (A @ Z).transpose(1, 2)
-
-
-# Bits of range that the layers between two rescalings may use, up or down.
-RANGE_BITS = {torch.float64: 900, torch.float32: 96}
-# Where cancellation could shrink a state by all its digits, a layer takes this part of them.
-_CANCELLING = 4
 
 
 # B' and g, whether any g is not 0, norms by head, and A where the tokens are iterated too.
@@ -201,14 +210,14 @@ _Given = tuple[Tensor, bool, Array, Tensor | None]
 class LinearLayer:
     """A layer with given attention: rows B'_h and g_h [N or 1, heads, n, n-1], and its weights.
 
-    coupled: whether any g is not 0. bits: of range that it may use. attention: A_h themselves
+    coupled: whether any g is not 0. norm: sum_h ||A_h|| ||W_h|| at most. attention: A_h themselves
     [N or 1, heads, n, n], where the tokens are iterated too.
     """
 
     extended: Tensor
     map: HeadMap
     coupled: bool
-    bits: float
+    norm: float
     attention: Tensor | None
 
 
@@ -248,19 +257,24 @@ class Stack:
         self.tokens = False
 
     def at(self, layer: int) -> LinearLayer | FollowingLayer:
-        weights, map_, size = self._made.of("weights", self.weights, lambda: self._weights(layer))
+        """The layer; what does not change is made once."""
+        changing = self.weights if isinstance(self.attention, Fixed) else self.attention
+        return self._made.of("layer", changing, layer, self._at)
+
+    def _at(self, layer: int) -> LinearLayer | FollowingLayer:
+        weights, map_, size = self._made.of("weights", self.weights, layer, self._weights)
         rows = self._made.of(
-            "attention", self.attention, lambda: self._attention(weights.heads, layer)
+            "attention", self.attention, layer, lambda at: self._attention(weights.heads, at)
         )
         if isinstance(rows, SoftmaxHeads):
             return FollowingLayer(rows, map_)
         extended, coupled, norms, attention = rows
-        return LinearLayer(extended, map_, coupled, self._bits(norms * size), attention)
+        return LinearLayer(extended, map_, coupled, float((norms * size).sum()), attention)
 
     def _weights(self, layer: int) -> tuple[HeadWeights, HeadMap, Array]:
         weights = weights_at(self.weights, layer)
         if weights.d != self.d:
-            raise InputError(f"the weights of layer {layer} have d = {weights.d}, not {self.d}")
+            raise InputError(f"the weights of layer {layer} have d = {weights.d}, X0 has {self.d}")
         nudge = self._nudge(WEIGHT_STREAM)
         if nudge is not None:
             P = None if weights.P is None else nudge(weights.P)
@@ -285,7 +299,7 @@ class Stack:
     def _extended(self, A: Array, tolerance: float | None, layer: int) -> _Given:
         n = A.shape[-1]
         if n != self.n:
-            raise InputError(f"the attention of layer {layer} is for {n} tokens, not {self.n}")
+            raise InputError(f"the attention of layer {layer} is for {n} tokens, X0 has {self.n}")
         allowed = row_sum_tolerance(n) if tolerance is None else tolerance
         # Column sums less row sums, without the diagonal: of sharp attention it would hide them.
         others = np.where(np.eye(n, dtype=np.bool_), 0.0, A)
@@ -338,16 +352,3 @@ class Stack:
 
     def _nudge(self, stream: int) -> Nudge | None:
         return None if self._seed is None else nudge_of((self._seed, stream), self.dtype)
-
-    def _bits(self, sizes: Array) -> float:
-        """Range that a layer of heads with these norms ||A_h|| ||W_h|| may use, up or down."""
-        x = float(sizes.sum())
-        room = RANGE_BITS[self.dtype]
-        growth = math.log2(1.0 + x) if self.residual else max(0.0, math.log2(x)) if x else 0.0
-        if not growth < room / 2:
-            raise InputError(
-                f"the weights are too large for {self.dtype} (norms up to {x:.1e}): scale them"
-            )
-        if self.residual and x < 1.0:
-            return -math.log2(1.0 - x)
-        return max(growth, room / _CANCELLING)

@@ -39,6 +39,7 @@ class LayerDominance:
     for every image. rho_quotient [m]. safe [m]: s of the interval (-s, 0) in which a real h loses
     at consensus (T3b). outside [m]: share of the eigenvalues h_j at which consensus does not lose,
     counted alone, j by j; for real h the share outside (-s, 0). h [d] complex: eigenvalues of H.
+    subdominant [m]: the second largest |a|, 0 for one token.
     """
 
     classes: NDArray[np.str_]
@@ -47,6 +48,7 @@ class LayerDominance:
     safe: NDArray[np.float64]
     outside: NDArray[np.float64]
     h: NDArray[np.complex128]
+    subdominant: NDArray[np.float64]
 
     def share(self, name: str) -> float:
         """The share of the images in one class."""
@@ -70,12 +72,15 @@ def mean_attention(
     return check_attention(attention.astype(np.float64).mean(axis=1), tolerance=tolerance)
 
 
-def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> LayerDominance:
-    """Reading E2 for one layer: attention [m, heads, n, n] of m images, H [d, d] float64.
+def layer_dominance(
+    attention: NDArray[np.floating], H: NDArray[np.float64] | Discs
+) -> LayerDominance:
+    """Reading E2 for one layer: attention [m, heads, n, n] of m images, H [d, d] float64, or its
+    eigenvalues in discs.
 
     Raises `InputError` where the attention is not row-stochastic.
     """
-    value = known_values(value_discs(H), H)
+    value = H if isinstance(H, Discs) else known_values(value_discs(H), H)
     h = value.centres
     cases = [known_attention(A) for A in mean_attention(attention)]
     decided = [dominance(a.centres, h) for a in cases]
@@ -88,6 +93,7 @@ def layer_dominance(attention: NDArray[np.floating], H: NDArray[np.float64]) -> 
         safe=np.array([safe_interval(a.centres) for a in cases]),
         outside=np.array([1 - each.mean() for each in loses]),
         h=h,
+        subdominant=np.array([np.abs(a.centres).max(initial=0.0) for a in cases]),
     )
 
 

@@ -1,30 +1,81 @@
-"""Where the eigenvalues of a trained model's H lie, layer by layer, and how far H has turned.
+"""The H of a layer in each reading, from the described weights, with the exact zeros that it has.
 
-In each reading of `value_spectra`: norm unfolded or folded; H of the whole layer or of its heads,
-each with its exact zeros left out.
+Norm 'unfolded' takes W_V as it is, as the paper does. 'folded' puts the norm in front of the
+attention into it, W_V <- C diag(g) W_V with C = I - 1 1^T / d for LayerNorm and C = I for RMSNorm:
+what multiplies the tokens but for each token's own scale and the constant shift. C makes one
+eigenvalue of H exactly 0.
 """
 
 from importlib import resources
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from oversmoothing.experiments.models.model import Layer, Model, start_spread
-from oversmoothing.experiments.table1.value_spectra import (
-    Folding,
-    factors,
-    own_values,
-    whole_values,
+from oversmoothing.simulations.spectra.head_values import (
+    HeadValues,
+    asymmetry,
+    asymmetry_at_random,
+    dense_values,
+    head_values,
 )
-from oversmoothing.simulations.spectra.head_values import asymmetry, asymmetry_at_random
+from oversmoothing.theory.layer.attention import complement_basis
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import in_universal_disc
+
+Folding = Literal["unfolded", "folded"]
+
+
+def factors(layer: Layer, folding: Folding) -> tuple[Array, Array]:
+    """(W_V [heads, d, r], W_O [heads, r, d]) in float64, the norm folded in where asked."""
+    W_V, W_O = _double(layer.heads.W_V), _double(layer.heads.W_O)
+    norm = layer.norm_attention
+    if folding == "folded" and norm.kind != "none":
+        W_V = _double(norm.gain)[:, None] * W_V
+        if norm.kind == "layer":
+            W_V = W_V - W_V.mean(axis=1, keepdims=True)
+    return W_V, W_O
+
+
+def own_values(layer: Layer, folding: Folding) -> list[HeadValues]:
+    """spec(H_h) of every head, through its r x r core where r < d."""
+    return [
+        head_values(first, second)
+        if first.shape[1] < len(first)
+        else _whole(first @ second, layer, folding)
+        for first, second in zip(*factors(layer, folding), strict=True)
+    ]
+
+
+def whole_values(layer: Layer, folding: Folding) -> HeadValues:
+    """spec(H), H = sum_h H_h, through a core where the heads together have rank below d."""
+    W_V, W_O = factors(layer, folding)
+    heads, d, r = W_V.shape
+    if heads * r < d:
+        return head_values(W_V.transpose(1, 0, 2).reshape(d, heads * r), W_O.reshape(heads * r, d))
+    return _whole(np.einsum("hdr,hre->de", W_V, W_O), layer, folding)
+
+
+def _whole(W: Array, layer: Layer, folding: Folding) -> HeadValues:
+    """spec of a W [d, d] of full rank, but for the zero that the centring of a LayerNorm makes."""
+    if folding == "folded" and layer.norm_attention.kind == "layer" and len(W) > 1:
+        Q = complement_basis(len(W))
+        return head_values(Q, Q.T @ W)
+    return dense_values(W.T)
+
+
+def _double(value: Tensor) -> Array:
+    result: Array = value.detach().cpu().double().numpy()
+    return result
+
 
 OF = ("whole", "heads")
 
 
 def value_spectra_table(model: Model) -> pd.DataFrame:
-    """A row a norm, OF and layer of a described model.
+    """A row a norm, OF (the whole layer, its heads) and layer: where the eigenvalues of H lie.
 
     eigenvalues: how many, without exact zeros; negative, universal_disc: the shares with Re h < 0
     and with |h + 1/2| <= 1/2; of the whole H asymmetry ||H - H^T||_F / ||H + H^T||_F and
@@ -61,7 +112,7 @@ def _row(layer: Layer, folding: Folding, of: str) -> dict[str, float]:
 
 def recorded_deit() -> pd.DataFrame:
     """That of the trained DeiT-Ti, as `oversmoothing readings deit-tiny-patch16-224` wrote it."""
-    file = resources.files("oversmoothing.experiments.table1")
+    file = resources.files("oversmoothing.experiments.study")
     with resources.as_file(file / "results/value_spectra_deit_tiny.csv") as path:
         return pd.read_csv(path)
 

@@ -1,19 +1,21 @@
-"""Table 1 of arXiv 2401.04301 on the digits models: which eigenvalue dominates, and how often.
+"""Table 1 of arXiv 2401.04301 on the digits models, and its first column: a ViT before training.
 
-Reading E2 of `experiments.table1`, with what `simulations.spectra.layer_dominance` says of H
-besides, and intervals that are not empty at 0 or 100 %.
-Two lines are theorems and are demanded of every run: ViT+ has 100 % consensus (T2d, all h_j > 0),
-and no case is won by consensus in a layer whose h_j all lie in [-1, 0) (T3d).
+Reading E2 of `readings`, with what `simulations.spectra.layer_dominance` says of H besides, and
+intervals that are not empty at 0 or 100 %. Two lines are theorems and are demanded of every run:
+ViT+ has 100 % consensus (T2d, all h_j > 0), and no case is won by consensus in a layer whose h_j
+all lie in [-1, 0) (T3d).
 """
 
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
 from oversmoothing.experiments.intervals import share_interval
+from oversmoothing.experiments.models.adapters import TimmViT
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.layer_dominance import LayerDominance
@@ -82,3 +84,39 @@ def require_theorems(table: pd.DataFrame) -> None:
                 f"{row['model']}: consensus dominates {row['consensus_within_unit']} cases in "
                 f"layers with every h_j in [-1, 0), in reading {row['reading']}; T3d allows none"
             )
+
+
+STD = 0.02
+
+
+def untrained_vit(
+    seed: int,
+    *,
+    width: int = 768,
+    depth: int = 12,
+    heads: int = 12,
+    patch: int = 16,
+    side: int = 224,
+) -> TimmViT:
+    """A ViT-B/16 in evaluation mode, drawn from a generator of its own; without a classifier.
+
+    Of timm's shapes and initialisation: linear weights and positions from a normal of standard
+    deviation .02 cut at two, biases 0, gains 1. What the paper's own was drawn from is not stated.
+    """
+    model = TimmViT(
+        width=width, depth=depth, heads=heads, patch=patch, image_size=side, hidden=4 * width,
+        classes=0,
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d):
+            _draw(module.weight, generator)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    for token in (model.pos_embed, model.cls_token):
+        _draw(token, generator)
+    return model.eval()
+
+
+def _draw(weight: Tensor, generator: torch.Generator) -> None:
+    nn.init.trunc_normal_(weight, std=STD, a=-2 * STD, b=2 * STD, generator=generator)

@@ -1,0 +1,231 @@
+"""What an inspection costs, in forward passes of the model on its inputs, and what fits a budget.
+
+One forward pass and the streams are what everything else stands on, and are taken of all inputs.
+What is looked at closely (the account, heads, ranks, sinks, tokens that come together) and the
+spectra of attention are taken of as many inputs, from the first, as the budget leaves. Costs are
+multiplications, each kind of work at the rate that it has on a CPU beside a product of float32
+matrices: the same on every machine, so that what is measured does not depend on one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    check_inputs,
+    count,
+    prepared_and_moved,
+)
+from oversmoothing.experiments.models.model import Model, evaluating
+from oversmoothing.theory.support.errors import InputError
+
+BUDGET = 4.0
+# Work that is never cut, about a tenth of a second.
+SMALL = 5e9
+# Inputs that are looked at closely at least: of one alone nothing is told apart.
+CLOSELY = 2
+# Multiplications of float32 products that take as long as one element of the work, at sides of a
+# few hundred: eigenvalues of a symmetric matrix and of any, a verdict with its discs (side^3 each),
+# distances between rows, products in float64, the passes over a matrix of pairs.
+_SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 10, 85, 175, 7, 3, 100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """On how many inputs, from the first, each kind of number is taken; the streams: on all.
+
+    ranks: those from singular values, and how linear a layer is. closely: the account, heads,
+    sinks and tokens.
+    pairs: Dobrushin coefficients of the heads. spectra: those of attention.
+    """
+
+    ranks: int = 0
+    closely: int = 0
+    pairs: int = 0
+    spectra: int = 0
+
+    def __post_init__(self) -> None:
+        for name, number in vars(self).items():
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise InputError(f"{name} is {number}: give 0 for none, or a number of inputs")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """In forward passes on one input: `streams`, with the pass itself; `ranks`, `closely`, `pairs`
+    and `spectra` of one; `weights`, once. forward: multiplications of one pass on one input.
+    layer: numbers of the attention of one layer of one input."""
+
+    forward: float
+    streams: float
+    ranks: float
+    closely: float
+    pairs: float
+    spectra: float
+    weights: float
+    layer: float
+
+    def of(self, plan: Plan, inputs: int) -> float:
+        """Forward passes on all the inputs that a plan takes."""
+        names = ("ranks", "closely", "pairs", "spectra")
+        work = sum(min(inputs, getattr(plan, name)) * getattr(self, name) for name in names)
+        passes: float = self.streams + (work + self.weights) / inputs
+        return passes
+
+
+def costs(model: Model, tokens: int) -> Costs:
+    """Of inputs of so many tokens."""
+    n, d, depth = tokens, model.width, model.depth
+    heads, r = model.layers[0].heads.number, model.layers[0].heads.width
+    blocks = sum(p.numel() for layer in model.layers for p in layer.block.parameters())
+    attention, rank = 4 * n * n * heads * r, min(n, d)
+    forward = 2 * n * blocks + depth * attention
+    seen = depth * (8 * n * d * heads * r + 1.5 * attention)
+    cosines = (depth + 1) * n * n * (2 * _WIDE * d + _ENTRIES)
+    values = (depth + 1) * (1 + model.cls) * _SYMMETRIC * rank**3
+    linear = depth * 4 * _WIDE * n * d * d
+    sinks = (depth + 1) * _SYMMETRIC * rank**3 / 2
+    left_out = depth * (4 * n * d * heads * r + heads * n * n * _ENTRIES / 4)
+    return Costs(
+        forward=forward,
+        streams=1 + (seen + cosines) / forward,
+        ranks=(values + linear) / forward,
+        # The account runs both sublayers twice.
+        closely=2 + (sinks + left_out) / forward,
+        pairs=depth * heads * _PAIRS * n**3 / forward,
+        spectra=depth * (_VERDICT + heads * _GENERAL) * n**3 / forward,
+        weights=depth * _VERDICT * d**3 / forward,
+        layer=heads * n * n,
+    )
+
+
+def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
+    """What fits the budget, at least CLOSELY inputs looked at closely; no spectra where attention
+    has sinks, since then it is not row-stochastic.
+
+    First as many inputs as fit are looked at closely, heads by their pairs of rows as well where
+    these do not cost more than the rest; then those, then spectra are added.
+    """
+    cost = costs(model, tokens)
+    allowed = max(budget, SMALL / (cost.forward * inputs))
+    sinks = any(layer.sinks is not None for layer in model.layers)
+    together = cost.pairs <= cost.closely
+
+    def fits(closely: int, pairs: int, spectra: int) -> bool:
+        return cost.of(Plan(closely, closely, pairs, spectra), inputs) <= allowed
+
+    closely = min(CLOSELY, inputs)
+    while closely < inputs and fits(closely + 1, (closely + 1) * together, 0):
+        closely += 1
+    pairs = closely if together else 0
+    while pairs < closely and fits(closely, pairs + 1, 0):
+        pairs += 1
+    spectra = 0
+    while not sinks and spectra < closely and fits(closely, pairs, spectra + 1):
+        spectra += 1
+    return Plan(closely, closely, pairs, spectra)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be taken: forward passes, or a plan; spectra: of how many inputs, where that is said
+    beside the passes."""
+
+    passes: float
+    plan: Plan | None = None
+    spectra: int | None = None
+
+    def plan_for(self, model: Model, tokens: int, inputs: int) -> Plan:
+        """The plan for so many inputs of so many tokens."""
+        if self.plan is not None:
+            return self.plan
+        plan = plan_of(model, tokens, inputs, self.passes)
+        return plan if self.spectra is None else replace(plan, spectra=self.spectra)
+
+
+def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
+    """A budget as it is meant: a number of passes, 'all' or a `Plan`. Raises `InputError` for what
+    is none of them."""
+    if spectra is not None:
+        Plan(0, 0, 0, spectra)
+    if isinstance(budget, Plan):
+        return Budget(inf, budget, budget.spectra)
+    if budget == "all":
+        return Budget(inf, None, spectra)
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget >= 0:
+        raise InputError(
+            f"budget is {budget!r}: give a number of forward passes, 0 or more, or 'all'"
+        )
+    return Budget(float(budget), None, spectra)
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What an inspection will take: forward passes on all its inputs, seconds, bytes beyond the
+    model, and on how many inputs what is measured."""
+
+    inputs: int
+    tokens: int
+    plan: Plan
+    passes: float
+    seconds: float
+    memory: float
+
+    def __str__(self) -> str:
+        plan, number = self.plan, self.inputs
+        spectra = f"spectra of {plan.spectra}" if plan.spectra else "no spectra"
+        return (
+            f"{number} input{'' if number == 1 else 's'} of {self.tokens} tokens: streams of all, "
+            f"{min(plan.closely, number)} looked at closely, {spectra}; about {self.passes:.1f} "
+            f"forward passes, {self.seconds:.1f} s and {self.memory / 2**20:.0f} MiB beyond the "
+            "model"
+        )
+
+
+def foresee(model: Model, inputs: Any, budget: Budget, batch_size: int) -> Foreseen:
+    """By a forward pass on the first input, the second of two, which is timed; nothing is measured.
+
+    inputs: a list of images or texts, a tensor or a dictionary of tensors.
+    """
+    check_inputs(inputs)
+    number = count(inputs)
+    if not number:
+        raise InputError("how many inputs there are is not known: give a list or a tensor")
+    batch = prepared_and_moved(model, next(batches(inputs, 1)))
+    seen: list[int] = []
+    block = model.layers[0].block
+
+    def see(_: Any, args: Any, kwargs: Any) -> None:
+        first = next(X for X in (*args, *kwargs.values()) if isinstance(X, Tensor))
+        seen.append(first.shape[1])
+
+    with evaluating(model.module), torch.no_grad():
+        handle = block.register_forward_pre_hook(see, with_kwargs=True)
+        try:
+            model.run(batch)
+            start = time.perf_counter()
+            model.run(batch)
+        finally:
+            handle.remove()
+        took = time.perf_counter() - start
+    tokens = seen[0]
+    plan, cost = budget.plan_for(model, tokens, number), costs(model, tokens)
+    passes = cost.of(plan, number)
+    size = max(4, model.dtype.itemsize)
+    # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.
+    each = 3 * cost.layer * size + 3 * tokens**2 * 8 + 16 * tokens * model.width * size
+    return Foreseen(
+        inputs=number,
+        tokens=tokens,
+        plan=plan,
+        passes=passes,
+        seconds=passes * number * took,
+        memory=min(batch_size, number) * each,
+    )

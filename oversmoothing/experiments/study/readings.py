@@ -1,0 +1,345 @@
+"""Table 1 of arXiv 2401.04301 in every reading: which eigenvalue dominates a layer, how often.
+
+The paper counts "cases" without saying what a case is. Our readings, for any described model:
+  E1        a case is an (image, layer, head): the head's own A and H_h with its exact zeros;
+  E2        an (image, layer): A the mean over heads, H = sum_h H_h whole;
+  E3        an (image, layer): the operator of all heads as it is, no Kronecker product (T7);
+  E4        an (image, layer, j): each eigenvalue of the whole H alone against the mean A (T3b);
+  E4 heads  an (image, layer, head, j): each eigenvalue of H_h alone against the head's own A.
+
+Classes: 'consensus' (a = 1 wins), 'smallest' (the a of smallest real part, the paper's lambda_1),
+'other' (another a; in E3, where no single A is left, whatever is not consensus), 'tie' (equal, by
+exact zeros of H or to rounding) and, in E3 alone, 'undecided' (Arnoldi's method did not converge).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, share_interval
+from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.pictures import Pictures
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study.value_spectra import (
+    Folding,
+    factors,
+    in_all,
+    own_values,
+    value_spectra_table,
+    whole_values,
+)
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.spectra.batch_verdicts import (
+    CLASSES as LAYER_CLASSES,
+    normalised,
+    quotient_values,
+    spectral_verdicts,
+    values_error,
+)
+from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
+from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.theory.spectra.heads import (
+    consensus_block,
+    dense_radius,
+    layer_of_heads,
+    quotient_radius,
+)
+from oversmoothing.theory.spectra.layer_discs import multipliers
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+Attention = NDArray[np.floating]
+
+CLASSES = (*LAYER_CLASSES, "undecided")
+SHOWN = ("reading", "class", "count", "cases", "images", "percent", "percent_low", "percent_high")
+
+
+# (layer, attention [m, heads, n, n], folding) -> [m, cases of one image], each one of CLASSES.
+Reading = Callable[[Layer, Attention, Folding], NDArray[np.str_]]
+
+
+def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
+    """E1: each head's own A and H_h, the maximum over all pairs of eigenvalues."""
+    m, heads, n, _ = attention.shape
+    found = spectral_verdicts(
+        _plain(attention).reshape(m * heads, n, n),
+        own_values(layer, folding),
+        np.tile(np.arange(heads), m),
+        dominant=True,
+    )
+    return found.dominant.reshape(m, heads)
+
+
+def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
+    """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
+    mean = mean_attention(attention)
+    index = np.zeros(len(mean), dtype=np.intp)
+    found = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
+    return found.dominant[:, None]
+
+
+def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
+    """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
+    W = factors(layer, folding)
+    consensus = dense_radius(consensus_block(W), "dense")
+    rho_c, error = consensus.value or 0.0, consensus.error
+
+    def won(A: Array) -> str:
+        if A.shape[-1] == 1:
+            return "consensus"
+        found = quotient_radius(layer_of_heads(A, W), beside=consensus)
+        if found.value is None:
+            return "undecided"
+        if abs(rho_c - found.value) <= SAFETY * (error + found.error):
+            return "tie"
+        return "consensus" if rho_c > found.value else "other"
+
+    return np.array([[won(normalised(A))] for A in attention])
+
+
+def reading_e4(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
+    """E4: for each h_j of the whole H alone, the largest |1 + h_j a| over spec of the mean A."""
+    head = whole_values(layer, folding)
+    return np.stack([_alone(A, head) for A in mean_attention(attention)])
+
+
+def reading_e4_heads(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
+    """E4 for each h_j of each H_h, d - r zeros included, against the head's own A."""
+    heads = own_values(layer, folding)
+    return np.stack(
+        [
+            np.concatenate([_alone(normalised(A), H) for A, H in zip(image, heads, strict=True)])
+            for image in _plain(attention)
+        ]
+    )
+
+
+READINGS: dict[str, Reading] = {
+    "E1": reading_e1,
+    "E2": reading_e2,
+    "E3": reading_e3,
+    "E4": reading_e4,
+    "E4 heads": reading_e4_heads,
+}
+
+
+def dominance_cases(
+    model: Model,
+    attention: Sequence[Attention],
+    readings: Sequence[str] = tuple(READINGS),
+    folding: Folding = "unfolded",
+    first_image: int = 0,
+) -> pd.DataFrame:
+    """How many cases of each image, layer and reading fall in each class.
+
+    attention: one array [m, heads, n, n] a layer, float32 or float64, row-stochastic to that
+    precision. Columns: reading, image (from first_image), layer (from 1) and each of CLASSES.
+    Raises `InputError` for an unknown reading, and where attention does not fit the model.
+    """
+    unknown = [name for name in readings if name not in READINGS]
+    if unknown:
+        raise InputError(f"no reading {unknown[0]}: choose from {', '.join(READINGS)}")
+    if len(attention) != len(model.layers):
+        raise InputError(
+            f"attention of {len(attention)} layers for a model of {len(model.layers)}: give one "
+            "array [m, heads, n, n] a layer"
+        )
+    rows = []
+    for number, (layer, A) in enumerate(zip(model.layers, attention, strict=True), 1):
+        heads = len(layer.heads.W_V)
+        if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
+            raise InputError(
+                f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
+            )
+        for reading in readings:
+            for image, found in enumerate(READINGS[reading](layer, A, folding), first_image):
+                counts = {name: np.count_nonzero(found == name) for name in CLASSES}
+                rows.append({"reading": reading, "image": image, "layer": number, **counts})
+    return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
+
+
+def _plain(attention: Attention) -> Attention:
+    """float32 and float64 as they are, anything narrower in float32."""
+    return attention if attention.dtype == np.float64 else attention.astype(np.float32, copy=False)
+
+
+def _alone(A: Array, head: HeadValues) -> NDArray[np.str_]:
+    """The class of every h_j alone, [d], A [n, n] with rows summing to 1; h_j = 0 is a tie."""
+    h, errors = head.discs.centres, head.discs.radii
+    if len(A) == 1:
+        return np.full(len(h), "consensus")
+    a, error = quotient_values(A), values_error(A)
+    moduli = np.abs(multipliers(a, h))
+    place = moduli.argmax(axis=0)
+    margin = np.abs(1 + h) - moduli.max(axis=0)
+    doubt = SAFETY * (np.abs(h) * error + 2 * errors + 4 * np.finfo(np.float64).eps * (1 + abs(h)))
+    smallest = a[place].real <= a.real.min() + 2 * error
+    wins = [np.abs(margin) <= doubt, margin > 0, smallest]
+    return np.select(wins, ["tie", "consensus", "smallest"], "other")
+
+
+# Table 1 of arXiv 2401.04301 (v1), percent of cases (consensus, smallest).
+PUBLISHED = {
+    "random ViT-B/16": (100.0, 0.0),
+    "ViT-B/16": (70.27, 29.73),
+    "DeiT-B/16": (57.82, 42.18),
+    "ViT-Ti": (98.92, 1.08),
+    "ViT-Ti+": (100.0, 0.0),
+    "ViT-Ti\u2212": (0.0, 100.0),
+}
+
+
+def summarise(cases: pd.DataFrame) -> pd.DataFrame:
+    """One row a reading and class from `dominance_cases`.
+
+    Columns: reading, class, count, cases, images, layers, percent, percent_low, percent_high. The
+    interval is Wilson's, the images counted as trials (`share_interval`); NaN for fewer than five.
+    """
+    rows = []
+    for reading, part in cases.groupby("reading", sort=False):
+        counts = part.groupby("image")[list(CLASSES)].sum()
+        total = counts.sum(axis=1)
+        for name in CLASSES:
+            if name == "undecided" and reading != "E3":
+                continue
+            mean = float((counts[name] / total).mean())
+            low, high = share_interval(mean, len(counts))
+            rows.append(
+                {
+                    "reading": reading,
+                    "class": name,
+                    "count": int(counts[name].sum()),
+                    "cases": int(total.sum()),
+                    "images": len(counts),
+                    "layers": int(part["layer"].nunique()),
+                    "percent": 100 * mean,
+                    "percent_low": 100 * low,
+                    "percent_high": 100 * high,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+@one_thread()
+def readings_of(
+    models: Mapping[str, Any],
+    inputs: Any,
+    readings: Sequence[str] = tuple(READINGS),
+    folding: Folding = "unfolded",
+    costly_inputs: int = 10,
+    batch_size: int = 10,
+) -> pd.DataFrame:
+    """The table for several models over the same inputs, with the column `model` in front.
+
+    models: anything that `open_model` reads, the project's own ViTs included, by name. E3 is many
+    times as costly as the others and takes the first `costly_inputs` inputs only; inputs with
+    padding are refused. Raises `InputError` as `dominance_cases` and `stream` do.
+    """
+    tables = []
+    for name, source in models.items():
+        model = open_model(source)
+        parts = []
+        seen = 0
+        for batch in stream(model, _again(inputs), batch_size=batch_size):
+            if not bool(batch.keep.all()):
+                raise InputError("the readings take inputs of one length, without padding")
+            attention = [_array(trace.attention) for trace in batch.traces]
+            cheap = [each for each in readings if each != "E3"]
+            parts.append(dominance_cases(model, attention, cheap, folding, seen))
+            left = costly_inputs - seen
+            if "E3" in readings and left > 0:
+                some = [A[:left] for A in attention]
+                parts.append(dominance_cases(model, some, ["E3"], folding, seen))
+            seen += len(batch.keep)
+        table = summarise(pd.concat(parts, ignore_index=True))
+        table.insert(0, "norm", folding)
+        table.insert(0, "model", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def _again(inputs: Any) -> Any:
+    """Inputs that several models can run over."""
+    once = isinstance(inputs, Iterable) and not isinstance(inputs, Pictures)
+    return list(inputs) if once and not hasattr(inputs, "shape") else inputs
+
+
+def _array(attention: Any) -> Attention:
+    assert attention is not None
+    result: Attention = attention.cpu().numpy()
+    return result
+
+
+def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The readings by their distance from one published column: a comparison, no reproduction.
+
+    distance: half the sum of |difference| in percent over consensus, smallest and the rest, which
+    the published table leaves none for. distance_two: the same after sharing out what is neither
+    in proportion, as a table of two classes would.
+    """
+    if column not in PUBLISHED:
+        raise InputError(f"no column '{column}': choose from {', '.join(PUBLISHED)}")
+    goal = np.array(PUBLISHED[column])
+    rows = []
+    keys = [name for name in ("model", "norm", "reading") if name in table]
+    for key, part in table.groupby(keys, sort=False):
+        percent = part.set_index("class")["percent"]
+        # E3 knows no smallest a: what is not consensus stands in its place.
+        second = "other" if key[-1] == "E3" else "smallest"
+        two = np.array([percent["consensus"], percent[second]])
+        rest = 100 - two.sum()
+        rows.append(
+            {
+                **dict(zip(keys, key, strict=True)),
+                "consensus": two[0],
+                "smallest": two[1],
+                "distance": 0.5 * (np.abs(two - goal).sum() + rest),
+                "distance_two": (
+                    float(np.abs(100 * two[0] / two.sum() - goal[0])) if two.sum() else np.nan
+                ),
+            }
+        )
+    return pd.DataFrame(rows).sort_values("distance", ignore_index=True)
+
+
+def readings(
+    model: Model, inputs: Any, names: Sequence[str], folding: Folding, costly_inputs: int
+) -> Result:
+    """Of one model, and where the eigenvalues of its H lie.
+
+    Tables `readings` (see `readings_of`), `value_spectra` and `eigenvalues`; it says which reading
+    is nearest to the published columns, and over how many inputs the intervals are.
+    """
+    table = readings_of({model.name: model}, inputs, names, folding, costly_inputs)
+    spectra = value_spectra_table(model)
+    images = dict.fromkeys(table["images"].tolist())
+    sentences = []
+    for number in images:
+        said = f"95 % intervals (Wilson's) over {number} inputs"
+        said = said if number >= FEWEST else in_words(NAN, NAN, number, str)
+        own = dict.fromkeys(table.loc[table["images"] == number, "reading"])
+        sentences.append(Sentence(f"{', '.join(own)}: {said}.", measured(number)))
+    for column in ("DeiT-B/16", "ViT-B/16"):
+        best = nearest(table, column).iloc[0]
+        says = (
+            f"Nearest to the published column {column}: {best['reading']}, {best['distance']:.1f} "
+            "points away (a comparison, no reproduction)."
+        )
+        sentences.append(Sentence(says, measured(min(images))))
+    overall = in_all(spectra)
+    return Result(
+        "readings",
+        f"{model.name}: which eigenvalue dominates a layer, in every reading of Table 1",
+        {
+            "readings": Table(table, dict.fromkeys(SHOWN[-3:], "%"), SHOWN, "{:.2f}"),
+            "value_spectra": Table(spectra),
+            "eigenvalues": Table(overall, shown=[*map(str, overall)], number="{:.1f}"),
+        },
+        sentences,
+        {"model": model.name, "norm": folding, "costly_inputs": costly_inputs},
+    )
