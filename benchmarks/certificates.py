@@ -10,7 +10,7 @@ import flint
 import numpy as np
 
 from benchmarks.benchmark import Measurement, Row, measurement
-from oversmoothing.paper_figures.costs.timing import interleaved_medians
+from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_enclosure, softmax_in_floats
 from oversmoothing.theory.numbers.rounding import at_precision

@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from benchmarks.benchmark import Row, measurement
 from benchmarks.hundred_digits import direction, draw
-from oversmoothing.experiments.threads import one_thread
-from oversmoothing.paper_figures.costs.timing import in_fresh_process, interleaved_medians, peak_mib
+from benchmarks.timing import in_fresh_process, peak_mib
+from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.iteration import Iteration, OneHead, range_bits
 from oversmoothing.simulations.engine.problem import Problem, make_problem

@@ -9,7 +9,7 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.paper_figures.costs.timing import interleaved_medians
+from oversmoothing.experiments.threads import interleaved_medians
 
 IMAGES, BATCH = 192, 32
 

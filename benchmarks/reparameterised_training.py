@@ -20,7 +20,7 @@ from benchmarks.inspecting import vit
 from oversmoothing.experiments.forms.reparameterise import Reparameterised, reparameterise
 from oversmoothing.experiments.models.pictures import photographs, real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.paper_figures.costs.timing import interleaved_medians
+from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.theory.support.errors import InputError
 
 STEPS, PICTURES, BATCH = 200, 8, 8

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.paper_figures.costs.timing import interleaved_medians, timed
+from benchmarks.timing import timed
+from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts

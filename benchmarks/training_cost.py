@@ -15,7 +15,7 @@ from oversmoothing.experiments.digits.data import Images, Parts, digits
 from oversmoothing.experiments.digits.training import new_model
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.inspection.watcher import Watcher
-from oversmoothing.paper_figures.costs.timing import interleaved_medians
+from oversmoothing.experiments.threads import interleaved_medians
 
 BATCH = {"cpu": 8, "cuda": 512}
 

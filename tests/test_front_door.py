@@ -152,7 +152,7 @@ def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
 def test_figures_are_listed(capsys):
     assert oversmoothing.main(["figures", "--list"]) == 0
     printed = capsys.readouterr().out
-    for name in ("metrics_against_depth", "lambda_plane", "dominance_table", "observed_smoothing"):
+    for name in ("metrics_against_depth", "lambda_plane", "tables_2_3"):
         assert name in printed
 
 

@@ -133,12 +133,7 @@ def enclose(
     """
     import torch
 
-    from oversmoothing.experiments.enclosures.run import (
-        check_file,
-        prove_boxes,
-        prove_inputs,
-        write,
-    )
+    from oversmoothing.experiments.enclosures.run import check_file, prove_boxes, prove_inputs
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
@@ -165,12 +160,10 @@ def enclose(
         proofs = prove_inputs(opened, single, inputs)
     bodies = []
     for number, proof in enumerate(proofs, 1):
-        path = write(folder, number, proof)
+        path = proof.write(folder, number)
         bodies.append(proof.body)
         if not as_json:
-            if proof.table is not None:
-                print(opt.table_text(proof.table, "{:.1e}".format))
-            print(f"{proof.words}\nwrote {path}", flush=True)
+            print(f"{proof.text(opt.table_text)}\nwrote {path}", flush=True)
     if as_json:
         print(to_json({"enclosures": bodies}), end="")
     return 0

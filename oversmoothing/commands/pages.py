@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-from importlib import import_module
 from typing import Annotated
 
 from typer import Argument, Option
@@ -11,8 +10,8 @@ from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import unknown
 
 # Of `simulations.drawing.picture`, which imports matplotlib.
-_KINDS = ("pdf", "png", "svg")
-_PAGES = ("one-column", "two-column")
+KINDS = ("pdf", "png", "svg")
+PAGES = ("one-column", "two-column")
 # Of the predictions of `steer`, that must be right.
 _REQUIRED = 0.95
 
@@ -22,9 +21,9 @@ def figures(
         list[str] | None, Argument(metavar="NAME", help="figures to draw (default: all)")
     ] = None,
     format: Annotated[
-        list[str] | None, opt.one_of("format", _KINDS, "formats of the pictures (default pdf png)")
+        list[str] | None, opt.one_of("format", KINDS, "formats of the pictures (default pdf png)")
     ] = None,
-    width: Annotated[str, opt.one_of("page", _PAGES, "page that they are to fit")] = "two-column",
+    width: Annotated[str, opt.one_of("page", PAGES, "page that they are to fit")] = "two-column",
     names: opt.Listed = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
@@ -32,25 +31,32 @@ def figures(
     device: opt.Device = "auto",
 ) -> None:
     """Draw the figures and tables, each with its data."""
-    from oversmoothing.paper_figures import FIGURES
+    from oversmoothing.paper_figures import FIGURES, RENAMED, figure
     from oversmoothing.theory.support.files import to_json
 
-    wanted = only or list(FIGURES)
-    for name in wanted:
-        if name not in FIGURES:
+    wanted: list[str] = []
+    for name in only or FIGURES:
+        new = name
+        if name in RENAMED:
+            new, where = RENAMED[name]
+            now = f"is now '{new}'" if new else "is gone"
+            print(f"figure '{name}' {now}: {where}", file=sys.stderr)
+        elif name not in FIGURES:
             todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}."
             raise unknown("figure", name, FIGURES, todo)
+        if new and new not in wanted:
+            wanted.append(new)
     if names:
-        opt.listed({name: import_module(FIGURES[name]).TITLE for name in wanted}, as_json)
+        opt.listed({name: figure(name).title for name in wanted}, as_json)
         return
-    from oversmoothing.paper_figures.figure_base import Context, make_kinds
+    from oversmoothing.paper_figures.figure_base import Context
 
     context = Context.checked(out, seed, device)
     written = {}
     for name in wanted:
         print(f"drawing {name}", file=sys.stderr, flush=True)
-        module = import_module(FIGURES[name])
-        paths = make_kinds(module, context, out / "figures", format or _KINDS[:2], width)
+        kinds = format or KINDS[:2]
+        paths = figure(name).make_kinds(context, out / "figures", kinds, width)
         written[name] = [str(path) for path in paths]
         if not as_json:
             print("\n".join(written[name]))

@@ -212,9 +212,10 @@ def readings(
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
     )
-    names = list(readings or ("E1", "E2"))
-    result = read(opened, inputs, names, "folded" if folded else "unfolded", costly)
-    opt.finish(result, output_folder(out), as_json)
+    folder = output_folder(out)
+    gains: Literal["folded", "unfolded"] = "folded" if folded else "unfolded"
+    chosen = list(readings or ("E1", "E2"))
+    opt.finish(read(opened, inputs, chosen, gains, costly), folder, as_json)
 
 
 def ladder(
@@ -242,13 +243,12 @@ def ladder(
     """Which cheap theory predicts the smoothing of a trained model, scored.
 
     Without --images: CIFAR-100 in --data-dir. Texts shorter than --tokens are left out. Writes
-    ladder.json, ladder.csv, ladder_layers.csv.
+    ladder.json, tables and a page.
     """
     from oversmoothing.experiments.ladder import ladder as climb
     from oversmoothing.experiments.ladder.climb import split_inputs
     from oversmoothing.experiments.models.sources import named_model
-    from oversmoothing.simulations.provenance import provenance
-    from oversmoothing.theory.support.files import output_folder, to_json, write_together
+    from oversmoothing.theory.support.files import output_folder
 
     opt.look_up(images, text, data_dir)
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
@@ -261,25 +261,9 @@ def ladder(
     result = climb(
         opened, parts.calibration, parts.held_out, standard=standard, copies=copies,
         first_layers=first_layers, seed=seed,
+        origin={"inputs": parts.origin, "held_out_from": held_out_from},
     )  # fmt: skip
-    record = {
-        **result.to_json_object(),
-        "inputs": parts.origin,
-        "held_out_from": held_out_from,
-        "provenance": provenance(),
-    }
-    write_together(
-        {
-            folder / "ladder.json": to_json(record),
-            folder / "ladder.csv": result.to_frame().to_csv(index=False),
-            folder / "ladder_layers.csv": result.by_layer().to_csv(),
-        }
-    )
-    if as_json:
-        print(to_json(record), end="")
-    else:
-        print(f"{opt.table_text(result.score_table(), '{:.3f}'.format)}\n\n{result.words()}")
-        print(f"wrote {folder / 'ladder.json'} (and two tables beside it)")
+    opt.finish(result, folder, as_json)
 
 
 def exponents(

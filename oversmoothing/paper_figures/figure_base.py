@@ -1,21 +1,28 @@
-"""What every figure of the paper shares: its contract, its style and how its files are written.
+"""What every figure shares: its contract, its words beside the paper's, how its files are written.
 
-A figure is a module with NAME, TITLE, data, draw and caption. `make_figure` computes its table
-once, draws from the table alone and writes four files side by side: NAME.pdf and NAME.png (the
-picture), NAME.csv (every number in it) and NAME.txt (the caption, with the verdict in words,
-computed from the table). The same input gives the same bytes: no date enters a file.
+A figure is a file of `figures/` that ends in FIGURE, a `PaperFigure`. It computes its table once,
+draws from the table alone and writes four files side by side: NAME.pdf and NAME.png (the picture),
+NAME.csv (every number in it) and NAME.txt (the caption, with the verdict in words, computed from
+the table). The same input gives the same bytes: no date enters a file.
+
+What a paper reports is typed in, and nowhere else is a number; where the paper's own value, its
+models or its data are not at hand the verdict says that it cannot be checked, and why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
+import psutil
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -29,6 +36,7 @@ from oversmoothing.simulations.drawing.picture import (
     write_figure,
     write_kinds,
 )
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.files import output_folder
 
@@ -56,62 +64,176 @@ class Context:
         return cls(output_folder(results), seed, device)
 
 
-class FigureModule(Protocol):
-    """The contract of a figure: a module with these five names.
+# ------------------------------------------------------------------------- beside a paper
 
-    For the report it has two more: SHORT, its caption in two sentences, and NOT_SHOWN, what a
-    reader must not take from it. A figure of the paper has `compared`, from the table to what the
-    paper reports beside ours, with verdicts (`comparison.py`).
+REPRODUCED, DIFFERS, UNCHECKED = "reproduced", "differs", "cannot be checked"
+SAME_SIGN = "same sign, far from the paper's accuracy"
+VERDICTS = (REPRODUCED, SAME_SIGN, DIFFERS, UNCHECKED)
+# Points of test error within which a model of ours is as accurate as the paper's.
+NEAR = 3.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """what: the number or statement. paper: as it is reported, typed in. tolerance: how far ours
+    may be, in words. verdict: one of VERDICTS. why: what it rests on."""
+
+    what: str
+    paper: str
+    ours: str
+    tolerance: str
+    verdict: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what}: the paper {self.paper}, here {self.ours} (tolerance: {self.tolerance}): "
+            f"{self.verdict}, {self.why}."
+        )
+
+
+def number(
+    what: str, paper: float, ours: float, tolerance: float, why: str, digits: str = ".2f"
+) -> Comparison:
+    """Of two numbers that mean the same thing: reproduced where they are within the tolerance."""
+    near = abs(paper - ours) <= tolerance
+    words = f"{paper:{digits}}", f"{ours:{digits}}", f"{tolerance:.3g}"
+    return Comparison(what, *words, REPRODUCED if near else DIFFERS, why)
+
+
+def sign(
+    what: str, paper: str, interval: tuple[float, float, float], positive: bool, why: str
+) -> Comparison:
+    """Of a statement about a sign; interval: a mean and the ends of its 95 % interval.
+
+    Reproduced where the whole interval has the sign, differs where it has the other one; an
+    interval with zero in it, or none, decides nothing.
+    """
+    mean, low, high = interval
+    ours = f"{signed(mean)} [{signed(low)}, {signed(high)}]"
+    if not (math.isfinite(low) and math.isfinite(high)):
+        ours, verdict, why = signed(mean), UNCHECKED, f"{why}; there is no interval"
+    elif low <= 0 <= high:
+        verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
+    else:
+        verdict = REPRODUCED if (low > 0) == positive else DIFFERS
+    return Comparison(what, paper, ours, "the whole interval has one sign", verdict, why)
+
+
+def at_accuracy(compared: Comparison, ours: float, paper: float) -> Comparison:
+    """A comparison of models whose test errors are ours and the paper's, in per cent: beyond NEAR
+    points what would be reproduced has the same sign alone. NaN where an error is not known."""
+    if compared.verdict != REPRODUCED or abs(ours - paper) <= NEAR:
+        return compared
+    why = f"{compared.why}; test error {ours:.1f} %, the paper's {paper:.1f} %"
+    return replace(compared, verdict=SAME_SIGN, why=why)
+
+
+def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:
+    """What there is nothing here to hold against."""
+    return Comparison(what, paper, ours, "-", UNCHECKED, why)
+
+
+def counted(comparisons: Iterable[Comparison]) -> str:
+    """'2 reproduced, 1 cannot be checked'."""
+    verdicts = [each.verdict for each in comparisons]
+    return ", ".join(f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts)
+
+
+# ------------------------------------------------------------------------- a figure
+
+
+def _none(table: pd.DataFrame) -> list[Comparison]:
+    return []
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One figure; its name is that of its file.
+
+    title: what the picture is. short: for the report, what is seen, in two sentences without a
+    number of the run. not_shown: what a reader must not take from it. data(context): one table with
+    every number of the figure. draw(table): the picture, from the table alone. words(table): what
+    is shown and the verdict, computed from the table. compared(table): of a figure of the paper,
+    what the paper reports beside ours.
     """
 
-    NAME: str
-    TITLE: str
+    title: str
+    short: str
+    not_shown: str
     data: Callable[[Context], pd.DataFrame]
     draw: Callable[[pd.DataFrame], Figure]
-    caption: Callable[[pd.DataFrame], str]
+    words: Callable[[pd.DataFrame], str]
+    compared: Callable[[pd.DataFrame], list[Comparison]] = _none
+    name: str = ""
+
+    def caption(self, table: pd.DataFrame) -> str:
+        """The title and the words, then a line for each comparison."""
+        said = [f"{self.title}. {self.words(table)}", *map(str, self.compared(table))]
+        return "\n".join(said)
+
+    def make(self, context: Context, out: Path) -> FigureFiles:
+        """Compute, draw and write the four files in `out`, together or not at all.
+
+        Raises what the figure raises; `InputError` where the folder cannot be written.
+        """
+        return write_figure(*self._made(context, out))
+
+    def make_kinds(
+        self, context: Context, out: Path, kinds: Sequence[str], page: str
+    ) -> list[Path]:
+        """As `make`, with the picture as some of 'pdf', 'png' and 'svg', for a page.
+
+        page: 'one-column' or 'two-column'. Returns the paths.
+        """
+        with page_width(page):
+            return write_kinds(*self._made(context, out), kinds)
+
+    def _made(self, context: Context, out: Path) -> tuple[Figure, pd.DataFrame, str, Path, str]:
+        folder = output_folder(out)
+        table = self.data(context)
+        caption = self.caption(table)
+        with style():
+            figure = self.draw(table)
+        return figure, table, caption, folder / self.name, self.title
 
 
 def label_panels(axes: NDArray[np.object_]) -> None:
     """Set a bold letter above the left end of each panel, row by row."""
     for letter, axis in zip(ascii_lowercase, axes.flatten().tolist(), strict=False):
         axis.annotate(
-            letter,
-            xy=(0.0, 1.0),
-            xycoords="axes fraction",
-            xytext=(-2, 4),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontweight="bold",
-            fontsize="large",
-        )
+            letter, (0.0, 1.0), (-2, 4), xycoords="axes fraction", textcoords="offset points",
+            ha="right", va="bottom", fontweight="bold", fontsize="large",
+        )  # fmt: skip
 
 
-def make_figure(module: FigureModule, context: Context, out: Path) -> FigureFiles:
-    """Compute, draw and write one figure: NAME.pdf, NAME.png, NAME.csv and NAME.txt in `out`.
+def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], apart: float = 0.1) -> None:
+    """Write (height, words, colour) of each line to the right of the panel, apart where they meet.
 
-    Raises what the figure raises; `InputError` where the folder cannot be written.
+    apart: of two labels, as a share of the height of the panel.
     """
-    return write_figure(*_made(module, context, out))
+    low, high = axis.get_ylim()
+    taken = -math.inf
+    for y, text, colour in sorted(ends):
+        place = max((y - low) / (high - low), taken + apart)
+        taken = place
+        axis.annotate(
+            text, (1.02, place), xycoords="axes fraction", color=colour, va="center",
+            annotation_clip=False,
+        )  # fmt: skip
 
 
-def make_kinds(
-    module: FigureModule, context: Context, out: Path, kinds: Sequence[str], page: str
-) -> list[Path]:
-    """As `make_figure`, with the picture as some of 'pdf', 'png' and 'svg', for a page.
+def processor_seconds() -> float:
+    """What a figure costs, however busy the machine: processor time of this process, its finished
+    children, and its living ones with theirs.
 
-    page: 'one-column' or 'two-column'. Returns the paths.
+    A figure whose worker processes descend from a server that outlives it (`costs`), or wait for
+    more work, is counted whole. Off Linux the finished children of a living child are not counted.
     """
-    with page_width(page):
-        return write_kinds(*_made(module, context, out), kinds)
-
-
-def _made(
-    module: FigureModule, context: Context, out: Path
-) -> tuple[Figure, pd.DataFrame, str, Path, str]:
-    folder = output_folder(out)
-    table = module.data(context)
-    caption = module.caption(table)
-    with style():
-        figure = module.draw(table)
-    return figure, table, caption, folder / module.NAME, module.TITLE
+    own = os.times()
+    total = own.user + own.system + own.children_user + own.children_system
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # finished meanwhile
+            spent = child.cpu_times()
+            total += spent.user + spent.system + spent.children_user + spent.children_system
+    return total

@@ -11,29 +11,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
-from oversmoothing.paper_figures import FIGURES
-from oversmoothing.paper_figures.comparison import UNCHECKED, Comparison, as_table, counted
+from oversmoothing.paper_figures import figure
+from oversmoothing.paper_figures.figure_base import UNCHECKED, Comparison, counted
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text, write_atomically
 
 RECORD = Path(__file__).resolve().parent / "verdicts.csv"
 README = RECORD.parents[2] / "README.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-HEADER = "| figure | `figures --only` | minutes of a core | the paper | ours | verdict |"
+HEADER = "| figure | `figures` | minutes of a core | the paper | ours | verdict |"
 
 
-def record(found: Mapping[str, tuple[float, Sequence[Comparison]]]) -> pd.DataFrame:
-    """A row a comparison; found: seconds of processor time and comparisons by figure."""
+def record(drawn: Mapping[str, tuple[float, Sequence[Comparison]]]) -> pd.DataFrame:
+    """A row a comparison; drawn: seconds of processor time and comparisons by figure."""
     parts = []
-    for name, (seconds, comparisons) in found.items():
-        rows = as_table(comparisons) if comparisons else pd.DataFrame([{"verdict": "ours"}])
+    for name, (seconds, comparisons) in drawn.items():
+        rows = pd.DataFrame(comparisons) if comparisons else pd.DataFrame([{"verdict": "ours"}])
         rows.insert(0, "seconds", round(seconds))
-        rows.insert(0, "title", import_module(FIGURES[name]).TITLE)
+        rows.insert(0, "title", figure(name).title)
         rows.insert(0, "figure", name)
         parts.append(rows)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()

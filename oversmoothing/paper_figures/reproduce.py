@@ -13,8 +13,8 @@ from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, Tr
 from oversmoothing.experiments.study.protocol import STUDIES, protocol
 from oversmoothing.experiments.study.study_files import write_study
 from oversmoothing.paper_figures import FIGURES
-from oversmoothing.paper_figures.digits_models import digits_model
 from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.models_shown import digits_model
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
 from oversmoothing.paper_figures.readme_table import record
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
@@ -65,8 +65,8 @@ def reproduce(context: Context, *, full: bool = False, workers: int = 1) -> int:
         **provenance(),
     }
     write_atomically(folder / "checks.json", to_json(checked))
-    found = {name: (each.seconds, each.comparisons) for name, each in figures.items()}
-    write_atomically(folder / "verdicts.csv", record(found).to_csv(index=False))
+    costs = {name: (each.seconds, each.comparisons) for name, each in figures.items()}
+    write_atomically(folder / "verdicts.csv", record(costs).to_csv(index=False))
     page = write_page(folder, figures, checks, context.seed, PRESETS[full])
     print(f"wrote {page} with {len(figures)} figures")
     return 0 if all(check.holds for check in checks) else 1
@@ -87,12 +87,12 @@ def _golden() -> Check:
     right = 0
     cases = golden_cases()
     for case in cases.values():
-        found = verdict(A=case.A, H=case.H, X0=case.X0, depth=[1, 2, 5])
+        answer = verdict(A=case.A, H=case.H, X0=case.X0, depth=[1, 2, 5])
         squares = case.expected["hfc_lfc_squared"]
         right += (
-            found.verdict == case.verdict
-            and found.tends_to == case.expected["tends_to"]
-            and all(found.hfc_lfc[int(k)].squared == case.squared_ratio(int(k)) for k in squares)
+            answer.verdict == case.verdict
+            and answer.tends_to == case.expected["tends_to"]
+            and all(answer.hfc_lfc[int(k)].squared == case.squared_ratio(int(k)) for k in squares)
         )
     return Check(
         "golden",

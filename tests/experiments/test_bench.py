@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,10 @@ import oversmoothing
 from benchmarks import running
 from benchmarks.__main__ import main
 from benchmarks.benchmark import Measurement, Row
-from oversmoothing.paper_figures.costs.timing import interleaved_medians
+from benchmarks.scaling import measure_one
+from benchmarks.timing import in_fresh_process
+from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.paper_figures.figure_base import processor_seconds
 
 
 @pytest.mark.parametrize(
@@ -93,3 +98,25 @@ def test_every_measurement_has_a_name_of_its_own() -> None:
 def test_the_old_command_says_where_the_benchmarks_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert oversmoothing.main(["bench", "--only", "first"]) == 2
     assert "make bench" in capsys.readouterr().err
+
+
+def test_the_peak_is_that_of_the_measured_size_alone() -> None:
+    # A and what is formed from it: between 2 and 20 copies of n^2 float64 numbers, 2 MiB each.
+    _, mib = measure_one(0, 512)
+    assert 2 * 2 < mib < 20 * 2
+    seconds, small = measure_one(1, 1000)
+    assert seconds > 0 and small < 2 * 2
+
+
+def burn(seconds: float) -> None:
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell of such children")
+def test_the_work_of_a_worker_of_a_server_counts() -> None:
+    in_fresh_process(burn, 0.0)  # the server has loaded its libraries
+    start = processor_seconds()
+    in_fresh_process(burn, 0.5)
+    assert processor_seconds() - start > 0.45

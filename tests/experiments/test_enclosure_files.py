@@ -300,7 +300,7 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monk
         (["--box", "--eps", "-1"], "--eps must be above 0"),
         (["--box", "--eps", "nan"], "--eps must be a number"),
         (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
-        (["--text", "x.txt"], "no file 'x.txt' was found"),
+        (["--text", __file__], "reads images, not text"),
     ],
 )
 def test_what_cannot_be_asked_is_said(words, said, run_folder, tmp_path, capsys):

@@ -39,6 +39,7 @@ from oversmoothing.experiments.ladder.regression import (
 from oversmoothing.experiments.ladder.result import score
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.drawing.result_files import read, write
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny
@@ -322,11 +323,11 @@ def test_the_cost_of_deit_tiny_is_the_known_one():
     assert model_cost(model, 197) == 12 * (12 * 192**2 * 197 + 2 * 197**2 * 192)
 
 
-def test_the_whole_ladder_on_a_vision_model():
+def test_the_whole_ladder_on_a_vision_model(tmp_path):
     model = open_model(tiny("vit"))
     pixels = torch.randn(34, 3, 32, 32, generator=torch.Generator().manual_seed(3))
     found = ladder(model, pixels[:24], pixels[24:], standard=15)
-    frame = found.to_frame().set_index("rung")
+    frame = found.table.set_index("rung")
     assert {"P0", "P0'", "P0''", "P0'''", ONE, ALL, "P6", "P7 kernel", "P7 landmarks"} <= set(
         frame.index
     )
@@ -334,8 +335,8 @@ def test_the_whole_ladder_on_a_vision_model():
     assert frame.loc["P0''", "calibration"] == 15 and frame.loc["P6", "calibration"] == 24
     own_run = frame.index.str.match(r"P[1-5]")
     assert (frame["multiply_adds"].isna() == own_run).all()
-    assert found.by_layer().shape == (2, len(frame)) and not found.skipped
-    json.dumps(found.to_json_object(), allow_nan=False)
+    assert found.tables["r2_by_layer"].rows.shape == (2, 1 + len(frame)) and not found.skipped
+    assert read(write(found, tmp_path)[0]).tables == found.tables
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -362,7 +363,7 @@ def test_what_the_ladder_does_not_apply_to_is_refused():
 
 def test_the_same_seed_gives_the_same_ladder():
     model = stack(2)
-    one, two = (ladder(model, inputs(12), inputs(4, seed=2)).to_frame() for _ in range(2))
+    one, two = (ladder(model, inputs(12), inputs(4, seed=2)).table for _ in range(2))
     assert one.equals(two)
 
 
@@ -398,8 +399,9 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     assert found["held_out"] == 6 and found["provenance"]["versions"]["torch"]
     names = [rung["rung"] for rung in found["rungs"]]
     assert "P6" in names and "P6, 12 inputs" in names
+    assert found["settings"]["held_out_from"] == 0 and "split by the seed" in str(found["settings"])
     assert {p.name for p in (tmp_path / "out").iterdir()} == {
-        "ladder.json", "ladder.csv", "ladder_layers.csv",
+        "ladder.json", "ladder.csv", "ladder.txt", "ladder.html", "r2_by_layer.csv",
     }  # fmt: skip
 
 
@@ -423,8 +425,8 @@ def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
     for name, predicted in (("P0'", np.zeros((8, 2))), ("P6", -y)):
         found = score(y, predicted, np.zeros(2), resamples=20)
         rungs.append(Rung(name, predicted, 1, 8, 0, "", found))
-    result = LadderResult("m", 5, y, 10, tuple(rungs), {})
-    assert "No cheap rung" in result.verdict()
+    result = LadderResult("m", 5, y, 10, tuple(rungs), {}, {})
+    assert "No cheap rung" in result.words()
     better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
-    result = LadderResult("m", 5, y, 10, (rungs[0], better), {})
-    assert "P6: R^2 1.000" in result.verdict()
+    result = LadderResult("m", 5, y, 10, (rungs[0], better), {}, {})
+    assert "P6: R^2 1.000" in result.words()

@@ -145,7 +145,7 @@ def test_the_landmarks_stand_for_all_tokens():
 def test_the_ladder_has_the_rung_or_says_why_not():
     model, pixels = vision()
     found = ladder(model, pixels[:20], pixels[20:])
-    assert NAME in set(found.to_frame()["rung"])
+    assert NAME in set(found.table["rung"])
     gated = replace(model, layers=(replace(model.layers[0], ffn=None), *model.layers[1:]))
     with pytest.raises(InputError, match="no FFN"):
         ReducedLandmarks.fit(gated, record(model, pixels, states=True))

@@ -17,7 +17,6 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, new_model
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.intervals import FEWEST
-from oversmoothing.experiments.models.pictures import photographs
 from oversmoothing.experiments.study.protocol import (
     CORRUPTION,
     DATA_EFFICIENCY,
@@ -26,20 +25,16 @@ from oversmoothing.experiments.study.protocol import (
     protocol,
 )
 from oversmoothing.experiments.study.readings import PUBLISHED
-from oversmoothing.experiments.study.table1_models import untrained_vit
-from oversmoothing.paper_figures import (
-    asymmetry,
-    digits_models,
-    dominance_table,
-    ladder_scores,
+from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.figures import (
+    ladder,
     metrics_by_layer,
     norm_signs,
-    study_results,
     table_1,
+    tables_2_3,
 )
-from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.models_shown import LABEL, digits_models
 from tests.figures.held import holds, metrics_of, near, same
-from tests.figures.small import SMALL_UNTRAINED
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank")
@@ -51,7 +46,7 @@ def record_of(name: str) -> dict[str, Any]:
 
 
 def tiny(context: Context) -> dict[str, TrainedModel]:
-    return digits_models.digits_models(context)
+    return digits_models(context)
 
 
 @torch.no_grad()
@@ -72,7 +67,7 @@ def interval(values: np.ndarray, fewest: int = 5) -> np.ndarray:
     return values.mean() + np.array([0.0, -reach, reach])
 
 
-def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray], change: str) -> None:
+def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray]) -> None:
     """Means, intervals and percentiles over images of the metrics; the change over the model."""
     assert part["layer"].tolist() == list(range(len(kept)))
     found = [metrics_of(X) for X in kept]
@@ -89,15 +84,15 @@ def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray], change: str) -> 
                 near([row[f"{name}_p05"], row[f"{name}_p95"]], ends, rel=1e-3, abs=1e-4)
     moved = interval(found[-1]["log_hfc_lfc"] - found[0]["log_hfc_lfc"])
     for end, value in zip(("", "_low", "_high"), moved, strict=True):
-        near(part[f"{change}{end}"], value, rel=1e-3, abs=1e-4)
+        near(part[f"change{end}"], value, rel=1e-3, abs=1e-4)
 
 
 @holds("metrics_by_layer")
 def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
     models = tiny(context)
-    labels = {f"{digits_models.LABEL[name]}, digits": name for name in ("vit", "vit+", "vit-")}
-    cifar = {f"{digits_models.LABEL[name]}, CIFAR-100": name for name in ("vit", "vit+", "vit-")}
-    assert set(csv["model"]) == {"random ViT-B/16", *labels, *cifar}
+    labels = {f"{label}, digits": name for name, label in LABEL.items()}
+    cifar = {f"{LABEL[name]}, CIFAR-100": name for name in ("vit", "vit+", "vit-")}
+    assert set(csv["model"]) == {*labels, *cifar}
     for label, part in csv.groupby("model", sort=False):
         if label in cifar:
             own = record_of_cifar("streams.csv", cifar[str(label)])
@@ -109,20 +104,19 @@ def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
             same(part[numbers].reset_index(drop=True), own[numbers])
             near(part["test_error"], error_of_cifar(own["run"].iloc[0]))
             continue
-        if label in labels:
-            kept, _ = streams(models[labels[label]], metrics_by_layer.IMAGES)
-            assert set(part["variant"]) == {labels[label]} and set(part["data"]) == {"digits"}
+        name = labels[str(label)]
+        kept, _ = streams(models[name], metrics_by_layer.IMAGES)
+        assert set(part["variant"]) == {name} and set(part["data"]) == {"digits"}
+        near(part["test_error"], error_of(models[name]))
+        if name == "vit-random":
+            assert part["trained"].isna().all()
+        else:
             assert part["trained"].str.startswith("depth 2, width 16, 2 epochs").all()
             assert part["trained"].nunique() == 1
-            near(part["test_error"], error_of(models[labels[label]]))
-        else:
-            kept = streams_of_untrained(context.seed)
-            assert set(part["variant"]) == {"vit-random"} and part["trained"].isna().all()
-            assert part["data"].isna().all() and part["test_error"].isna().all()
         n, d = kept[0].shape[1:]
         assert (part["most"] == min(n, d)).all() and (part["images"] == len(kept[0])).all()
         near(part["rank_share"], part["effective_rank"] / min(n, d))
-        held_to_streams(part, kept, "change")
+        held_to_streams(part, kept)
 
 
 def error_of(found: TrainedModel) -> float:
@@ -162,46 +156,6 @@ def record_of_cifar(name: str, variant: str) -> pd.DataFrame:
     return table[kept].reset_index(drop=True)
 
 
-@torch.no_grad()
-def streams_of_untrained(seed: int) -> list[np.ndarray]:
-    from oversmoothing.experiments.inspection.extract import prepared
-    from oversmoothing.experiments.models.sources import open_model
-
-    vit = untrained_vit(seed, **SMALL_UNTRAINED)
-    model, kept = open_model(vit), []
-    blocks = list(vit.blocks)
-    hooks = [blocks[0].register_forward_pre_hook(lambda module, given: kept.append(given[0]))]
-    hooks += [
-        block.register_forward_hook(lambda module, given, out: kept.append(out)) for block in blocks
-    ]
-    vit(prepared(model, photographs(2)))
-    for hook in hooks:
-        hook.remove()
-    return [X.double().numpy() for X in kept]
-
-
-DRAWN = tuple(
-    f"{name}{end}"
-    for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank")
-    for end in ("", "_low", "_high", "_p05", "_p95")
-)
-
-
-# The other columns are of `inspect`, which has tests of its own, and are not drawn.
-@holds("observed_smoothing", only=(
-    "model", "layer", "images", "tokens", *DRAWN,
-    "total_change", "total_change_low", "total_change_high",
-))  # fmt: skip
-def check_observed_smoothing(csv: pd.DataFrame, context: Context) -> None:
-    models = tiny(context)
-    assert set(csv["model"]) == set(models)
-    for name, part in csv.groupby("model", sort=False):
-        kept, _ = streams(models[str(name)], None)
-        held_to_streams(part, kept, "total_change")
-        assert (part["images"] == kept[0].shape[0]).all()
-        assert (part["tokens"] == kept[0].shape[1]).all()
-
-
 def classes(found: TrainedModel, images: int | None) -> np.ndarray:
     """[layers, images]: 'consensus' where the largest |1 + h a| is that of a = 1, else 'smallest'
     where it is that of the a of least modulus from 1 downwards in real part, else 'other'."""
@@ -218,76 +172,6 @@ def classes(found: TrainedModel, images: int | None) -> np.ndarray:
             row.append("consensus" if np.argmax(modulus) == np.argmin(np.abs(a - 1)) else "other")
         rows.append(row)
     return np.array(rows)
-
-
-FROM_LAYERS = {
-    **dict.fromkeys(
-        ("outside_percent", "safe_interval_min", "consensus_within_unit"),
-        "of the layers' dominance, which has tests of its own; said in the caption",
-    ),
-    **dict.fromkeys(("percent_low", "percent_high"), "`share_interval`, tested on its own"),
-}
-
-
-@holds("dominance_table", FROM_LAYERS, rows=lambda csv: csv["source"] == dominance_table.OURS)
-def check_dominance_table(csv: pd.DataFrame, context: Context) -> None:
-    """Consensus counted anew by LAPACK; what is quoted as it is typed in."""
-    models = tiny(context)
-    ours, quoted = (csv[csv["source"] == name] for name in (dominance_table.OURS,
-                                                            dominance_table.QUOTED))  # fmt: skip
-    assert len(ours) + len(quoted) == len(csv)
-    for name, part in quoted.groupby("model"):
-        assert tuple(part["percent"]) == PUBLISHED[str(name)]
-    for name, part in ours.groupby("model", sort=False):
-        found = models[str(name)]
-        own, count = classes(found, None), part.set_index("class")["count"]
-        assert list(count.index) == ["consensus", "smallest", "other", "tie"]
-        assert count["consensus"] == (own == "consensus").sum()
-        assert count.sum() == own.size and (part["cases"] == own.size).all()
-        assert (part["layers"] == own.shape[0]).all() and (part["images"] == own.shape[1]).all()
-        near(part["percent"], 100 * part["count"] / own.size)
-        assert ((part["percent_low"] <= part["percent"]) & (part["percent"] <= part["percent_high"])
-                ).all() and (part["percent_high"] - part["percent_low"] < 20).all()  # fmt: skip
-        h = np.linalg.eigvals(found.model.value_projections().numpy())
-        for column, value in (
-            ("h_real_min", h.real.min()),
-            ("h_real_max", h.real.max()),
-            ("h_abs_max", np.abs(h).max()),
-            ("layers_within_unit", ((h.real >= -1) & (h.real < 0)).all(axis=1).sum()),
-            ("layers_beyond_one", (h.real < -1).any(axis=1).sum()),
-            ("test_accuracy_percent", 100 * found.run.metrics["test_accuracy"]),
-            ("cos_start_low", min(turned(found))),
-            ("cos_start_high", max(turned(found))),
-        ):
-            near(part[column], value, rel=1e-6, abs=1e-6)
-        assert set(part["reading"]) == {"E2"}
-
-
-@holds("asymmetry")
-def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
-    """As the runs recorded it; the start drawn again; the random value by its definition."""
-    models, rows = tiny(context), []
-    for name in ("vit", "vit+", "vit-"):
-        found = models[name]
-        watched = found.run.watched
-        own = watched[watched["asymmetry"].notna()]
-        epoch = own["step"] / found.config.per_epoch
-        own = own[["layer", "asymmetry"]].assign(data="digits", variant=name, epoch=epoch)
-        own["cos_start"] = own["layer"].map(dict(enumerate(turned(found), 1)))
-        own["at_random"] = (15 / 17) ** 0.5
-        rows.append(own.assign(trained="depth 2, width 16, 2 epochs, seed 0"))
-    for name in ("vit", "vit+", "vit-"):
-        own = record_of_cifar("watched.csv", name).assign(data="CIFAR-100", trained=recorded())
-        own["at_random"] = (95 / 97) ** 0.5
-        rows.append(own[["layer", "asymmetry", "data", "variant", "epoch", "trained", "at_random"]])
-    deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
-    deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")]
-    deit = deit[["layer", "asymmetry"]].assign(data=asymmetry.DEIT, trained=asymmetry.RECORDED)
-    rows.append(deit.assign(at_random=(191 / 193) ** 0.5))
-    same(csv, pd.concat(rows, ignore_index=True))
-    ours = csv[csv["data"] != asymmetry.DEIT]
-    assert (ours.groupby(["variant", "layer"]).size() > 1).all()
-    assert ours.loc[ours["variant"] != "vit", "asymmetry"].max() < 1e-6
 
 
 @holds("norm_signs")
@@ -352,12 +236,17 @@ def frozen_change(
     "norm": "a setting of the readings",
     **dict.fromkeys(("percent_low", "percent_high"), "`share_interval`, tested on its own; those"
                     " of the record are the record's"),
-}, rows=lambda csv: csv["reading"] == "E2")  # fmt: skip
+    **dict.fromkeys(("outside_percent", "safe_interval_min", "consensus_within_unit"),
+                    "of the layers' dominance, which has tests of its own; said in the caption"),
+}, rows=lambda csv: (csv["reading"] == "E2") | (csv["kind"] == "asymmetry"))  # fmt: skip
 def check_table_1(csv: pd.DataFrame, context: Context) -> None:
     """The paper's as typed in, DeiT-Ti's as recorded, reading E2 of ours counted anew by LAPACK."""
+    assert set(csv["kind"]) == {"share", "asymmetry"}
+    shares = csv[csv["kind"] == "share"]
+    check_asymmetry(csv[csv["kind"] == "asymmetry"], context)
     sources = (table_1.PAPER, table_1.RECORDED, table_1.COMPUTED)
-    paper, recorded, ours = (csv[csv["source"] == source] for source in sources)
-    assert len(paper) + len(recorded) + len(ours) == len(csv)
+    paper, recorded, ours = (shares[shares["source"] == source] for source in sources)
+    assert len(paper) + len(recorded) + len(ours) == len(shares)
     for name, pair in PUBLISHED.items():
         part = paper[paper["column"] == name]
         assert tuple(part["percent"]) == pair and set(part["reading"]) == {"paper"}
@@ -375,16 +264,7 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
     models = tiny(context)
     for label, name in (("shared-value ViT, digits", "vit"), ("ViT+, digits", "vit+"),
                         ("ViT\u2212, digits", "vit-")):  # fmt: skip
-        part = ours[(ours["model"] == label) & (ours["reading"] == "E2")]
-        own = classes(models[name], table_1.IMAGES)
-        count = part.set_index("class")["count"]
-        assert count["consensus"] == (own == "consensus").sum()
-        assert (part["cases"] == own.size).all()
-        assert (part["layers"] == own.shape[0]).all() and (part["images"] == own.shape[1]).all()
-        assert set(part["variant"]) == {name}
-        near(part["test_error"], error_of(models[name]))
-        near(part["cos_start_low"], min(turned(models[name])))
-        near(part["cos_start_high"], max(turned(models[name])))
+        check_digits(ours[ours["model"] == label], name, models[name])
     columns = {f"{name}ViT{sign}, digits": (f"ViT-Ti{sign}", "digits")
                for name, sign in (("shared-value ", ""), ("", "+"), ("", "\u2212"))}  # fmt: skip
     columns["random ViT-B/16"] = ("random ViT-B/16", "")
@@ -395,47 +275,96 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
         assert part["class"].tolist() == ["consensus", "smallest", "other", "tie"]
         for name in ("cases", "images", "layers"):
             assert part[name].nunique() == 1
-    assert set(recorded["model"]) == {"DeiT-Ti, ImageNet"}
+    assert set(recorded["model"]) == {table_1.DEIT}
     assert set(recorded["column"]) == {"DeiT-B/16"} and set(recorded["data"]) == {"ImageNet"}
     assert (paper["model"] == paper["column"]).all()
 
 
-def check_paper_and_runs(csv: pd.DataFrame, context: Context, paper: dict[Any, float]) -> None:
-    errors = csv[csv["kind"] == "error"]
-    typed = errors[errors["source"] == study_results.PAPER]
-    stated = {(row.variant, row.x): row.error for row in typed.itertuples()}
-    assert stated.keys() == paper.keys()
-    near(list(stated.values()), [100 - paper[key] for key in stated])
+def check_digits(part: pd.DataFrame, name: str, found: TrainedModel) -> None:
+    """Reading E2 on every validation image, E4 on some; weights and error of the model."""
+    assert set(part["variant"]) == {name}
+    near(part["test_error"], error_of(found))
+    near(part["cos_start_low"], min(turned(found)))
+    near(part["cos_start_high"], max(turned(found)))
+    few, part = (part[part["reading"] == reading] for reading in ("E4", "E2"))
+    assert (few["images"] == table_1.IMAGES).all() and few["h_abs_max"].isna().all()
+    own, count = classes(found, None), part.set_index("class")["count"]
+    assert count["consensus"] == (own == "consensus").sum()
+    assert (part["cases"] == own.size).all()
+    assert (part["layers"] == own.shape[0]).all() and (part["images"] == own.shape[1]).all()
+    h = np.linalg.eigvals(found.model.value_projections().numpy())
+    for column, value in (
+        ("h_real_min", h.real.min()),
+        ("h_real_max", h.real.max()),
+        ("h_abs_max", np.abs(h).max()),
+        ("layers_within_unit", ((h.real >= -1) & (h.real < 0)).all(axis=1).sum()),
+        ("layers_beyond_one", (h.real < -1).any(axis=1).sum()),
+    ):
+        near(part[column], value, rel=1e-6, abs=1e-6)
 
 
-@holds("table_2")
-def check_table_2(csv: pd.DataFrame, context: Context) -> None:
-    paper = {(v, x): right for v, row in DATA_EFFICIENCY.items() for x, (right, _) in row.items()}
-    check_paper_and_runs(csv, context, paper)
-    errors = csv[csv["kind"] == "error"]
-    typed = errors[errors["source"] == study_results.PAPER]
-    near(typed["sd"], [DATA_EFFICIENCY[row.variant][row.x][1] for row in typed.itertuples()])
-    check_ours(csv, context, lambda part, x: part[part["fraction"] == x]["test_error"])
+def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
+    """Both ends of what the runs recorded; the start drawn again; the random value by its
+    definition."""
+    found = tiny(context)["vit"]
+    own = found.run.watched[found.run.watched["asymmetry"].notna()]
+    own = own.assign(epoch=own["step"] / found.config.per_epoch, model="digits")
+    own["cos_start"] = own["layer"].map(dict(enumerate(turned(found), 1)))
+    cifar = record_of_cifar("watched.csv", "vit").assign(model="CIFAR-100")
+    deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
+    deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")].assign(model=table_1.DEIT)
+    rows = []
+    for part, d in ((own, 16), (cifar, 96)):
+        for epoch in (part["epoch"].min(), part["epoch"].max()):
+            rows.append(part[part["epoch"] == epoch].assign(variant="vit", at_random=random_of(d)))
+    rows.append(deit.assign(at_random=random_of(192))[["layer", "asymmetry", "model", "at_random"]])
+    names = ["model", "variant", "layer", "epoch", "asymmetry", "at_random", "cos_start"]
+    expected = pd.concat(rows, ignore_index=True).reindex(columns=names)
+    order = ["model", "layer", "epoch"]
+    same(csv.sort_values(order), expected.sort_values(order))
+    assert (csv["source"] == table_1.COMPUTED).all()
 
 
-@holds("table_3")
-def check_table_3(csv: pd.DataFrame, context: Context) -> None:
-    paper = {(v, x): right for v, row in CORRUPTION.items() for x, right in enumerate(row)}
-    check_paper_and_runs(csv, context, paper)
-    assert csv.loc[csv["source"] == study_results.PAPER, "sd"].isna().all()
-    check_ours(csv, context, lambda part, x: part[part["fraction"] == 1][f"error_at_{int(x)}"])
+def random_of(d: int) -> float:
+    return float(((d - 1) / (d + 1)) ** 0.5)
+
+
+@holds("tables_2_3")
+def check_tables_2_3(csv: pd.DataFrame, context: Context) -> None:
+    """The paper's as typed in; ours from the stored runs; judged rows by their own intervals."""
+    assert set(csv["table"]) == {"Table 2", "Table 3"} and csv["recorded"].isna().all()
+    assert set(csv["source"]) == {tables_2_3.PAPER, "digits", "cifar100"}
+    for title, accuracies, sd, values in (
+        ("Table 2", {(v, x): right for v, row in DATA_EFFICIENCY.items()
+                     for x, (right, _) in row.items()},
+         {(v, x): sd for v, row in DATA_EFFICIENCY.items() for x, (_, sd) in row.items()},
+         lambda part, x: part[part["fraction"] == x].set_index("seed")["test_error"]),
+        ("Table 3", {(v, x): right for v, row in CORRUPTION.items() for x, right in enumerate(row)},
+         {}, lambda part, x: part[part["fraction"] == 1].set_index("seed")[f"error_at_{x:g}"]),
+    ):  # fmt: skip
+        own = csv[csv["table"] == title]
+        typed = own[own["source"] == tables_2_3.PAPER]
+        assert (typed["kind"] == "error").all()
+        keys = list(zip(typed["variant"], typed["x"], strict=True))
+        assert set(keys) == set(accuracies) and len(keys) == len(accuracies)
+        near(typed["error"], [100 - accuracies[key] for key in keys])
+        near(typed["sd"], [sd.get(key, np.nan) for key in keys])
+        near(typed["gap"], [accuracies["vit", x] - accuracies[v, x] for v, x in keys], abs=1e-9)
+        check_ours(own, context, values)
 
 
 def check_ours(csv: pd.DataFrame, context: Context, values: Any) -> None:
-    """Means, sd and counts from the stored runs; judged rows by their own intervals."""
+    """Means, sd, counts and gaps paired by seed; judged rows by their own intervals."""
     for data, folder in (("digits", "study"), ("cifar100", "study-cifar100")):
         runs = pd.read_csv(context.results / folder / "runs.csv")
         runs = runs[~runs["tied"]]
         errors = csv[(csv["kind"] == "error") & (csv["source"] == data)]
         assert len(errors) and errors["size"].nunique() == 1
         for row in errors.itertuples():
-            own = values(runs[runs["variant"] == row.variant], row.x)
+            own, vit = (values(runs[runs["variant"] == v], row.x) for v in (row.variant, "vit"))
             near([row.error, row.sd, row.seeds], [own.mean(), own.std(), len(own)], rel=1e-9)
+            gap = interval((own - vit).to_numpy(), fewest=2)
+            near([row.gap, row.gap_low, row.gap_high], gap, abs=1e-9)
         assert (csv.loc[csv["source"] == data, "size"] == errors["size"].iloc[0]).all()
         orders = csv[(csv["kind"] == "order") & (csv["source"] == data)]
         known = {each.name: each for each in protocol(data).hypotheses}
@@ -460,8 +389,6 @@ def check_ours(csv: pd.DataFrame, context: Context, values: Any) -> None:
                      "within": high < -own.margin or low > own.margin}  # fmt: skip
             said = "refuted" if never[own.predicts] else "open"
             assert row.verdict == ("supported" if sure[own.predicts] else said)
-    assert csv["recorded"].isna().all() and set(csv["kind"]) == {"error", "order"}
-    assert set(csv["source"]) == {study_results.PAPER, "digits", "cifar100"}
 
 
 def differences(hypothesis: Hypothesis, chosen: Protocol, runs: pd.DataFrame) -> np.ndarray:
@@ -502,7 +429,7 @@ def check_loops(csv: pd.DataFrame, context: Context) -> None:
 @holds("ladder", {"what": "words"})
 def check_ladder(csv: pd.DataFrame, context: Context) -> None:
     rungs = pd.DataFrame(record_of("ladder/results/ladder_deit_tiny_200.json")["rungs"])
-    rungs = rungs.set_index("rung").loc[list(ladder_scores.SHOWN)].reset_index()
+    rungs = rungs.set_index("rung").loc[list(ladder.SHOWN)].reset_index()
     same(csv, rungs[["rung", "r2", "r2_low", "r2_high", "sign", "cost_share", "calibration"]])
 
 

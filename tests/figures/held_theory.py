@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from oversmoothing.paper_figures import (
+from oversmoothing.paper_figures import statement_regions
+from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.figures import (
+    costs,
     lambda_plane,
-    regimes,
+    metrics_against_depth,
     rotation_and_rank,
-    statement_regions,
     stream_mixing,
 )
-from oversmoothing.paper_figures.costs import growth as bench, proofs as costs
-from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.sweep.store import read_table
 from oversmoothing.theory.streams.streams import make_mixing
 from tests.figures.held import holds, metrics_of, near, radii, run
@@ -28,7 +28,7 @@ FLOATS_END = "where floats end; the metrics have tests of their own at every sca
 })  # fmt: skip
 def check_metrics_against_depth(csv: pd.DataFrame, context: Context) -> None:
     """Iterated anew; radii by LAPACK; limits as the last layers have them."""
-    for name, layer, last in regimes.cases(context.seed):
+    for name, layer, last in metrics_against_depth.cases(context.seed):
         A, H, X0 = layer["A"], layer["H"], layer["X0"]
         part = csv[csv["case"] == name]
         assert set(part["source"]) == {"theory", "simulation"}
@@ -115,21 +115,6 @@ def _windows(
             if end - window < layer <= end:
                 sums[end] += scale_d - scale_m - np.log(n) / 2
     return sums[depth // 2] / window, sums[depth] / window
-
-
-@holds("rates", {"quantity": "words"}, rows=lambda csv: csv["kind"] == "equal")
-def check_rates(csv: pd.DataFrame, context: Context) -> None:
-    """Predicted by spectra, measured at 1,200 digits: two routes that must agree, or bound."""
-    equal = csv["kind"] == "equal"
-    off = (csv["measured"] / csv["predicted"] - 1).abs()
-    assert (off[equal] <= 5e-3).all() and csv["holds"].all()
-    assert (csv["measured"] <= csv["predicted"] * (1 + 1e-12))[~equal].all()
-    assert set(csv["kind"]) == {"equal", "bound"}
-    assert csv.loc[equal, "case"].value_counts().min() >= 3
-    assert not csv.duplicated(["case", "quantity"]).any()
-    starts = ("r of", "r_sigma of", "sqrt of", "erank - 1")
-    assert csv.loc[equal, "quantity"].str.startswith(starts).all()
-    assert (equal == csv["quantity"].str.startswith(starts)).all()
 
 
 @holds("rotation_and_rank")
@@ -252,38 +237,32 @@ def _contractions(changing: bool, layers: int, context: Context) -> list[float]:
     return found
 
 
-@holds("scaling", {"expected": "of the series; compared below", "value": "a measurement"})
-def check_scaling(csv: pd.DataFrame, context: Context) -> None:
-    """Fits computed anew; what is measured is only positive, or below what can be seen."""
-    expected = {(s.name, q): power for s in bench.SERIES
-                for q, power in (("seconds", s.time), ("MiB", s.memory))}  # fmt: skip
-    assert set(zip(csv["series"], csv["quantity"], strict=True)) == set(expected)
-    for (name, quantity), part in csv.groupby(["series", "quantity"]):
-        series = next(s for s in bench.SERIES if s.name == name)
-        assert set(part["variable"]) == {series.variable}
-        assert part["size"].tolist() == list(series.sizes[: len(part)])
-        assert (part["expected"] == expected[name, quantity]).all()
-        seen = quantity == "seconds" or part["value"].max() >= bench.RESOLUTION_MIB
-        if seen and (part["value"] > 0).all():
-            slope = np.polyfit(np.log(part["size"]), np.log(part["value"]), 1)[0]
+@holds("costs", {"expected": "of the series; compared below"})
+def check_costs(csv: pd.DataFrame, context: Context) -> None:
+    """Fits and ratios computed anew; verdicts by the spectra of the same draws; what is measured is
+    only positive."""
+    assert set(csv["kind"]) == {"growth", "proof"} and (csv["seconds"].dropna() > 0).all()
+    grown, proofs = (csv[csv["kind"] == kind] for kind in ("growth", "proof"))
+    series = {each.name: each for each in costs.SERIES}
+    assert set(grown["what"]) == set(series)
+    for name, part in grown.groupby("what"):
+        own = series[str(name)]
+        assert part["size"].tolist() == list(own.sizes) and set(part["variable"]) == {own.variable}
+        assert (part["expected"] == own.time).all()
+        assert part["exponent_error"].nunique(dropna=False) == 1
+        if (part["seconds"] > 0).all():
+            slope = np.polyfit(np.log(part["size"]), np.log(part["seconds"]), 1)[0]
             near(part["exponent"], slope, abs=1e-9)
         else:
             assert part["exponent"].isna().all()
-        assert part["exponent_error"].nunique(dropna=False) == 1
-
-
-@holds("proof_costs")
-def check_proof_costs(csv: pd.DataFrame, context: Context) -> None:
-    """Ratios computed anew; verdicts by the spectra of the same draws."""
-    for (_, n, d), part in csv.groupby(["variable", "n", "d"]):
+    assert set(proofs["variable"]) == {"n"} and set(proofs["size"]) == set(costs.TOKENS)
+    for n, part in proofs.groupby("size"):
         seconds = part.set_index("what")["seconds"]
-        assert list(seconds.index) == list(costs.YARDSTICK) and (seconds > 0).all()
+        assert list(seconds.index) == list(costs.YARDSTICK)
         near(part["ratio"], [seconds[w] / seconds[costs.YARDSTICK[w]] for w in part["what"]])
-        consensus, rest = radii(*costs.layer(n, d, context.seed))
+        consensus, rest = radii(*costs.layer(int(n), context.seed))
         said = "SMOOTHING" if consensus > rest else "NON_SMOOTHING"
         assert part["verdict"].fillna("").tolist() == [said, said, "", "", ""]
-    fixed = csv["d"].where(csv["variable"] == "n", csv["n"])
-    assert (fixed == costs.FIXED).all()
 
 
 @holds("regions")

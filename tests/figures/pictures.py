@@ -27,10 +27,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from oversmoothing.paper_figures import FIGURES
+from oversmoothing.paper_figures import FIGURES, figure as figure_of
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.drawing.picture import rendered, style
-from tests.figures.small import Tables, module_of, timed_by_a_law
+from tests.figures.small import Tables, timed_by_a_law
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "thumbnails"
@@ -49,7 +49,7 @@ Fault = tuple[str, Callable[[Figure], Any]]
 def drawn(name: str, table: pd.DataFrame, **changed: Any) -> Figure:
     """The figure of a table; changed: settings of matplotlib beside the house style."""
     with style(), mpl.rc_context(changed):
-        figure: Figure = module_of(name).draw(table)
+        figure: Figure = figure_of(name).draw(table)
     return figure
 
 

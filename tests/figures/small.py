@@ -7,63 +7,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
 
-import oversmoothing.paper_figures.digits_models
 from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.study_files import folder_name
 from oversmoothing.experiments.study.table1_models import untrained_vit
-from oversmoothing.paper_figures import (
-    FIGURES,
-    paper_models,
-    phase_diagram,
-    remedy_shifts,
-    scaling,
-    stream_mixing,
-)
-from oversmoothing.paper_figures.costs import growth as bench, proofs
+from oversmoothing.paper_figures import figure, models_shown
 from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.figures import costs, phase_diagram, remedies, stream_mixing
 from oversmoothing.simulations.sweep.config import Config, make_config
 from tests.support.tiny_models import tiny_config
 
 SMALL_UNTRAINED = {"width": 64, "depth": 2, "heads": 1, "patch": 32}
 
 
-def module_of(name: str) -> ModuleType:
-    """The module of a figure."""
-    return import_module(FIGURES[name])
-
-
 def patched(patch: pytest.MonkeyPatch) -> None:
     """Everything that takes long, smaller."""
-    here = oversmoothing.paper_figures.digits_models
-    patch.setattr(here, "default_config", lambda name, seed: tiny_config(name, watch_every=4))
-    patch.setattr(here, "require_accuracy", lambda model: None)
-    patch.setattr(paper_models, "untrained_vit", partial(untrained_vit, **SMALL_UNTRAINED))
+    small = partial(tiny_config, watch_every=4)
+    patch.setattr(models_shown, "default_config", lambda name, seed: small(name))
+    patch.setattr(models_shown, "require_accuracy", lambda model: None)
+    patch.setattr(models_shown, "untrained_vit", partial(untrained_vit, **SMALL_UNTRAINED))
     patch.delenv("OVERSMOOTHING_DATA", raising=False)
-    patch.setattr(remedy_shifts, "DRAWS", 3)
+    patch.setattr(remedies, "DRAWS", 3)
     for name, value in {"H_CELLS": 8, "MIX_CELLS": 4, "RUNS_H": 3, "RUNS_MIX": 2}.items():
         patch.setattr(stream_mixing, name, value)
-    small = small_sweep()
-    patch.setattr(phase_diagram, "configuration", lambda seed: small)
-    patch.setattr(proofs, "SIZES", {"n": (6, 12), "d": (4, 8)})
-    patch.setattr(scaling, "measure", lambda progress=False: scaling_of_two_sizes())
-
-
-def scaling_of_two_sizes() -> pd.DataFrame:
-    """Every series at its two smallest sizes, measured as the figure does."""
-    rows = []
-    for k, whole in enumerate(bench.SERIES):
-        series = replace(whole, sizes=whole.sizes[:2])
-        found = [bench.measure_one(k, size) for size in series.sizes]
-        for place, quantity in enumerate(bench.QUANTITIES):
-            rows += bench.rows(series, quantity, [each[place] for each in found])
-    return pd.DataFrame(rows)
+    sweep = small_sweep()
+    patch.setattr(phase_diagram, "configuration", lambda seed: sweep)
+    patch.setattr(costs, "TOKENS", (6, 12))
+    series = tuple(replace(each, sizes=each.sizes[:2]) for each in costs.SERIES)
+    patch.setattr(costs, "SERIES", series)
 
 
 def small_sweep() -> Config:
@@ -104,7 +79,7 @@ class Tables(dict[str, pd.DataFrame]):
     def __missing__(self, name: str) -> pd.DataFrame:
         with pytest.MonkeyPatch.context() as patch:
             patched(patch)
-            self[name] = module_of(name).data(self.context)
+            self[name] = figure(name).data(self.context)
         return self[name]
 
 
@@ -112,19 +87,15 @@ def timed_by_a_law() -> dict[str, pd.DataFrame]:
     """Tables of the figures that measure time, with times that follow their laws: the same on every
     machine."""
     rows = []
-    for series in bench.SERIES:
-        for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
-            rows += bench.rows(series, quantity, [1e-3 * size**power for size in series.sizes])
-    costs = [
-        {"variable": variable, "n": n, "d": d, "what": what, "seconds": seconds,
-         "ratio": seconds / (1e-3 * size**yardstick), "verdict": said}
-        for variable in ("n", "d")
-        for size in (8, 16, 32, 64, 128)
-        for n, d in [(size, 16) if variable == "n" else (16, size)]
+    for series in costs.SERIES:
+        rows += costs.growth_rows(series, [1e-3 * size**series.time for size in series.sizes])
+    rows += [
+        {"kind": "proof", "what": what, "variable": "n", "size": n, "seconds": 1e-3 * n**power,
+         "ratio": n ** (power - yardstick), "verdict": said}
+        for n in costs.TOKENS
         for what, power, yardstick, said in (
             ("verdict", 1, 1, "SMOOTHING"), ("certify", 2.2, 1, "SMOOTHING"), ("check", 2, 1, ""),
             ("forward", 0.5, 0.5, ""), ("enclose", 1.5, 0.5, ""),
         )
-        for seconds in [1e-3 * size**power]
     ]  # fmt: skip
-    return {"scaling": pd.DataFrame(rows), "proof_costs": pd.DataFrame(costs)}
+    return {"costs": pd.DataFrame(rows)}

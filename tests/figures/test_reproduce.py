@@ -24,7 +24,7 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
 
     monkeypatch.setattr(main_job, "write_study", studied)
     monkeypatch.setattr(main_job, "_checks", lambda context: iter(()))
-    monkeypatch.setattr(main_job, "FIGURES", {"table_2": main_job.FIGURES["table_2"]})
+    monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3",))
     done = main_job.reproduce(Context(tmp_path, progress=False), full=full, workers=2)
     assert done == 0
     assert asked == ([(list(STUDIES), tmp_path, 2)] if full else [])
@@ -33,4 +33,4 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
     # The studies of the project stand there as recorded, where none was run into the folder.
     assert "recorded run of" in text and "cannot be checked" in text
     kept = pd.read_csv(tmp_path / "verdicts.csv")
-    assert set(kept["figure"]) == {"table_2"} and "cannot be checked" in set(kept["verdict"])
+    assert set(kept["figure"]) == {"tables_2_3"} and "cannot be checked" in set(kept["verdict"])

@@ -1,8 +1,7 @@
-"""Phase diagrams and scaling: what the cells count, what the exponents are, and the pictures."""
+"""Phase diagrams: what the cells count, and the pictures."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +9,14 @@ import pandas as pd
 import pytest
 
 from oversmoothing import main
-from oversmoothing.paper_figures import FIGURES, phase_diagram, scaling
-from oversmoothing.paper_figures.costs import growth as bench
-from oversmoothing.paper_figures.figure_base import Context, make_figure
-from oversmoothing.simulations.drawing.picture import style
+from oversmoothing.paper_figures.figures import phase_diagram
 from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import PARAMETERS, Config, make_config
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
 from oversmoothing.theory.support.errors import InputError
+from tests.figures.small import Tables
 
 
 def swept(folder: Path, config: Config) -> pd.DataFrame:
@@ -124,88 +121,16 @@ def test_the_command_draws_what_it_swept(
     assert "two axes" in capsys.readouterr().err
 
 
-def test_the_figure_of_the_page_is_the_packaged_example(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert FIGURES["phase_diagram"] == "oversmoothing.paper_figures.phase_diagram"
+def test_the_figure_of_the_page_is_the_packaged_example(small: Tables) -> None:
     whole = phase_diagram.configuration(0)
     assert not set(whole.axes["seed"]) & set(phase_diagram.configuration(1).axes["seed"])
     assert len(Points(whole)) < 10_000
-    axes = {name: list(values)[::6] for name, values in whole.axes.items()}
-    axes["asymmetry"] = [0.0, 1.0]
-    fixed = {name: whole.fixed[name] for name in ("attention", "value", "low", "n", "d")}
-    small = make_config({"fixed": fixed, "axes": axes, "measures": ["ratio"]})
-    monkeypatch.setattr(phase_diagram, "configuration", lambda seed: small)
-    files = make_figure(phase_diagram, Context(tmp_path, progress=False), tmp_path / "figures")
-    assert "W_Q W_K^T" in files.txt.read_text()
-    table = pd.read_csv(files.csv)
-    assert set(table["panel"]) == {0.0, 1.0}
+    table = small["phase_diagram"]
+    assert "W_Q W_K^T" in phase_diagram.words(table) and set(table["panel"]) == {0.0, 1.0}
     assert (table["agree"] + table["slow"] == table["runs"]).all() and table["runs"].sum() > 20
     # log(rho_Q/rho_C), predicted, has the sign of the verdict (T2).
     assert (table.loc[table["share"] == 0, "predicted"] > 0).all()
     assert (table.loc[table["share"] == 1, "predicted"] < 0).all()
-
-
-# -------------------------------------------------------------------------------- scaling
-
-
-def test_an_exponent_is_that_of_a_power_law_with_its_standard_error() -> None:
-    sizes = [64, 128, 256, 512, 1024]
-    slope, error = bench.exponent(sizes, [3e-6 * s**1.7 for s in sizes])
-    assert slope == pytest.approx(1.7, abs=1e-12) and error < 1e-12
-    rng = np.random.default_rng(0)
-    deviations = []
-    for _ in range(400):
-        noisy = [s**2 * np.exp(0.1 * rng.standard_normal()) for s in sizes]
-        slope, error = bench.exponent(sizes, noisy)
-        deviations.append((slope - 2) / error)
-    # Student's t with 3 degrees of freedom: 95 % lie within 3.18.
-    assert 0.91 < np.mean(np.abs(deviations) < 3.18) < 0.985
-    assert np.isnan(bench.exponent([1, 2, 4], [1.0, 0.0, 2.0])).all()
-    assert np.isnan(bench.exponent([4], [1.0])).all()
-
-
-def test_the_peak_is_that_of_the_measured_size_alone() -> None:
-    # A and what is formed from it: between 2 and 20 copies of n^2 float64 numbers, 2 MiB each.
-    _, mib = bench.measure_one(0, 512)
-    assert 2 * 2 < mib < 20 * 2
-    seconds, small = bench.measure_one(2, 1000)
-    assert seconds > 0 and small < 2 * 2
-
-
-def test_the_scaling_figure_states_every_exponent(tmp_path: Path) -> None:
-    rows = []
-    for series in bench.SERIES:
-        for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
-            values = [1e-3 * size**power for size in series.sizes]
-            rows += bench.rows(series, quantity, values)
-    table = pd.DataFrame(rows)
-    figure = scaling.draw(table)
-    said = [text.get_text() for axis in figure.axes for text in axis.texts]
-    assert "plain:\nexponent 1.00 ± 0.00" in said and "exponent 2.00 ± 0.00" in said
-    words = scaling.caption(table)
-    assert "time in points (sweep, n = 32, d = 16): exponent 1.00 ± 0.00, in theory 1" in words
-    assert "closed form:\nexponent 0.00 ± 0.00" in said
-    # Nothing that could be seen is drawn: a sentence stands there.
-    assert "plain and\nclosed form:\nbelow 4 MiB\nat every size" in said
-    assert not [axis for axis in figure.axes if axis.lines and not len(axis.get_yticks())]
-
-
-def test_no_line_of_words_leaves_its_panel_or_meets_another() -> None:
-    """The exponents of the narrow panels, as drawn: within their axes, apart, above the points."""
-    rows = []
-    for series in bench.SERIES:
-        for quantity, power in (("seconds", series.time), ("MiB", series.memory)):
-            rows += bench.rows(series, quantity, [1e-3 * s**power for s in series.sizes])
-    with style():
-        figure = scaling.draw(pd.DataFrame(rows))
-        figure.canvas.draw()
-        for axis in figure.axes:
-            frame = axis.get_window_extent()
-            texts = [t for t in axis.texts if len(t.get_text()) > 1]
-            boxes = [t.get_window_extent() for t in texts]
-            assert all(frame.x0 - 1 <= b.x0 and b.x1 <= frame.x1 + 1 for b in boxes)
-            assert not any(a.overlaps(b) for a, b in pairwise(boxes))
 
 
 def test_ticks_are_few_and_short_and_words_are_the_fields() -> None:

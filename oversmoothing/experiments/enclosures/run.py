@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from torch import Tensor
 from oversmoothing.experiments.enclosures.enclosing import (
     MOST_TOKENS,
     STATED,
-    Enclosed,
     enclosed,
     largest_box,
     largest_error,
@@ -32,21 +30,33 @@ from oversmoothing.experiments.enclosures.statement import (
 )
 from oversmoothing.experiments.inspection.extract import batches, extract, prepared
 from oversmoothing.experiments.models.model import Model
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import read_text, to_json, write_atomically
 from oversmoothing.theory.support.sizes import Array
 
-# Columns of the table that is printed.
+# Columns of the table of an input.
 SHOWN = ("hfc_lfc", "cos_mean", "cos_min", "effective_rank")
+BY = "interval arithmetic, checked by another route"
 
 
-@dataclass(frozen=True)
-class Proof:
-    """One file: its body, what the checker found, and what is printed of it."""
+class Enclosure(Result):
+    """A proof of one input or box; `body`: what its file claims, which a checker recomputes."""
 
-    body: dict[str, Any]
-    table: pd.DataFrame | None
-    words: str
+    def __init__(
+        self, body: dict[str, Any], model: Model, rows: list[dict[str, Any]],
+        sentences: list[Sentence], digits: str,
+    ) -> None:  # fmt: skip
+        self.body = body
+        title = f"{model.name}: {body['kind'].removeprefix('oversmoothing ')}"
+        super().__init__(
+            "enclosure", title, {"layers": Table(pd.DataFrame(rows), number=digits)}, sentences,
+            {"model": model.name, "network": body["network"]},
+        )  # fmt: skip
+
+    def write(self, folder: Path, number: int) -> Path:
+        """The file that claims it, in a folder."""
+        return write_atomically(folder / f"enclosure-{number}.json", to_json(self.body))
 
 
 def read_inputs(model: Model, inputs: Any) -> Iterator[tuple[Any, Array, list[Tensor]]]:
@@ -79,7 +89,7 @@ def _pixels(batch: Any) -> Array:
     return one[None] if one.ndim == 2 else one
 
 
-def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Proof]:
+def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Enclosure]:
     """An enclosure of every layer for each input; single: the same model in float32, to compare.
 
     model is in float64. Raises `InputError` for a network that cannot be enclosed and
@@ -89,26 +99,43 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Pr
     for batch, given, seen in read_inputs(model, inputs):
         start = Clock()
         enclosure = enclosed(network, given, [X.numpy() for X in seen])
-        body, proved = input_statement(network, given, enclosure), str(start)
-        start = Clock()
-        checked = _confirmed(network, body)
-        confirmed = str(start)
-        errors = {torch.float64: largest_error(enclosure.layers, seen)}
+        body, proved_in = input_statement(network, given, enclosure), str(start)
+        confirmed = _confirmed(network, body)
+        balls = [ball for layer in enclosure.layers for ball in layer.values()]
+        tiny = np.finfo(float).tiny
+        widest = max(2 * float(x.rad()) / max(abs(float(x.mid())), tiny) for x in balls)
+        of = (
+            "of all tokens; the file holds them without CLS too" if network.cls else "of all tokens"
+        )
+        sentences = [
+            Sentence(
+                f"{of}; {enclosure.bits} bits, {proved_in}; widest interval {widest:.1e} of its "
+                "metric",
+                proved(BY),
+            )
+        ]
+        floats = {torch.float64: seen}
         if single is not None:
-            errors[torch.float32] = largest_error(enclosure.layers, streams_of(single, batch))
-        words = [
-            f"of all tokens{'; the file holds them without CLS too' if network.cls else ''}; "
-            f"{enclosure.bits} bits, {proved}; widest interval {_widest(enclosure):.1e} of "
-            "its metric",
-            *(f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
-              f"most ({'within' if error <= STATED[dtype] else 'BEYOND'} the stated "
-              f"{STATED[dtype]:.0e})" for dtype, error in errors.items()),
-            f"checked in {confirmed}: {checked.words}",
+            floats[torch.float32] = streams_of(single, batch)
+        for dtype, streams in floats.items():
+            error = largest_error(enclosure.layers, streams)
+            within = "within" if error <= STATED[dtype] else "BEYOND"
+            says = (
+                f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
+                f"most ({within} the stated {STATED[dtype]:.0e})"
+            )
+            sentences.append(Sentence(says, measured(1)))
+        rows = [
+            {"layer": number} | {name: layer[name].str(20, radius=False) for name in SHOWN}
+            | {"widest radius": max(float(x.rad()) for x in layer.values())}
+            for number, layer in enumerate(enclosure.layers)
         ]  # fmt: skip
-        yield Proof(body, _table(enclosure), "\n".join(words))
+        yield Enclosure(body, model, rows, [*sentences, confirmed], "{:.1e}")
 
 
-def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int]) -> Iterator[Proof]:
+def prove_boxes(
+    model: Model, inputs: Any, eps: float | None, layers: list[int]
+) -> Iterator[Enclosure]:
     """Signs of the change of HFC/LFC on a box around each input: of eps, or for each layer (all
     where none is named) the largest that is proved. Raises as `prove_inputs` does."""
     network = network_of(model)
@@ -126,13 +153,14 @@ def prove_boxes(model: Model, inputs: Any, eps: float | None, layers: list[int])
             every = layers or range(1, len(network.blocks) + 1)
             largest = ((layer, largest_box(network, given, layer)) for layer in every)
             boxes = [(size, {layer: ends}) for layer, (size, ends) in largest]
-        proved = f"{'all ' * (len(boxes) > 1)}proved in {start}"
+        proved_in = Sentence(f"{'all ' * (len(boxes) > 1)}proved in {start}", proved(BY))
         for size, claims in boxes:
             body = box_statement(network, given, size, claims)
-            start = Clock()
-            checked = _confirmed(network, body)
-            words = f"{proved}, checked in {start}: {checked.words}"
-            yield Proof(body, None, words)
+            rows = [
+                {"layer": number, "eps": size, "change_low": low, "change_high": high}
+                for number, (low, high) in claims.items()
+            ]
+            yield Enclosure(body, model, rows, [proved_in, _confirmed(network, body)], "{:.6g}")
 
 
 def check_file(model: Model, path: str) -> Checked:
@@ -151,29 +179,12 @@ class Clock:
         return f"{wall:.0f} s ({computed:.0f} s of CPU)"
 
 
-def _confirmed(network: Network, body: dict[str, Any]) -> Checked:
+def _confirmed(network: Network, body: dict[str, Any]) -> Sentence:
+    """What the checker says. Raises `RequirementError` where it does not confirm the file."""
+    start = Clock()
     checked = check_statement(network, read_statement(to_json(body), "the enclosure"))
     if not checked.accepted:
         raise RequirementError(
             f"the checker does not confirm what was enclosed ({checked.words}): nothing is written"
         )
-    return checked
-
-
-def _widest(enclosure: Enclosed) -> float:
-    balls = [ball for layer in enclosure.layers for ball in layer.values()]
-    return max(2 * float(x.rad()) / max(abs(float(x.mid())), np.finfo(float).tiny) for x in balls)
-
-
-def _table(enclosure: Enclosed) -> pd.DataFrame:
-    rows = [
-        {"layer": number} | {name: layer[name].str(20, radius=False) for name in SHOWN}
-        | {"widest radius": max(float(x.rad()) for x in layer.values())}
-        for number, layer in enumerate(enclosure.layers)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def write(folder: Path, number: int, proof: Proof) -> Path:
-    """The file of the proof in a folder."""
-    return write_atomically(folder / f"enclosure-{number}.json", to_json(proof.body))
+    return Sentence(f"checked in {start}: {checked.words}", proved(BY))

@@ -26,7 +26,7 @@ all of the side, mirrored half of the time. The model is run on them; they belon
 cost nothing for a held-out image.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -88,13 +88,15 @@ def ladder(
     first_layers: int = FIRST_LAYERS,
     batch_size: int = 10,
     seed: int = 0,
+    origin: Mapping[str, Any] | None = None,
 ) -> LadderResult:
     """Climb the ladder: fit on `calibration`, predict and score on `held_out`.
 
     calibration: inputs as `model.prepare` reads them. The first `standard` serve P0 to P5; P0''',
     P6 and P7 are fitted to these (where there are more) and to all. copies: altered copies of each
     calibration image for the kernel rungs fitted to all (PIL images only). first_layers: how many
-    P7's finer grid of landmarks follows: the exchange of cost for score.
+    P7's finer grid of landmarks follows: the exchange of cost for score. origin: where the inputs
+    are from, said among the settings.
 
     Raises `InputError` for Post-LN models, fewer than 10 calibration or 2 held-out inputs, inputs
     of different lengths, and copies of what is no image.
@@ -130,7 +132,8 @@ def ladder(
         climb.cheap(climb.known, climb.known, f", {few} inputs", first_layers)
     climb.cheap(known, everything, "", first_layers)
     tokens = held.start.shape[1]
-    settings = {
+    settings: dict[str, Any] = {
+        **(origin or {}),
         "calibration": len(known),
         "standard_calibration": few,
         "copies": copies,

@@ -6,7 +6,8 @@ images, which are the independent observations.
 """
 
 import math
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -23,9 +24,19 @@ from oversmoothing.experiments.intervals import (
     percentiles,
     resampled_share,
 )
+from oversmoothing.simulations.drawing.result import (
+    UNTESTED,
+    Result,
+    Sentence,
+    Table,
+    measured as measured_on,
+)
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, json_row
 from oversmoothing.theory.support.sizes import Array
+
+# Of a rung, the columns that a reader needs.
+SHOWN = ("rung", "r2", "r2_low", "r2_high", "r2_within", "sign", "spearman", "cost_share",
+         "calibration")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,101 +147,89 @@ class Rung:
     score: Score
 
 
-@dataclass(frozen=True)
-class LadderResult:
-    """measured [m, layers]; rungs in order; skipped {rung: why it does not apply}."""
+class LadderResult(Result):
+    """Tables `rungs` (scores with their intervals, cost and calibration, a row a rung) and
+    `r2_by_layer` (R^2 of each layer alone, around its held-out mean, a column a rung).
 
-    model: str
-    tokens: int
-    measured: Array
-    model_cost: int
-    rungs: tuple[Rung, ...]
-    skipped: dict[str, str]
-    settings: dict[str, Any] = field(default_factory=dict)
+    measured [m, layers]; rungs in order; skipped {rung: why it does not apply}; settings: what was
+    asked; cost: the model's own multiply-adds for one input.
+    """
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One a rung: its name, score, cost and what it was fitted on."""
-        return [
+    def __init__(
+        self, model: str, tokens: int, measured: Array, cost: int, rungs: tuple[Rung, ...],
+        skipped: dict[str, str], settings: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.rungs, self.skipped = rungs, skipped
+        inputs, layers = measured.shape
+        rows = [
             {
                 "rung": rung.name,
                 **asdict(rung.score),
                 "multiply_adds": rung.cost,
-                "cost_share": None if rung.cost is None else rung.cost / self.model_cost,
+                "cost_share": None if rung.cost is None else rung.cost / cost,
                 "calibration": rung.calibration,
                 "copies": rung.copies,
                 "note": rung.note,
             }
-            for rung in self.rungs
+            for rung in rungs
         ]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a rung: scores with their intervals, cost and calibration."""
-        return pd.DataFrame(self.rows()).astype({"multiply_adds": "Int64", "cost_share": float})
-
-    def by_layer(self) -> pd.DataFrame:
-        """R^2 of each layer alone (around its held-out mean), a column a rung."""
-        spread = np.square(self.measured - self.measured.mean(0)).sum(0)
+        spread = np.square(measured - measured.mean(0)).sum(0)
         spread = np.where(spread > 0, spread, np.nan)
-        columns = {
-            rung.name: 1 - np.square(self.measured - rung.predicted).sum(0) / spread
-            for rung in self.rungs
-        }
-        index = pd.RangeIndex(1, self.measured.shape[1] + 1, name="layer")
-        return pd.DataFrame(columns, index=index)
-
-    def to_json_object(self) -> dict[str, Any]:
-        """Everything but the single predictions."""
-        return {
-            "model": self.model,
-            "tokens": self.tokens,
-            "target": "change of log HFC/LFC over a whole layer, all tokens, Frobenius",
-            "held_out": len(self.measured),
-            "layers": self.measured.shape[1],
-            "model_multiply_adds": self.model_cost,
-            "settings": self.settings,
-            "rungs": [json_row(row) for row in self.rows()],
-            "r2_by_layer": {
-                name: list(map(json_number, column)) for name, column in self.by_layer().items()
-            },
-            "skipped": self.skipped,
-        }
-
-    def score_table(self) -> pd.DataFrame:
-        """One row a rung: the columns of the scores that a reader needs."""
-        frame = self.to_frame()
-        shown = frame[["rung", "r2", "r2_low", "r2_high", "r2_within", "sign", "spearman"]].copy()
-        shown["cost %"] = 100 * frame["cost_share"]
-        shown["fitted on"] = frame["calibration"]
-        return shown
-
-    def words(self) -> str:
-        """What the columns mean, what was skipped, and the verdict."""
-        skipped = "".join(f"{name} is left out: {why}.\n" for name, why in self.skipped.items())
-        inputs, layers = self.measured.shape
+        alone = {each.name: 1 - np.square(measured - each.predicted).sum(0) / spread
+                 for each in rungs}  # fmt: skip
         few = in_words(NAN, NAN, inputs, str)
         ends = "with its 95 % interval over these inputs" if inputs >= FEWEST else few
-        return (
+        words = (
             f"The change of log HFC/LFC over {layers} layers and {inputs} held-out inputs of "
-            f"{self.tokens} tokens.\nR^2 pooled, {ends}; within: "
-            "against each layer's calibration mean (P0').\ncost: multiply-adds for one input, of "
-            f"the model's {self.model_cost:.3g}; -: the model's own run is needed.\n{skipped}"
-            f"{self.verdict()}"
+            f"{tokens} tokens. R^2 pooled, {ends}; within: against each layer's calibration mean "
+            f"(P0'). Cost: multiply-adds for one input, as a share of the model's {cost:.3g}; -: "
+            "the model's own run is needed."
         )
+        super().__init__(
+            "ladder",
+            f"{model}: which theory predicts its smoothing",
+            {
+                "rungs": Table(
+                    pd.DataFrame(rows).astype({"multiply_adds": float, "cost_share": float}),
+                    {"calibration": "inputs", "cost_share": "of the model's"},
+                    SHOWN, "{:.3f}",
+                ),
+                "r2_by_layer": Table(pd.DataFrame({"layer": range(1, layers + 1), **alone})),
+            },
+            [
+                Sentence(words, measured_on(inputs)),
+                *(Sentence(f"{x} is left out: {why}.", UNTESTED) for x, why in skipped.items()),
+                _verdict(rungs, inputs, cost),
+            ],
+            {
+                "model": model,
+                "tokens": tokens,
+                "target": "change of log HFC/LFC over a whole layer, all tokens, Frobenius",
+                "held_out": inputs,
+                "layers": layers,
+                "model_multiply_adds": cost,
+                "settings": settings,
+            },
+            details={"skipped": skipped},
+        )  # fmt: skip
 
-    def verdict(self) -> str:
-        """The best rung without a full run of the model, and whether it beats P0'."""
-        free = [(rung.score.r2, rung.cost, rung) for rung in self.rungs if rung.cost is not None]
-        if not free:
-            return "No rung could be scored."
-        r2, cost, best = max(free, key=itemgetter(0))
-        # Without an error on any image there is nothing to resample, and nothing left open.
-        low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
-        if best.name != "P0'" and (len(self.measured) < FEWEST or math.isnan(low)):
-            return f"Whether {best.name} is better than the layers' means is not told."
-        if best.name == "P0'" or not low > 0:
-            return f"No cheap rung is better than the layers' means (best: {best.name})."
-        return (
+
+def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
+    """The best rung without a full run of the model, and whether it beats P0'."""
+    free = [(rung.score.r2, rung.cost, rung) for rung in rungs if rung.cost is not None]
+    if not free:
+        return Sentence("No rung could be scored.", UNTESTED)
+    r2, cost, best = max(free, key=itemgetter(0))
+    # Without an error on any image there is nothing to resample, and nothing left open.
+    low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
+    if best.name != "P0'" and (inputs < FEWEST or math.isnan(low)):
+        says = f"Whether {best.name} is better than the layers' means is not told."
+    elif best.name == "P0'" or not low > 0:
+        says = f"No cheap rung is better than the layers' means (best: {best.name})."
+    else:
+        says = (
             f"The best rung without a full run of the model is {best.name}: R^2 {r2:.3f}, "
             f"{100 * best.score.r2_within:.0f} % of what the layers' means leave, at "
-            f"{100 * cost / self.model_cost:.1f} % of the model's multiply-adds."
+            f"{100 * cost / whole:.1f} % of the model's multiply-adds."
         )
+    return Sentence(says, measured_on(inputs, best.score.r2_low, best.score.r2_high))

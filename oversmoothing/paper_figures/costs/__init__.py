@@ -1,1 +1,0 @@
-"""What time and memory the program takes, measured for the figures."""

@@ -1,0 +1,90 @@
+"""The ladder: how well predictors, from the paper's to ours, tell what a layer of DeiT-Ti does.
+
+A recorded run of `oversmoothing ladder` on held-out images.
+"""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure
+from oversmoothing.paper_figures.models_shown import recorded_run
+
+RECORDED = (
+    "oversmoothing ladder deit-tiny-patch16-224 --images cifar100 --calibration 500 --copies 3 "
+    "--held-out-from 600"
+)
+# Rung of the record -> what it is, in a few words; from the bottom of the ladder to the top.
+SHOWN = {
+    "P0'": "the layer's mean change",
+    "P1 spectral gap, raw weights, calibrated": "P1 the paper's spectral gap, fitted",
+    "P2 own attention, calibrated": "P2 own attention, linear, fitted",
+    "P4 norm scales, one step, calibrated": "P4 and the norms' scales",
+    "P5 FFN by least squares, one step, calibrated": "P5 and a linear FFN, one step",
+    "P5 FFN by least squares, trajectory, calibrated": "P5 propagated from X\u2080",
+    "P0'''": "P0\u2034 kernel regression, no theory",
+    "P6": "P6 one fixed operator a layer",
+    "P6 lifted": "P6 on lifted tokens",
+    "P7 landmarks": "P7 a few tokens, exact layers",
+    "P7 landmarks, reduced FFN": "P7 more, with reduced FFNs",
+}
+
+
+def data(context: Context) -> pd.DataFrame:
+    """One row a rung shown: R² with its 95 % interval over images, and what it costs."""
+    rungs = {
+        row["rung"]: row for row in recorded_run("ladder", "ladder_deit_tiny_200.json")["rungs"]
+    }
+    names = ("r2", "r2_low", "r2_high", "sign", "cost_share", "calibration")
+    return pd.DataFrame(
+        [{"rung": rung, "what": words, **{name: rungs[rung][name] for name in names}}
+         for rung, words in SHOWN.items()]
+    )  # fmt: skip
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """R² as bars, cost beside them."""
+    figure, axes = new_figure(1, 1, height=3.4)
+    axis = axes[0, 0]
+    theory = ~table["rung"].str.startswith("P0")
+    colours = [PALETTE["sky"] if each else PALETTE["light"] for each in theory]
+    reach = [table["r2"] - table["r2_low"], table["r2_high"] - table["r2"]]
+    axis.barh(range(len(table)), table["r2"], xerr=reach, color=colours, ecolor="black")
+    pairs = zip(table["r2"].tolist(), table["cost_share"].tolist(), strict=True)
+    for place, (r2, share) in enumerate(pairs):
+        cost = f", {100 * share:.2g} % of its cost" if share >= 0 else ""
+        axis.text(0.02, place, f"{r2:.2f}{cost}", va="center", fontsize=7.5)
+    axis.set_yticks(range(len(table)), list(table["what"]))
+    axis.invert_yaxis()
+    axis.set(
+        xlim=(0, 1), xlabel="R² of the change of ln HFC/LFC, held-out images (grey: no theory)"
+    )
+    axis.grid(False, axis="y")
+    return figure
+
+
+def words(table: pd.DataFrame) -> str:
+    """What is shown, with the best and what no theory gives."""
+    plain, best = table[table["rung"] == "P0'"].iloc[0], table.sort_values("r2").iloc[-1]
+    return (
+        f"R² over all layers and 200 held-out images, whiskers 95 % intervals over "
+        "images; fitted: slope and intercept on other images. Cost in multiply-adds of the model's "
+        "own pass; without one, the model's own stream is needed. The mean of each layer alone has "
+        f"{plain['r2']:.2f}; best: {best['what']}, {best['r2']:.2f}. Recorded: {RECORDED}."
+    )
+
+
+FIGURE = PaperFigure(
+    title="Which cheap theory predicts a trained model: the ladder of predictors",
+    short=(
+        "How much of the change of log HFC/LFC over the layers of DeiT-Ti each predictor "
+        "explains, on images that it had not seen, from the paper's spectral gap to a few tokens "
+        "run through."
+    ),
+    not_shown=(
+        "One model on one kind of images. R² is over all layers and images together, and most of "
+        "it is the difference between layers, which a mean for each layer has already."
+    ),
+    data=data,
+    draw=draw,
+    words=words,
+)

@@ -1,0 +1,183 @@
+"""The paper's three metrics by layer: digits models, models of CIFAR-100 and of ImageNet.
+
+HFC/LFC, mean pairwise cosine and effective rank of the residual stream, as v1 and v3 of arXiv
+2401.04301 draw them (their numbers were not at hand, only what they conclude). All three stand
+beside each other, because a mean cosine near 1 or a rank near 1 is not HFC/LFC -> 0 (T4).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from oversmoothing.experiments.study.base_streams import IMAGES, layer_metrics
+from oversmoothing.paper_figures.figure_base import (
+    PALETTE,
+    Comparison,
+    Context,
+    PaperFigure,
+    at_accuracy,
+    label_ends,
+    label_panels,
+    new_figure,
+    sign,
+    unchecked,
+)
+from oversmoothing.paper_figures.models_shown import (
+    CIFAR,
+    COLOUR,
+    LABEL,
+    PAPER_ERROR,
+    SHARED_VALUE,
+    on_imagenet,
+    recorded_cifar,
+    trained_here,
+)
+from oversmoothing.simulations.drawing.picture import decade_axis
+
+PANELS = (
+    ("log_hfc_lfc", "HFC/LFC"),
+    ("cos_mean", "mean cosine (signed)"),
+    ("rank_share", "effective rank / min(n, d)"),
+)
+# Of a model: its name at the end of its line.
+NAMES = {"vit-random": "untrained", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+_COLOUR = COLOUR | {"vit-random": PALETTE["grey"], "vit": PALETTE["black"]}
+
+
+def data(context: Context) -> pd.DataFrame:
+    """One row a model and layer (0 is the input), with 95 % intervals and percentiles over images.
+
+    change, change_low, change_high repeat its change from input to output, of ln HFC/LFC by the
+    mean over images (so of HFC/LFC the geometric mean); test_error: of ours, in per cent. Raises
+    what `digits_models` does.
+    """
+    frames = []
+    of_imagenet = on_imagenet(IMAGES)
+    for each in [*trained_here(context, IMAGES, True), *([of_imagenet] if of_imagenet else [])]:
+        head = {"model": each.label, "variant": each.variant, "data": each.data}
+        frame = layer_metrics(each.model, each.inputs)
+        frame = frame.assign(images=each.images, trained=each.trained, test_error=each.test_error)
+        frames.append(_headed(frame, head))
+    rows, trained = recorded_cifar("streams", context.results)
+    for variant, own in rows.groupby("variant", sort=False) if len(rows) else ():
+        head = {"model": f"{LABEL[str(variant)]}, {CIFAR}", "variant": str(variant), "data": CIFAR}
+        frame = own[[name for name in frames[0] if name in own and name not in head]]
+        frames.append(_headed(frame.assign(trained=trained), head))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _headed(frame: pd.DataFrame, head: Mapping[str, str]) -> pd.DataFrame:
+    heads = pd.DataFrame([head] * len(frame))
+    return pd.concat([heads, frame.reset_index(drop=True)], axis=1)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A row a data set, a column a metric, a line a model; bands are 95 % intervals."""
+    sources = [name for name in ("digits", CIFAR, "ImageNet") if name in set(table["data"])]
+    figure, axes = new_figure(
+        len(sources), 3, height=0.6 + 1.9 * len(sources), sharex="row", sharey="col"
+    )
+    for row, source in zip(axes, sources, strict=True):
+        part = table[table["data"] == source]
+        for axis, (name, label) in zip(row, PANELS, strict=True):
+            _panel(axis, part, name)
+            axis.set(ylabel=label, xlabel="layer (0: input)")
+            axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        row[0].set_title(f"{source}: {_finding(part)}", loc="left")
+    decade_axis(axes[0, 0])
+    # The last column's height is that of all rows.
+    for row, source in zip(axes, sources, strict=True):
+        part = table[table["data"] == source].groupby("variant", sort=False).last()
+        label_ends(row[2], [(own["rank_share"], _name(variant, own), _COLOUR[str(variant)])
+                            for variant, own in part.iterrows()])  # fmt: skip
+    label_panels(axes[:, :1])
+    return figure
+
+
+def _panel(axis: Axes, part: pd.DataFrame, name: str) -> None:
+    scale = 1 / np.log(10.0) if name.startswith("log_") else 1.0
+    for variant, own in part.groupby("variant", sort=False):
+        colour = _COLOUR[str(variant)]
+        axis.plot(own["layer"], scale * own[name], color=colour, marker="o", markersize=2.0)
+        share = own["most"] if name == "rank_share" else 1 / scale
+        column = "effective_rank" if name == "rank_share" else name
+        low, high = (own[f"{column}_{end}"] / share for end in ("low", "high"))
+        axis.fill_between(own["layer"], low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _name(variant: Any, row: pd.Series) -> str:
+    return "DeiT-Ti" if row["data"] == "ImageNet" else NAMES[str(variant)]
+
+
+def _finding(part: pd.DataFrame) -> str:
+    """'ViT+ smooths, ViT- does not': by the interval of the change over the whole model."""
+    said = []
+    for variant, own in part[part["variant"] != "vit-random"].groupby("variant", sort=False):
+        low, high = own["change_low"].iloc[0], own["change_high"].iloc[0]
+        does = "smooths" if high < 0 else "does not smooth" if low > 0 else "is not decided"
+        said.append(f"{_name(variant, own.iloc[0])} {does}")
+    return ", ".join(said)
+
+
+def compared(table: pd.DataFrame) -> list[Comparison]:
+    """What the paper concludes, by the sign of the change of ln HFC/LFC from input to output."""
+    said = []
+    for model, part in table.groupby("model", sort=False):
+        row = part.iloc[0]
+        change = (row["change"], row["change_low"], row["change_high"])
+        why = f"{row['images']} images; change of ln HFC/LFC over the whole model"
+        if row["variant"] == "vit+":
+            what, positive = "ViT+ smooths", False
+        elif row["variant"] == "vit-":
+            what, positive = "ViT\u2212 does not smooth", True
+        elif row["data"] == "ImageNet":
+            what, positive = "a trained model need not smooth (v3)", True
+        else:
+            continue
+        each = sign(f"{model}: ln HFC/LFC", what, change, positive, why)
+        if row["data"] == CIFAR:
+            each = at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
+        said.append(each)
+    values = "its curves' numbers were not at hand"
+    return [*said, unchecked("the three metrics by layer, values", "curves", values)]
+
+
+def words(table: pd.DataFrame) -> str:
+    """What is shown, in which convention, and what each model does to HFC/LFC."""
+    does, runs = [], []
+    for model, part in table.groupby("model", sort=False):
+        row = part.iloc[0]
+        factor, low, high = (np.exp(row[f"change{end}"]) for end in ("", "_low", "_high"))
+        does.append(
+            f"{model} ({row['images']} images) by the factor {factor:.2f} [{low:.2f}, {high:.2f}]"
+        )
+        if isinstance(row["trained"], str) and row["trained"]:
+            runs.append(f" {model}: {row['trained']}.")
+    return (
+        f"From input to output HFC/LFC changes in {'; '.join(does)}. Residual stream after each "
+        "layer (before the next LN), all tokens with CLS. Means over images, of the logarithm for "
+        "HFC/LFC (Frobenius norms), with 95 % intervals; cosines are signed, over pairs of "
+        f"distinct tokens.{''.join(runs)} {SHARED_VALUE}"
+    )
+
+
+FIGURE = PaperFigure(
+    title="The paper's three metrics by layer, in untrained and trained models",
+    short=(
+        "What models do to their tokens from layer to layer, by the paper's three metrics: a row "
+        "a data set, lines are means over images, bands their intervals."
+    ),
+    not_shown=(
+        "The models are not the paper's, one seed each, and a finite network says nothing of a "
+        "limit. The bands are over images: another training may differ."
+    ),
+    data=data,
+    draw=draw,
+    words=words,
+    compared=compared,
+)

@@ -1,0 +1,209 @@
+"""The sign of LayerNorm's gains: arXiv 2401.04301 (v3), by T8d and T8e, and in DeiT-Ti.
+
+Left, the paper's own setting with a norm: one frozen attention A (PSD scores), H = -+S with S
+symmetric positive definite, gains all +1 or all -1, layers X <- X + A LN(X) W (Pre-LN) or
+X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded run of `oversmoothing flips`: the
+gain of one layer of the trained DeiT-Ti flipped.
+"""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from oversmoothing.paper_figures.figure_base import (
+    DIFFERS,
+    PALETTE,
+    REPRODUCED,
+    Comparison,
+    Context,
+    PaperFigure,
+    label_panels,
+    new_figure,
+)
+from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.generators.attention import SymmetricPsd
+from oversmoothing.theory.support.sizes import Array
+
+TOKENS, WIDTH, DEPTH, DRAWS = 32, 16, 60, 20
+STRENGTH = 0.1
+# Rounding of DEPTH normed layers, far above it and far below any effect.
+ROUNDING = 1e-9
+RECORDED = "oversmoothing flips deit-tiny-patch16-224 --images photographs --count 12"
+PLACEMENTS = ("none", "post", "pre")
+LABEL = {"none": "no norm", "post": "Post-LN", "pre": "Pre-LN"}
+
+
+def data(context: Context) -> pd.DataFrame:
+    """kind 'frozen': a row a draw, placement, sign of H and of the gains, with `change` of
+    ln HFC/LFC over DEPTH layers. kind 'flip': a row a layer of DeiT-Ti, as recorded."""
+    rows = []
+    for draw_number in range(DRAWS):
+        rng = np.random.default_rng([context.seed, draw_number])
+        A = SymmetricPsd().draw(TOKENS, rng=rng)
+        root = rng.standard_normal((WIDTH, WIDTH)) / WIDTH**0.5
+        S = STRENGTH * (root @ root.T + 0.1 * np.eye(WIDTH))
+        X = rng.standard_normal((TOKENS, WIDTH))
+        for placement, side, gain in product(PLACEMENTS, (-1, 1), (1, -1)):
+            if placement == "none" and gain == -1:
+                continue
+            rows.append(
+                {
+                    "kind": "frozen",
+                    "draw": draw_number,
+                    "placement": placement,
+                    "sign_of_h": side,
+                    "gain": gain,
+                    "change": change(A, side * S, X, placement, gain),
+                }
+            )
+    flips = pd.DataFrame(recorded_run("repeated", "flips_deit_tiny.json")["by_layer"])
+    flips = flips[flips["flip"] == "gain"].drop(columns="flip")
+    return pd.concat([pd.DataFrame(rows), flips.assign(kind="flip")], ignore_index=True)
+
+
+def change(A: Array, W: Array, X: Array, placement: str, gain: int, depth: int = DEPTH) -> float:
+    """Of ln HFC/LFC over `depth` layers with gains `gain`; A [n, n], W [d, d], X [n, d]."""
+    start = log_ratio(X)
+    for _ in range(depth):
+        if placement == "pre":
+            X = X + A @ (gain * normed(X)) @ W
+        elif placement == "post":
+            X = gain * normed(X + A @ X @ W)
+        else:
+            X = X + A @ X @ W
+    return log_ratio(X) - start
+
+
+def normed(X: Array) -> Array:
+    """LayerNorm without gain, shift and eps."""
+    centred = X - X.mean(axis=1, keepdims=True)
+    return np.asarray(centred / centred.std(axis=1, keepdims=True))
+
+
+def log_ratio(X: Array) -> float:
+    """ln HFC/LFC of X [n, d]."""
+    mean = X.mean(axis=0, keepdims=True)
+    above = np.linalg.norm(X - mean)
+    return float(np.log(above) - np.log(np.linalg.norm(mean) * len(X) ** 0.5))
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Changes of the frozen layers (left), effects of the flips layer by layer (right)."""
+    figure, axes = new_figure(1, 2, height=3.0, width_ratios=[3, 2])
+    _frozen(axes[0, 0], table[table["kind"] == "frozen"])
+    _flips(axes[0, 1], table[table["kind"] == "flip"])
+    label_panels(axes)
+    return figure
+
+
+def _frozen(axis: Axes, part: pd.DataFrame) -> None:
+    ticks = []
+    for place, (placement, gain) in enumerate(
+        [("none", 1), ("post", 1), ("post", -1), ("pre", 1), ("pre", -1)]
+    ):
+        own = part[(part["placement"] == placement) & (part["gain"] == gain)]
+        for side, colour, marker in ((-1, "vermillion", "v"), (1, "blue", "^")):
+            values = own.loc[own["sign_of_h"] == side, "change"].to_numpy()
+            where = np.full(len(values), place + 0.17 * side)
+            label = f"H {'negative' if side < 0 else 'positive'} definite" if place == 0 else None
+            axis.plot(
+                where, values, marker, color=PALETTE[colour], alpha=0.45, markersize=3, label=label
+            )
+            axis.plot(place + 0.17 * side, np.median(values), "_", color="black", markersize=14)
+        sign = "+1" if gain > 0 else "\u22121"
+        ticks.append(LABEL[placement] + ("" if placement == "none" else f"\ngains {sign}"))
+    axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
+    axis.set_xticks(range(len(ticks)), ticks)
+    axis.set_ylabel(f"change of ln HFC/LFC\nover {DEPTH} layers")
+    axis.set_title("one frozen layer repeated")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+
+
+def _flips(axis: Axes, part: pd.DataFrame) -> None:
+    low = part["effect_layer"] - part["effect_layer_low"]
+    high = part["effect_layer_high"] - part["effect_layer"]
+    axis.errorbar(
+        part["layer"], part["effect_layer"], [low, high], color=PALETTE["black"], marker="o",
+        label="measured", capsize=2,
+    )  # fmt: skip
+    axis.plot(
+        part["layer"], part["frozen attention"], "s--", color=PALETTE["green"],
+        label="attention frozen",
+    )  # fmt: skip
+    axis.plot(
+        part["layer"],
+        part["spectral gap (T8e)"],
+        "x:",
+        color=PALETTE["blue"],
+        label="T8e's spectra",
+    )
+    axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
+    axis.set_xticks(range(1, len(part) + 1, 2))
+    axis.set(xlabel="layer flipped", ylabel="effect on ln HFC/LFC", title="DeiT-Ti, recorded")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+
+
+def compared(table: pd.DataFrame) -> list[Comparison]:
+    """Post-LN does not notice, Pre-LN exchanges H and -H, and the reversal in a trained model."""
+    frozen = table[table["kind"] == "frozen"]
+    wide = frozen.pivot_table(
+        index="draw", columns=["placement", "sign_of_h", "gain"], values="change"
+    )
+    post = max(float((wide["post", s, 1] - wide["post", s, -1]).abs().max()) for s in (-1, 1))
+    pre = max(float((wide["pre", s, 1] - wide["pre", -s, -1]).abs().max()) for s in (-1, 1))
+    flips = table[table["kind"] == "flip"]
+    share = 100 * float(flips["reversed"].mean())
+    turned = 100 * float(np.mean([(wide["pre", s, 1] * wide["pre", s, -1] < 0) for s in (-1, 1)]))
+    draws = f"{len(wide)} draws of one frozen layer"
+    return [
+        _none(
+            "Post-LN: change by the sign of all gains", "an effect mainly in Pre-LN", post, draws
+        ),
+        _none("Pre-LN: gains \u22121 less \u2212H for H", "the signs matter", pre, draws),
+        Comparison(
+            "Pre-LN: negative gains can reverse the effect of a layer",
+            "can",
+            f"in {share:.0f} % of (image, layer) of DeiT-Ti, in {turned:.0f} % of the frozen draws",
+            "more than none",
+            REPRODUCED if share > 0 else DIFFERS,
+            f"recorded, {RECORDED}; \u2018can\u2019 is all that is claimed",
+        ),
+    ]
+
+
+def _none(what: str, paper: str, difference: float, draws: str) -> Comparison:
+    verdict = REPRODUCED if difference <= ROUNDING else DIFFERS
+    ours, why = f"largest difference {difference:.0e}", f"{draws}; T8d proves it"
+    return Comparison(what, paper, ours, f"{ROUNDING:.0e}", verdict, why)
+
+
+def words(table: pd.DataFrame) -> str:
+    """What is shown, and each comparison in words."""
+    return (
+        f"(a) n = {TOKENS}, d = {WIDTH}, attention of symmetric PSD scores, H = -S or S, "
+        f"S symmetric positive definite of mean eigenvalue about {1.1 * STRENGTH:.2f}; a mark a "
+        f"draw, a line the median of {DRAWS}. (b) The gain of one layer's norm at attention "
+        "flipped: effect on ln HFC/LFC over that layer, 95 % intervals over 12 photographs "
+        f"(recorded: {RECORDED})."
+    )
+
+
+FIGURE = PaperFigure(
+    title="The sign of LayerNorm's gains",
+    short=(
+        "What turning the sign of a norm's gains does to smoothing: in a frozen layer repeated, "
+        "where Post-LN does not notice it and Pre-LN exchanges H and \u2212H, and in a trained "
+        "model."
+    ),
+    not_shown=(
+        "On the left attention is frozen and there is no FFN; on the right one layer at a time is"
+        " flipped in a model that was trained without the flip."
+    ),
+    data=data,
+    draw=draw,
+    words=words,
+    compared=compared,
+)

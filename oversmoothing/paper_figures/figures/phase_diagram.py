@@ -1,0 +1,76 @@
+"""Figure: where random attention and a random H smooth: a sweep as a phase diagram (T2, T5).
+
+Over the temperature of attention and the largest eigenvalue of H, for three asymmetries of
+W_Q W_K^T. `oversmoothing sweep CONFIG --figure X Y PANEL` draws the same of any sweep.
+"""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure
+from oversmoothing.simulations.sweep import phase_diagram as diagram
+from oversmoothing.simulations.sweep.config import Config, example, make_config
+from oversmoothing.simulations.sweep.runner import run_sweep
+from oversmoothing.simulations.sweep.store import read_table
+
+
+def configuration(seed: int) -> Config:
+    """The packaged example, its draws shifted to another seed."""
+    base = example("phase_diagram")
+    number = len(base.axes["seed"])
+    axes = {name: list(values) for name, values in base.axes.items()}
+    axes["seed"] = list(range(seed * number, (seed + 1) * number))
+    return make_config({"fixed": _given(base), "axes": axes, "measures": list(base.measures)})
+
+
+def _given(config: Config) -> dict[str, object]:
+    """The fixed values without those that no point uses."""
+    from oversmoothing.simulations.sweep.points import Points
+
+    first = Points(config)[0]
+    return {name: value for name, value in config.fixed.items() if name in first}
+
+
+def data(context: Context) -> pd.DataFrame:
+    """One row a cell (`phase_diagram.cells`); some 20 s where the sweep is not there.
+
+    The sweep itself is kept in context.results/sweeps/phase_diagram and resumes if broken.
+    """
+    path = run_sweep(
+        configuration(context.seed),
+        context.results / "sweeps" / f"phase_diagram-{context.seed}",
+        progress=context.progress,
+    )
+    return diagram.cells(read_table(path).to_pandas(), "temperature", "high", "asymmetry")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Above the share of SMOOTHING, below the measured slope; a column for each asymmetry."""
+    return diagram.draw(table)
+
+
+def words(table: pd.DataFrame) -> str:
+    """What is shown, with the counts and the agreement."""
+    config = example("phase_diagram")
+    fixed = config.fixed
+    return (
+        f"n = {fixed['n']} tokens, d = {fixed['d']} features, {fixed['depth']} layers; eigenvalues "
+        f"of H uniform in [{fixed['low']:g}, high] in a random orthonormal basis; W_Q W_K^T "
+        "Gaussian, asymmetry its antisymmetric share. " + diagram.caption(table)
+    )
+
+
+FIGURE = PaperFigure(
+    title="Where random attention smooths: share over temperature and the spectrum of H",
+    short=(
+        "Where random attention and a random H smooth: above the share of draws by verdict, below"
+        " the slope of HFC/LFC that was measured."
+    ),
+    not_shown=(
+        "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "
+        "neither. A share is of a few draws in each cell, and the line averages neighbours."
+    ),
+    data=data,
+    draw=draw,
+    words=words,
+)

@@ -1,0 +1,267 @@
+"""Figure: what mixing does to several residual streams (T13): a phase diagram, and agreement.
+
+Above the plane of h and of how much R mixes: for the mean of streams mixed in (doubly stochastic)
+and for a rotation (orthogonal). Below how four doubly stochastic streams come to agree, beside the
+certificate tau(R_L ... R_1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import flint
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from oversmoothing.paper_figures.figure_base import (
+    PALETTE,
+    VERDICT_COLOUR,
+    Context,
+    PaperFigure,
+    label_panels,
+    new_figure,
+)
+from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
+from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM, evolve_streams
+from oversmoothing.simulations.engine.layers import Drawn, Fixed
+from oversmoothing.simulations.generators.attention import draw_mixing
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.streams.agreement import contractions
+from oversmoothing.theory.streams.stream_answer import safe_band
+from oversmoothing.theory.streams.stream_numerics import enclosed_radii
+from oversmoothing.theory.streams.streams import make_mixing
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome
+
+STREAMS, FOUR, EPS = 2, 4, 1e-6
+PANELS = ("doubly stochastic", "orthogonal")
+H_RANGE, H_CELLS, MIX_CELLS = (-3.0, 1.0), 64, 24
+RUNS_H, RUNS_MIX, DEPTH = 8, 5, 300
+# log HFC/LFC must move by more than this a layer, over the second half of a run, to count.
+_MOVES = 1e-3
+# Doubly stochastic, so that HFC/LFC grows without bound where differences win and is constant in a
+# tie; eigenvalues .4 (twice) and .2 beside 1.
+ATTENTION = np.array([[5, 2, 1, 2], [2, 5, 2, 1], [1, 2, 5, 2], [2, 1, 2, 5]]) / 10
+OUTCOMES = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE, Outcome.UNDECIDED)
+
+
+def mixing_of(panel: str, amount: float) -> Array:
+    """(1 - x) I + x 11^T/2, or the rotation by x times a right angle."""
+    if panel == PANELS[0]:
+        return (1.0 - amount) * np.eye(STREAMS) + amount / STREAMS
+    angle = amount * math.pi / 2
+    return np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+
+
+def data(context: Context) -> pd.DataFrame:
+    """One row a cell, a run or a layer, by kind.
+
+    'cell': panel, h, amount, outcome, band. 'run': panel, h, amount, slope, measured, outcome.
+    'layer', of an agreement: panel, depth, log_spread, log_bound.
+    """
+    cells = pd.DataFrame([row for panel in PANELS for row in _cells(panel)])
+    runs = pd.DataFrame([row for panel in PANELS for row in _runs(panel, context)])
+    layers = pd.concat([_agreement(c, context) for c in (False, True)], ignore_index=True)
+    return pd.concat([cells, runs, layers], ignore_index=True)
+
+
+def _outcome(panel: str, h: float, amount: float) -> Outcome:
+    mixing = make_mixing(mixing_of(panel, amount))
+    a = [
+        flint.acb(float(x))
+        for x in sorted(set(np.round(attention_spectrum(ATTENTION).values.real, 12)))
+    ]
+    return enclosed_radii(mixing, a, [flint.acb(h)]).outcome()
+
+
+def _cells(panel: str) -> list[dict[str, Any]]:
+    rows = []
+    for amount in (np.arange(MIX_CELLS) + 0.5) / MIX_CELLS:
+        band = safe_band(make_mixing(mixing_of(panel, float(amount))))
+        strict = None if band is None or band.strict is None else band.strict[0]
+        width = H_RANGE[1] - H_RANGE[0]
+        for h in H_RANGE[0] + width * (np.arange(H_CELLS) + 0.5) / H_CELLS:
+            found = _outcome(panel, float(h), float(amount))
+            rows.append(
+                {"kind": "cell", "panel": panel, "h": h, "amount": amount, "outcome": str(found),
+                 "band": strict}
+            )  # fmt: skip
+    return rows
+
+
+def _runs(panel: str, context: Context) -> list[dict[str, Any]]:
+    rng = np.random.default_rng([context.seed, PANELS.index(panel)])
+    X0 = rng.standard_normal((STREAMS, len(ATTENTION), 1))
+    rows = []
+    for amount in (np.arange(RUNS_MIX) + 0.5) / RUNS_MIX:
+        for h in H_RANGE[0] + (H_RANGE[1] - H_RANGE[0]) * (np.arange(RUNS_H) + 0.37) / RUNS_H:
+            run = evolve_streams(
+                X0=X0, mixing=mixing_of(panel, float(amount)), attention=ATTENTION,
+                weights=np.array([[h]]), depth=[DEPTH // 2, DEPTH], device=context.device,
+            )  # fmt: skip
+            early, late = run.stack.metrics()["log_hfc_lfc"]
+            slope = (late - early) / (DEPTH - DEPTH // 2)
+            measured = Outcome.TIE
+            if abs(slope) > _MOVES:
+                measured = Outcome.SMOOTHING if slope < 0 else Outcome.NON_SMOOTHING
+            predicted = _outcome(panel, float(h), float(amount))
+            rows.append(
+                {"kind": "run", "panel": panel, "h": h, "amount": amount, "slope": slope,
+                 "measured": str(measured), "outcome": str(predicted)}
+            )  # fmt: skip
+    return rows
+
+
+def _agreement(changing: bool, context: Context) -> pd.DataFrame:
+    """Four streams until the certificate has them agree, and a little further."""
+    rule = Drawn(
+        lambda rng: draw_mixing("doubly-stochastic", FOUR, rng=rng, temperature=0.7), context.seed
+    )
+    mixing = rule if changing else Fixed(rule.at(0, MIXING_STREAM))
+    bounds = [0.0]
+    for found in contractions(mixing.at(layer, MIXING_STREAM) for layer in range(1000)):
+        bounds.append(math.log(found.of_product) if found.of_product else -math.inf)
+        if bounds[-1] < 1.15 * math.log(EPS):
+            break
+    rng = np.random.default_rng([context.seed, 4])
+    n, d = 8, 4
+    run = evolve_streams(
+        X0=rng.standard_normal((FOUR, n, d)), mixing=mixing, attention=rng.dirichlet(np.ones(n), n),
+        weights=rng.standard_normal((d, d)) / 2, depth=list(range(len(bounds))),
+        device=context.device,
+    )  # fmt: skip
+    spread = np.array(run.log_spread)
+    return pd.DataFrame(
+        {
+            "kind": "layer", "panel": "changing" if changing else "fixed",
+            "depth": range(len(bounds)), "log_spread": spread - spread[0], "log_bound": bounds,
+        }
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------- the picture
+
+
+def draw(data: pd.DataFrame) -> Figure:
+    figure, axes = new_figure(1, 3, height=3.4)
+    for axis, panel in zip(axes[0], PANELS, strict=False):
+        _plane(axis, data[data["panel"] == panel])
+        axis.set_title(f"$R$ {panel}")
+    axes[0, 0].set_ylabel("$x$: $R = (1-x) I + x\\,11^T/2$")
+    axes[0, 1].set_ylabel("turn of $R$ (right angles)")
+    _layers(axes[0, 2], data[data["kind"] == "layer"])
+    label_panels(axes)
+    dot: Any = {"linestyle": "none", "marker": "o", "markeredgecolor": "white", "color": "black"}
+    figure.legend(
+        handles=[
+            *(Patch(color=_tint(name), label=name) for name in OUTCOMES[:3]),
+            Line2D([], [], label="a run does that", **dot),
+            Line2D([], [], linestyle="none", marker="X", color="black", label="a run does not"),
+            Line2D([], [], color="black", lw=1.2, ls="--",
+                   label="strict for every $A$: $-(1-\\iota)/\\kappa$"),
+        ],
+        loc="outside lower center",
+        ncols=3,
+        fontsize=7,
+    )  # fmt: skip
+    return figure
+
+
+def _tint(name: str) -> str:
+    """The colour of a verdict, paler."""
+    parts = (int(VERDICT_COLOUR[name][k : k + 2], 16) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(0.45 * part + 0.55 * 255):02x}" for part in parts)
+
+
+def _plane(axis: Axes, part: pd.DataFrame) -> None:
+    cells, runs = part[part["kind"] == "cell"], part[part["kind"] == "run"]
+    grid = cells.pivot(index="amount", columns="h", values="outcome")
+    names = [str(name) for name in OUTCOMES]
+    axis.imshow(
+        grid.map(names.index).to_numpy(dtype=float), origin="lower", aspect="auto",
+        extent=(*H_RANGE, 0, 1), cmap=ListedColormap([_tint(name) for name in OUTCOMES]),
+        vmin=-0.5, vmax=len(OUTCOMES) - 0.5, interpolation="nearest",
+    )  # fmt: skip
+    bands = cells.dropna(subset=["band"]).drop_duplicates("amount")
+    if len(bands):
+        axis.plot(bands["band"], bands["amount"], color="black", linestyle="--", linewidth=1.2)
+    for same, marker in ((True, "o"), (False, "X")):
+        chosen = runs[(runs["measured"] == runs["outcome"]) == same]
+        axis.scatter(
+            chosen["h"], chosen["amount"], marker=marker, s=14, linewidths=0.5, edgecolors="white",
+            c=[VERDICT_COLOUR[name] for name in chosen["measured"]], zorder=3,
+        )  # fmt: skip
+    axis.set_xlabel("$h$")
+    axis.grid(False)
+    axis.set_xlim(*H_RANGE)
+    axis.set_ylim(0, 1)
+
+
+def _layers(axis: Axes, table: pd.DataFrame) -> None:
+    for (name, part), colour in zip(table.groupby("panel"), ("blue", "vermillion"), strict=True):
+        plot_log(axis, part["depth"], part["log_spread"], color=PALETTE[colour], marker="o",
+                 markersize=2.5, linestyle="none", label=f"{name} $R_l$: run")  # fmt: skip
+        plot_log(axis, part["depth"], part["log_bound"], color=PALETTE[colour],
+                 label=f"{name} $R_l$: $\\tau(R_L \\cdots R_1)$")  # fmt: skip
+    axis.axhline(math.log10(EPS), color=PALETTE["grey"], linestyle=":", linewidth=1.0)
+    decade_axis(axis)
+    axis.set_title("four streams agree")
+    axis.set_ylim(None, 1.5)
+    axis.set_xlabel("layer $L$")
+    axis.set_xlim(-0.5, 1.6 * float(table["depth"].max()))
+    axis.set_ylabel("largest distance of streams / at 0")
+    axis.legend(fontsize=6, loc="upper right", labelspacing=0.2)
+
+
+def words(data: pd.DataFrame) -> str:
+    """What is shown, how many runs agree, and the layers at which four streams agree."""
+    runs = data[data["kind"] == "run"]
+    right = int((runs["measured"] == runs["outcome"]).sum())
+    off = runs[runs["measured"] != runs["outcome"]]
+    lines = [
+        f"Two residual streams, x_k' = sum_l R_kl x_l + A (x_1 + x_2) W / 2 with one feature, W = "
+        f"h, {len(ATTENTION)} tokens and a doubly stochastic A (eigenvalues .4, .4, .2 beside 1). "
+        "Tinted: the verdict by the eigenvalues of R + h a p q^T. Left R = (1-x) I + x 11^T/2, "
+        "whose idle modulus is 1 - x: dashed the end of the band in which differences between "
+        "tokens win for every positive A; right R turns by x right angles. Dots: runs of "
+        f"{DEPTH} layers, judged by whether log HFC/LFC moves by more than {_MOVES:g} a layer: "
+        f"{right} of {len(runs)} do what the verdict says"
+        + (
+            "."
+            if not len(off)
+            else f"; the others have |slope| up to {off['slope'].abs().max():.1e}."
+        )
+    ]
+    for name, part in data[data["kind"] == "layer"].groupby("panel"):
+        at = {
+            column: int(part[part[column] <= math.log(EPS)]["depth"].min())
+            for column in ("log_spread", "log_bound")
+        }
+        lines.append(
+            f"Four doubly stochastic streams, {name} mixing: they agree to {EPS:g} of their first "
+            f"difference at layer {at['log_spread']} of the run; the certificate says "
+            f"{at['log_bound']}, for every branch and every start."
+        )
+    return "\n".join(lines)
+
+
+FIGURE = PaperFigure(
+    title="Several residual streams: which mixing smooths, and when streams agree",
+    short=(
+        "Which eigenvalues h smooth when two residual streams are mixed, by how much they mix, "
+        "and when four streams come to agree. Tints are the theory, dots are runs."
+    ),
+    not_shown=(
+        "One feature, one doubly stochastic attention and fixed mixings: streams of a trained "
+        "network mix anew in every layer, and that streams agree is not that tokens do."
+    ),
+    data=data,
+    draw=draw,
+    words=words,
+)

@@ -1,0 +1,340 @@
+"""Table 1 of arXiv 2401.04301 (v1) in the readings that fit it: which eigenvalue dominates.
+
+The paper does not say what its percentages count. E1: a head, its A against its H; E2: a layer, the
+mean A against the whole H; E4: an eigenvalue of the whole H. (E3, the operator of all heads, is E2
+where heads share H; for DeiT-Ti it is in the recorded table.) Beside it what the paper says of the
+asymmetry of H, ||H - H^T||_F / ||H + H^T||_F: 0 for a symmetric H, about 1 for independent entries.
+Its own formula was not at hand; a reviewer quotes its values, from about .95 down to about .70,
+which this ratio fits: a share of 2 ||H||_F starts at 1/sqrt(2) and cannot start at .95.
+"""
+
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from oversmoothing.experiments.digits.config import TRAINED
+from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.models.model import start_in_words
+from oversmoothing.experiments.study.protocol import protocol
+from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
+from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
+from oversmoothing.experiments.study.value_spectra import recorded_deit
+from oversmoothing.paper_figures.figure_base import (
+    PALETTE,
+    Comparison,
+    Context,
+    PaperFigure,
+    at_accuracy,
+    new_figure,
+    number,
+    sign,
+    unchecked,
+)
+from oversmoothing.paper_figures.models_shown import (
+    CIFAR,
+    PAPER_ERROR,
+    SHARED_VALUE,
+    Shown,
+    cifar_runs,
+    digits_models,
+    recorded_cifar,
+    trained_here,
+    untrained,
+)
+from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
+
+RECORDED = (
+    "recorded: oversmoothing readings deit-tiny-patch16-224 --images cifar100 --count 100 "
+    "--readings E1 E2 E4, and --count 8 --costly 8 --readings E3"
+)
+DEIT = "DeiT-Ti, ImageNet"
+COMPUTED = "computed"
+PAPER = "arXiv 2401.04301 (v1), Table 1, typed in"
+# Of E4 and of other data than the digits; E2 of the digits counts every validation image.
+IMAGES = 20
+# Percentages are printed to two decimals.
+PRINTED = 0.005
+MARKER = {"E1": "o", "E2": "s", "E3": "^", "E4": "v"}
+MEANING = {
+    "E1": "E1, a head",
+    "E2": "E2, a layer: mean A, whole H",
+    "E3": "E3, a layer: all heads as they are",
+    "E4": "E4, an eigenvalue of H",
+}
+# Typed in: the asymmetry as a public review of the submission quotes it, at the start and the end.
+ASYMMETRY = (0.95, 0.70)
+# A run tells what training makes of H where no layer keeps more than this cosine with its start.
+LEFT = 0.3
+
+
+def data(context: Context) -> pd.DataFrame:
+    """kind 'share': a row a model, reading and class, ours with 95 % intervals over images, then
+    the paper's; of the digits' reading E2 also where the spectrum of H lies (`dominance_table`).
+    kind 'asymmetry': a row a layer at the first and the last watched step of a free H (`epoch`),
+    then of DeiT-Ti; at_random: of independent entries in that dimension.
+
+    test_error: of ours that were trained here, in per cent; cos_start_low, cos_start_high: the
+    smallest and largest cos(H_start, H_end) of its layers, NaN where the start is unknown. Raises
+    what `digits_models` does, and `RequirementError` where the table contradicts a theorem.
+    """
+    spectra = _digits_spectra(context)
+    parts = []
+    for shown in (untrained(context), *trained_here(context, IMAGES)):
+        # The heads of the project's own ViTs share H: E2 is their operator, and E1 has no meaning.
+        readings = ["E1", "E2", "E4"] if shown.variant == "vit-random" else ["E2", "E4"]
+        rows = readings_of({shown.label: shown.model}, shown.inputs, readings)
+        if shown.data == "digits":
+            whole = spectra[spectra["model"] == shown.variant].assign(model=shown.label)
+            rows = pd.concat([whole, rows[rows["reading"] != "E2"]])
+        parts.append(rows.assign(**_known(shown)))
+    parts += [recorded(), typed_in()]
+    shares = pd.concat(parts, ignore_index=True).assign(kind="share")
+    asymmetries = pd.concat(list(_asymmetries(context))).assign(kind="asymmetry", source=COMPUTED)
+    table = pd.concat([shares, asymmetries], ignore_index=True)
+    # Counts stay whole where other rows have none.
+    counts = ["count", "cases", "images", "layers", "layers_within_unit", "consensus_within_unit",
+              "layers_beyond_one"]  # fmt: skip
+    return table.astype(dict.fromkeys(counts, "Int64"))
+
+
+def _digits_spectra(context: Context) -> pd.DataFrame:
+    models = {name: digits_models(context)[name].model for name in TRAINED}
+    table = dominance_table(models, digits().validation.pixels)
+    require_theorems(table)
+    return table
+
+
+def _known(shown: Shown) -> dict[str, Any]:
+    starts = [layer.cos_start for layer in shown.model.layers if layer.cos_start is not None]
+    return {
+        "column": shown.column,
+        "data": shown.data,
+        "source": COMPUTED,
+        "variant": shown.variant,
+        "test_error": shown.test_error,
+        "cos_start_low": min(starts, default=np.nan),
+        "cos_start_high": max(starts, default=np.nan),
+    }
+
+
+def recorded() -> pd.DataFrame:
+    """DeiT-Ti on 100 images of CIFAR-100, E3 on 8, by the commands that `RECORDED` names."""
+    file = resources.files("oversmoothing.experiments.study") / "results/readings_deit_tiny.csv"
+    with resources.as_file(file) as path:
+        table = pd.read_csv(path)
+    return table.assign(model=DEIT, column="DeiT-B/16", data="ImageNet", source=RECORDED)
+
+
+def typed_in() -> pd.DataFrame:
+    """The published columns; the paper gives two classes."""
+    rows = [
+        (name, name, "paper", each, percent, PAPER)
+        for name, pair in PUBLISHED.items()
+        for each, percent in zip(("consensus", "smallest"), pair, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["model", "column", "reading", "class", "percent", "source"])
+
+
+def _asymmetries(context: Context) -> Iterator[pd.DataFrame]:
+    """Of each free H that was watched while training, then of the trained DeiT-Ti, H as stored."""
+    runs = {"digits": digits_models(context)["vit"], CIFAR: cifar_runs(context.results).get("vit")}
+    for name, run in runs.items():
+        if run is not None and "asymmetry" in run.run.watched:
+            own = run.run.watched.dropna(subset=["asymmetry"])
+            starts = dict(enumerate(run.model.cos_start or [], 1))
+            own = _ends(own.assign(epoch=own["step"] / run.config.per_epoch), name)
+            at_random = asymmetry_at_random(run.config.width)
+            yield own.assign(at_random=at_random, cos_start=own["layer"].map(starts))
+    rows, _ = recorded_cifar("watched", context.results)
+    if len(rows):
+        width = protocol("cifar100").run({}, 0).config.width
+        own = _ends(rows[rows["variant"] == "vit"], CIFAR)
+        yield own.assign(at_random=asymmetry_at_random(width))
+    table = recorded_deit()
+    own = table[(table["norm"] == "unfolded") & (table["of"] == "whole")]
+    own = own.rename(columns={"asymmetry_at_random": "at_random"}).assign(model=DEIT)
+    yield own[["model", "layer", "asymmetry", "at_random"]]
+
+
+def _ends(watched: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The first and the last step of each layer."""
+    layers = watched.sort_values("epoch").groupby("layer")
+    own = pd.concat([layers.head(1), layers.tail(1)])[["layer", "epoch", "asymmetry"]]
+    return own.assign(model=name, variant="vit")
+
+
+# ------------------------------------------------------------------------------- the picture
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Consensus in per cent: a row a model, the paper a black diamond, a shape a reading."""
+    figure, axes = new_figure(1, 1, height=3.4)
+    axis = axes[0, 0]
+    consensus = table[table["class"] == "consensus"]
+    names: list[str] = []
+    used: set[str] = set()
+    for column, (paper, _) in PUBLISHED.items():
+        group = consensus[(consensus["column"] == column) & (consensus["source"] != PAPER)]
+        models = list(dict.fromkeys(group["model"])) or [column]
+        for model in models:
+            place = -len(names)
+            axis.plot(paper, place, "D", color=PALETTE["black"], markersize=6, zorder=2)
+            own = group[group["model"] == model].to_dict("records")
+            for number_of, row in enumerate(own):
+                reading, percent = str(row["reading"]), float(row["percent"])
+                used.add(reading)
+                # One image has no interval.
+                reach = [[max(0, percent - row["percent_low"])], [row["percent_high"] - percent]]
+                axis.errorbar(
+                    percent, place - 0.16 * (number_of + 1), xerr=np.nan_to_num(reach),
+                    color=PALETTE["blue"], elinewidth=0.8, marker=MARKER[reading], markersize=4.5,
+                )  # fmt: skip
+            other = f"\n({model}: another model)" if own and model != column else ""
+            names.append(f"{column}{other or ('' if own else ' (not run)')}")
+    axis.set_yticks([-place for place in range(len(names))], names, fontsize=7)
+    axis.set(xlim=(-3, 103), xlabel="consensus dominates (% of cases)")
+    axis.set_ylim(-len(names) + 0.25, 0.45)
+    blank = {"linestyle": "none"}
+    handles = [Line2D([], [], marker="D", color="black", label="the paper, as printed", **blank)]  # type: ignore[arg-type]
+    handles += [
+        Line2D([], [], marker=marker, color=PALETTE["blue"], label=MEANING[name], **blank)  # type: ignore[arg-type]
+        for name, marker in MARKER.items()
+        if name in used
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure
+
+
+# ------------------------------------------------------------------------------- the verdicts
+
+
+def compared(table: pd.DataFrame) -> list[Comparison]:
+    """Column by column, in the reading that is nearest to what the paper describes, E2; the
+    untrained one in every reading; then the asymmetry of H."""
+    said = []
+    shares = table[table["kind"] == "share"]
+    ours = shares[(shares["class"] == "consensus") & (shares["source"] != PAPER)]
+    for column, (paper, _) in PUBLISHED.items():
+        own = ours[ours["column"] == column]
+        if column == "ViT-B/16":
+            why = "its weights are not here"
+            said.append(unchecked(f"Table 1, {column}", f"{paper:.2f} %", why))
+        for row in own.to_dict("records"):
+            reading, percent = row["reading"], float(row["percent"])
+            what = f"Table 1, {column}, {reading}"
+            # One image has no interval.
+            reach = float(row["percent_high"]) - float(row["percent_low"])
+            tolerance = PRINTED + (reach / 2 if reach >= 0 else 0.0)
+            if column == "random ViT-B/16":
+                why = f"{row['images']:.0f} photographs, one draw; how the paper counts is unknown"
+                said.append(number(what, paper, percent, tolerance, why))
+            elif reading == "E2" and column == "ViT-Ti+":
+                why = f"{row['data']}; every h > 0 demands it of any data (T2d)"
+                said.append(number(what, paper, percent, tolerance, why))
+            elif row["data"] == CIFAR:
+                why = "another recipe and number of epochs"
+                said.append(number(what, paper, percent, tolerance, why))
+            else:
+                why = f"{row['model']} is another model"
+                said.append(unchecked(what, f"{paper:.2f} %", why, f"{percent:.2f} %"))
+            if row["data"] == CIFAR:
+                goal = PAPER_ERROR[row["variant"]]
+                said[-1] = at_accuracy(said[-1], float(row["test_error"]), goal)
+    return said + _of_asymmetry(table[table["kind"] == "asymmetry"])
+
+
+def _of_asymmetry(table: pd.DataFrame) -> list[Comparison]:
+    """That it falls, decided by models whose H has left its start; and the values, whose formula is
+    not known."""
+    falls = "asymmetry falls while training"
+    deit = table[table["model"] == DEIT]
+    below = (deit["asymmetry"] - deit["at_random"]).to_numpy(dtype=np.float64)
+    random = deit["at_random"].mean()
+    why = (
+        f"{(below < 0).sum()} of {len(deit)} layers below {random:.3f}, that of independent "
+        "entries; its start is unknown"
+    )
+    what = f"{falls}, DeiT-Ti less independent entries"
+    said = [sign(what, "falls", mean_interval(below), False, why)]
+    for name, part in table[table["variant"] == "vit"].groupby("model", sort=False):
+        said.append(_while_trained(f"{falls}, {name}", part))
+    values = f"from {ASYMMETRY[0]:.2f} to {ASYMMETRY[1]:.2f}"
+    ours = f"from {random:.2f} to {deit['asymmetry'].mean():.2f}"
+    why = "its formula is not known: by ours independent entries against DeiT-Ti, trained"
+    return [*said, unchecked("asymmetry, values", values, why, ours)]
+
+
+def _while_trained(what: str, part: pd.DataFrame) -> Comparison:
+    """Of one run in which H is free; nothing is decided by an H that has not left its start."""
+    layers = part.sort_values("epoch").groupby("layer")
+    ends, cosines = layers["asymmetry"].agg(["first", "last"]), layers["cos_start"].last()
+    change = mean_interval((ends["last"] - ends["first"]).to_numpy(dtype=np.float64), fewest=2)
+    known = start_in_words(cosines.tolist()) if cosines.notna().any() else "its end is not recorded"
+    why = f"{len(ends)} layers of one run; {known}"
+    if (cosines > LEFT).any():
+        why += ": H has not left its start"
+        return unchecked(what, "falls", why, f"{change[0]:+.3f}")
+    return sign(what, "falls", change, False, why)
+
+
+def words(table: pd.DataFrame) -> str:
+    """What is counted, what the theorems demand of ViT+ and ViT-, and where each H has gone."""
+    ours = table[(table["class"] == "consensus") & (table["source"] != PAPER)]
+    trained = ours[ours["column"] != "random ViT-B/16"].groupby("model", sort=False)
+    starts = [
+        f"{model}: {start_in_words(row[['cos_start_low', 'cos_start_high']].tolist())}"
+        for model, row in trained.first(skipna=False).iterrows()
+    ]
+    digits_rows = ours[(ours["data"] == "digits") & (ours["reading"] == "E2")]
+    return (
+        "Consensus: |1 + lambda_j^H| is the largest over all pairs (j, i). Intervals (95 %) are "
+        f"over images; one of no width says that all images agree. Black: {PAPER}. DeiT-Ti is "
+        f"{RECORDED}. {' '.join(_theorems(digits_rows.set_index('variant')))} {SHARED_VALUE} "
+        f"{'; '.join(starts)}."
+    )
+
+
+def _theorems(rows: pd.DataFrame) -> Iterator[str]:
+    """Sentences on the digits' reading E2: both theorems, and where ViT- leaves their range."""
+    if not {"vit+", "vit-"} <= set(rows.index):
+        return
+    plus, minus = (rows.loc[name].to_dict() for name in ("vit+", "vit-"))
+    yield (
+        f"ViT+ of digits is dominated by consensus in {plus['percent']:.4g} % of its cases (T2d "
+        f"demands 100 %), ViT\u2212 in {minus['percent']:.4g} %; in the "
+        f"{int(minus['layers_within_unit'])} of its {int(minus['layers'])} layers with every psi^2 "
+        f"<= 1 consensus wins {int(minus['consensus_within_unit'])} cases (T3d demands none)."
+    )
+    beyond = int(minus["layers_beyond_one"])
+    if beyond == 0:
+        yield "No psi^2 exceeds 1."
+    else:
+        yield (
+            f"In {beyond} layers some psi^2 exceeds 1 (largest {-minus['h_real_min']:.2f}), where "
+            f"the guarantee ends; {minus['outside_percent']:.3g} % of \u2212psi^2 leave the safe "
+            f"interval, whose smallest s is {minus['safe_interval_min']:.2f}."
+        )
+
+
+FIGURE = PaperFigure(
+    title="Table 1: which eigenvalue dominates, in every reading",
+    short=(
+        "The share of cases in which consensus dominates, by what a case may be. Black diamonds "
+        "are the paper's, as printed; the other shapes are ours, by reading."
+    ),
+    not_shown=(
+        "Only the untrained row is the same model as the paper's. DeiT-Ti stands beside "
+        "DeiT-B/16, and digits models beside those of CIFAR-100, where no run of CIFAR-100 is "
+        "there."
+    ),
+    data=data,
+    draw=draw,
+    words=words,
+    compared=compared,
+)

@@ -1,0 +1,204 @@
+"""The models that figures show: untrained, of digits, of CIFAR-100, of ImageNet; and records.
+
+The untrained ViT-B/16 and the four digits models, trained once and cached, are always there.
+DeiT-Ti is there where the folder of real inputs (OVERSMOOTHING_DATA) holds it. Runs of CIFAR-100
+are those in the folder of results, of each variant the one that was trained longest among the
+largest; where there is none, what was recorded of the study's is drawn. A recorded run is the file
+that a command of minutes to hours wrote, with its provenance: a figure that draws one names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from oversmoothing.experiments.digits.config import TRAINED, VARIANTS, TrainConfig, default_config
+from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training import (
+    TrainedModel,
+    load_model,
+    require_accuracy,
+    trained,
+)
+from oversmoothing.experiments.digits.training_loop import Keeping
+from oversmoothing.experiments.inspection.watcher import Watcher
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.pictures import (
+    named_pictures,
+    photographs,
+    real_inputs,
+    within,
+)
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study.protocol import DATA_EFFICIENCY
+from oversmoothing.experiments.study.study_files import RecordedStudy, recorded_study
+from oversmoothing.experiments.study.table1_models import untrained_vit
+from oversmoothing.paper_figures.figure_base import PALETTE, Context
+from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.theory.support.files import parse_json
+
+LABEL = {"vit-random": "random", "vit": "shared-value ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+COLOUR = {
+    "vit-random": PALETTE["green"],
+    "vit": PALETTE["black"],
+    "vit+": PALETTE["blue"],
+    "vit-": PALETTE["vermillion"],
+}
+# Of every model that is trained here, where one is first named.
+SHARED_VALUE = (
+    "Shared-value ViT: every head mixes the same values, heads.mean(1) @ (y @ H^T), and none has "
+    "values of its own, unlike the paper's ViT; ViT+ and ViT\u2212 of ours share them too."
+)
+assert set(LABEL) == set(VARIANTS)
+CIFAR = "CIFAR-100"
+DEIT = "deit-tiny-patch16-224"
+# The test errors of the paper's three models with all images of CIFAR-100, in per cent.
+PAPER_ERROR = {variant: 100 - row[1.0][0] for variant, row in DATA_EFFICIENCY.items()}
+# The column of the paper's table that a variant stands beside.
+COLUMN = {"vit": "ViT-Ti", "vit+": "ViT-Ti+", "vit-": "ViT-Ti\u2212"}
+UNTRAINED = "random ViT-B/16"
+
+
+def recorded_run(experiment: str, name: str) -> dict[str, Any]:
+    """The JSON of `experiments/EXPERIMENT/results/NAME`, a recorded run of a command."""
+    file = resources.files(f"oversmoothing.experiments.{experiment}") / "results" / name
+    run: dict[str, Any] = parse_json(file.read_text("utf-8"), name)
+    return run
+
+
+def recorded_study_of(data: str) -> RecordedStudy | None:
+    """The recorded study of a data set, None where there is none yet."""
+    folder = resources.files("oversmoothing.experiments.study") / "results" / data
+    return recorded_study(data) if folder.is_dir() else None
+
+
+def digits_models(context: Context) -> dict[str, TrainedModel]:
+    """Every model at the context's seed, from `context.results` or trained into it.
+
+    Raises `RequirementError` where a trained one misses the required test accuracy, and
+    `InputError` for a damaged cached run.
+    """
+    models = {name: digits_model(name, context) for name in LABEL}
+    for each in models.values():
+        require_accuracy(each)
+    return models
+
+
+def digits_model(name: str, context: Context) -> TrainedModel:
+    """One of them, however accurate."""
+    config, device = default_config(name, context.seed), choose_device(context.device)
+    # Watching leaves every bit of the training as it is.
+    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
+    return trained(
+        config, context.results, device=device, progress=context.progress, keeping=keeping
+    )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """label: in a legend. column: of the paper's models, the one that it stands beside. data: what
+    it was trained on ('' for none). model, inputs: as `inspect` takes them; images: how many.
+    trained: of a run of this project, its size and training in words; test_error: in per cent."""
+
+    label: str
+    column: str
+    variant: str
+    data: str
+    model: Model
+    inputs: Any
+    images: int
+    trained: str = ""
+    test_error: float = float("nan")
+
+
+def untrained(context: Context) -> Shown:
+    """A ViT-B/16 before training, on scikit-learn's two photographs."""
+    model = open_model(untrained_vit(context.seed)).renamed(UNTRAINED)
+    return Shown(UNTRAINED, UNTRAINED, "vit-random", "", model, photographs(2), 2)
+
+
+def trained_here(context: Context, images: int, untrained: bool = False) -> Iterator[Shown]:
+    """The shared-value ViT, ViT+ and ViT- on `images` validation images of the digits, then runs of
+    CIFAR-100. untrained: the digits' model that is not trained, first."""
+    models = digits_models(context)
+    pixels = digits().validation.pixels[:images]
+    for variant, run in models.items():
+        if variant in TRAINED or untrained:
+            model = open_model(run.model)
+            yield _shown(variant, "digits", run, model, pixels)
+    if real_inputs() is None:
+        return
+    for variant, run in cifar_runs(context.results).items():
+        pictures = named_pictures("cifar100", images, None)
+        yield _shown(variant, CIFAR, run, open_model(run.run.folder), pictures)
+
+
+def _shown(variant: str, data: str, run: TrainedModel, model: Model, inputs: Any) -> Shown:
+    label = f"{LABEL[variant]}, {data}"
+    return Shown(
+        label, COLUMN.get(variant, ""), variant, data, model.renamed(label), inputs, len(inputs),
+        in_words(run.config) if variant in TRAINED else "", test_error(run),
+    )  # fmt: skip
+
+
+def test_error(run: TrainedModel) -> float:
+    """In per cent of the test images."""
+    return 100 * (1 - float(run.run.metrics["test_accuracy"]))
+
+
+def in_words(config: TrainConfig) -> str:
+    """'depth 8, width 96, 8 epochs, seed 0'."""
+    return (
+        f"depth {config.depth}, width {config.width}, {config.epochs} epochs"
+        f"{'' if config.fraction == 1 else f' of {config.fraction:g} of the images'}"
+        f", seed {config.seed}"
+    )
+
+
+def cifar_runs(results: Path) -> dict[str, TrainedModel]:
+    """By variant, the run of CIFAR-100 in a folder of results with the most parameters, then the
+    most training images seen, the largest share of them, the least seed; {} where there is none."""
+    best: dict[str, tuple[tuple[float, ...], TrainedModel]] = {}
+    for folder in sorted(results.glob("cifar100-vit*")):
+        if not (folder / "manifest.json").exists():
+            continue
+        run = load_model(folder)
+        config = run.config
+        seen = config.epochs * config.fraction
+        rank = (run.run.metrics["parameters"], seen, config.fraction, -config.seed)
+        if config.variant in TRAINED and (
+            config.variant not in best or rank > best[config.variant][0]
+        ):
+            best[config.variant] = rank, run
+    return {variant: best[variant][1] for variant in TRAINED if variant in best}
+
+
+def recorded_cifar(part: str, results: Path) -> tuple[pd.DataFrame, str]:
+    """Of CIFAR-100, rows of the recorded study's first seed, 'streams' or 'watched', and its
+    models in words; no rows where the folder of results holds runs of its own. test_error: of the
+    run, in per cent."""
+    if cifar_runs(results) or (kept := recorded_study_of("cifar100")) is None:
+        return pd.DataFrame(), ""
+    rows: pd.DataFrame = getattr(kept, part)
+    seed = min(kept.chosen.seeds)
+    words = f"{in_words(kept.chosen.run({}, seed).config)}, recorded {kept.made['date']}"
+    if len(rows):
+        rows = rows[rows["seed"] == seed]
+        errors = kept.runs.set_index("run")["test_error"]
+        rows = rows.assign(test_error=rows["run"].map(errors))
+    return rows, words
+
+
+def on_imagenet(images: int) -> Shown | None:
+    """DeiT-Ti on photographs of ImageNet's kind, where both are there."""
+    if not (Path(within(DEIT, None)).exists() and Path(within("photographs", None)).exists()):
+        return None
+    pictures = named_pictures("photographs", images, None)
+    label = "DeiT-Ti, ImageNet"
+    model = open_model(Path(within(DEIT, None))).renamed(label)
+    return Shown(label, "DeiT-B/16", "vit", "ImageNet", model, pictures, len(pictures))
