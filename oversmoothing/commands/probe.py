@@ -213,9 +213,9 @@ def readings(
         model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
     )
     folder = output_folder(out)
-    gains: Literal["folded", "unfolded"] = "folded" if folded else "unfolded"
     chosen = list(readings or ("E1", "E2"))
-    opt.finish(read(opened, inputs, chosen, gains, costly), folder, as_json)
+    result = read(opened, inputs, chosen, "folded" if folded else "unfolded", costly)
+    opt.finish(result, folder, as_json)
 
 
 def ladder(
