@@ -1,6 +1,6 @@
 """The ladder: how well predictors, from the paper's to ours, tell what a layer of DeiT-Ti does.
 
-A recorded run of `oversmoothing ladder` on held-out images.
+A recorded run of `oversmoothing probe MODEL ladder` on held-out images.
 """
 
 import pandas as pd
@@ -10,8 +10,8 @@ from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigur
 from oversmoothing.paper_figures.models_shown import recorded_run
 
 RECORDED = (
-    "oversmoothing ladder deit-tiny-patch16-224 --images cifar100 --calibration 500 --copies 3 "
-    "--held-out-from 600"
+    "oversmoothing probe deit-tiny-patch16-224 ladder --images cifar100 --calibration 500 "
+    "--copies 3 --held-out-from 600"
 )
 # Rung of the record -> what it is, in a few words; from the bottom of the ladder to the top.
 SHOWN = {

@@ -1,6 +1,6 @@
 """A block of a trained model applied again and again: does it collapse, and who said so before.
 
-A recorded run of `oversmoothing loop` on DeiT-Ti, every block looped 200 times.
+A recorded run of `oversmoothing probe MODEL loop` on DeiT-Ti, every block looped 200 times.
 """
 
 import numpy as np
@@ -16,7 +16,9 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
 
-RECORDED = "oversmoothing loop deit-tiny-patch16-224 --images photographs --count 20 --every 30"
+RECORDED = (
+    "oversmoothing probe deit-tiny-patch16-224 loop --images photographs --count 20 --every 30"
+)
 SERIES = {
     "start": ("before looping", "grey", "o"),
     "end": ("measured after", "black", "D"),

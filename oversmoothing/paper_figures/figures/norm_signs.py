@@ -2,7 +2,7 @@
 
 Left, the paper's own setting with a norm: one frozen attention A (PSD scores), H = -+S with S
 symmetric positive definite, gains all +1 or all -1, layers X <- X + A LN(X) W (Pre-LN) or
-X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded run of `oversmoothing flips`: the
+X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded `probe MODEL flips`: the
 gain of one layer of the trained DeiT-Ti flipped.
 """
 
@@ -31,7 +31,7 @@ TOKENS, WIDTH, DEPTH, DRAWS = 32, 16, 60, 20
 STRENGTH = 0.1
 # Rounding of DEPTH normed layers, far above it and far below any effect.
 ROUNDING = 1e-9
-RECORDED = "oversmoothing flips deit-tiny-patch16-224 --images photographs --count 12"
+RECORDED = "oversmoothing probe deit-tiny-patch16-224 flips --images photographs --count 12"
 PLACEMENTS = ("none", "post", "pre")
 LABEL = {"none": "no norm", "post": "Post-LN", "pre": "Pre-LN"}
 
