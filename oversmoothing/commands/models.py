@@ -274,9 +274,8 @@ def study(
     """  # fmt: skip
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.study.protocol import protocol as read
-    from oversmoothing.experiments.study.study_files import write_study
+    from oversmoothing.experiments.study.study_files import folder_name, write_study
     from oversmoothing.experiments.study.study_runs import cost
-    from oversmoothing.experiments.study.study_tables import shown
     from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder, to_json
 
@@ -290,26 +289,11 @@ def study(
         if as_json:
             print(to_json({"cost": said}), end="")
         return
-    written = write_study(
+    result = write_study(
         chosen, studies, results, workers=workers, data_dir=real_inputs(data_dir),
         device=str(choose_device(device)), so_far=so_far,
     )  # fmt: skip
-    judged = written.judged
     if as_json:
-        tables = {each: opt.rows_of(table) for each, table in written.tables.items()}
-        record = {"tables": tables, "hypotheses": opt.rows_of(judged)}
-        print(to_json(record | {"confidence": chosen.confidence}), end="")
-        return
-    for each, table in written.tables.items():
-        print(f"\n{each}\n{opt.table_text(shown(each, table), '{:.2f}'.format)}")
-        for path in written.pictures[each]:
-            print(f"wrote {path}")
-    columns = ["name", "measure", "difference", "low", "high", "seeds", "verdict"]
-    if len(judged):
-        print(f"\n{opt.table_text(judged[columns], '{:.3g}'.format)}\n")
-        for row in judged.itertuples():
-            print(f"{row.name}, {row.verdict}: {' '.join([str(row.says), str(row.note)]).strip()}")
-    print(
-        f"intervals: {100 * chosen.confidence:.0f} %, Student's t over seeds, not corrected for "
-        "the number of hypotheses"
-    )
+        print(to_json(result.to_json_object()), end="")
+    else:
+        print(f"{result.text(opt.table_text)}\nwrote {results / folder_name(chosen)}")

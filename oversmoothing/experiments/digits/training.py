@@ -74,16 +74,10 @@ def parts_of(
 
 
 def trained(
-    config: TrainConfig,
-    results: Path,
-    *,
-    device: torch.device | str = "cpu",
-    progress: bool = True,
-    data_dir: Path | None = None,
-    hub: bool = False,
-    keeping: Keeping | None = None,
-    kind: Kind | None = None,
-) -> TrainedModel:
+    config: TrainConfig, results: Path, *, device: torch.device | str = "cpu",
+    progress: bool = True, data_dir: Path | None = None, hub: bool = False,
+    keeping: Keeping | None = None, kind: Kind | None = None,
+) -> TrainedModel:  # fmt: skip
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
     keeping: how often checkpoints are written, and what watches; its folder is chosen here. kind:
@@ -103,13 +97,9 @@ def trained(
         processes = required("accelerate").PartialState()
         if processes.is_main_process:
             save_run(
-                folder,
-                config=config.model_dump(),
-                weights=model.state_dict(),
-                log=log,
-                metrics=metrics,
-                watched=watched,
-            )
+                folder, config=config.model_dump(), weights=model.state_dict(), log=log,
+                metrics=metrics, watched=watched,
+            )  # fmt: skip
             remove(unfinished(folder))
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
@@ -192,22 +182,10 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
     return [float(value) for value in products / norms]
 
 
-def train(
-    config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True
-) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
-    """Train one model without keeping anything: it, the log, its metrics; see `train_on`."""
-    return train_on(parts_of(config), config, device=device, progress=progress)[:3]
-
-
 def train_on(
-    data: Parts,
-    config: TrainConfig,
-    *,
-    device: torch.device | str = "cpu",
-    progress: bool = True,
-    keeping: Keeping | None = None,
-    make: Callable[[TrainConfig], ViT] = new_model,
-) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:
+    data: Parts, config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True,
+    keeping: Keeping | None = None, make: Callable[[TrainConfig], ViT] = new_model,
+) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
 
     The same configuration gives the same weights on the same kind of machine; digits are trained

@@ -61,13 +61,9 @@ def unfinished(folder: Path) -> Path:
 
 
 def save_state(
-    folder: Path,
-    config: TrainConfig,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    state: TrainingState,
-    augmentation: Tensor,
-) -> None:
+    folder: Path, config: TrainConfig, model: nn.Module, optimizer: torch.optim.Optimizer,
+    state: TrainingState, augmentation: Tensor,
+) -> None:  # fmt: skip
     """Write the checkpoint; the one before it is kept. augmentation: a generator state a process.
 
     Raises `InputError` where it cannot be written; the last good one is then as it was.

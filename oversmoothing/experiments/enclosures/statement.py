@@ -22,7 +22,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ball_pass import NAMES, Ball, Balls
+from oversmoothing.experiments.enclosures.ball_pass import NAMES, Ball
 from oversmoothing.experiments.enclosures.box_pass import refuse_unboxable
 from oversmoothing.experiments.enclosures.enclosing import (
     MOST_TOKENS,
@@ -216,17 +216,15 @@ def _claims(value: Any, name: str) -> dict[int, dict[str, Interval]]:
     for key, layer in value.items():
         _expect(re.fullmatch(r"0|[1-9][0-9]{0,3}", key) is not None, name, "a layer is no number")
         _expect(isinstance(layer, dict) and len(layer) > 0, name, f"layer {key} claims nothing")
-        claims[int(key)] = {each: _interval(ends, name) for each, ends in layer.items()}
+        claims[int(key)] = {}
+        for each, ends in layer.items():
+            right = isinstance(ends, list) and len(ends) == 2
+            right = right and all(isinstance(x, str) and _END.fullmatch(x) for x in ends)
+            _expect(right, name, "an interval is not two decimal ends")
+            low, high = (Fraction(x) for x in ends)
+            _expect(low <= high, name, "an interval has its ends exchanged")
+            claims[int(key)][each] = low, high
     return claims
-
-
-def _interval(ends: Any, name: str) -> Interval:
-    right = isinstance(ends, list) and len(ends) == 2
-    right = right and all(isinstance(x, str) and _END.fullmatch(x) for x in ends)
-    _expect(right, name, "an interval is not two decimal ends")
-    low, high = (Fraction(x) for x in ends)
-    _expect(low <= high, name, "an interval has its ends exchanged")
-    return low, high
 
 
 # Bits beyond those of `enclosing`, and how often they are doubled at most.
@@ -332,7 +330,11 @@ def _against(network: Network, read: Statement) -> tuple[str | None, list[str]]:
     """(the first claim that is false, those that this precision does not decide)."""
     undecided: list[str] = []
     for number, Z in enumerate(transposed_streams(network, read.given)):
-        for name, ball in _metrics(network, Z).items():
+        metrics = other_metrics(Z)
+        if network.cls:
+            patches = other_metrics(flint.arb_mat([row[1:] for row in Z.tolist()]))
+            metrics |= {f"{name}{WITHOUT}": ball for name, ball in patches.items()}
+        for name, ball in metrics.items():
             said = compared(ball, read.claims[number][name])
             if said is False:
                 return f"{name} of layer {number}", []
@@ -341,14 +343,6 @@ def _against(network: Network, read: Statement) -> tuple[str | None, list[str]]:
         if undecided:
             break
     return None, undecided
-
-
-def _metrics(network: Network, Z: Balls) -> dict[str, Ball]:
-    metrics = other_metrics(Z)
-    if network.cls:
-        rest = flint.arb_mat([row[1:] for row in Z.tolist()])
-        metrics |= {f"{name}{WITHOUT}": ball for name, ball in other_metrics(rest).items()}
-    return metrics
 
 
 def compared(ball: Ball, claim: Interval) -> bool | None:

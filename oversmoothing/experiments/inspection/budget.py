@@ -43,13 +43,15 @@ class Plan:
 
     ranks: those from singular values, and how linear a layer is. closely: the account, heads,
     sinks and tokens.
-    pairs: Dobrushin coefficients of the heads. spectra: those of attention.
+    pairs: Dobrushin coefficients of the heads. spectra: those of attention. vectors: whether the
+    eigenvectors of the value maps are taken, as spectra do (0 or 1).
     """
 
     ranks: int = 0
     closely: int = 0
     pairs: int = 0
     spectra: int = 0
+    vectors: int = 0
 
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
@@ -60,8 +62,8 @@ class Plan:
 @dataclass(frozen=True)
 class Costs:
     """In forward passes on one input: `streams`, with the pass itself; `ranks`, `closely`, `pairs`
-    and `spectra` of one; `weights`, once. forward: multiplications of one pass on one input.
-    layer: numbers of the attention of one layer of one input."""
+    and `spectra` of one; once `weights`, and `vectors` of them. forward: multiplications of one
+    pass on one input. layer: numbers of the attention of one layer of one input."""
 
     forward: float
     streams: float
@@ -70,13 +72,15 @@ class Costs:
     pairs: float
     spectra: float
     weights: float
+    vectors: float
     layer: float
 
     def of(self, plan: Plan, inputs: int) -> float:
         """Forward passes on all the inputs that a plan takes."""
         names = ("ranks", "closely", "pairs", "spectra")
         work = sum(min(inputs, getattr(plan, name)) * getattr(self, name) for name in names)
-        passes: float = self.streams + (work + self.weights) / inputs
+        once = self.weights + (self.vectors if plan.vectors or plan.spectra else 0.0)
+        passes: float = self.streams + (work + once) / inputs
         return passes
 
 
@@ -101,7 +105,8 @@ def costs(model: Model, tokens: int) -> Costs:
         closely=2 + (sinks + left_out) / forward,
         pairs=depth * heads * _PAIRS * n**3 / forward,
         spectra=depth * (_VERDICT + heads * _GENERAL) * n**3 / forward,
-        weights=depth * _VERDICT * d**3 / forward,
+        weights=depth * _GENERAL * d**3 / forward,
+        vectors=depth * 2 * _GENERAL * d**3 / forward,
         layer=heads * n * n,
     )
 
@@ -111,26 +116,28 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
     has sinks, since then it is not row-stochastic.
 
     First as many inputs as fit are looked at closely, heads by their pairs of rows as well where
-    these do not cost more than the rest; then those, then spectra are added.
+    these do not cost more than the rest; then come those, the eigenvectors of the value maps and
+    spectra.
     """
     cost = costs(model, tokens)
     allowed = max(budget, SMALL / (cost.forward * inputs))
     sinks = any(layer.sinks is not None for layer in model.layers)
-    together = cost.pairs <= cost.closely
+    least = min(CLOSELY, inputs)
+    plan = Plan(least, least, least if cost.pairs <= cost.closely else 0)
 
-    def fits(closely: int, pairs: int, spectra: int) -> bool:
-        return cost.of(Plan(closely, closely, pairs, spectra), inputs) <= allowed
+    def larger(plan: Plan, most: int, *names: str) -> Plan:
+        """With one input more in these, as often as it fits."""
+        while getattr(plan, names[0]) < most:
+            more = replace(plan, **{name: getattr(plan, name) + 1 for name in names})
+            if cost.of(more, inputs) > allowed:
+                break
+            plan = more
+        return plan
 
-    closely = min(CLOSELY, inputs)
-    while closely < inputs and fits(closely + 1, (closely + 1) * together, 0):
-        closely += 1
-    pairs = closely if together else 0
-    while pairs < closely and fits(closely, pairs + 1, 0):
-        pairs += 1
-    spectra = 0
-    while not sinks and spectra < closely and fits(closely, pairs, spectra + 1):
-        spectra += 1
-    return Plan(closely, closely, pairs, spectra)
+    plan = larger(plan, inputs, "ranks", "closely", *(["pairs"] if plan.pairs else []))
+    plan = larger(plan, plan.closely, "pairs")
+    plan = larger(plan, 1, "vectors")
+    return plan if sinks else larger(plan, plan.closely, "spectra")
 
 
 @dataclass(frozen=True)
@@ -144,10 +151,10 @@ class Budget:
 
     def plan_for(self, model: Model, tokens: int, inputs: int) -> Plan:
         """The plan for so many inputs of so many tokens."""
-        if self.plan is not None:
-            return self.plan
-        plan = plan_of(model, tokens, inputs, self.passes)
-        return plan if self.spectra is None else replace(plan, spectra=self.spectra)
+        plan = self.plan or plan_of(model, tokens, inputs, self.passes)
+        if self.spectra is not None:
+            plan = replace(plan, spectra=self.spectra)
+        return replace(plan, vectors=1) if plan.spectra else plan
 
 
 def checked_budget(budget: Any, spectra: int | None = None) -> Budget:

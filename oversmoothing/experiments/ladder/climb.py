@@ -281,17 +281,10 @@ class SplitInputs:
 
 
 def split_inputs(
-    model: Model,
-    *,
-    images: str | None = None,
-    text: Path | None = None,
-    tokens: int = 64,
-    calibration: int = 100,
-    held_out: int = 200,
-    held_out_from: int = 0,
-    seed: int = 0,
+    model: Model, *, images: str | None = None, text: Path | None = None, tokens: int = 64,
+    calibration: int = 100, held_out: int = 200, held_out_from: int = 0, seed: int = 0,
     data_dir: Path | None = None,
-) -> SplitInputs:
+) -> SplitInputs:  # fmt: skip
     """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
 
     CIFAR-100 also where no images are named. A folder or file is looked for here, then within
@@ -304,7 +297,12 @@ def split_inputs(
     wanted = first + held_out
     random = np.random.default_rng(seed)
     if model.modality == "text":
-        texts = _texts(model, text, tokens, data_dir)
+        if text is None:
+            raise InputError(
+                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+            )
+        ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
+        texts = [each[:tokens] for each in ids if len(each) >= tokens]
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
@@ -334,14 +332,6 @@ def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
             "and --held-out"
         )
     return [int(k) for k in random.permutation(there)[:wanted]]
-
-
-def _texts(model: Model, text: Path | None, tokens: int, data_dir: Path | None) -> list[Any]:
-    """Token ids [tokens] of every text that is long enough."""
-    if text is None:
-        raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
-    ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
-    return [each[:tokens] for each in ids if len(each) >= tokens]
 
 
 def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[Image.Image]:

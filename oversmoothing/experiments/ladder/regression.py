@@ -61,14 +61,9 @@ class Block:
 
 
 def kernel_ridge(
-    blocks: list[Block],
-    Y: Array,
-    targets: list[Block],
-    sources: NDArray[np.int_],
-    *,
-    scales: tuple[float, ...] = KERNEL_SCALES,
-    penalties: tuple[float, ...] = KERNEL_PENALTIES,
-) -> Array:
+    blocks: list[Block], Y: Array, targets: list[Block], sources: NDArray[np.int_], *,
+    scales: tuple[float, ...] = KERNEL_SCALES, penalties: tuple[float, ...] = KERNEL_PENALTIES,
+) -> Array:  # fmt: skip
     """Kernel ridge predictions [q, t] at `targets` (the same blocks at q other points).
 
     Kernel exp(-D / (scale median D)), D the sum over blocks of weight^2 times the mean squared
@@ -123,17 +118,13 @@ def _solve(K: Array, penalty: float, Y: Array) -> Array:
 def _scaled(blocks: list[Block], targets: list[Block]) -> tuple[Array, Array]:
     left, right = [], []
     for block, target in zip(blocks, targets, strict=True):
-        factor = block.weight / (_size(block.values) * block.values.shape[1] ** 0.5)
+        # Of standard deviations; a constant counts for nothing.
+        sd = block.values.std(0)
+        varies = sd > 1e-12 * (np.abs(block.values).max(0) + 1e-300)
+        factor = block.weight / (np.where(varies, sd, 1.0) * block.values.shape[1] ** 0.5)
         left.append((block.values - block.values.mean(0)) * factor)
         right.append((target.values - block.values.mean(0)) * factor)
     return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
-
-
-def _size(X: Array) -> Array:
-    """Standard deviations, 1 for a constant (it then counts for nothing)."""
-    sd = X.std(0)
-    sizes: Array = np.where(sd > 1e-12 * (np.abs(X).max(0) + 1e-300), sd, 1.0)
-    return sizes
 
 
 DIRECTIONS = 20
@@ -195,11 +186,8 @@ class StateFeatures:
         centre = m.mean(0)
         return cls(
             principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k),
-            principal_directions(m - centre, k),
-            centre,
-            place,
-            weights,
-        )
+            principal_directions(m - centre, k), centre, place, weights,
+        )  # fmt: skip
 
     def __call__(self, X: Tensor) -> list[Block]:
         """[log energies along the directions, coordinates of the mean row] of X [m, n, d]."""

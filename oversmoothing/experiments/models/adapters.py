@@ -96,7 +96,14 @@ def from_module(
     notes += [
         said for part, said in _NOTES.items() if part in further or getattr(family, part, None)
     ]
-    cls = {"vision": _has_cls(module), "text": family.cls and not causal, "features": False}
+    learned = dict(module.named_parameters())
+    cls = {
+        "vision": any(each.endswith(_CLS) for each in learned),
+        "text": family.cls and not causal,
+        "features": False,
+    }
+    # Learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3).
+    registers = [each.shape[-2] for x, each in learned.items() if x.endswith("register_tokens")]
     names: dict[str, Any] = {
         name: value for name, value in vars(family).items() if name not in _OF_FAMILIES
     }
@@ -111,7 +118,7 @@ def from_module(
         bias=logit_bias,
         causal=bool(causal),
         cls=cls[modality],
-        registers=_registers(module) if modality == "vision" else 0,
+        registers=registers[0] if registers and modality == "vision" else 0,
         modality=modality,
         run=run,
         prepare=prepare,
@@ -198,16 +205,6 @@ def _number(places: tuple[Any, ...], names: tuple[str, ...], default: int = 0) -
         f"the number of heads of {type(places[0]).__name__} is not stated in the module or its "
         "config: describe the model with heads="
     )
-
-
-def _has_cls(module: nn.Module) -> bool:
-    return any(name.endswith(_CLS) for name, _ in module.named_parameters())
-
-
-def _registers(module: nn.Module) -> int:
-    """Of learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3)."""
-    named = [each for name, each in module.named_parameters() if name.endswith("register_tokens")]
-    return named[0].shape[-2] if named else 0
 
 
 def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:

@@ -46,7 +46,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
                 check_header(file.read(length), str(path))
             weights = load_file(path)
         except (SafetensorError, OSError) as error:
-            raise _damaged(path, error) from error
+            raise InputError(
+                f"'{path}' is no intact safetensors file ({error}): it may be cut short; download "
+                "it again"
+            ) from error
     elif path.suffix in PICKLES:
         weights = _unpickled(path, size)
     else:
@@ -115,12 +118,6 @@ def _foreign(path: Path) -> InputError:
 def _declares_more(path: Path, what: str) -> InputError:
     return InputError(
         f"'{path}': {what}, more than the file holds: convert it to .safetensors where you trust it"
-    )
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"'{path}' is no intact safetensors file ({error}): it may be cut short; download it again"
     )
 
 

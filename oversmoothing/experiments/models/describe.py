@@ -184,18 +184,10 @@ def describe(
             )
         )
     return Model(
-        name=name or type(module).__name__,
-        module=module,
-        layers=tuple(layers),
-        width=layers[0].heads.W_V.shape[1],
-        modality=modality,
-        cls=cls,
-        registers=registers,
-        causal=causal,
-        run=run or module,
-        prepare=prepare or tensors,
-        run_notes=tuple(notes),
-    )
+        name=name or type(module).__name__, module=module, layers=tuple(layers),
+        width=layers[0].heads.W_V.shape[1], modality=modality, cls=cls, registers=registers,
+        causal=causal, run=run or module, prepare=prepare or tensors, run_notes=tuple(notes),
+    )  # fmt: skip
 
 
 def tensors(inputs: list[Any]) -> Tensor:
@@ -234,13 +226,9 @@ def _scaled(read: Callable[[], Heads], block: nn.Module, scale: Any) -> Heads:
 
 
 def _heads(
-    block: nn.Module,
-    where: str,
-    names: tuple[str, str, str, str],
-    heads: int,
-    kv_heads: int,
+    block: nn.Module, where: str, names: tuple[str, str, str, str], heads: int, kv_heads: int,
     fused: Fused,
-) -> Heads:
+) -> Heads:  # fmt: skip
     *qkv, out = ((f"{where}, '{name}'", part(block, name, where)) for name in names)
     if len(set(names[:3])) == 1:
         fused_name, projection = qkv[0]

@@ -66,12 +66,9 @@ class Images:
 
     @classmethod
     def of(
-        cls,
-        module: nn.Module,
-        *,
-        mean: tuple[float, ...] | None = None,
+        cls, module: nn.Module, *, mean: tuple[float, ...] | None = None,
         std: tuple[float, ...] | None = None,
-    ) -> Images:
+    ) -> Images:  # fmt: skip
         """Of the size that a module in memory reads; mean and std, where not given, are 0.5."""
         size = getattr(module, "image_size", None)
         size = size or getattr(getattr(module, "config", None), "image_size", None)
@@ -299,12 +296,9 @@ class ProcessedImages(Images):
 
 
 def images_of(
-    module: nn.Module,
-    *,
-    folder: Path | None = None,
-    mean: tuple[float, ...] | None = None,
+    module: nn.Module, *, folder: Path | None = None, mean: tuple[float, ...] | None = None,
     std: tuple[float, ...] | None = None,
-) -> Images:
+) -> Images:  # fmt: skip
     """How a module reads pictures: as its folder states, else as `Images.of` says.
 
     mean, std: in the place of those stated. Raises `InputError` for settings that no image
@@ -341,13 +335,9 @@ def images_of(
     unread -= set(processor.valid_kwargs.__annotations__)
     normal = processor.do_normalize
     return ProcessedImages(
-        size,
-        _three(processor.image_mean if normal else 0.0),
-        _three(processor.image_std if normal else 1.0),
-        processor,
-        file,
-        tuple(sorted(unread)),
-    )
+        size, _three(processor.image_mean if normal else 0.0),
+        _three(processor.image_std if normal else 1.0), processor, file, tuple(sorted(unread)),
+    )  # fmt: skip
 
 
 def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:

@@ -201,7 +201,9 @@ def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str
             said = load(str(path))["config"]
             check_layers(said, len(reader.tensors), str(path))
             config = transformers.AutoConfig.for_model(**said)
-            config.architectures = _language_model(transformers, config)
+            # The class with a language head, which the file does not name.
+            names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+            config.architectures = [x for x in [names.get(config.model_type)] if x]
             kind = class_of(transformers, config)
             shell = shell_of(transformers, kind, config)
             weights = load(
@@ -220,9 +222,3 @@ def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str
         "tokenizer", lambda: tokenizer_of(transformers, path.parent, gguf_file=path.name)
     )
     return module, [f"stored as {', '.join(sorted(stored))}, de-quantised to float32"]
-
-
-def _language_model(transformers: Any, config: Any) -> list[str]:
-    """The name of the class with a language head: the file says none."""
-    names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    return [names[config.model_type]] if config.model_type in names else []

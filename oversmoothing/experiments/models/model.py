@@ -74,12 +74,9 @@ class ValueParts:
 
 
 def value_parts(
-    block: nn.Module,
-    names: tuple[str, str, str, str],
-    heads: int,
-    kv_heads: int,
+    block: nn.Module, names: tuple[str, str, str, str], heads: int, kv_heads: int,
     fused: Literal["qkv", "heads"],
-) -> ValueParts:
+) -> ValueParts:  # fmt: skip
     """Of a block whose query, key, value and output projections have these names.
 
     One name three times is a fused projection (see `describe`), of a shape already found to fit.

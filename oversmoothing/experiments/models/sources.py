@@ -213,13 +213,9 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
             kind = class_of(transformers, config)
             check_size(shell_of(transformers, kind, config), weights, name)
             module, info = kind.from_pretrained(
-                None,
-                config=config,
-                state_dict=weights,
-                output_loading_info=True,
-                trust_remote_code=False,
-                local_files_only=True,
-            )
+                None, config=config, state_dict=weights, output_loading_info=True,
+                trust_remote_code=False, local_files_only=True,
+            )  # fmt: skip
         except InputError:
             raise
         except Exception as error:  # the library raises many kinds
@@ -288,14 +284,9 @@ def named_model(
 
 
 def _found(
-    name: str,
-    results: Path,
-    seed: int,
-    chosen: torch.device,
-    data_dir: Path | None,
-    dtype: torch.dtype | None,
-    part: str | None,
-) -> Model:
+    name: str, results: Path, seed: int, chosen: torch.device, data_dir: Path | None,
+    dtype: torch.dtype | None, part: str | None,
+) -> Model:  # fmt: skip
     for own in SOURCES:
         if name.startswith(own.prefix) and name in own.home.NAMES:
             made = own.home.made(name, results, seed, chosen)
