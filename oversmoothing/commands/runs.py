@@ -29,9 +29,12 @@ _ENSEMBLES = ("iid", "switching", "causal", "following")
 
 def _options_of_a_kind(asked: bool) -> None:
     if asked:
-        for name, (field, kinds) in _EVERY.items():
-            print(f"--{name.replace('_', '-'):15s} {field.description}, {requirement(field)}")
-            print(f"{'':17s} ({', '.join(kinds)})")
+        for which in dict.fromkeys(tuple(kinds) for _, kinds in _EVERY.values()):
+            print(f"{', '.join(which)}:")
+            for name, (field, kinds) in _EVERY.items():
+                if tuple(kinds) == which:
+                    said = f"{field.description}, {requirement(field)}"
+                    print(f"  --{name.replace('_', '-'):12s} {said}")
         raise Exit
 
 
