@@ -145,10 +145,25 @@ def test_what_is_mistyped_is_answered_before_a_model_is_loaded(
 
 @pytest.mark.parametrize("old", OLD)
 def test_an_old_name_answers_and_says_its_new_one(old, capsys):
+    row, *_ = OLD[old]
     command, _ = chosen([old])
-    row, new = OLD[old]
     assert command.row.name == row
-    assert capsys.readouterr().err == f"`{old}` is now `{new}`\n"
+    said = command.row.usage if command.row.group else f"make bench BENCH='--only {old}'"
+    assert capsys.readouterr().err == f"`{old}` is now `{said}`\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "rest"),
+    [
+        ("streams case.json --json", "verdict", "case.json --json"),
+        ("streams --streams 3", "simulate --streams", "--streams 3"),
+        ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
+        ("exponents --model=vit", "probe exponents", "vit"),
+    ],
+)
+def test_two_uses_of_an_old_name_are_told_apart(words, name, rest):
+    command, left = chosen(words.split())
+    assert command.row.name == name and left == rest.split()
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.old], ids=lambda row: row.name)

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic.fields import FieldInfo
-from typer import Argument, BadParameter, Exit, Option
+from typer import BadParameter, Exit, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,8 +160,6 @@ def heads(
 
 
 def streams(
-    case: Annotated[str | None, Argument(hidden=True)] = None,  # as the release before had it
-    certified: Annotated[bool, Option("--certified", hidden=True)] = False,
     agree: opt.Agree = 1e-6,
     mixing: Annotated[str, opt.one_of("mixing", _MIXINGS, "kind of R")] = "doubly-stochastic",
     streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
@@ -194,13 +191,6 @@ def streams(
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
     streams.csv and streams.json; with --plot the picture beside them.
     """
-    if case is not None:
-        from oversmoothing.commands.cases import verdict
-
-        verdict(case, certified=certified, agree=agree, as_json=as_json)
-        return
-    if certified:
-        raise InputError("--certified is for a CASE: a drawn run is not enclosed")
     from oversmoothing.simulations.against_theory.simulate import (
         StreamsConfiguration,
         predicted_rate,
@@ -231,10 +221,6 @@ def exponents(
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-    model: Annotated[str | None, Option(hidden=True)] = None,  # as the release before had it
-    images: Annotated[str | None, Option(hidden=True)] = None,
-    text: Annotated[Path | None, Option(hidden=True)] = None,
-    data_dir: Annotated[Path | None, Option(hidden=True)] = None,
 ) -> int:
     """Rates of changing layers: Lyapunov exponents against measured slopes.
 
@@ -246,10 +232,6 @@ def exponents(
     from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
-    if model is not None:
-        from oversmoothing.commands.probe import exponents as of_model
-
-        return of_model(model, images, text, scale, depth, data_dir, seed, as_json, out)
     output_folder(out)
     X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
     made = []
