@@ -1,4 +1,4 @@
-"""`oversmoothing simulate` in its four forms: one layer, heads, streams, exponents."""
+"""Commands that draw layers and run them: `simulate` in its four forms, `sweep`, `graphs`."""
 
 import math
 import os
@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic.fields import FieldInfo
-from typer import BadParameter, Exit, Option
+from typer import Argument, BadParameter, Exit, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.simulations.sweep.config import examples
+from oversmoothing.simulations.sweep.runner import CHUNK
 from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,24 +43,12 @@ def _options_of_a_kind(asked: bool) -> None:
 def simulate(
     attention: Annotated[str, opt.one_of("attention", ATTENTION, "kind of A")] = "softmax",
     value: Annotated[str, opt.one_of("value", VALUE_PROJECTION, "kind of H")] = "ginibre",
-    help_options: Annotated[
-        bool,
-        Option(
-            "--help-options",
-            callback=_options_of_a_kind,
-            is_eager=True,
-            help="list the options that belong to a kind of A or H, and stop",
-        ),
-    ] = False,
+    help_options: Annotated[bool, Option("--help-options", callback=_options_of_a_kind,
+        is_eager=True, help="list the options that belong to a kind of A or H, and stop")] = False,
     n: opt.Tokens = 32,
-    d: Annotated[
-        int | None,
-        opt.whole(
-            "number of features (default 16, or the number of eigenvalues)",
-            most=sizes.SIZE,
-            metavar="D",
-        ),
-    ] = None,
+    d: Annotated[int | None, opt.whole(
+        "number of features (default 16, or the number of eigenvalues)", most=sizes.SIZE,
+        metavar="D")] = None,
     depth: opt.Depth = 1000,
     temperature: opt.Temperature = 1.0,
     dtype: opt.Precision = "float64",
@@ -68,11 +59,11 @@ def simulate(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
     **options: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Run one drawn layer to any depth and hold it against the closed form.
 
     Writes simulate.csv and simulate.json; with --plot the picture beside them.
-    """  # fmt: skip
+    """
     from oversmoothing.simulations.against_theory import simulate as runs
 
     folder, chosen = _prepared(out, device)
@@ -102,32 +93,18 @@ def heads(
     heads: opt.Heads = 4,
     n: opt.Tokens = 16,
     d: opt.Features = 16,
-    rank: Annotated[
-        int | None,
-        opt.whole(
-            "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE, metavar="R"
-        ),
-    ] = None,
-    attention: Annotated[
-        str,
-        opt.one_of(
-            "attention",
-            ("fixed", "drawn", "state"),
-            "attention of a layer, the same in all, drawn for each, or computed from X",
-        ),
-    ] = "fixed",
-    weights: Annotated[
-        str,
-        opt.one_of(
-            "kind of weights", ("fixed", "drawn"), "weights of a layer, the same in all or drawn"
-        ),
-    ] = "fixed",
+    rank: Annotated[int | None, opt.whole(
+        "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE,
+        metavar="R")] = None,
+    attention: Annotated[str, opt.one_of("attention", ("fixed", "drawn", "state"),
+        "attention of a layer, the same in all, drawn for each, or computed from X")] = "fixed",
+    weights: Annotated[str, opt.one_of("kind of weights", ("fixed", "drawn"),
+        "weights of a layer, the same in all or drawn")] = "fixed",
     scale: opt.Scale = 1.0,
     temperature: opt.Temperature = 1.0,
     causal: opt.Causal = False,
-    no_residual: Annotated[
-        bool, Option("--no-residual", help="leave X out: X' = sum_h A_h X W_h")
-    ] = False,
+    no_residual: Annotated[bool, Option("--no-residual",
+        help="leave X out: X' = sum_h A_h X W_h")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
     plot: opt.Plot = False,
@@ -136,11 +113,11 @@ def heads(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Run many heads and changing layers beside what the theory says.
 
     Writes heads.csv and heads.json; with --plot the picture beside them.
-    """  # fmt: skip
+    """
     from oversmoothing.simulations.against_theory.simulate import (
         HeadsConfiguration,
         predicted_rate,
@@ -163,21 +140,18 @@ def streams(
     agree: opt.Agree = 1e-6,
     mixing: Annotated[str, opt.one_of("mixing", _MIXINGS, "kind of R")] = "doubly-stochastic",
     streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
-    changing: Annotated[
-        bool, Option("--changing", help="draw another R in every layer, like the first")
-    ] = False,
+    changing: Annotated[bool, Option("--changing",
+        help="draw another R in every layer, like the first")] = False,
     n: opt.Tokens = 16,
     d: opt.Features = 8,
     scale: opt.Scale = 1.0,
     temperature: opt.Temperature = 1.0,
-    mixing_temperature: Annotated[
-        float, opt.positive("temperature of the softmax that R is", "T")
-    ] = 1.0,
+    mixing_temperature: Annotated[float, opt.positive("temperature of the softmax that R is",
+        "T")] = 1.0,
     causal: opt.Causal = False,
     any_p: Annotated[bool, Option("--any-p", help="draw p; else it is 1 in every stream")] = False,
-    any_q: Annotated[
-        bool, Option("--any-q", help="draw q; else it is 1/s in every stream")
-    ] = False,
+    any_q: Annotated[bool, Option("--any-q",
+        help="draw q; else it is 1/s in every stream")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
     plot: opt.Plot = False,
@@ -185,7 +159,7 @@ def streams(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Run several mixed residual streams: do tokens smooth, do the streams become one.
 
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
@@ -210,9 +184,8 @@ def streams(
 
 
 def exponents(
-    ensemble: Annotated[
-        list[str] | None, opt.one_of("ensemble", _ENSEMBLES, "kinds of layers (default all)")
-    ] = None,
+    ensemble: Annotated[list[str] | None, opt.one_of("ensemble", _ENSEMBLES,
+        "kinds of layers (default all)")] = None,
     heads: opt.Heads = 2,
     n: opt.Tokens = 6,
     d: opt.Features = 4,
@@ -221,7 +194,7 @@ def exponents(
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> int:
+) -> int:  # fmt: skip
     """Rates of changing layers: Lyapunov exponents against measured slopes.
 
     --depth is a multiple of 200. Writes exponents.csv. Exit status 1: a slope is 1e-3 or more from
@@ -358,3 +331,106 @@ simulate.__signature__ = _own.replace(  # type: ignore[attr-defined]
         *(_option(name, field) for name, (field, _) in _EVERY.items()),
     ]
 )
+
+
+# ------------------------------------------------------------------------------- sweeps and graphs
+
+
+def sweep(
+    config: Annotated[str | None, Argument(metavar="FILE.toml",
+        help="tables `fixed` and `axes` of values, and `measures`")] = None,
+    example: Annotated[str | None, opt.one_of("example", examples(),
+        "sweep that comes with the package instead")] = None,
+    out: opt.Out = opt.RESULTS,
+    workers: Annotated[int | None, opt.whole("number of processes at the same time (default 1)",
+        most=10 ** 6)] = None,
+    cluster: Annotated[str | None, opt.one_of("cluster", ("local"),
+        "kind of Dask cluster that runs the workers on this machine")] = None,
+    scheduler: Annotated[str | None, Option(metavar="ADDRESS",
+        help="running Dask cluster, e.g. tcp://host:8786")] = None,
+    chunk: Annotated[int, opt.whole("number of points a file; a kill loses those in work",
+        most=10 ** 9)] = CHUNK,
+    restart: Annotated[bool, Option("--restart",
+        help="give up what the folder holds and start again")] = False,
+    csv: Annotated[bool, Option("--csv", help="write sweep.csv too")] = False,
+    figure: Annotated[list[str] | None, Option(metavar="AXIS",
+        help="draw a phase diagram over two axes; a third for panels")] = None,
+    dry_run: opt.DryRun = False,
+    as_json: opt.Json = False,
+) -> int:  # fmt: skip
+    """The outcome of every point of a grid of parameters, as a table.
+
+    Writes sweep.parquet into sweeps/NAME of the folder of results. Exit status 1: every point
+    failed.
+    """
+    from oversmoothing.simulations.sweep.config import named_config
+    from oversmoothing.simulations.sweep.points import Points
+    from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
+    from oversmoothing.simulations.sweep.store import read_table, summary
+    from oversmoothing.theory.support.files import to_json, write_atomically
+
+    name, chosen = named_config(config, example)
+    if figure and len(figure) not in (2, 3):
+        raise InputError("--figure takes two axes, X Y, and perhaps a third for the panels")
+    folder, points = out / "sweeps" / name, len(Points(chosen))
+    axes = " x ".join(f"{len(values)} {axis}" for axis, values in chosen.axes.items())
+    if not as_json:
+        print(f"{points:,} points: {axes or 'one case'}", flush=True)
+    if dry_run:
+        if as_json:
+            print(to_json({"points": points, "folder": str(folder)}), end="")
+        return 0
+    backend = chosen_backend(workers, cluster is not None, scheduler)
+    try:
+        path = run_sweep(
+            chosen, folder, backend=backend, chunk=chunk, restart=restart, progress=not as_json
+        )
+    finally:
+        if isinstance(backend, Dask):
+            backend.close()
+    table = read_table(path).to_pandas()
+    words, written = [summary(table)], [path]
+    if csv:
+        written.append(write_atomically(path.with_suffix(".csv"), table.to_csv(index=False)))
+    if figure:
+        from oversmoothing.simulations.sweep import phase_diagram as diagram
+
+        cells = diagram.cells(table, *figure)
+        written += diagram.write(cells, folder, "phase_diagram", chosen.title or "Phase diagram")
+        words.append(diagram.caption(cells))
+    if as_json:
+        record = {"points": points, "words": words, "written": [str(path) for path in written]}
+        print(to_json(record), end="")
+    else:
+        print("\n".join([words[0], *(f"wrote {path}" for path in written), *words[1:]]))
+    return 1 if (table["status"] == "error").all() else 0
+
+
+def graphs(
+    draws: Annotated[int, opt.whole("number of graphs to draw", most=sizes.POINTS)] = 2000,
+    attention: Annotated[str, opt.one_of("attention", ("walk", "gat"),
+        "random walk of the graph or GAT on its features")] = "walk",
+    classifier: Annotated[bool, Option("--classifier",
+        help="train the node classifier with either sign of H (minutes)")] = False,
+    steps: Annotated[int, opt.whole("number of steps of its training", most=sizes.POINTS)] = 600,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> int:  # fmt: skip
+    """Smoothing on graphs by homophily and h, and a node classifier either way.
+
+    Writes graphs.csv, of GAT graphs_gat.csv; with --plot the phase picture. Exit status 1: a run
+    that is no near tie is not as the spectrum predicts, or a classifier not above the majority.
+    """
+    from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
+    from oversmoothing.experiments.graphs.phase import phase
+    from oversmoothing.theory.support.files import output_folder
+
+    folder = output_folder(out)
+    scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM if classifier]
+    result = phase(draws, seed, attention, [each.sentence() for each in scores])
+    clear = result.table[result.table["clear"]]
+    held = bool((clear["predicted"] == clear["observed"]).all())
+    opt.finish(result, folder, as_json, plot)
+    return int(not (held and all(each.gain()[1] > 0 for each in scores)))
