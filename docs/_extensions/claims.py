@@ -121,7 +121,7 @@ def _card(claim: Claim, stated: list[nodes.Node]) -> nodes.Node:
     run += nodes.strong(text="File ")
     run += nodes.literal(text=files()[claim.name].relative_to(ROOT).as_posix())
     run += nodes.Text(", run by ")
-    run += nodes.literal(text=f"oversmoothing prove --claim {claim.name}")
+    run += nodes.literal(text=f"oversmoothing prove {claim.name}")
     card += run
     return card
 

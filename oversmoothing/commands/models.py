@@ -115,28 +115,19 @@ def enclose(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = 1,
-    box: Annotated[
-        bool, Option("--box", help="take a box of images around each, in place of the image")
-    ] = False,
-    eps: Annotated[
-        float | None,
-        opt.positive(
-            "how far each pixel of a box, as the model reads it, may be off (default: the most "
-            "that is proved)",
-            "E",
-        ),
-    ] = None,
-    layer: Annotated[
-        list[int] | None, opt.whole("layers of which a box is proved (default all)")
-    ] = None,
-    check: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="recompute what these files claim of MODEL, and no more"),
-    ] = None,
+    box: Annotated[bool, Option("--box",
+        help="take a box of images around each, in place of the image")] = False,
+    eps: Annotated[float | None, opt.positive(
+        "how far each pixel of a box, as the model reads it, may be off (default: the most "
+        "that is proved)", "E")] = None,
+    layer: Annotated[list[int] | None, opt.whole(
+        "layers of which a box is proved (default all)")] = None,
+    check: Annotated[list[Path] | None, Option(metavar="FILE",
+        help="recompute what these files claim of MODEL, and no more")] = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> int:
+) -> int:  # fmt: skip
     """Metrics of every layer of a trained model, proved for an input or a box of them.
 
     HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs
@@ -184,39 +175,24 @@ def enclose(
 
 
 def train(
-    config: Annotated[
-        str | None,
-        Argument(metavar="CONFIG.toml", help="configuration as TOML (or .json; - is JSON)"),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
-            "cifar10-vit-ti, cifar100-small",
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None,
-        opt.one_of(
-            "variant",
-            _VARIANTS,
-            "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
-            f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
-            todo="Choose vit, vit+, vit- or vit-FORM.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)", least=0)
-    ] = None,
+    config: Annotated[str | None, Argument(metavar="CONFIG.toml",
+        help="configuration as TOML (or .json; - is JSON)")] = None,
+    recipe: Annotated[str | None, Option(metavar="NAME",
+        help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
+        "cifar10-vit-ti, cifar100-small")] = None,
+    variant: Annotated[str | None, opt.one_of("variant", _VARIANTS,
+        "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
+        f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
+        todo="Choose vit, vit+, vit- or vit-FORM.")] = None,
+    seed: Annotated[int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)",
+        least=0)] = None,
     data_dir: opt.DataDir = None,
-    hub: Annotated[
-        bool, Option("--hub", help="fetch CIFAR from the Hugging Face hub where it is not there")
-    ] = False,
+    hub: Annotated[bool, Option("--hub",
+        help="fetch CIFAR from the Hugging Face hub where it is not there")] = False,
     device: opt.Device = "auto",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region.
 
     Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
@@ -253,39 +229,26 @@ def train(
 
 
 def study(
-    name: Annotated[
-        str,
-        Argument(
-            metavar="NAME",
-            help=f"study: {', '.join(_STUDIES[:-1])} or all",
-            callback=opt.checked("study", _STUDIES),
-            autocompletion=lambda: list(_STUDIES),
-        ),
-    ],
-    protocol: Annotated[
-        str | None,
-        Option(
-            metavar="NAME|FILE.toml",
-            help="protocol: digits (default), cifar100, or your seeds, design and hypotheses",
-        ),
-    ] = None,
+    name: Annotated[str, Argument(metavar="NAME", help=f"study: {', '.join(_STUDIES[:-1])} or all",
+        callback=opt.checked("study", _STUDIES), autocompletion=lambda: list(_STUDIES))],
+    protocol: Annotated[str | None, Option(metavar="NAME|FILE.toml",
+        help="protocol: digits (default), cifar100, or your seeds, design and hypotheses")] = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
-    so_far: Annotated[
-        bool, Option("--so-far", help="train nothing: tables of the runs that are finished")
-    ] = False,
+    so_far: Annotated[bool, Option("--so-far",
+        help="train nothing: tables of the runs that are finished")] = False,
     data_dir: opt.DataDir = None,
     device: opt.Device = "cpu",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Do forms of H that cannot smooth train better: hypotheses first, then runs.
 
     Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
     soon as it is finished; interrupted, the same command goes on. Writes study/NAME.csv, its
     picture, runs.csv and hypotheses.csv into the folder of results; of other data than digits
     into study-DATA.
-    """  # fmt: skip
+    """
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.study.protocol import protocol as read
     from oversmoothing.experiments.study.study_files import folder_name, write_study
