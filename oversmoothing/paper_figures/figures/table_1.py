@@ -50,7 +50,7 @@ from oversmoothing.paper_figures.models_shown import (
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 
 RECORDED = (
-    "recorded: oversmoothing readings deit-tiny-patch16-224 --images cifar100 --count 100 "
+    "recorded: oversmoothing probe deit-tiny-patch16-224 readings --images cifar100 --count 100 "
     "--readings E1 E2 E4, and --count 8 --costly 8 --readings E3"
 )
 DEIT = "DeiT-Ti, ImageNet"
