@@ -20,6 +20,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _E + "enclosures.ball_metrics": (_E + "enclosures.ball_pass",),
     _E + "enclosures.boxing": (_E + "enclosures.enclosing",),
     _E + "enclosures.statement_check": (_E + "enclosures.statement",),
+    _E + "ladder.result": (_E + "ladder.scores",),
     _E + "loops": (),
     _E + "loops.predictors": (_E + "repeated.predictors",),
     _E + "parameterisations": (),

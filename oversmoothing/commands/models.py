@@ -1,5 +1,6 @@
 """Commands on trained models: what a model does, what is proved of it, and how one is trained."""
 
+import sys
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,8 +30,11 @@ def inspect(
     text: opt.Text = None,
     count: opt.Sample = None,
     tokens: opt.CutTexts = None,
+    budget: Annotated[
+        str, Option(metavar="B", help="forward passes it may cost beside streams, or 'all'")
+    ] = "4",
     spectra: Annotated[
-        int | None, opt.whole("number of inputs to take attention spectra of (0: none)", least=0)
+        int | None, opt.whole("the old way to say on how many inputs", least=0, hidden=True)
     ] = None,
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
     wide: Annotated[
@@ -39,6 +43,7 @@ def inspect(
     part: opt.Part = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
+    dry_run: opt.DryRun = False,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
@@ -50,7 +55,11 @@ def inspect(
     model (another one, a checkpoint, the same after a remedy) both run on the same inputs, and
     their differences by layer are written. Of a model in stages (Swin) every stage has its report,
     in a folder of its own.
+
+    What it will take is said first: forward passes on all inputs, time and memory. The budget says
+    on how many inputs more than the streams is measured.
     """
+    from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.compare import compare, inspect_stages
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.models.adapters import SeveralStacksError
@@ -73,11 +82,16 @@ def inspect(
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
+    how: dict[str, Any] = {"budget": budget, "spectra": spectra, "batch_size": batch_size}
+    if dry_run or not as_json:
+        for each in models:
+            said = f"{Path(each.name).name}: {foresee(each, inputs, **how)}"
+            print(said, file=sys.stdout if dry_run else sys.stderr)
+    if dry_run:
+        return
     name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
     folder = opt.new_folder(out / "inspect" / name)
-    how: dict[str, Any] = {
-        "spectra": spectra, "batch_size": batch_size, "progress": not as_json
-    }  # fmt: skip
+    how["progress"] = not as_json
     report: Report | Comparison | Stages
     if staged:
         report = inspect_stages(models, inputs, **how)
@@ -124,7 +138,7 @@ def enclose(
     """
     import torch
 
-    from oversmoothing.experiments.enclosures.run import check_file, prove_boxes, prove_inputs
+    from oversmoothing.experiments.enclosures.proving import check_file, prove_boxes, prove_inputs
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 

@@ -260,7 +260,7 @@ def test_recall_that_is_no_recall_is_refused(recall):
 
 def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
     words = ["probe", "vit-random", "loop", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
-    assert main([*words, "--out", str(tmp_path)]) == 0
+    assert main([*words, "--plot", "--out", str(tmp_path)]) == 0
     assert "After 20 loops of 2 groups" in capsys.readouterr().out
     folder = next((tmp_path / "loop").iterdir())
     assert {"loop.json", "runs.csv", "predictors.csv", "loop.png"} <= {

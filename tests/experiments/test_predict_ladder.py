@@ -36,7 +36,7 @@ from oversmoothing.experiments.ladder.regression import (
     ridge,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.result import score
+from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.result_files import read, write
