@@ -120,28 +120,19 @@ def enclose(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = 1,
-    box: Annotated[
-        bool, Option("--box", help="take a box of images around each, in place of the image")
-    ] = False,
-    eps: Annotated[
-        float | None,
-        opt.positive(
-            "how far each pixel of a box, as the model reads it, may be off (default: the most "
-            "that is proved)",
-            "E",
-        ),
-    ] = None,
-    layer: Annotated[
-        list[int] | None, opt.whole("layers of which a box is proved (default all)")
-    ] = None,
-    check: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="recompute what these files claim of MODEL, and no more"),
-    ] = None,
+    box: Annotated[bool, Option("--box",
+        help="take a box of images around each, in place of the image")] = False,
+    eps: Annotated[float | None, opt.positive(
+        "how far each pixel of a box, as the model reads it, may be off (default: the most "
+        "that is proved)", "E")] = None,
+    layer: Annotated[list[int] | None, opt.whole(
+        "layers of which a box is proved (default all)")] = None,
+    check: Annotated[list[Path] | None, Option(metavar="FILE",
+        help="recompute what these files claim of MODEL, and no more")] = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> int:
+) -> int:  # fmt: skip
     """Metrics of every layer of a trained model, proved for an input or a box of them.
 
     HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs
@@ -152,7 +143,7 @@ def enclose(
     """
     import torch
 
-    from oversmoothing.experiments.enclosures.run import check_file, prove_boxes, prove_inputs
+    from oversmoothing.experiments.enclosures.proving import check_file, prove_boxes, prove_inputs
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
@@ -189,39 +180,24 @@ def enclose(
 
 
 def train(
-    config: Annotated[
-        str | None,
-        Argument(metavar="CONFIG.toml", help="configuration as TOML (or .json; - is JSON)"),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
-            "cifar10-vit-ti, cifar100-small",
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None,
-        opt.one_of(
-            "variant",
-            _VARIANTS,
-            "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
-            f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
-            todo="Choose vit, vit+, vit- or vit-FORM.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)", least=0)
-    ] = None,
+    config: Annotated[str | None, Argument(metavar="CONFIG.toml",
+        help="configuration as TOML (or .json; - is JSON)")] = None,
+    recipe: Annotated[str | None, Option(metavar="NAME",
+        help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
+        "cifar10-vit-ti, cifar100-small")] = None,
+    variant: Annotated[str | None, opt.one_of("variant", _VARIANTS,
+        "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
+        f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
+        todo="Choose vit, vit+, vit- or vit-FORM.")] = None,
+    seed: Annotated[int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)",
+        least=0)] = None,
     data_dir: opt.DataDir = None,
-    hub: Annotated[
-        bool, Option("--hub", help="fetch CIFAR from the Hugging Face hub where it is not there")
-    ] = False,
+    hub: Annotated[bool, Option("--hub",
+        help="fetch CIFAR from the Hugging Face hub where it is not there")] = False,
     device: opt.Device = "auto",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region.
 
     Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
@@ -230,8 +206,8 @@ def train(
     interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:
     accelerate launch -m oversmoothing train ...
     """
-    from oversmoothing.experiments.digits.config import configurations
     from oversmoothing.experiments.digits.training import trained, training_table
+    from oversmoothing.experiments.digits.training_config import configurations
     from oversmoothing.experiments.digits.training_loop import Keeping
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
@@ -258,44 +234,30 @@ def train(
 
 
 def study(
-    name: Annotated[
-        str,
-        Argument(
-            metavar="NAME",
-            help=f"study: {', '.join(_STUDIES[:-1])} or all",
-            callback=opt.checked("study", _STUDIES),
-            autocompletion=lambda: list(_STUDIES),
-        ),
-    ],
-    protocol: Annotated[
-        str | None,
-        Option(
-            metavar="NAME|FILE.toml",
-            help="protocol: digits (default), cifar100, or your seeds, design and hypotheses",
-        ),
-    ] = None,
+    name: Annotated[str, Argument(metavar="NAME", help=f"study: {', '.join(_STUDIES[:-1])} or all",
+        callback=opt.checked("study", _STUDIES), autocompletion=lambda: list(_STUDIES))],
+    protocol: Annotated[str | None, Option(metavar="NAME|FILE.toml",
+        help="protocol: digits (default), cifar100, or your seeds, design and hypotheses")] = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
-    so_far: Annotated[
-        bool, Option("--so-far", help="train nothing: tables of the runs that are finished")
-    ] = False,
+    so_far: Annotated[bool, Option("--so-far",
+        help="train nothing: tables of the runs that are finished")] = False,
     data_dir: opt.DataDir = None,
     device: opt.Device = "cpu",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Do forms of H that cannot smooth train better: hypotheses first, then runs.
 
     Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
     soon as it is finished; interrupted, the same command goes on. Writes study/NAME.csv, its
     picture, runs.csv and hypotheses.csv into the folder of results; of other data than digits
     into study-DATA.
-    """  # fmt: skip
+    """
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.study.protocol import protocol as read
-    from oversmoothing.experiments.study.study_files import write_study
+    from oversmoothing.experiments.study.study_files import folder_name, write_study
     from oversmoothing.experiments.study.study_runs import cost
-    from oversmoothing.experiments.study.study_tables import shown
     from oversmoothing.simulations.engine.problem import choose_device
     from oversmoothing.theory.support.files import output_folder, to_json
 
@@ -309,26 +271,11 @@ def study(
         if as_json:
             print(to_json({"cost": said}), end="")
         return
-    written = write_study(
+    result = write_study(
         chosen, studies, results, workers=workers, data_dir=real_inputs(data_dir),
         device=str(choose_device(device)), so_far=so_far,
     )  # fmt: skip
-    judged = written.judged
     if as_json:
-        tables = {each: opt.rows_of(table) for each, table in written.tables.items()}
-        record = {"tables": tables, "hypotheses": opt.rows_of(judged)}
-        print(to_json(record | {"confidence": chosen.confidence}), end="")
-        return
-    for each, table in written.tables.items():
-        print(f"\n{each}\n{opt.table_text(shown(each, table), '{:.2f}'.format)}")
-        for path in written.pictures[each]:
-            print(f"wrote {path}")
-    columns = ["name", "measure", "difference", "low", "high", "seeds", "verdict"]
-    if len(judged):
-        print(f"\n{opt.table_text(judged[columns], '{:.3g}'.format)}\n")
-        for row in judged.itertuples():
-            print(f"{row.name}, {row.verdict}: {' '.join([str(row.says), str(row.note)]).strip()}")
-    print(
-        f"intervals: {100 * chosen.confidence:.0f} %, Student's t over seeds, not corrected for "
-        "the number of hypotheses"
-    )
+        print(to_json(result.to_json_object()), end="")
+    else:
+        print(f"{result.text(opt.table_text)}\nwrote {results / folder_name(chosen)}")

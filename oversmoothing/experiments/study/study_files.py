@@ -8,6 +8,7 @@ Tables and verdicts are made anew from the runs, by the protocol that stands bes
 them is stored twice.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,10 +21,13 @@ import pandas as pd
 from oversmoothing.experiments.study.base_streams import base_streams, base_watched
 from oversmoothing.experiments.study.protocol import SHIPPED, Protocol, protocol
 from oversmoothing.experiments.study.study_runs import run_table
-from oversmoothing.experiments.study.study_tables import adjudicated, by_choice, picture
+from oversmoothing.experiments.study.study_tables import adjudicated, by_choice, columns, picture
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, parse_json, to_json, write_atomically
+
+JUDGED = ("name", "measure", "difference", "low", "high", "seeds", "verdict")
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,6 @@ def recorded_study(data: str) -> RecordedStudy:
     return RecordedStudy(protocol(data), runs, made, streams, watched, starts)
 
 
-@dataclass(frozen=True)
-class Written:
-    """tables: by study, a row a kind of run. pictures: their paths. judged: a row a hypothesis."""
-
-    tables: dict[str, pd.DataFrame]
-    pictures: dict[str, list[Path]]
-    judged: pd.DataFrame
-
-
 def folder_name(chosen: Protocol) -> str:
     """Where a study's tables stand within the results: 'study', of other data 'study-DATA'."""
     return "study" if chosen.data == "digits" else f"study-{chosen.data}"
@@ -109,9 +104,10 @@ def write_study(
     data_dir: Path | None = None,
     device: str = "cpu",
     so_far: bool = False,
-) -> Written:
+) -> Result:
     """Train what is missing of these studies, judge every hypothesis, write all of it.
 
+    The result has a table a study (`by_choice`) and `hypotheses`, and says each with its verdict.
     so_far: train nothing, take the runs that are finished. Files: STUDY.csv with its picture,
     runs.csv and hypotheses.csv (of one study alone: runs_STUDY.csv), and of the base models
     streams.csv and watched.csv, in the folder study, of other data than digits in study-DATA.
@@ -122,11 +118,12 @@ def write_study(
         device=device, so_far=so_far,
     )  # fmt: skip
     folder = output_folder(results / folder_name(chosen))
-    tables, pictures = {}, {}
+    tables = {}
     for each in studies:
-        tables[each] = by_choice(chosen, each, runs)
-        write_atomically(folder / f"{each}.csv", tables[each].to_csv(index=False))
-        pictures[each] = picture(chosen, each, tables[each], folder / each)
+        table = by_choice(chosen, each, runs)
+        write_atomically(folder / f"{each}.csv", table.to_csv(index=False))
+        picture(chosen, each, table, folder / each)
+        tables[each.replace("-", "_")] = Table(table, {}, columns(each, table), "{:.2f}")
     judged = adjudicated(chosen, list(studies), runs)
     own = "" if len(studies) == len(chosen.studies) else f"_{'_'.join(studies)}"
     # Nine digits: more than the last bits of another machine keep.
@@ -150,4 +147,28 @@ def write_study(
         "hours_of_training": round(float(runs["seconds"].sum()) / 3600, 2),
     }
     write_atomically(folder / f"provenance{own}.json", to_json(made))
-    return Written(tables, pictures, judged)
+    if len(judged):
+        tables["hypotheses"] = Table(judged, shown=JUDGED)
+    return Result(
+        "study",
+        f"{chosen.title or chosen.source}: {', '.join(studies)}",
+        tables,
+        sentences(chosen, judged),
+        {"protocol": chosen.source, "studies": list(studies), "confidence": chosen.confidence},
+        made=made,
+    )
+
+
+def sentences(chosen: Protocol, judged: pd.DataFrame) -> list[Sentence]:
+    """Each hypothesis with its verdict, and what the intervals are."""
+    said = []
+    for row in judged.to_dict("records"):
+        low, high = (row["low"], row["high"]) if chosen.confidence == 0.95 else (math.nan, math.nan)
+        seen = row["seeds"] and row["verdict"] != "withdrawn"
+        says = f"{row['name']}, {row['verdict']}: {row['says']} {row['note']}".strip()
+        said.append(Sentence(says, measured(row["seeds"], low, high, "seed") if seen else UNTESTED))
+    kind = (
+        f"Intervals: {100 * chosen.confidence:.0f} %, Student's t over seeds, not corrected for "
+        "the number of hypotheses."
+    )
+    return [*said, Sentence(kind, measured(len(chosen.seeds), of="seed"))]

@@ -119,6 +119,13 @@ def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd
 
 # What is compared with the run of the same seed whose H is free and that has no remedy.
 COMPARED = ("test_error", "corrupted_error", "log_hfc_lfc")
+# What a terminal and the book show.
+USUAL = ("test_error", "log_hfc_lfc", "cos_mean", "effective_rank", "cos_start", "h_universal_disc")
+WANTED: dict[str, tuple[str, ...]] = {
+    "corruption": ("corrupted_error", *(f"error_at_{s}" for s in SEVERITIES)),
+    "spectrum": ("cos_start", "h_universal_disc", "h_positive", "asymmetry", "condition_V_H",
+                 "test_error"),
+}  # fmt: skip
 # What is drawn: (the factor along the axis, the measures).
 _DRAWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "data-efficiency": ("fraction", ("test_error", "log_hfc_lfc")),
@@ -189,47 +196,37 @@ def in_words(choice: Any) -> str:
 
 
 def shown(study: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The table for a terminal: mean ± sd of what the study is about."""
-    wanted = {
-        "corruption": ("corrupted_error", *(f"error_at_{s}" for s in SEVERITIES)),
-        "spectrum": (
-            "cos_start",
-            "h_universal_disc",
-            "h_positive",
-            "asymmetry",
-            "condition_V_H",
-            "test_error",
-        ),
-    }.get(
-        study,
-        (
-            "test_error",
-            "log_hfc_lfc",
-            "cos_mean",
-            "effective_rank",
-            "cos_start",
-            "h_universal_disc",
-        ),
-    )
-    found = table[["what", "seeds"]].copy()
-    for name in wanted:
+    """The table for the book: mean ± sd of what the study is about."""
+    words = table[["what", "seeds"]].copy()
+    for name in WANTED.get(study, USUAL):
         if name in table:
             pairs = zip(table[name], table[f"{name}_sd"], strict=True)
-            found[MEASURES[name]] = [_spread(mean, sd) for mean, sd in pairs]
+            words[MEASURES[name]] = [_spread(mean, sd) for mean, sd in pairs]
         if name == "cos_start":
             # A spectrum says what training made of H only where H has left its start.
-            cells = found.get(MEASURES[name], [""] * len(found))
+            cells = words.get(MEASURES[name], [""] * len(words))
             known = zip(cells, table["cos_start_seeds"], table["seeds"], strict=True)
-            found[MEASURES[name]] = [_of(cell, count, seeds) for cell, count, seeds in known]
-    for name in COMPARED[1:] if study == "corruption" else COMPARED[::2]:
+            words[MEASURES[name]] = [_of(cell, count, seeds) for cell, count, seeds in known]
+    for name in _compared_by(study):
         if f"{name}_less" in table:
             ends = zip(*(table[f"{name}_{end}"] for end in ("less", "low", "high")), strict=True)
-            found[f"{MEASURES[name]}: difference from shared-value ViT"] = [
+            words[f"{MEASURES[name]}: difference from shared-value ViT"] = [
                 _within(*end) for end in ends
             ]
     if "paper_error" in table:
-        found["CIFAR-100, the paper's error, %"] = table["paper_error"]
-    return found
+        words["CIFAR-100, the paper's error, %"] = table["paper_error"]
+    return words
+
+
+def columns(study: str, table: pd.DataFrame) -> list[str]:
+    """The columns of `by_choice` that a terminal shows."""
+    measures = [each for name in WANTED.get(study, USUAL) for each in (name, f"{name}_sd")]
+    more = [f"{name}_{end}" for name in _compared_by(study) for end in ("less", "low", "high")]
+    return [each for each in ("what", "seeds", *measures, *more, "paper_error") if each in table]
+
+
+def _compared_by(study: str) -> tuple[str, ...]:
+    return COMPARED[1:] if study == "corruption" else COMPARED[::2]
 
 
 def _of(cell: str, count: int, seeds: int) -> str:
