@@ -21,7 +21,7 @@ from oversmoothing.experiments.inspection.heads_and_why import head_table, worst
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.plots import draw_tokens
-from oversmoothing.experiments.inspection.tokens import (
+from oversmoothing.experiments.inspection.states import (
     ALONE,
     clusters,
     merged_words,

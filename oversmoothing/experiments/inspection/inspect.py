@@ -18,7 +18,7 @@ from oversmoothing.experiments.inspection.extract import check_inputs, count, st
 from oversmoothing.experiments.inspection.heads_and_why import head_table, weights_why
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.inspection.tokens import shown_pixels, shown_words, token_table
+from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
 from oversmoothing.experiments.inspection.verify import without_autocast
 from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals
 from oversmoothing.experiments.models.inputs import Texts

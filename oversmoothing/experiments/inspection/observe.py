@@ -35,8 +35,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     head_numbers,
     sink_attention,
 )
-from oversmoothing.experiments.inspection.states import StateNumbers, state_numbers
-from oversmoothing.experiments.inspection.tokens import DRAWN
+from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.sentences import ACCOUNT, SUBLAYERS
-from oversmoothing.experiments.inspection.tokens import ALONE, CLUSTER_COLOURS, TOGETHER, patch_side
+from oversmoothing.experiments.inspection.states import ALONE, CLUSTER_COLOURS, TOGETHER, patch_side
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 
 _LINES = ("blue", "vermillion", "green", "purple")

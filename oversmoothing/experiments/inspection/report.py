@@ -27,7 +27,7 @@ from oversmoothing.experiments.inspection.answer import (
     row_objects,
 )
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS, NARROW, WIDE
-from oversmoothing.experiments.inspection.tokens import merged_words
+from oversmoothing.experiments.inspection.states import merged_words
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.simulations.state_metrics import NAMES
@@ -246,7 +246,7 @@ class Report:
         were looked at closely, and report_words.csv where tokens with words came together. Returns
         their paths by kind. Raises `InputError` where the folder cannot be written.
         """
-        from oversmoothing.experiments.inspection.page.report_page import page
+        from oversmoothing.experiments.inspection.report_page import page
         from oversmoothing.simulations.drawing.picture import png
 
         place, picture, tokens = output_folder(folder), png(self.plot()), self.plot_tokens()

@@ -22,8 +22,7 @@ from oversmoothing.experiments.inspection.answer import (
     Grade,
 )
 from oversmoothing.experiments.inspection.heads_and_why import worst_heads
-from oversmoothing.experiments.inspection.states import CONVERGED, LARGE
-from oversmoothing.experiments.inspection.tokens import TOGETHER, shortened
+from oversmoothing.experiments.inspection.states import CONVERGED, LARGE, TOGETHER, shortened
 from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.simulations.drawing.wording import factor_text, signed
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.tokens import ALONE, clusters
+from oversmoothing.experiments.inspection.states import ALONE, clusters
 from oversmoothing.experiments.ladder.recording import log_energies
 from oversmoothing.experiments.repeated.blocks import BlockMap
 from oversmoothing.theory.support.errors import InputError

@@ -21,7 +21,7 @@ from oversmoothing.experiments.inspection.sentences import (
     SUBLAYERS,
     WIDE,
 )
-from oversmoothing.experiments.inspection.tokens import (
+from oversmoothing.experiments.inspection.states import (
     CLUSTER_COLOURS,
     TOGETHER,
     patch_side,
@@ -62,7 +62,7 @@ def page(report: Any, picture: bytes, tokens: bytes | None) -> str:
     inner = report.table.iloc[1:]
     account = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
     return web_page(
-        "oversmoothing.experiments.inspection.page",
+        "oversmoothing.experiments.inspection",
         "report.html",
         style="report.css",
         scripts=("layers.js", "heads.js", "tokens.js"),
