@@ -173,9 +173,9 @@ def answer(
     """logs, cosines [layers + 1, inputs]: ln HFC/LFC and the mean cosine, from the input on; parts:
     the account by name, each [layers, accounted inputs], or empty; placement of the norms."""
     change = logs[-1] - logs[0]
-    found = tuple(map(mean_interval, (change, cosines[-1], logs[-1])))
-    mean, low, high = found[0]
-    here, least, most = grades(*found)
+    outcome = tuple(map(mean_interval, (change, cosines[-1], logs[-1])))
+    mean, low, high = outcome[0]
+    here, least, most = grades(*outcome)
     if here is not None and len(change) >= FEWEST and least is None:
         # Tokens all equal, or of mean 0: there is no interval, only the inputs themselves.
         each = [grade(*three) for three in zip(change, cosines[-1], logs[-1], strict=True)]
@@ -317,15 +317,15 @@ _SCALES = Advice(
 )
 
 
-def advice(found: Answer, *, placement: str, negative_gains: float) -> tuple[Advice, ...]:
+def advice(outcome: Answer, *, placement: str, negative_gains: float) -> tuple[Advice, ...]:
     """What to try, first things first; nothing where tokens do not smooth and nothing holds them.
 
     placement: 'pre' or 'post'; negative_gains: the share of gains before attention below 0.
     """
-    cause = found.cause
-    if found.grade is None:
+    cause = outcome.cause
+    if outcome.grade is None:
         return ()
-    if found.grade >= Grade.NONE:
+    if outcome.grade >= Grade.NONE:
         sums = {} if cause is None else cause.sums
         held = sums.get("gains", 0.0) >= MILD and sums.get("mixing", 0.0) <= -MILD
         return (_KEEP_GAINS,) if held else ()
@@ -340,20 +340,20 @@ def advice(found: Answer, *, placement: str, negative_gains: float) -> tuple[Adv
     return by_cause[None if cause is None else cause.name]
 
 
-def answer_object(found: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
+def answer_object(outcome: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
     """Grades by name, their certainty, the change with its interval, the cause, what to try."""
-    grades = {"grade": found.grade, "least": found.least, "most": found.most}
-    cause = found.cause
+    grades = {"grade": outcome.grade, "least": outcome.least, "most": outcome.most}
+    cause = outcome.cause
     return {
         **{name: None if one is None else one.name.lower() for name, one in grades.items()},
-        "certainty": found.certainty,
-        **{name: json_number(getattr(found, name)) for name in ("change", "low", "high")},
+        "certainty": outcome.certainty,
+        **{name: json_number(getattr(outcome, name)) for name in ("change", "low", "high")},
         "cause": None if cause is None else cause.name,
         "cause_sure": cause is not None and cause.sure,
         "causes": None
         if cause is None
         else {name: json_number(value) for name, value in cause.sums.items()},
-        "collapsed_from": found.collapsed_from,
+        "collapsed_from": outcome.collapsed_from,
         "to_try": [
             {
                 "words": each.words,

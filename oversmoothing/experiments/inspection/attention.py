@@ -84,7 +84,7 @@ def value_rounding(reach: Tensor, heads: Heads) -> Tensor:
     return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
 
 
-def logit_rounding(found: Attention, V: Tensor, heads: Heads) -> Tensor:
+def logit_rounding(attended: Attention, V: Tensor, heads: Heads) -> Tensor:
     """By how many eps rounding queries and keys moves each token of the output: [b, n].
 
     A logit that moves by e moves the output by A_tj e (v_j - o_t), v_j the value of token j and o_t
@@ -92,7 +92,7 @@ def logit_rounding(found: Attention, V: Tensor, heads: Heads) -> Tensor:
     A sink that takes all the attention makes this small, however long its key is. Rounding q and k
     moves the logit of (t, j) by a few eps |q_t| |k_j|.
     """
-    A, q, k = found
+    A, q, k = attended
     spread = torch.cdist(A @ V, V) * A
     moved = _lengths(q) * (spread @ _lengths(k).unsqueeze(-1)).squeeze(-1) * _gain(heads)
     total: Tensor = moved.sum(1)

@@ -106,10 +106,10 @@ def stream(
             for batch in batches(inputs, batch_size):
                 read = prepared_and_moved(model, batch)
                 new = checked.new(read)
-                found = _extracted(model, weights, read, attention, dtype, new, see)
-                bar.update(len(found.keep))
-                yield found
-                del found  # or two batches would be held at a time
+                extracted = _extracted(model, weights, read, attention, dtype, new, see)
+                bar.update(len(extracted.keep))
+                yield extracted
+                del extracted  # or two batches would be held at a time
         if not checked.batches:
             raise InputError("there are no inputs: give at least one image or text")
 
@@ -170,10 +170,10 @@ class Checked:
         first = batch if keep is None else keep
         length = first.shape[1] if isinstance(first, Tensor) and first.ndim > 1 else 0
         padded = keep is not None and not bool(keep.all())
-        found = not self.batches or length > self.longest or (padded and not self.padded)
+        extracted = not self.batches or length > self.longest or (padded and not self.padded)
         self.batches += 1
         self.longest, self.padded = max(self.longest, length), self.padded or padded
-        return found
+        return extracted
 
 
 def prepared_and_moved(model: Model, batch: Any) -> Any:
@@ -196,8 +196,10 @@ def _extracted(
                     given = _moved(batch, model.device, wide)
                     checked = Watch(model, weights, keep, attention, wide, True, _forget)
                     errors, verify = checked.run(given).av_error, False
-            found = Watch(model, weights, keep, attention, dtype or wide, verify, see).run(batch)
-        return replace(found, av_error=errors) if errors else found
+            extracted = Watch(model, weights, keep, attention, dtype or wide, verify, see).run(
+                batch
+            )
+        return replace(extracted, av_error=errors) if errors else extracted
     except InputError:
         raise
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -376,13 +378,13 @@ class Watch:
         if self.attention:
             X = seen.attended(layer).to(self.dtype)
             heads = self.weights(number, self.dtype)
-            found = attention(X, heads, layer, seen.call, keep, self.model.causal)
-            A, V = found.A, projected(X, heads.W_V, heads.b_V)
+            extracted = attention(X, heads, layer, seen.call, keep, self.model.causal)
+            A, V = extracted.A, projected(X, heads.W_V, heads.b_V)
             mixed, reach = mixed_values(A, V)
             # In half precision rounding hides any error: there the pass in float32 judges.
             if after.dtype.itemsize >= 4:
-                error = verifier.attention(found, V, mixed, reach, heads, seen)
-            del found, V, reach
+                error = verifier.attention(extracted, V, mixed, reach, heads, seen)
+            del extracted, V, reach
         if self.verify and output is not None:
             verifier.sublayers(seen, middle, output)
         before = seen.before

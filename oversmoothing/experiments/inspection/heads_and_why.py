@@ -40,8 +40,8 @@ def value_projection(heads: Heads) -> Array:
 def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
     """Share of eigenvalues in each of REGIONS; `zeros` exact ones are added to h [k]."""
     disc = np.array([in_universal_disc(complex(value)) for value in h], dtype=bool)
-    found = np.select([h == 0, disc, h.real > 0], REGIONS[:3], REGIONS[3])
-    counts = Counter(["zero"] * zeros + found.tolist())
+    numbers = np.select([h == 0, disc, h.real > 0], REGIONS[:3], REGIONS[3])
+    counts = Counter(["zero"] * zeros + numbers.tolist())
     return {name: counts[name] / counts.total() for name in REGIONS}
 
 
@@ -131,21 +131,21 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     """
     assert trace.attention is not None
     heads = layer.heads.number
-    found = {"log_change": _left_out(layer, trace, keep)}
+    numbers = {"log_change": _left_out(layer, trace, keep)}
     names = ("dobrushin", "entropy", "sink_mass", "sink_token")
-    found |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *SPECTRAL)}
+    numbers |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *SPECTRAL)}
     for k, (whole, kept) in enumerate(zip(trace.attention, keep, strict=True)):
         some = not bool(kept.all())
         for head in range(heads):
             A = whole[head][kept][:, kept] if some else whole[head]
             mass, token = A.mean(-2, dtype=torch.float64).max(-1)
-            found["sink_mass"][head, k], found["sink_token"][head, k] = mass, token
+            numbers["sink_mass"][head, k], numbers["sink_token"][head, k] = mass, token
             if layer.sinks is not None:
                 continue  # rows sum to less than 1: what follows is of stochastic matrices
-            found["entropy"][head, k] = _entropy(A, causal)
+            numbers["entropy"][head, k] = _entropy(A, causal)
             if k < pairs:
-                found["dobrushin"][head, k] = dobrushin(A)
-    return found
+                numbers["dobrushin"][head, k] = dobrushin(A)
+    return numbers
 
 
 def head_table(measured: Measured) -> pd.DataFrame:
@@ -215,22 +215,22 @@ def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
     """
     assert trace.mixed is not None
     weights = layer.heads.to(trace.before.device, trace.before.dtype)
-    found = np.empty((weights.number, len(keep)))
+    numbers = np.empty((weights.number, len(keep)))
     plain = layer.placement != "post" and layer.output_norm_attention.kind == "none"
     for k, kept in enumerate(keep):
         X, Y, Z = trace.before[k][kept], trace.after_attention[k][kept], trace.mixed[k][:, kept]
         by_hand = np.arange(weights.number)
         if plain:
             change, sure = _by_squares(Y, Z, weights)
-            found[:, k] = change
+            numbers[:, k] = change
             by_hand = np.flatnonzero(~sure)
         if len(by_hand):
             output = projected_out(Z[None], weights)
             there = log_ratio(layer.after_attention(X[None], output))
             for head in by_hand:
                 other = output - Z[head] @ weights.W_O[head]
-                found[head, k] = there - log_ratio(layer.after_attention(X[None], other))
-    return found
+                numbers[head, k] = there - log_ratio(layer.after_attention(X[None], other))
+    return numbers
 
 
 def _by_squares(Y: Tensor, Z: Tensor, weights: Heads) -> tuple[Array, NDArray[np.bool_]]:

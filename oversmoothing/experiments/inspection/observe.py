@@ -60,12 +60,12 @@ class Columns:
 
     def arrays(self) -> dict[str, Array]:
         """By name [rows, ..., inputs]; rows without a name are NaN."""
-        found: dict[str, Array] = {}
+        numbers: dict[str, Array] = {}
         for name in dict.fromkeys(name for row in self._rows for name in row):
             each = [np.concatenate(row[name], -1) if name in row else None for row in self._rows]
             shape = next(value.shape for value in each if value is not None)
-            found[name] = np.stack([np.full(shape, np.nan) if v is None else v for v in each])
-        return found
+            numbers[name] = np.stack([np.full(shape, np.nan) if v is None else v for v in each])
+        return numbers
 
 
 class Observer:
@@ -197,7 +197,7 @@ class Observer:
         """The parts of the sublayers' changes; of the first inputs of a pass that is verified
         computed from the weights to the last, so that their sum can be held against the change."""
         proved = PROVED if verified else 0
-        found: list[dict[str, Tensor]] = []
+        numbers: list[dict[str, Tensor]] = []
         for part, verify in ((slice(0, proved), True), (slice(proved, None), False)):
             some, kept = trace.some(part), keep[part]
             if not len(kept):
@@ -207,8 +207,8 @@ class Observer:
             parts = layer_account(layer, some, measure, mask, verify=verify)
             ends = (logs[0][part], logs[1][part], logs[2][part])
             check_account(number, parts, ends, self.model.dtype)
-            found.append(parts)
-        return {name: torch.cat([each[name] for each in found]) for name in found[0]}
+            numbers.append(parts)
+        return {name: torch.cat([each[name] for each in numbers]) for name in numbers[0]}
 
     def _drift(self, number: int, trace: Trace, keep: Tensor | None) -> Tensor:
         """Rows and columns of padding are 0 in a masked mean attention only if its queries are;
@@ -251,9 +251,9 @@ class Linearity:
         parity = (torch.arange(len(keep)) + seen) % 2
         for half, held in enumerate(self.halves):
             own = keep & (parity == half).unsqueeze(-1)
-            found = _sums(trace.before[own], trace.after_ffn[own])
+            numbers = _sums(trace.before[own], trace.after_ffn[own])
             before = held[number]
-            held[number] = {name: found[name] + before.get(name, 0.0) for name in found}
+            held[number] = {name: numbers[name] + before.get(name, 0.0) for name in numbers}
 
     def columns(self) -> list[dict[str, float]]:
         """{linear_with_residual, linear_without_residual} of each layer, at most 1; below 0 where
@@ -262,12 +262,12 @@ class Linearity:
         few = ENOUGH * self.width
         if any(not half[0] or half[0]["n"] < few for half in self.halves):
             return [dict.fromkeys(names, float("nan")) for _ in range(self.layers)]
-        found = []
+        numbers = []
         for first, second in zip(*self.halves, strict=True):
             both = [_scores(a, b) for a, b in ((first, second), (second, first))]
             mean = torch.tensor(both, dtype=torch.float64).mean(0).tolist()
-            found.append(dict(zip(names, mean, strict=True)))
-        return found
+            numbers.append(dict(zip(names, mean, strict=True)))
+        return numbers
 
 
 def _sums(X: Tensor, Y: Tensor) -> Sums:

@@ -242,8 +242,8 @@ def _rgba(cluster: NDArray[np.int64]) -> NDArray[np.float64]:
     names = (*CLUSTER_COLOURS, "grey")
     colours = np.array([(*to_rgb(PALETTE[name]), 0.6) for name in names] + [(0.0, 0.0, 0.0, 0.0)])
     kind = np.where(cluster == ALONE, len(names), np.minimum(cluster, len(CLUSTER_COLOURS)))
-    found: NDArray[np.float64] = colours[kind]
-    return found
+    colour: NDArray[np.float64] = colours[kind]
+    return colour
 
 
 def _on_image(

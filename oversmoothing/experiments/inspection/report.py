@@ -125,8 +125,8 @@ class Report:
     @property
     def change(self) -> NDArray[np.float64]:
         """Of ln HFC/LFC over the whole stack, [images]."""
-        found: NDArray[np.float64] = self.logs[-1] - self.logs[0]
-        return found
+        outcome: NDArray[np.float64] = self.logs[-1] - self.logs[0]
+        return outcome
 
     @cached_property
     def answer(self) -> Answer:
@@ -148,18 +148,18 @@ class Report:
 
         Then whether it collapses, and what a closer look at some inputs found.
         """
-        found, noun = self.answer, self.noun
+        outcome, noun = self.answer, self.noun
         attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
         spectra = None
         if "consensus_share" in self.table:
             share = float(self.table["consensus_share"].iloc[1:].mean())
             spectra = sentences.Spectra(share, f"({noun}, layer)")
         said = (
-            sentences.of_grade(found, self.model, self.inputs),
-            sentences.of_cause(found, attention, ffn, noun),
+            sentences.of_grade(outcome, self.model, self.inputs),
+            sentences.of_cause(outcome, attention, ffn, noun),
             sentences.of_sink_attention(self.table, self.closer, noun)
-            or sentences.of_spectra(found, spectra),
-            sentences.of_depth(found),
+            or sentences.of_spectra(outcome, spectra),
+            sentences.of_depth(outcome),
             sentences.of_sinks(self.table, self.closer, noun, self.registers),
             sentences.of_rank(self.table),
             sentences.of_heads(self.heads, self.closer),

@@ -114,14 +114,14 @@ def cell(value: float) -> dict[str, Any]:
 
 def _bands(table: pd.DataFrame) -> dict[str, list[list[float | None]]]:
     """From the 5th to the 95th percentile of the inputs, by layer: {column: [low, high]}."""
-    found = {}
+    shown = {}
     for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
         if f"{name}_p05" in table:
             ends = [table[f"{name}_{end}"].to_numpy(float) for end in ("p05", "p95")]
             if name == "log_hfc_lfc":
                 name, ends = "hfc_lfc", [np.exp(end) for end in ends]
-            found[name] = [[_known(value) for value in end] for end in ends]
-    return found
+            shown[name] = [[_known(value) for value in end] for end in ends]
+    return shown
 
 
 def _known(value: float) -> float | None:

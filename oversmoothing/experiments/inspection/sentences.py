@@ -67,52 +67,58 @@ class Spectra:
         return self.share > 0.5
 
 
-def of_grade(found: Answer, model: str, inputs: str) -> str:
+def of_grade(outcome: Answer, model: str, inputs: str) -> str:
     """Does it smooth, how much, and how surely."""
-    if found.grade is None:
+    if outcome.grade is None:
         return (
             f"It cannot be told whether {model} smooths: HFC/LFC or a cosine is undefined for some "
             "input (tokens that are 0, or whose mean is)."
         )
-    does, moved = DOES[found.grade], _movement(found)
-    if found.inputs < FEWEST:
-        few = "On this input" if found.inputs == 1 else f"On these {inputs}"
+    does, moved = DOES[outcome.grade], _movement(outcome)
+    if outcome.inputs < FEWEST:
+        few = "On this input" if outcome.inputs == 1 else f"On these {inputs}"
         more = f"what it does on others takes at least {FEWEST} to tell"
         return f"{few} {model} {does}; {more}: {moved}."
-    if found.sure:
+    if outcome.sure:
         return f"{model} {does}: {moved}."
-    assert found.least is not None and found.most is not None
-    if found.certainty == "cannot tell":
-        span = f"{NAMED[found.least]} to {NAMED[found.most]}"
+    assert outcome.least is not None and outcome.most is not None
+    if outcome.certainty == "cannot tell":
+        span = f"{NAMED[outcome.least]} to {NAMED[outcome.most]}"
         return f"{inputs} cannot tell whether {model} smooths or sharpens ({span}): {moved}."
-    others = [NAMED[Grade(k)] for k in range(found.most, found.least - 1, -1) if k != found.grade]
+    others = [
+        NAMED[Grade(k)] for k in range(outcome.most, outcome.least - 1, -1) if k != outcome.grade
+    ]
     open_too = " or ".join(others)
     return f"On these {inputs} {model} {does}, but they leave {open_too} open: {moved}."
 
 
-def _movement(found: Answer) -> str:
-    start, end = found.ratios
-    first, last = found.cosines
-    factor = f"a factor of {factor_text(found.change)}"
-    factor += f", {in_words(found.low, found.high, found.inputs, factor_text)}"
-    layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
+def _movement(outcome: Answer) -> str:
+    start, end = outcome.ratios
+    first, last = outcome.cosines
+    factor = f"a factor of {factor_text(outcome.change)}"
+    factor += f", {in_words(outcome.low, outcome.high, outcome.inputs, factor_text)}"
+    layers = f"{outcome.depth} layer{'' if outcome.depth == 1 else 's'}"
     words = (
         f"over {layers} HFC/LFC goes from {start:.3g} to {end:.3g} ({factor}) and the mean cosine "
         f"between tokens from {first:.3f} to {last:.3f}"
     )
-    assert found.grade is not None
-    if Grade.COLLAPSED < found.grade < 0 and last <= first:
+    assert outcome.grade is not None
+    if Grade.COLLAPSED < outcome.grade < 0 and last <= first:
         words += ": the ratio falls while the angles do not close"
-    elif found.grade > 0 and last >= first:
+    elif outcome.grade > 0 and last >= first:
         words += ": the ratio rises while the angles do not open"
-    if found.grade is not Grade.NONE and found.depth > 1 and math.isfinite(found.layer_change):
-        words += f"; the largest step is in layer {found.layer} ({signed(found.layer_change)})"
+    if (
+        outcome.grade is not Grade.NONE
+        and outcome.depth > 1
+        and math.isfinite(outcome.layer_change)
+    ):
+        words += f"; the largest step is in layer {outcome.layer} ({signed(outcome.layer_change)})"
     return words
 
 
-def of_cause(found: Answer, attention: float, ffn: float, noun: str) -> str:
+def of_cause(outcome: Answer, attention: float, ffn: float, noun: str) -> str:
     """By what, from the account; attention, ffn: the mean changes by sublayer."""
-    cause = found.cause
+    cause = outcome.cause
     if cause is None:
         return (
             f"By which part was not measured; attention sublayers {signed(attention)}, FFN "
@@ -120,13 +126,13 @@ def of_cause(found: Answer, attention: float, ffn: float, noun: str) -> str:
         )
     listed = ", ".join(f"{_PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
     over = f"the {noun}" if cause.inputs == 1 else f"{cause.inputs} {noun}s"
-    return f"{_cause_words(found, cause)} (change of ln HFC/LFC over {over}: {listed})."
+    return f"{_cause_words(outcome, cause)} (change of ln HFC/LFC over {over}: {listed})."
 
 
-def _cause_words(found: Answer, cause: Cause) -> str:
+def _cause_words(outcome: Answer, cause: Cause) -> str:
     large = [name for name, value in cause.sums.items() if abs(value) >= MILD]
     large.sort(key=lambda name: -abs(cause.sums[name]))
-    if found.grade is Grade.NONE:
+    if outcome.grade is Grade.NONE:
         if not large:
             return f"No part of its layers moves ln HFC/LFC by {MILD:.2f} or more"
         cancel = len({cause.sums[name] > 0 for name in large}) == 2
@@ -157,7 +163,7 @@ def part_words(cause: Cause, name: str, which: str = ", which") -> str:
     return f"{whole}{which} {verb}{ending} ({signed(value)})"
 
 
-def of_spectra(found: Answer, spectra: Spectra | None) -> str:
+def of_spectra(outcome: Answer, spectra: Spectra | None) -> str:
     """What the spectra of attention and H say, and how that fits what was measured."""
     if spectra is None:
         return "No spectra were taken."
@@ -165,7 +171,7 @@ def of_spectra(found: Answer, spectra: Spectra | None) -> str:
         f"In the spectra of attention and H alone (reading E2: no norm, no FFN, one layer repeated "
         f"for ever) consensus dominates {100 * spectra.share:.1f} % of the {spectra.case} cases"
     )
-    cause = found.cause
+    cause = outcome.cause
     if cause is None:
         return f"{head}; whether the mixing follows them was not measured."
     mixing = cause.sums["mixing"]
@@ -186,19 +192,21 @@ def of_spectra(found: Answer, spectra: Spectra | None) -> str:
     return f"{words}; what they do not see {undone} ({signed(rest)})."
 
 
-def of_depth(found: Answer) -> str:
+def of_depth(outcome: Answer) -> str:
     """Whether collapse is reached within this depth."""
     meant = f"mean cosine {COLLAPSED_COSINE} or more, HFC/LFC {COLLAPSED_RATIO} or less"
-    if found.collapsed_from is not None:
+    if outcome.collapsed_from is not None:
         when = (
-            f"from layer {found.collapsed_from} on" if found.collapsed_from else "from the input on"
+            f"from layer {outcome.collapsed_from} on"
+            if outcome.collapsed_from
+            else "from the input on"
         )
         return f"Its tokens count as one ({meant}) {when}."
-    if math.isnan(found.closest_cosine):
+    if math.isnan(outcome.closest_cosine):
         return ""
     return (
-        f"Collapse ({meant}) is not what its {found.depth} layers end in; after a layer the mean "
-        f"cosine is at most {found.closest_cosine:.3f} (layer {found.closest})."
+        f"Collapse ({meant}) is not what its {outcome.depth} layers end in; after a layer the mean "
+        f"cosine is at most {outcome.closest_cosine:.3f} (layer {outcome.closest})."
     )
 
 

@@ -83,17 +83,17 @@ class Spectra:
         attention = matrices(trace, keep)
         lengths = sorted({A.shape[-1] for A in attention})
         # Inputs of one length together, [m, heads, k, k].
-        found = [
+        taken = [
             layer_dominance(
                 np.stack([A for A in attention if A.shape[-1] == k]), self._values[number]
             )
             for k in lengths
         ]
         columns = {
-            name: np.concatenate([getattr(each, name) for each in found])
+            name: np.concatenate([getattr(each, name) for each in taken])
             for name in ("classes", "rho_quotient", "safe", "outside", "subdominant")
         }
-        columns["rho_consensus"] = np.array([found[0].rho_consensus])
+        columns["rho_consensus"] = np.array([taken[0].rho_consensus])
         means = (torch.from_numpy(A.astype(np.float64).mean(axis=0)) for A in attention)
         columns["dobrushin"] = np.array([float(dobrushin(A)) for A in means])
         self._found[number].append(columns | _tilts(trace, keep, value))
@@ -105,11 +105,11 @@ class Spectra:
         safe_interval_median, safe_interval_min, outside_share; dobrushin_mean, subdominant_mean (of
         the mean over heads); tilt_<order>, tilt_<order>_random, principal_<order>_real, _imag.
         """
-        return [_of_layer(found) if found else {} for found in self._found]
+        return [_of_layer(taken) if taken else {} for taken in self._found]
 
 
-def _of_layer(found: list[dict[str, Array]]) -> dict[str, float]:
-    by = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+def _of_layer(taken: list[dict[str, Array]]) -> dict[str, float]:
+    by = {name: np.concatenate([each[name] for each in taken]) for name in taken[0]}
     consensus = float(by["rho_consensus"][0])
     with np.errstate(divide="ignore"):
         rates = np.log(by["rho_quotient"]) - np.log(consensus)
@@ -133,13 +133,13 @@ def _of_layer(found: list[dict[str, Array]]) -> dict[str, float]:
 def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
     columns: dict[str, Array] = {}
     for order in ORDERS:
-        found, generator = principal(value, order), torch.Generator().manual_seed(TILT_SEED)
-        gain, random = tilt(trace.before, trace.after_ffn, found, generator, keep)
+        taken, generator = principal(value, order), torch.Generator().manual_seed(TILT_SEED)
+        gain, random = tilt(trace.before, trace.after_ffn, taken, generator, keep)
         columns |= {
             f"tilt_{order}": gain.numpy(),
             f"tilt_{order}_random": random.numpy(),
-            f"principal_{order}_real": np.array([found.value.real]),
-            f"principal_{order}_imag": np.array([found.value.imag]),
+            f"principal_{order}_real": np.array([taken.value.real]),
+            f"principal_{order}_imag": np.array([taken.value.imag]),
         }
     return columns
 
@@ -163,14 +163,14 @@ def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
 
 
 def tilt(
-    before: Tensor, after: Tensor, found: Principal, generator: torch.Generator,
+    before: Tensor, after: Tensor, taken: Principal, generator: torch.Generator,
     keep: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(tilt [b], baseline [b]): the gain in alignment with a principal direction over a layer, and
     the mean gain for RANDOM_DIRECTIONS random spans of the same dimension."""
-    d, k = found.span.shape
+    d, k = taken.span.shape
     X, Y = before.double(), after.double()
-    own = torch.from_numpy(found.span).to(X)
+    own = torch.from_numpy(taken.span).to(X)
     draw = torch.randn((RANDOM_DIRECTIONS, d, k), generator=generator, dtype=torch.float64)
     # All random spans in one product: [b, n, directions, k].
     every = torch.linalg.qr(draw).Q.to(X).permute(1, 0, 2).reshape(d, -1)
@@ -229,21 +229,21 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
             spectra = attention_discs_all(maps)
             seconds = (time.perf_counter() - start) / len(maps)
             for image, (A, spectrum) in enumerate(zip(maps, spectra, strict=True)):
-                found = certify_spectra(spectrum, value, len(closed_classes(A)) - 1)
-                low, high = found.margin or (np.nan, np.nan)
+                taken = certify_spectra(spectrum, value, len(closed_classes(A)) - 1)
+                low, high = taken.margin or (np.nan, np.nan)
                 rows.append(
                     {
                         "layer": number,
                         "head": head,
                         "image": image,
-                        "verdict": found.verdict,
+                        "verdict": taken.verdict,
                         "margin_low": low,
                         "margin_high": high,
                         "largest_radius": spectrum.radii.max()
                         if isinstance(spectrum, Discs)
                         else np.nan,
                         "seconds": seconds,
-                        "reason": found.reason,
+                        "reason": taken.reason,
                     }
                 )
     return pd.DataFrame(rows)

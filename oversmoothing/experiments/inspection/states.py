@@ -124,7 +124,7 @@ def sinks(
     large = size > LARGE * size.median()
     whole = known[""] if "" in known else _raw(X)
     small = _raw(X[~large]) if bool(large.any()) else whole
-    found = _behind(X, whole) | {
+    numbers = _behind(X, whole) | {
         "cos_mean_without_large": small.cosine,
         "effective_rank_without_large": _effective_rank(small.sigma),
         "large_tokens": large.sum().double(),
@@ -139,8 +139,8 @@ def sinks(
         raw = known["_without_cls"] if used else _raw(part)
         own = {"cos_mean": raw.cosine, "effective_rank": _effective_rank(raw.sigma)}
         own |= _behind(part, raw)
-        found |= {f"{each}_{name}": value for each, value in own.items()}
-    return found
+        numbers |= {f"{each}_{name}": value for each, value in own.items()}
+    return numbers
 
 
 def _raw(X: Tensor) -> Raw:
@@ -207,14 +207,14 @@ def _singular_values(gram: Tensor) -> Tensor:
     """Largest first; [0.] of no token."""
     if not len(gram):
         return gram.new_zeros(1)
-    found: Tensor = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
-    return found
+    numbers: Tensor = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
+    return numbers
 
 
 def _effective_rank(sigma: Tensor) -> Tensor:
     """exp of the entropy of the singular values over their sum; NaN where all are 0."""
-    found: Tensor = torch.special.entr(sigma / sigma.sum()).sum().exp()
-    return found
+    numbers: Tensor = torch.special.entr(sigma / sigma.sum()).sum().exp()
+    return numbers
 
 
 def _cosine(X: Tensor) -> Tensor:
@@ -223,8 +223,8 @@ def _cosine(X: Tensor) -> Tensor:
     unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
     if n < 2:
         return X.new_full((), torch.nan)
-    found: Tensor = (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))
-    return found
+    numbers: Tensor = (unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1))
+    return numbers
 
 
 TOGETHER = 0.95
@@ -285,8 +285,8 @@ def merged_words(tokens: pd.DataFrame) -> pd.DataFrame:
     tokens (how many), words ('the x3, of'), those most often in it first."""
     joined = tokens[tokens["cluster"] != ALONE]
     groups = joined.groupby(["input", "layer", "cluster"], sort=True)["word"]
-    found = groups.agg(tokens="size", words=_counted)
-    return found.reset_index()
+    numbers = groups.agg(tokens="size", words=_counted)
+    return numbers.reset_index()
 
 
 def _counted(words: pd.Series) -> str:

@@ -148,22 +148,22 @@ def inner(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
     Raises `InputError` for what is no module, and for `torch.nn.DataParallel`.
     """
     compiled = []
-    found: Any = module
+    given: Any = module
     while True:
-        if not isinstance(found, nn.Module):
-            raise InputError(f"{type(found).__name__} is no module of torch: give the model itself")
-        if isinstance(found, nn.DataParallel):
+        if not isinstance(given, nn.Module):
+            raise InputError(f"{type(given).__name__} is no module of torch: give the model itself")
+        if isinstance(given, nn.DataParallel):
             raise InputError(
                 "torch.nn.DataParallel copies the model at each pass, and hooks see the copies: "
                 "give its .module on one device, or use DistributedDataParallel"
             )
-        if isinstance(found, nn.parallel.DistributedDataParallel):
-            found = found.module
-        elif isinstance(getattr(found, "_orig_mod", None), nn.Module):
-            compiled.append(found)
-            found = found._orig_mod
+        if isinstance(given, nn.parallel.DistributedDataParallel):
+            given = given.module
+        elif isinstance(getattr(given, "_orig_mod", None), nn.Module):
+            compiled.append(given)
+            given = given._orig_mod
         else:
-            return found, compiled
+            return given, compiled
 
 
 def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
@@ -201,13 +201,13 @@ def stream_readings(X: Tensor, keep: Tensor | None, *, cls: bool) -> dict[str, f
     mean. cls: the same without token 0 as well, under *_without_cls."""
     parts = [X] if keep is None else [x[k][None] for x, k in zip(X, keep, strict=True)]
     each = [stream_metrics(part, without_first=cls) for part in parts]
-    found: dict[str, float] = {}
+    given: dict[str, float] = {}
     for suffix in ("", "_without_cls") if "cos_mean_without_cls" in each[0] else ("",):
         for name in METRICS:
             values = torch.cat([one[name + suffix] for one in each])
-            found[name + suffix] = float(values.mean())
-        found[f"hfc_lfc{suffix}"] = float(np.exp(found[f"log_hfc_lfc{suffix}"]))
-    return found
+            given[name + suffix] = float(values.mean())
+        given[f"hfc_lfc{suffix}"] = float(np.exp(given[f"log_hfc_lfc{suffix}"]))
+    return given
 
 
 def spectral_readings(heads: Heads) -> dict[str, float]:

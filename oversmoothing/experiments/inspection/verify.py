@@ -191,7 +191,7 @@ class Verifier:
         self._sum(middle, self._norm("output_norm_ffn", seen, self._ffn(N)), after, "FFN")
 
     def attention(
-        self, found: Attention, V: Tensor, mixed: Tensor, reach: Tensor, heads: Heads, seen: Seen
+        self, weighed: Attention, V: Tensor, mixed: Tensor, reach: Tensor, heads: Heads, seen: Seen
     ) -> float:
         """The largest error of sum_h A_h V_h W_O,h + bias, relative to the token's output; mixed,
         reach: of `mixed_values`."""
@@ -204,7 +204,7 @@ class Verifier:
             moved = moved + _lengths(seen.before)
         # What holds without the logits' part holds with it, and that part costs as much again.
         if bool(self._beyond(own, given, moved).any()):
-            moved = moved + logit_rounding(found, V, heads)
+            moved = moved + logit_rounding(weighed, V, heads)
         return self._compare(own, given, moved, "attention times values", _ATTENTION, blind=BLIND)
 
     def _norm(self, name: str, seen: Seen, given: Tensor) -> Tensor:

@@ -284,9 +284,9 @@ def _hugging_face(watcher: Any, trainer: Any) -> Any:
             watcher.arm(state.global_step)
 
         def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            found = watcher.take()
-            if found is not None:
-                trainer.log(found[1])
+            watched = watcher.take()
+            if watched is not None:
+                trainer.log(watched[1])
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             watcher.close()
@@ -309,10 +309,10 @@ def _lightning(watcher: Any) -> Any:
             watcher.arm(trainer.global_step)
 
         def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
-            found = watcher.take()
-            if found is not None:
+            watched = watcher.take()
+            if watched is not None:
                 for logger in trainer.loggers:
-                    logger.log_metrics(found[1], step=found[0])
+                    logger.log_metrics(watched[1], step=watched[0])
 
         def on_fit_end(self, *_: Any, **__: Any) -> None:
             watcher.close()
