@@ -9,6 +9,7 @@ which is legal, wide, and said with its number. Ends are NaN where there is no i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +57,27 @@ def mean_interval(
     mean = float(np.mean(values)) if m else NAN
     if m < max(2, fewest) or not np.isfinite(mean):
         return mean, NAN, NAN
-    reach = float(student.ppf((1 + confidence) / 2, m - 1)) * float(np.std(values, ddof=1))
+    reach = _quantile((1 + confidence) / 2, m - 1) * float(np.std(values, ddof=1))
     return mean, mean - reach / m**0.5, mean + reach / m**0.5
+
+
+def mean_intervals(values: Array) -> tuple[Array, Array, Array]:
+    """`mean_interval` of every row of values [k, m], each [k]."""
+    m = values.shape[1]
+    mean = values.mean(1) if m else np.full(len(values), NAN)
+    if m < FEWEST:
+        return mean, np.full_like(mean, NAN), np.full_like(mean, NAN)
+    known = np.isfinite(mean)
+    with np.errstate(invalid="ignore"):
+        reach = _quantile(0.975, m - 1) * values.std(1, ddof=1) / m**0.5
+        reach = np.where(known, reach, NAN)
+        return mean, mean - reach, mean + reach
+
+
+@cache
+def _quantile(share: float, degrees: int) -> float:
+    """Of Student's t."""
+    return float(student.ppf(share, degrees))
 
 
 def resampled_interval(

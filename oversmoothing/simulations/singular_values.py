@@ -20,8 +20,8 @@ from oversmoothing.simulations.state import (
     scale,
     split,
     to_quotient,
-    two_product,
 )
+from oversmoothing.theory.numbers.rounding import two_product
 
 # An SVD has sigma2 / sigma1 to eps: below this, to less than ten digits.
 _LOST = 1e-6

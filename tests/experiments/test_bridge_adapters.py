@@ -20,7 +20,6 @@ from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
 from oversmoothing.experiments.models.adapters import TimmViT
-from oversmoothing.experiments.models.checkpoints import read_weights
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.pictures import real_inputs
@@ -184,15 +183,6 @@ def test_pickled_checkpoints_hold_tensors_only(tmp_path):
         assert torch.equal(model.module.head.weight, weights["head.weight"])
 
 
-def test_a_library_folder_with_pickled_tensors_opens(tmp_path):
-    module = tiny("vit")
-    module.config.architectures = ["ViTForImageClassification"]
-    module.config.save_pretrained(tmp_path)
-    torch.save(module.state_dict(), tmp_path / "pytorch_model.bin")
-    model = open_model(tmp_path)
-    assert torch.equal(model.logits(pixels()), open_model(module).logits(pixels()))
-
-
 def test_the_folder_of_a_training_run_opens(tmp_path):
     found = trained(tiny_config("vit-random"), tmp_path)
     model = open_model(found.run.folder)
@@ -330,15 +320,14 @@ def test_weights_that_are_not_numbers_are_refused():
         open_model(module)
 
 
-@pytest.mark.parametrize("family", ["vit", "llama"])
-def test_truncated_files_are_refused(family, tmp_path):
-    tiny(family).save_pretrained(tmp_path)
+def test_truncated_files_are_refused(tmp_path):
+    tiny("vit").save_pretrained(tmp_path)
     path = tmp_path / "model.safetensors"
-    for cut in (0, 4, 100, path.stat().st_size - 1):
-        path.write_bytes(path.read_bytes()[:cut])
+    content = path.read_bytes()
+    for cut in (0, 4, 100, len(content) - 1):
+        path.write_bytes(content[:cut])
         with pytest.raises(InputError, match="cut short"):
             open_model(tmp_path)
-        tiny(family).save_pretrained(tmp_path)
 
 
 def test_incomplete_weights_are_refused(tmp_path):
@@ -382,10 +371,6 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     torch.save(torch.zeros(3), tmp_path / "one.pt")
     with pytest.raises(InputError, match="not named weights"):
         open_model(tmp_path / "one.pt")
-    with pytest.raises(InputError, match="cut short"):
-        save_file({"a": torch.zeros(3)}, tmp_path / "b.safetensors")
-        (tmp_path / "b.safetensors").write_bytes((tmp_path / "b.safetensors").read_bytes()[:-3])
-        read_weights(tmp_path / "b.safetensors")
 
 
 def test_bare_checkpoints_without_known_names_are_refused(tmp_path):

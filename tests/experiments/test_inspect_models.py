@@ -154,10 +154,10 @@ def test_a_model_is_found_within_the_data_folder(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--count", "0"], "--count'"),
+        (["--count", "0"], "--count must be at least 1"),
         (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
         (["--images", "cifar100"], "CIFAR-100 is needed"),
-        (["--text", "x.txt"], "reads images, not text"),
+        (["--text", __file__], "reads images, not text"),
         (["--data-dir", "no-such-folder"], "does not exist: name one"),
     ],
 )

@@ -259,7 +259,7 @@ def test_recall_that_is_no_recall_is_refused(recall):
 
 
 def test_the_command_loops_groups_with_recall(tmp_path, capsys):
-    words = ["loop", "vit-random", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
+    words = ["probe", "vit-random", "loop", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
     assert main([*words, "--recall", "0.5", "--out", str(tmp_path)]) == 0
     assert "X <- f(X) + 0.5 X_0 in 4 runs" in capsys.readouterr().out
 
@@ -267,5 +267,5 @@ def test_the_command_loops_groups_with_recall(tmp_path, capsys):
 @pytest.mark.parametrize("group", ["3-1", "\u00b2", "1-9999999", "9" * 5000, "1-", ""])
 def test_a_group_that_names_no_layers_is_refused(group, tmp_path, capsys):
     """Digits that are no numbers, and more layers than a list holds, ended the program once."""
-    assert main(["loop", "vit-random", "--group", group, "--out", str(tmp_path)]) == 2
+    assert main(["probe", "vit-random", "loop", "--group", group, "--out", str(tmp_path)]) == 2
     assert f"--group {group[:40]} names no layers" in capsys.readouterr().err

@@ -199,7 +199,7 @@ def test_pictures_that_stay_oblong_are_refused_and_long_ones_not_enlarged(tmp_pa
 def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path) -> None:
     squashed = NORMAL | {"size": {"height": 32, "width": 32}}
     found = [
-        loop(open_model(folder(tmp_path / str(k), each)), pictures(8), loops=20).to_frame()
+        loop(open_model(folder(tmp_path / str(k), each)), pictures(8), loops=20).table
         for k, each in enumerate((NORMAL, squashed))
     ]
     start = [each["start"].to_numpy() for each in found]

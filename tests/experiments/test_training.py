@@ -14,26 +14,29 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-import oversmoothing.experiments.digits.store
-import oversmoothing.experiments.digits.training
 from oversmoothing import main
-from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
+from oversmoothing.experiments.digits import run_store as store, training
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
-from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
+from oversmoothing.experiments.digits.run_store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
     load_model,
     new_model,
     require_accuracy,
-    train,
     trained,
     training_table,
+)
+from oversmoothing.experiments.digits.training_config import (
+    FORM_OF,
+    VARIANTS,
+    TrainConfig,
+    default_config,
 )
 from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError, RequirementError
-from tests.support.tiny_models import TINY, random_pixels, tiny_config
+from tests.support.tiny_models import TINY, random_pixels, tiny_config, train
 
 TRAIN, VALIDATION, TEST = SIZES["digits"].train, SIZES["digits"].validation, SIZES["digits"].test
 
@@ -50,6 +53,12 @@ def copied(run: StoredRun, target: Path) -> Path:
     for file in run.folder.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     return folder
+
+
+def written(of: TrainedModel, place: Path, config: object, weights: object = None) -> None:
+    """A run of these parts in `run`."""
+    weights = of.run.weights if weights is None else weights
+    store.save_run(place / "run", config=config, weights=weights, log=of.run.log, metrics={})  # type: ignore[arg-type]
 
 
 # --- data ---
@@ -94,7 +103,7 @@ def test_the_same_configuration_gives_the_same_weights_and_log(finished: Trained
     torch.manual_seed(123)
     threads = torch.get_num_threads()
     torch.set_num_threads(3)
-    model, log, metrics = train(finished.config, progress=False)
+    model, log, metrics = train(finished.config)
     assert torch.get_num_threads() == 3
     torch.set_num_threads(threads)
     stored = finished.run.weights
@@ -119,7 +128,7 @@ def test_another_seed_gives_other_weights_order_and_augmentation() -> None:
 @pytest.mark.parametrize("variant", ["vit", "vit+", "vit-"])
 def test_a_few_epochs_lower_the_loss(variant: str) -> None:
     config = tiny_config(variant, epochs=3, batch_size=32, learning_rate=1e-2)
-    _, log, _ = train(config, progress=False)
+    _, log, _ = train(config)
     losses = log.groupby("epoch")["validation_loss"].first()
     assert losses.iloc[-1] < losses.iloc[0] - 0.3
 
@@ -138,14 +147,14 @@ def test_the_test_images_are_scored_once_and_after_the_choice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     test, seen = digits().test.pixels, []
-    genuine = oversmoothing.experiments.digits.training.score
+    genuine = training.score
 
     def watched(model: torch.nn.Module, images: object) -> tuple[float, int]:
         seen.append(torch.equal(images.pixels, test))  # type: ignore[attr-defined]
         return genuine(model, images)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(oversmoothing.experiments.digits.training, "score", watched)
-    train(tiny_config(), progress=False)
+    monkeypatch.setattr(training, "score", watched)
+    train(tiny_config())
     assert seen == [False] * (len(seen) - 1) + [True]
 
 
@@ -158,10 +167,8 @@ def test_the_epoch_with_the_lowest_validation_loss_is_kept(finished: TrainedMode
 
 def test_a_later_epoch_with_a_higher_loss_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([0.1, 3.0, 1.0, 2.0, 0.0, 0.0])  # untrained, three epochs, validation, test
-    monkeypatch.setattr(
-        oversmoothing.experiments.digits.training, "score", lambda model, images: (next(losses), 1)
-    )
-    _, _, metrics = train(tiny_config(epochs=3), progress=False)
+    monkeypatch.setattr(training, "score", lambda model, images: (next(losses), 1))
+    _, _, metrics = train(tiny_config(epochs=3))
     assert metrics["selected_epoch"] == 2
 
 
@@ -176,12 +183,12 @@ def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
 
 def test_a_diverging_training_is_reported() -> None:
     with pytest.raises(InputError, match=r"diverged in epoch 1.*lower learning_rate"):
-        train(tiny_config(learning_rate=1e30), progress=False)
+        train(tiny_config(learning_rate=1e30))
 
 
 def test_the_random_model_is_the_untrained_one() -> None:
     config = tiny_config("vit-random")
-    model, log, metrics = train(config, progress=False)
+    model, log, metrics = train(config)
     fresh = new_model(config).state_dict()
     assert all(torch.equal(value, fresh[name]) for name, value in model.state_dict().items())
     assert set(log["epoch"]) == {0} and metrics["required_test_accuracy"] is None
@@ -198,7 +205,7 @@ def test_the_required_accuracy_is_enforced(finished: TrainedModel) -> None:
 def test_a_finished_run_is_read_and_not_trained_again(
     finished: TrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oversmoothing.experiments.digits.training, "train_on", None)
+    monkeypatch.setattr(training, "train_on", None)
     again = trained(finished.config, finished.run.folder.parent, progress=False)
     pixels = random_pixels(3)
     assert torch.equal(again.model(pixels), finished.model(pixels))
@@ -226,13 +233,7 @@ def test_a_damaged_run_is_refused_with_advice(
 def test_weights_of_another_configuration_are_refused(
     finished: TrainedModel, tmp_path: Path
 ) -> None:
-    oversmoothing.experiments.digits.store.save_run(
-        tmp_path / "run",
-        config=tiny_config("vit").model_dump(),
-        weights=finished.run.weights,
-        log=finished.run.log,
-        metrics={},
-    )
+    written(finished, tmp_path, tiny_config("vit").model_dump())
     with pytest.raises(InputError, match="not those of its config"):
         load_model(tmp_path / "run")
 
@@ -258,13 +259,7 @@ def test_weights_that_are_not_the_models_are_refused_by_name(
     else:
         weights[name] = weights[name].to(torch.int64 if change == "integers" else torch.bool)
     with pytest.raises(InputError, match=name):
-        oversmoothing.experiments.digits.store.save_run(
-            tmp_path / "run",
-            config=finished.config.model_dump(),
-            weights=weights,
-            log=finished.run.log,
-            metrics={},
-        )
+        written(finished, tmp_path, finished.config.model_dump(), weights)
         load_model(tmp_path / "run")
 
 
@@ -272,13 +267,7 @@ def test_weights_that_are_not_the_models_are_refused_by_name(
 def test_a_run_that_states_a_giant_is_refused_before_it_is_made(
     finished: TrainedModel, tmp_path: Path, field: str
 ) -> None:
-    oversmoothing.experiments.digits.store.save_run(
-        tmp_path / "run",
-        config=finished.config.model_dump() | {field: 16384},
-        weights=finished.run.weights,
-        log=finished.run.log,
-        metrics={},
-    )
+    written(finished, tmp_path, finished.config.model_dump() | {field: 16384})
     with pytest.raises(InputError, match="not of the width and depth"):
         load_model(tmp_path / "run")
 
@@ -313,7 +302,7 @@ def test_interrupted_training_leaves_earlier_results_whole(
 def test_an_interrupted_save_leaves_nothing_behind(
     finished: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
-    genuine, calls = oversmoothing.experiments.digits.store.write_atomically, []
+    genuine, calls = store.write_atomically, []
 
     def failing(path: Path, content: str | bytes) -> Path:
         if len(calls) == written:
@@ -321,12 +310,10 @@ def test_an_interrupted_save_leaves_nothing_behind(
         calls.append(path)
         return genuine(path, content)
 
-    monkeypatch.setattr(oversmoothing.experiments.digits.store, "write_atomically", failing)
+    monkeypatch.setattr(store, "write_atomically", failing)
     run = finished.run
     with pytest.raises(KeyboardInterrupt):
-        oversmoothing.experiments.digits.store.save_run(
-            tmp_path / "run", config={}, weights=run.weights, log=run.log, metrics={}
-        )
+        store.save_run(tmp_path / "run", config={}, weights=run.weights, log=run.log, metrics={})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -334,7 +321,7 @@ def test_a_run_finished_by_another_process_first_stays(
     finished: TrainedModel, tmp_path: Path
 ) -> None:
     folder = copied(finished.run, tmp_path)
-    kept = oversmoothing.experiments.digits.store.save_run(
+    kept = store.save_run(
         folder, config={}, weights={}, log=finished.run.log, metrics={"late": True}
     )
     assert kept.metrics == finished.run.metrics
@@ -423,7 +410,7 @@ def test_results_from_before_the_later_choices_keep_their_names() -> None:
 def test_spectra_lie_in_the_region_at_every_logged_step(variant: str) -> None:
     """Learning rate 0.1, fifty times the figures': H stays, and consensus dominates no image."""
     config = tiny_config(variant, batch_size=32, learning_rate=0.1, tied=variant == "vit-interval")
-    model, log, _ = train(config, progress=False)
+    model, log, _ = train(config)
     assert len(log) == 6 and (log["region"] == "inside").all()
     assert (log["consensus_share"] == 0).all()
     if variant == "vit-band":

@@ -12,10 +12,11 @@ from hypothesis import given, settings, strategies as st
 from benchmarks.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.theory.depth.closed_form import FeatureModes, TokenModes
 from oversmoothing.theory.depth.eigenbasis import Eigenbasis, by_lapack
-from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes, accurate_product
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.numbers.exact import to_float
+from oversmoothing.theory.numbers.rounding import accurate_product
 from oversmoothing.theory.proofs.strategies import SEEDS, circulant_attention, walsh_attention
 from oversmoothing.theory.support.errors import InputError
 from tests.support.kronecker import evolve_by
@@ -361,7 +362,8 @@ def test_batches_broadcast_in_every_method(method: str) -> None:
     P, Q = rng.standard_normal((4, 5, 2)), rng.standard_normal((2, 5))
     X0 = rng.standard_normal((3, 5))
     together = evolve_by(A=A, W=(P, Q), X0=X0, depth=[0, 6], method=method)
-    assert together.batch == (2, 4)
+    assert together.batch == (2, 4) and together.state(1).hfc.shape == (2, 4, 3, 5)
+    assert list(together.metrics()["batch"]) == list(range(8)) * 2
     for i in range(2):
         for k in range(4):
             alone = evolve_by(A=A[i, 0], W=(P[k], Q), X0=X0, depth=[0, 6], method=method)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.training import new_model
+from oversmoothing.experiments.digits.training import new_model, parts_of, train_on
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.vit import ViT
 
 TINY = {
-    "depth": 2,
-    "width": 16,
-    "heads": 2,
-    "epochs": 2,
-    "batch_size": 128,
-    "log_every": 1,
+    "depth": 2, "width": 16, "heads": 2, "epochs": 2, "batch_size": 128, "log_every": 1,
     "probe_images": 2,
-}
+}  # fmt: skip
 
 
 def tiny_config(variant: str = "vit", **changes: object) -> TrainConfig:
@@ -31,6 +29,11 @@ def tiny_config(variant: str = "vit", **changes: object) -> TrainConfig:
 
 def tiny_model(variant: str = "vit", **changes: object) -> ViT:
     return new_model(tiny_config(variant, **changes)).eval()
+
+
+def train(config: TrainConfig) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
+    """A model trained without keeping anything: it, the log, its metrics."""
+    return train_on(parts_of(config), config, progress=False)[:3]
 
 
 def random_pixels(count: int, seed: int = 0) -> torch.Tensor:

@@ -11,7 +11,13 @@ import pytest
 from mpmath import mp, mpf
 
 from oversmoothing.theory.depth import ratios
-from oversmoothing.theory.depth.closed_form import ClosedForm, ScaledState, closed_form
+from oversmoothing.theory.depth.closed_form import (
+    ClosedForm,
+    FeatureModes,
+    ScaledState,
+    TokenModes,
+    closed_form,
+)
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
     EXACT_DEPTH,
@@ -23,7 +29,6 @@ from oversmoothing.theory.depth.ratios import (
     ratio_from_balls,
     ratios_at,
 )
-from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
 from oversmoothing.theory.verdict.verdict import verdict

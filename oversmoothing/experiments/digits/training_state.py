@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import parse_json, read_bytes, write_together
 
@@ -61,13 +61,9 @@ def unfinished(folder: Path) -> Path:
 
 
 def save_state(
-    folder: Path,
-    config: TrainConfig,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    state: TrainingState,
-    augmentation: Tensor,
-) -> None:
+    folder: Path, config: TrainConfig, model: nn.Module, optimizer: torch.optim.Optimizer,
+    state: TrainingState, augmentation: Tensor,
+) -> None:  # fmt: skip
     """Write the checkpoint; the one before it is kept. augmentation: a generator state a process.
 
     Raises `InputError` where it cannot be written; the last good one is then as it was.

@@ -15,13 +15,12 @@ from oversmoothing.experiments.models.model import Heads, Layer
 
 class Attention(NamedTuple):
     """A [b, heads, n, n]: rows sum to 1 over the kept tokens (and, causal, the earlier ones), or
-    with sinks to less; padding is 0. reach_q, reach_k [b, heads, n]: the lengths of queries, times
-    the scaling, and of keys: rounding q and k moves the logit of (t, j) by a few
-    eps reach_q[t] reach_k[j]."""
+    with sinks to less; padding is 0. q, k [b, heads, n, r]: queries, times the scaling, and keys,
+    as they are multiplied."""
 
     A: Tensor
-    reach_q: Tensor
-    reach_k: Tensor
+    q: Tensor
+    k: Tensor
 
 
 def attention(
@@ -35,7 +34,8 @@ def attention(
     if layer.rotate is not None:
         q, k = layer.rotate(q, k, call)
     scaling = q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling
-    logits = (q * scaling) @ k.mT
+    scaled = q * scaling
+    logits = scaled @ k.mT
     if layer.softcap is not None:
         logits = layer.softcap * torch.tanh(logits / layer.softcap)
     if layer.bias is not None:
@@ -56,7 +56,7 @@ def attention(
     if not whole:
         # A padding row may have nothing to attend to (NaN); nobody reads it.
         A = torch.where(keep[:, None, :, None], A, 0.0)
-    return Attention(A, abs(scaling) * _lengths(q), _lengths(k))
+    return Attention(A, scaled, k)
 
 
 def attention_output(A: Tensor, X: Tensor, heads: Heads) -> Tensor:
@@ -70,11 +70,17 @@ def projected_out(mixed: Tensor, heads: Heads) -> Tensor:
     return out if heads.b_O is None else out + heads.b_O
 
 
-def value_rounding(A: Tensor, V: Tensor, heads: Heads) -> Tensor:
+def mixed_values(A: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
+    """(A_h V_h [b, heads, n, r], sum_j A_tj |v_j| [b, heads, n]) by one product."""
+    both = A @ torch.cat([V, _lengths(V).unsqueeze(-1)], -1)
+    return both[..., :-1], both[..., -1]
+
+
+def value_rounding(reach: Tensor, heads: Heads) -> Tensor:
     """By how many eps rounding values, their sum and the softmax moves each token of the output, to
-    first order: [b, n], sum_h |W_O,h| sum_j A_tj |v_j| and the bias's length, |W_O| spectral."""
-    lengths = _lengths(V) * _gain(heads)
-    total: Tensor = (A @ lengths.unsqueeze(-1)).squeeze(-1).sum(1)
+    first order: [b, n], sum_h |W_O,h| sum_j A_tj |v_j| and the bias's length, |W_O| spectral.
+    reach: of `mixed_values`."""
+    total: Tensor = (reach * _gain(heads)).sum(1)
     return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
 
 
@@ -83,18 +89,20 @@ def logit_rounding(found: Attention, V: Tensor, heads: Heads) -> Tensor:
 
     A logit that moves by e moves the output by A_tj e (v_j - o_t), v_j the value of token j and o_t
     their mean by A_t, so that a head contributes at most |W_O| |q_t| sum_j A_tj |k_j| |v_j - o_t|.
-    A sink that takes all the attention makes this small, however long its key is.
+    A sink that takes all the attention makes this small, however long its key is. Rounding q and k
+    moves the logit of (t, j) by a few eps |q_t| |k_j|.
     """
-    A, reach_q, reach_k = found
+    A, q, k = found
     spread = torch.cdist(A @ V, V) * A
-    moved = reach_q * (spread @ reach_k.unsqueeze(-1)).squeeze(-1) * _gain(heads)
+    moved = _lengths(q) * (spread @ _lengths(k).unsqueeze(-1)).squeeze(-1) * _gain(heads)
     total: Tensor = moved.sum(1)
     return total
 
 
 def _gain(heads: Heads) -> Tensor:
     """|W_O,h|, [heads, 1]."""
-    gain: Tensor = torch.linalg.matrix_norm(heads.W_O, ord=2)
+    square = torch.linalg.eigvalsh(heads.W_O @ heads.W_O.mT)[:, -1]
+    gain: Tensor = square.clamp_min(0.0).sqrt()
     return gain.unsqueeze(-1)
 
 

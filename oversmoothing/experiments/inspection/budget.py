@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ CLOSELY = 2
 # Multiplications of float32 products that take as long as one element of the work, at sides of a
 # few hundred: eigenvalues of a symmetric matrix and of any, a verdict with its discs (side^3 each),
 # distances between rows, products in float64, the passes over a matrix of pairs.
-_SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 10, 85, 175, 7, 3, 100
+_SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 12, 85, 150, 7, 4, 100
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,15 @@ class Plan:
 
     ranks: those from singular values, and how linear a layer is. closely: the account, heads,
     sinks and tokens.
-    pairs: Dobrushin coefficients of the heads. spectra: those of attention.
+    pairs: Dobrushin coefficients of the heads. spectra: those of attention. vectors: whether the
+    eigenvectors of the value maps are taken, as spectra do (0 or 1).
     """
 
     ranks: int = 0
     closely: int = 0
     pairs: int = 0
     spectra: int = 0
+    vectors: int = 0
 
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
@@ -60,8 +62,8 @@ class Plan:
 @dataclass(frozen=True)
 class Costs:
     """In forward passes on one input: `streams`, with the pass itself; `ranks`, `closely`, `pairs`
-    and `spectra` of one; `weights`, once. forward: multiplications of one pass on one input.
-    layer: numbers of the attention of one layer of one input."""
+    and `spectra` of one; once `weights`, and `vectors` of them. forward: multiplications of one
+    pass on one input. layer: numbers of the attention of one layer of one input."""
 
     forward: float
     streams: float
@@ -70,13 +72,15 @@ class Costs:
     pairs: float
     spectra: float
     weights: float
+    vectors: float
     layer: float
 
     def of(self, plan: Plan, inputs: int) -> float:
         """Forward passes on all the inputs that a plan takes."""
         names = ("ranks", "closely", "pairs", "spectra")
         work = sum(min(inputs, getattr(plan, name)) * getattr(self, name) for name in names)
-        passes: float = self.streams + (work + self.weights) / inputs
+        once = self.weights + (self.vectors if plan.vectors or plan.spectra else 0.0)
+        passes: float = self.streams + (work + once) / inputs
         return passes
 
 
@@ -88,20 +92,22 @@ def costs(model: Model, tokens: int) -> Costs:
     attention, rank = 4 * n * n * heads * r, min(n, d)
     forward = 2 * n * blocks + depth * attention
     seen = depth * (8 * n * d * heads * r + 1.5 * attention)
-    cosines = (depth + 1) * n * n * (2 * _WIDE * d + _ENTRIES)
+    cosines = (depth + 1) * n * n * (2 * d + _ENTRIES)
     values = (depth + 1) * (1 + model.cls) * _SYMMETRIC * rank**3
     linear = depth * 4 * _WIDE * n * d * d
     sinks = (depth + 1) * _SYMMETRIC * rank**3 / 2
     left_out = depth * (4 * n * d * heads * r + heads * n * n * _ENTRIES / 4)
     return Costs(
         forward=forward,
-        streams=1 + (seen + cosines) / forward,
+        # Half of what is seen waits for memory, and a tenth of the pass is copied.
+        streams=1.1 + (2 * seen + cosines) / forward,
         ranks=(values + linear) / forward,
-        # The account runs both sublayers twice.
-        closely=2 + (sinks + left_out) / forward,
+        # The account runs both sublayers twice, and small operations cost as much as a half.
+        closely=2.5 + (3 * sinks + 2 * left_out) / forward,
         pairs=depth * heads * _PAIRS * n**3 / forward,
         spectra=depth * (_VERDICT + heads * _GENERAL) * n**3 / forward,
-        weights=depth * _VERDICT * d**3 / forward,
+        weights=depth * _GENERAL * d**3 / forward,
+        vectors=depth * _GENERAL * d**3 / forward,
         layer=heads * n * n,
     )
 
@@ -111,26 +117,28 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
     has sinks, since then it is not row-stochastic.
 
     First as many inputs as fit are looked at closely, heads by their pairs of rows as well where
-    these do not cost more than the rest; then those, then spectra are added.
+    these do not cost more than the rest; then come those, the eigenvectors of the value maps and
+    spectra.
     """
     cost = costs(model, tokens)
     allowed = max(budget, SMALL / (cost.forward * inputs))
     sinks = any(layer.sinks is not None for layer in model.layers)
-    together = cost.pairs <= cost.closely
+    least = min(CLOSELY, inputs)
+    plan = Plan(least, least, least if cost.pairs <= cost.closely else 0)
 
-    def fits(closely: int, pairs: int, spectra: int) -> bool:
-        return cost.of(Plan(closely, closely, pairs, spectra), inputs) <= allowed
+    def larger(plan: Plan, most: int, *names: str) -> Plan:
+        """With one input more in these, as often as it fits."""
+        while getattr(plan, names[0]) < most:
+            more = replace(plan, **{name: getattr(plan, name) + 1 for name in names})
+            if cost.of(more, inputs) > allowed:
+                break
+            plan = more
+        return plan
 
-    closely = min(CLOSELY, inputs)
-    while closely < inputs and fits(closely + 1, (closely + 1) * together, 0):
-        closely += 1
-    pairs = closely if together else 0
-    while pairs < closely and fits(closely, pairs + 1, 0):
-        pairs += 1
-    spectra = 0
-    while not sinks and spectra < closely and fits(closely, pairs, spectra + 1):
-        spectra += 1
-    return Plan(closely, closely, pairs, spectra)
+    plan = larger(plan, inputs, "ranks", "closely", *(["pairs"] if plan.pairs else []))
+    plan = larger(plan, plan.closely, "pairs")
+    plan = larger(plan, 1, "vectors")
+    return plan if sinks else larger(plan, plan.closely, "spectra")
 
 
 @dataclass(frozen=True)
@@ -144,26 +152,28 @@ class Budget:
 
     def plan_for(self, model: Model, tokens: int, inputs: int) -> Plan:
         """The plan for so many inputs of so many tokens."""
-        if self.plan is not None:
-            return self.plan
-        plan = plan_of(model, tokens, inputs, self.passes)
-        return plan if self.spectra is None else replace(plan, spectra=self.spectra)
+        plan = self.plan or plan_of(model, tokens, inputs, self.passes)
+        if self.spectra is not None:
+            plan = replace(plan, spectra=self.spectra)
+        return replace(plan, vectors=1) if plan.spectra else plan
 
 
 def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
-    """A budget as it is meant: a number of passes, 'all' or a `Plan`. Raises `InputError` for what
-    is none of them."""
+    """A budget as it is meant: a number of passes, also as text, 'all' or a `Plan`. Raises
+    `InputError` for what is none of them."""
     if spectra is not None:
-        Plan(0, 0, 0, spectra)
+        Plan(spectra=spectra)
     if isinstance(budget, Plan):
         return Budget(inf, budget, budget.spectra)
-    if budget == "all":
-        return Budget(inf, None, spectra)
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget >= 0:
+    try:
+        passes = inf if budget == "all" else float(budget)
+    except (TypeError, ValueError):
+        passes = nan
+    if not passes >= 0 or isinstance(budget, bool):
         raise InputError(
             f"budget is {budget!r}: give a number of forward passes, 0 or more, or 'all'"
         )
-    return Budget(float(budget), None, spectra)
+    return Budget(passes, None, spectra)
 
 
 @dataclass(frozen=True)
@@ -189,11 +199,15 @@ class Foreseen:
         )
 
 
-def foresee(model: Model, inputs: Any, budget: Budget, batch_size: int) -> Foreseen:
+def foresee(
+    model: Model, inputs: Any, budget: Any, batch_size: int, spectra: int | None = None
+) -> Foreseen:
     """By a forward pass on the first input, the second of two, which is timed; nothing is measured.
 
-    inputs: a list of images or texts, a tensor or a dictionary of tensors.
+    inputs: a list of images or texts, a tensor or a dictionary of tensors. Raises `InputError`
+    where their number is not known, and for a budget that is none.
     """
+    allowed = checked_budget(budget, spectra)
     check_inputs(inputs)
     number = count(inputs)
     if not number:
@@ -216,7 +230,7 @@ def foresee(model: Model, inputs: Any, budget: Budget, batch_size: int) -> Fores
             handle.remove()
         took = time.perf_counter() - start
     tokens = seen[0]
-    plan, cost = budget.plan_for(model, tokens, number), costs(model, tokens)
+    plan, cost = allowed.plan_for(model, tokens, number), costs(model, tokens)
     passes = cost.of(plan, number)
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from oversmoothing.experiments.inspection.attention import attention, projected
+from oversmoothing.experiments.inspection.attention import attention, mixed_values, projected
 from oversmoothing.experiments.inspection.verify import (
     NORMS,
     Seen,
@@ -374,11 +374,11 @@ class Watch:
             heads = self.weights(number, self.dtype)
             found = attention(X, heads, layer, seen.call, keep, self.model.causal)
             A, V = found.A, projected(X, heads.W_V, heads.b_V)
-            mixed = A @ V
+            mixed, reach = mixed_values(A, V)
             # In half precision rounding hides any error: there the pass in float32 judges.
             if after.dtype.itemsize >= 4:
-                error = verifier.attention(found, V, mixed, heads, seen)
-            del found, V
+                error = verifier.attention(found, V, mixed, reach, heads, seen)
+            del found, V, reach
         if self.verify and output is not None:
             verifier.sublayers(seen, middle, output)
         before = seen.before
@@ -411,8 +411,8 @@ class Watch:
 
 
 def _mark(X: Tensor, keep: Tensor) -> int:
-    """A number of the bits of the kept tokens of X: equal for equal tokens, in exact arithmetic."""
-    bits = X.detach()[keep].contiguous().view(_WHOLE[X.dtype.itemsize]).to(torch.int64)
+    """A number of the bits of the first input's kept tokens in X, by exact arithmetic."""
+    bits = X.detach()[0][keep[0]].contiguous().view(_WHOLE[X.dtype.itemsize]).to(torch.int64)
     odd = 2 * torch.arange(bits.numel(), device=X.device).view_as(bits) + 1
     return int((bits * (odd * _SPREAD)).sum())  # modulo 2^64
 

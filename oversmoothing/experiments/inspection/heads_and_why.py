@@ -22,7 +22,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.inspection.attention import projected_out
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.spectra.head_values import asymmetry
 from oversmoothing.simulations.spectra.layer_dominance import mean_attention
@@ -63,19 +63,22 @@ def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class ValueModes:
-    """H [d, d] of a layer with its eigenvalues h [d] and eigenvectors V; `own`: the eigenvalues of
-    each head's core W_O W_V [heads, r], those of its H_h but for d - r exact zeros (r <= d)."""
+    """H [d, d] of a layer with its eigenvalues h [d] and eigenvectors V, None where not asked for.
+
+    own [heads, r]: the eigenvalues of each head's core W_O W_V, those of its H_h but for d - r
+    exact zeros (r <= d).
+    """
 
     H: Array
     h: Complex
-    V: Complex
+    V: Complex | None
     own: Complex
 
     @classmethod
-    def of(cls, heads: Heads) -> ValueModes:
+    def of(cls, heads: Heads, *, vectors: bool = True) -> ValueModes:
         """One eigenproblem of H, and one of r x r a head."""
         H = value_projection(heads)
-        h, V = np.linalg.eig(H)
+        h, V = np.linalg.eig(H) if vectors else (np.linalg.eigvals(H).astype(complex), None)
         core = heads.W_O.double() @ heads.W_V.double()
         own = np.linalg.eigvals(core.detach().cpu().numpy())
         return cls(H, h, V, own.astype(np.complex128))
@@ -92,8 +95,8 @@ def weights_why(value: ValueModes) -> dict[str, float]:
     h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
     with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry
     ||H - H^T||_F / ||H + H^T||_F, 0 symmetric and inf skew; condition_V_H of its eigenvectors
-    (2-norm, inf where singular); departure_from_normality sqrt(||H||_F^2 - sum |h|^2) /
-    ||H||_F (Henrici).
+    (2-norm, inf where singular, NaN without them); departure_from_normality
+    sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici).
     """
     H, h = value.H, value.h
     norm, zeros = float(np.linalg.norm(H)), value.zeros * len(value.own)
@@ -105,7 +108,7 @@ def weights_why(value: ValueModes) -> dict[str, float]:
         "h_real_max": float(h.real.max()),
         "h_abs_max": float(np.abs(h).max()),
         "asymmetry": asymmetry(H),
-        "condition_V_H": float(np.linalg.cond(value.V)),
+        "condition_V_H": NAN if value.V is None else float(np.linalg.cond(value.V)),
         "departure_from_normality": excess**0.5 / norm if norm else 0.0,
     }
 
@@ -123,6 +126,7 @@ def principal(value: ValueModes, order: str) -> Principal:
     """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
     largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
     h, V = value.h, value.V
+    assert V is not None
     best = int(np.argmax(np.abs(h))) if order == "modulus" else largest_modulus(np.ones(1), h)[2]
     v = V[:, best]
     parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
@@ -200,7 +204,7 @@ def head_numbers(
             found["sink_mass"][head, k], found["sink_token"][head, k] = mass, token
             if layer.sinks is not None:
                 continue  # rows sum to less than 1: what follows is of stochastic matrices
-            found["entropy"][head, k] = _entropy(A.double(), causal)
+            found["entropy"][head, k] = _entropy(A, causal)
             if k < pairs:
                 found["dobrushin"][head, k] = dobrushin(A)
             if k < spectra:
@@ -264,7 +268,9 @@ def _entropy(A: Tensor, causal: bool) -> float:
     """Of the rows of A [n, n] that may see two tokens or more; NaN where there is none."""
     n = A.shape[-1]
     seen = torch.arange(1, n + 1) if causal else torch.full((n,), n)
-    rows = torch.special.entr(A).sum(-1)[seen > 1] / seen[seen > 1].double().log()
+    rows = (
+        torch.special.entr(A).sum(-1, dtype=torch.float64)[seen > 1] / seen[seen > 1].double().log()
+    )
     return float(rows.mean())
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.account import PART_NAMES
@@ -21,7 +20,7 @@ from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.tokens import shown_pixels, shown_words, token_table
 from oversmoothing.experiments.inspection.verify import without_autocast
-from oversmoothing.experiments.intervals import FEWEST, mean_interval
+from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.models.sources import open_model
@@ -95,13 +94,12 @@ def _report(
     linear, spectral = seen.linearity.columns(), seen.spectra.columns()
     rows: list[dict[str, Any]] = [{"layer": number} for number in range(model.depth + 1)]
     for name, values in metrics.items():
+        _intervals(rows, {name: values})
         # Of two or three inputs the percentiles would be the inputs themselves.
         some = values.shape[1] >= FEWEST
-        ends = (
-            np.quantile(values, [0.05, 0.95], axis=1) if some else np.full((2, len(values)), np.nan)
-        )
-        for row, own, low, high in zip(rows, values, *ends, strict=True):
-            row |= _interval(name, own) | {f"{name}_p05": low, f"{name}_p95": high}
+        ends = np.quantile(values, [0.05, 0.95], axis=1) if some else np.full((2, len(rows)), NAN)
+        for row, low, high in zip(rows, *ends, strict=True):
+            row |= {f"{name}_p05": low, f"{name}_p95": high}
     _intervals(rows, close)
     _intervals(rows[1:], changes)
     for number, (row, layer) in enumerate(zip(rows[1:], model.layers, strict=True)):
@@ -168,17 +166,15 @@ def _gains(layer: Layer) -> dict[str, float]:
 
 
 def _intervals(rows: list[dict[str, Any]], columns: dict[str, Array]) -> None:
-    """Into each row the intervals of its values."""
+    """Into each row the means over inputs of its values and their intervals.
+
+    Of HFC/LFC the mean is the geometric one, as everywhere.
+    """
     for name, values in columns.items():
-        for row, own in zip(rows, values, strict=True):
-            row |= _interval(name, own)
-
-
-def _interval(name: str, values: NDArray[np.float64]) -> dict[str, float]:
-    """Mean over inputs and its interval; of HFC/LFC the geometric mean, as everywhere."""
-    if name.startswith("hfc_lfc"):
-        with np.errstate(divide="ignore"):
-            found = tuple(np.exp(mean_interval(np.log(values))))
-    else:
-        found = mean_interval(values)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
+        if name.startswith("hfc_lfc"):
+            with np.errstate(divide="ignore"):
+                ends = np.exp(mean_intervals(np.log(values)))
+        else:
+            ends = np.array(mean_intervals(values))
+        for row, own in zip(rows, ends.T.tolist(), strict=True):
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), own, strict=True))

@@ -38,7 +38,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 # Inputs of a first batch whose account is computed from the weights to its end.
-PROVED = 2
+PROVED = 1
 
 
 class Columns:
@@ -82,7 +82,8 @@ class Observer:
         self.lengths: set[int] = set()
         self.seen = 0
         # Value maps are decomposed once a layer, and only where that is asked.
-        self.modes = cache(lambda number: ValueModes.of(model.layers[number].heads))
+        self.modes = cache(self._modes)
+        self._linear = True
         self._mean: Tensor | None = None
         self._log: Tensor | None = None
 
@@ -95,7 +96,8 @@ class Observer:
         assert plan is not None
         whole = None if bool(keep.all()) else keep
         ranks, closely, pairs, spectra = (
-            max(0, min(n - self.seen, len(keep))) for n in vars(plan).values()
+            max(0, min(n - self.seen, len(keep)))
+            for n in (plan.ranks, plan.closely, plan.pairs, plan.spectra)
         )
         if not number:
             self._log = self._state(0, trace.before, whole, closely)
@@ -104,7 +106,7 @@ class Observer:
         assert start is not None
         change = {"attention": middle - start, "ffn": end - middle}
         layer, some, kept = self.model.layers[number], trace.some(slice(closely)), keep[:closely]
-        if ranks:
+        if ranks and self._linear:
             self.linearity.see(number, trace.some(slice(ranks)), keep[:ranks], self.seen)
         if closely:
             logs = tuple(each[:closely] for each in (start, middle, end))
@@ -126,6 +128,10 @@ class Observer:
             self.seen += len(keep)
             self._mean = None
 
+    def _modes(self, number: int) -> ValueModes:
+        assert self.plan is not None
+        return ValueModes.of(self.model.layers[number].heads, vectors=bool(self.plan.vectors))
+
     def tokens(self) -> list[NDArray[np.int64]]:
         """The clusters of the first inputs, each [layers + 1, n]."""
         return [np.stack(each) for each in self.labels]
@@ -143,6 +149,9 @@ class Observer:
         if self.plan is None:
             of = len(keep) if self.inputs is None else self.inputs
             self.plan = self.budget.plan_for(self.model, keep.shape[1], of)
+            # Few inputs never have the tokens that a fit takes.
+            few = self.plan.ranks * keep.shape[1] < 2 * ENOUGH * self.model.width
+            self._linear = not few or self.inputs is None or self.plan.ranks > len(keep)
 
     def _state(self, row: int, X: Tensor, keep: Tensor | None, closely: int) -> Tensor:
         """log HFC/LFC [b] of a state whose numbers are kept."""
@@ -190,7 +199,7 @@ class Observer:
         """Rows and columns of padding are 0 in a masked mean attention only if its queries are;
         they are cut by the weights."""
         assert trace.attention is not None
-        A = trace.attention.mean(1)
+        A = sum(trace.attention.unbind(1), torch.zeros(())) / trace.attention.shape[1]
         A = A if keep is None else A * keep.unsqueeze(-1)
         before = torch.tensor(torch.nan) if self._mean is None else self._mean
         self._mean = A

@@ -160,18 +160,24 @@ def _behind(X: Tensor, raw: Raw) -> Columns:
 
 
 def _by_powers(X: Tensor, raw: Raw) -> Tensor | None:
-    """v_1 [d]; None where powers of the Gram matrix do not find it soon, to 1e-12, or where it does
+    """v_1 [d]; None where powers of the Gram matrix do not find it soon, to 1e-11, or where it does
     not tell what is behind."""
     gram, sigma = raw.gram, raw.sigma
     ratio = float(sigma[1] / sigma[0]) if len(sigma) > 1 else 0.0
     if not _NEAR < ratio < _FAR:
         return None
-    v = gram[gram.diagonal().argmax()]
-    for _ in range(math.ceil(-math.log(1e-14) / (-2 * math.log(ratio)))):
-        v = gram @ v
-        v = v / torch.linalg.vector_norm(v)
-    error = torch.linalg.vector_norm(gram @ v - v * sigma[0].square()) / sigma[0].square()
-    return _along(X, v) if float(error) < 1e-12 else None
+    top, second = float(sigma[0]) ** 2, float(sigma[1]) ** 2
+    # Chebyshev polynomials of the Gram matrix, small on [0, sigma_2^2], which grow by e^reach a
+    # step at sigma_1^2.
+    reach = math.acosh(2 * top / second - 1)
+    before, v = torch.zeros_like(gram[0]), gram[gram.diagonal().argmax()]
+    v = v / torch.linalg.vector_norm(v)
+    shift, scale = -2 * math.exp(-reach), 4 / second * math.exp(-reach)
+    for _ in range(math.ceil(30 / reach) + 2):
+        v, before = scale * (gram @ v) + shift * v - math.exp(-2 * reach) * before, v
+    v = v / torch.linalg.vector_norm(v)
+    error = torch.linalg.vector_norm(gram @ v - v * top) / top
+    return _along(X, v) if float(error) < 1e-11 else None
 
 
 def _along(X: Tensor, v: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
@@ -42,7 +41,9 @@ def clusters(X: Tensor, cosine: Tensor | None = None) -> NDArray[np.int64]:
     joined = (cosine >= TOGETHER).cpu().numpy()  # NaN, of a token that is 0, joins nothing
     if joined.sum() == joined.trace():
         return np.full(len(joined), ALONE)
-    _, labels = connected_components(csr_array(joined), directed=False)
+    labels = np.arange(len(joined))
+    near = np.flatnonzero(joined.sum(1) > 1)  # the others are alone
+    labels[near] = near[connected_components(joined[np.ix_(near, near)], directed=False)[1]]
     sizes = np.bincount(labels)
     order = np.argsort(-sizes, kind="stable")
     rank = np.empty_like(order)

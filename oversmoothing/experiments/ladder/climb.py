@@ -50,7 +50,7 @@ from oversmoothing.experiments.ladder.operators import (
 from oversmoothing.experiments.ladder.recording import Recording, model_cost, record
 from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
 from oversmoothing.experiments.ladder.regression import (
-    Block,
+    Features,
     StartFeatures,
     kernel_cost,
     kernel_ridge,
@@ -58,7 +58,7 @@ from oversmoothing.experiments.ladder.regression import (
     singular_value_cost,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.result import LadderResult, Rung, score
+from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.models.pictures import (
     SPLITS,
@@ -74,6 +74,8 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 STANDARD = 100  # calibration inputs of P0 to P5
+ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
+SMALLEST = 0.75
 
 
 @one_thread()
@@ -163,9 +165,6 @@ def _observe(
     return recording, {name: torch.cat(parts).numpy() for name, parts in columns.items()}
 
 
-ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
-
-
 class Climb:
     """Collects the rungs of one ladder, and why others are skipped.
 
@@ -225,7 +224,7 @@ class Climb:
         sources = np.arange(len(everything)) % number
 
         def kernel(
-            name: str, features: Callable[[Tensor], list[Block]], cost: int, note: str
+            name: str, features: Callable[[Tensor], list[Features]], cost: int, note: str
         ) -> None:
             blocks, targets = features(everything.start), features(self.held.start)
             predicted = kernel_ridge(blocks, everything.change, targets, sources)
@@ -247,11 +246,11 @@ class Climb:
         ):
             self.add(name + label, state.predict(self.held.start), state.cost(), number, words)
         kernel(
-            "P6 lifted, kernel reading", lambda X: [Block(lifted.logs(X))], lifted.cost(),
+            "P6 lifted, kernel reading", lambda X: [Features(lifted.logs(X))], lifted.cost(),
             f"{note}, its propagated energies read by kernel ridge",
         )  # fmt: skip
         kernel(
-            "P7 kernel", lambda X: [Block(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
+            "P7 kernel", lambda X: [Features(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
             fixed.cost() + start.cost(),
             "P6 with a kernel correction on X_0's features and P6's energies",
         )  # fmt: skip
@@ -268,9 +267,6 @@ class Climb:
                 kernel(name, fitted.features, fitted.cost(), fitted.words())
 
 
-SMALLEST = 0.75
-
-
 @dataclass(frozen=True)
 class SplitInputs:
     """Inputs for calibration, others that are held out, and where they are from, in words."""
@@ -281,17 +277,10 @@ class SplitInputs:
 
 
 def split_inputs(
-    model: Model,
-    *,
-    images: str | None = None,
-    text: Path | None = None,
-    tokens: int = 64,
-    calibration: int = 100,
-    held_out: int = 200,
-    held_out_from: int = 0,
-    seed: int = 0,
+    model: Model, *, images: str | None = None, text: Path | None = None, tokens: int = 64,
+    calibration: int = 100, held_out: int = 200, held_out_from: int = 0, seed: int = 0,
     data_dir: Path | None = None,
-) -> SplitInputs:
+) -> SplitInputs:  # fmt: skip
     """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
 
     CIFAR-100 also where no images are named. A folder or file is looked for here, then within
@@ -304,7 +293,12 @@ def split_inputs(
     wanted = first + held_out
     random = np.random.default_rng(seed)
     if model.modality == "text":
-        texts = _texts(model, text, tokens, data_dir)
+        if text is None:
+            raise InputError(
+                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+            )
+        ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
+        texts = [each[:tokens] for each in ids if len(each) >= tokens]
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return SplitInputs(chosen[:calibration], chosen[first:], origin)
@@ -334,14 +328,6 @@ def _drawn(random: np.random.Generator, there: int, wanted: int) -> list[int]:
             "and --held-out"
         )
     return [int(k) for k in random.permutation(there)[:wanted]]
-
-
-def _texts(model: Model, text: Path | None, tokens: int, data_dir: Path | None) -> list[Any]:
-    """Token ids [tokens] of every text that is long enough."""
-    if text is None:
-        raise InputError(f"the model '{model.name}' reads text: give --text FILE, one text a line")
-    ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
-    return [each[:tokens] for each in ids if len(each) >= tokens]
 
 
 def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[Image.Image]:

@@ -70,13 +70,9 @@ def log_ratio(X: Tensor) -> Tensor:
 
 
 def record(
-    model: Model,
-    inputs: Iterable[Any],
-    *,
-    states: bool = False,
-    watch: Callable[[Extraction], None] | None = None,
-    batch_size: int = 25,
-) -> Recording:
+    model: Model, inputs: Iterable[Any], *, states: bool = False,
+    watch: Callable[[Extraction], None] | None = None, batch_size: int = 25,
+) -> Recording:  # fmt: skip
     """Run the model on the inputs and keep what `Recording` says.
 
     watch: sees every batch of the run, with its attention. Raises `InputError` for inputs of

@@ -46,6 +46,10 @@ _NOTES = {
 }
 # Fields of a family that describe() does not take.
 _OF_FAMILIES = ("label", "cls", "causal", "modality", "marks")
+SHOWN = "the random mask of its training is off: every patch is shown, in its place"
+# Of models with timm's names.
+HEAD_WIDTH, EPS = 64, 1e-6
+_MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
 
 
 def from_module(
@@ -96,7 +100,14 @@ def from_module(
     notes += [
         said for part, said in _NOTES.items() if part in further or getattr(family, part, None)
     ]
-    cls = {"vision": _has_cls(module), "text": family.cls and not causal, "features": False}
+    learned = dict(module.named_parameters())
+    cls = {
+        "vision": any(each.endswith(_CLS) for each in learned),
+        "text": family.cls and not causal,
+        "features": False,
+    }
+    # Learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3).
+    registers = [each.shape[-2] for x, each in learned.items() if x.endswith("register_tokens")]
     names: dict[str, Any] = {
         name: value for name, value in vars(family).items() if name not in _OF_FAMILIES
     }
@@ -111,7 +122,7 @@ def from_module(
         bias=logit_bias,
         causal=bool(causal),
         cls=cls[modality],
-        registers=_registers(module) if modality == "vision" else 0,
+        registers=registers[0] if registers and modality == "vision" else 0,
         modality=modality,
         run=run,
         prepare=prepare,
@@ -200,16 +211,6 @@ def _number(places: tuple[Any, ...], names: tuple[str, ...], default: int = 0) -
     )
 
 
-def _has_cls(module: nn.Module) -> bool:
-    return any(name.endswith(_CLS) for name, _ in module.named_parameters())
-
-
-def _registers(module: nn.Module) -> int:
-    """Of learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3)."""
-    named = [each for name, each in module.named_parameters() if name.endswith("register_tokens")]
-    return named[0].shape[-2] if named else 0
-
-
 def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:
     # A cache of keys and values serves generation alone.
     taken = inspect.signature(module.forward).parameters
@@ -231,9 +232,6 @@ def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
     with evaluating(module):
         first, other = run(texts)[0][:, 0]
     return bool(torch.equal(first, other))
-
-
-SHOWN = "the random mask of its training is off: every patch is shown, in its place"
 
 
 def hides_at_random(module: nn.Module) -> bool:
@@ -263,12 +261,7 @@ def shown_whole(module: nn.Module, run: Callable[[Any], Any]) -> Callable[[Any],
     return show
 
 
-HEAD_WIDTH = 64
-EPS = 1e-6
-_MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
-
-
-class Attention(nn.Module):
+class TimmAttention(nn.Module):
     def __init__(self, width: int, heads: int, bias: bool) -> None:
         super().__init__()
         self.num_heads = heads
@@ -283,11 +276,11 @@ class Attention(nn.Module):
         return answer
 
 
-class Block(nn.Module):
+class TimmBlock(nn.Module):
     def __init__(self, width: int, heads: int, hidden: int, bias: bool) -> None:
         super().__init__()
         self.norm1, self.norm2 = (nn.LayerNorm(width, eps=EPS) for _ in range(2))
-        self.attn = Attention(width, heads, bias)
+        self.attn = TimmAttention(width, heads, bias)
         parts = {"fc1": nn.Linear(width, hidden), "act": nn.GELU(), "fc2": nn.Linear(hidden, width)}
         self.mlp = nn.Sequential(OrderedDict(parts))
 
@@ -311,7 +304,7 @@ class TimmViT(nn.Module):
         self.patch_embed = nn.Sequential(OrderedDict(cut))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, tokens, width))
-        self.blocks = nn.ModuleList(Block(width, heads, hidden, bias) for _ in range(depth))
+        self.blocks = nn.ModuleList(TimmBlock(width, heads, hidden, bias) for _ in range(depth))
         self.norm = nn.LayerNorm(width, eps=EPS)
         self.head = nn.Linear(width, classes) if classes else nn.Identity()
 

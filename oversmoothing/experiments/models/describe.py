@@ -60,6 +60,8 @@ Ffn = str | Sequence[str] | Callable[[nn.Module], Callable[[Tensor], Tensor]]
 # The name of a tensor or number within a block, or how to have it from a block.
 Value = str | Callable[[nn.Module], Any]
 Fused = Literal["qkv", "heads"]
+_LETTER = re.compile(r"(?:to_|w|in_)?([qkv])[a-z_0-9]*")
+_NUMBERS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads", "nhead", "h")
 
 
 def describe(
@@ -184,18 +186,10 @@ def describe(
             )
         )
     return Model(
-        name=name or type(module).__name__,
-        module=module,
-        layers=tuple(layers),
-        width=layers[0].heads.W_V.shape[1],
-        modality=modality,
-        cls=cls,
-        registers=registers,
-        causal=causal,
-        run=run or module,
-        prepare=prepare or tensors,
-        run_notes=tuple(notes),
-    )
+        name=name or type(module).__name__, module=module, layers=tuple(layers),
+        width=layers[0].heads.W_V.shape[1], modality=modality, cls=cls, registers=registers,
+        causal=causal, run=run or module, prepare=prepare or tensors, run_notes=tuple(notes),
+    )  # fmt: skip
 
 
 def tensors(inputs: list[Any]) -> Tensor:
@@ -234,13 +228,9 @@ def _scaled(read: Callable[[], Heads], block: nn.Module, scale: Any) -> Heads:
 
 
 def _heads(
-    block: nn.Module,
-    where: str,
-    names: tuple[str, str, str, str],
-    heads: int,
-    kv_heads: int,
+    block: nn.Module, where: str, names: tuple[str, str, str, str], heads: int, kv_heads: int,
     fused: Fused,
-) -> Heads:
+) -> Heads:  # fmt: skip
     *qkv, out = ((f"{where}, '{name}'", part(block, name, where)) for name in names)
     if len(set(names[:3])) == 1:
         fused_name, projection = qkv[0]
@@ -302,10 +292,6 @@ def _ffn(
         return (answer * scale).to(X.device, X.dtype)
 
     return call
-
-
-_LETTER = re.compile(r"(?:to_|w|in_)?([qkv])[a-z_0-9]*")
-_NUMBERS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads", "nhead", "h")
 
 
 def propose(module: nn.Module, heads: int | None = None) -> dict[str, Any]:

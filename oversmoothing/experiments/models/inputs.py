@@ -32,6 +32,14 @@ IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
 CHANNELS = 3
+# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
+LARGEST = 1e6
+# Of a side to which pictures are resized, cropped or padded.
+SIDE = int(PIXELS**0.5)
+_STATISTICS = {"mean": "image_mean", "std": "image_std"}
+# What names the processor, or the code that wrote the file: no setting of the pixels.
+_NAMES = {"image_processor_type", "feature_extractor_type", "processor_class", "auto_map",
+          "_valid_processor_keys", "transformers_version"}  # fmt: skip
 
 
 def stacked(inputs: list[Any]) -> Tensor:
@@ -66,12 +74,9 @@ class Images:
 
     @classmethod
     def of(
-        cls,
-        module: nn.Module,
-        *,
-        mean: tuple[float, ...] | None = None,
+        cls, module: nn.Module, *, mean: tuple[float, ...] | None = None,
         std: tuple[float, ...] | None = None,
-    ) -> Images:
+    ) -> Images:  # fmt: skip
         """Of the size that a module in memory reads; mean and std, where not given, are 0.5."""
         size = getattr(module, "image_size", None)
         size = size or getattr(getattr(module, "config", None), "image_size", None)
@@ -254,16 +259,6 @@ def text_lines(path: Path) -> list[str]:
     return texts
 
 
-# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
-LARGEST = 1e6
-# Of a side to which pictures are resized, cropped or padded.
-SIDE = int(PIXELS**0.5)
-_STATISTICS = {"mean": "image_mean", "std": "image_std"}
-# What names the processor, or the code that wrote the file: no setting of the pixels.
-_NAMES = {"image_processor_type", "feature_extractor_type", "processor_class", "auto_map",
-          "_valid_processor_keys", "transformers_version"}  # fmt: skip
-
-
 @dataclass(frozen=True)
 class ProcessedImages(Images):
     """PIL images, turned upright and RGB, as `processor` (of the Hugging Face library) makes them,
@@ -299,12 +294,9 @@ class ProcessedImages(Images):
 
 
 def images_of(
-    module: nn.Module,
-    *,
-    folder: Path | None = None,
-    mean: tuple[float, ...] | None = None,
+    module: nn.Module, *, folder: Path | None = None, mean: tuple[float, ...] | None = None,
     std: tuple[float, ...] | None = None,
-) -> Images:
+) -> Images:  # fmt: skip
     """How a module reads pictures: as its folder states, else as `Images.of` says.
 
     mean, std: in the place of those stated. Raises `InputError` for settings that no image
@@ -341,13 +333,9 @@ def images_of(
     unread -= set(processor.valid_kwargs.__annotations__)
     normal = processor.do_normalize
     return ProcessedImages(
-        size,
-        _three(processor.image_mean if normal else 0.0),
-        _three(processor.image_std if normal else 1.0),
-        processor,
-        file,
-        tuple(sorted(unread)),
-    )
+        size, _three(processor.image_mean if normal else 0.0),
+        _three(processor.image_std if normal else 1.0), processor, file, tuple(sorted(unread)),
+    )  # fmt: skip
 
 
 def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:

@@ -30,6 +30,14 @@ from oversmoothing.experiments.models.checkpoints import (
 )
 from oversmoothing.theory.support.errors import InputError, required
 
+# Seconds that the hub has to answer.
+PATIENCE = 5.0
+# What the hub accepts as a name: owner/model or model.
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+# Any of them set, the library asks no hub.
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+GGUF = ".gguf"
+
 
 def class_of(transformers: Any, config: Any) -> Any:
     """The class that the config names, with its classifier or language head; else the bare one."""
@@ -87,14 +95,6 @@ def quiet(logging: Any) -> Iterator[None]:
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()
-
-
-# Seconds that the hub has to answer.
-PATIENCE = 5.0
-# What the hub accepts as a name: owner/model or model.
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-# Any of them set, the library asks no hub.
-_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 class NotOnHubError(InputError):
@@ -181,9 +181,6 @@ def _why(errors: Any, error: Exception, silent: tuple[str, str] | None) -> tuple
     )
 
 
-GGUF = ".gguf"
-
-
 def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str]]:
     """The module in float32, and a remark; settings gets the file's tokenizer where it has none.
 
@@ -201,7 +198,9 @@ def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str
             said = load(str(path))["config"]
             check_layers(said, len(reader.tensors), str(path))
             config = transformers.AutoConfig.for_model(**said)
-            config.architectures = _language_model(transformers, config)
+            # The class with a language head, which the file does not name.
+            names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+            config.architectures = [x for x in [names.get(config.model_type)] if x]
             kind = class_of(transformers, config)
             shell = shell_of(transformers, kind, config)
             weights = load(
@@ -220,9 +219,3 @@ def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str
         "tokenizer", lambda: tokenizer_of(transformers, path.parent, gguf_file=path.name)
     )
     return module, [f"stored as {', '.join(sorted(stored))}, de-quantised to float32"]
-
-
-def _language_model(transformers: Any, config: Any) -> list[str]:
-    """The name of the class with a language head: the file says none."""
-    names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    return [names[config.model_type]] if config.model_type in names else []

@@ -20,6 +20,8 @@ from torch.backends import mha
 from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.theory.support.errors import InputError
 
+START_UNKNOWN = "start unknown"
+
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
@@ -74,12 +76,9 @@ class ValueParts:
 
 
 def value_parts(
-    block: nn.Module,
-    names: tuple[str, str, str, str],
-    heads: int,
-    kv_heads: int,
+    block: nn.Module, names: tuple[str, str, str, str], heads: int, kv_heads: int,
     fused: Literal["qkv", "heads"],
-) -> ValueParts:
+) -> ValueParts:  # fmt: skip
     """Of a block whose query, key, value and output projections have these names.
 
     One name three times is a fused projection (see `describe`), of a shape already found to fit.
@@ -421,9 +420,6 @@ class Extraction:
     traces: tuple[Trace, ...]
     keep: Tensor
     av_error: tuple[float, ...]
-
-
-START_UNKNOWN = "start unknown"
 
 
 def start_spread(cosines: Sequence[float] | None) -> str:

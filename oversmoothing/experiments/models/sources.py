@@ -52,6 +52,9 @@ from oversmoothing.experiments.models.pictures import looked_in, named_pictures,
 from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.errors import InputError, required
 
+# Of the inputs that are named, where no count says how many.
+SAMPLE = 200
+
 
 @dataclass(frozen=True)
 class Source:
@@ -213,13 +216,9 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
             kind = class_of(transformers, config)
             check_size(shell_of(transformers, kind, config), weights, name)
             module, info = kind.from_pretrained(
-                None,
-                config=config,
-                state_dict=weights,
-                output_loading_info=True,
-                trust_remote_code=False,
-                local_files_only=True,
-            )
+                None, config=config, state_dict=weights, output_loading_info=True,
+                trust_remote_code=False, local_files_only=True,
+            )  # fmt: skip
         except InputError:
             raise
         except Exception as error:  # the library raises many kinds
@@ -260,10 +259,6 @@ def runs_on_cpu(dtype: torch.dtype) -> bool:
     return True
 
 
-# Of the inputs that are named, where no count says how many.
-SAMPLE = 200
-
-
 def named_model(
     name: str,
     results: Path,
@@ -288,14 +283,9 @@ def named_model(
 
 
 def _found(
-    name: str,
-    results: Path,
-    seed: int,
-    chosen: torch.device,
-    data_dir: Path | None,
-    dtype: torch.dtype | None,
-    part: str | None,
-) -> Model:
+    name: str, results: Path, seed: int, chosen: torch.device, data_dir: Path | None,
+    dtype: torch.dtype | None, part: str | None,
+) -> Model:  # fmt: skip
     for own in SOURCES:
         if name.startswith(own.prefix) and name in own.home.NAMES:
             made = own.home.made(name, results, seed, chosen)

@@ -36,13 +36,9 @@ def columns(module: nn.Module, where: str) -> Affine:
 
 
 def fused_parts(
-    W: Tensor,
-    b: Tensor | None,
-    heads: int,
-    kv_heads: int,
-    order: Literal["qkv", "heads"],
+    W: Tensor, b: Tensor | None, heads: int, kv_heads: int, order: Literal["qkv", "heads"],
     where: str,
-) -> list[Affine]:
+) -> list[Affine]:  # fmt: skip
     """The query, key and value parts of one fused projection.
 
     order 'qkv': all queries, all keys, all values. 'heads': (query, key, value) head by head, or

@@ -18,9 +18,8 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Errors, Rows, States, start_of
 from oversmoothing.simulations.engine.problem import Problem
-from oversmoothing.theory.depth.closed_form import ClosedForm
+from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
-from oversmoothing.theory.depth.residuals import FeatureModes, TokenModes
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision, normalise
 from oversmoothing.theory.support.errors import InputError

@@ -1,8 +1,12 @@
 """X_L at any depth from the eigenbases of B and H: no iteration at all (T1a, T4, T9).
 
 With B = V a V^-1 and H = U h U^-1, Y_L = V ((1 + a_i h_j)^L o C) U^T and likewise for the pi-mean.
-A head W = P Q of rank r needs the basis of its r x r core G = Q P alone:
+A head W = P Q of rank r needs the basis of its r x r core G = Q P alone, whose spectrum is all of
+W's but d - r zeros:
     X_L = X_0 + A (sum_l Z_l) Q,   Z_0 = X_0 P,   a sum_{l<L} (1 + a g)^l = ((1 + a g)^L - 1) / g.
+
+Where a depth of 1e9 multiplies the error of an eigenvalue by 1e9, its residual is formed in more
+digits than float64 (`accurate_product`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,17 +16,124 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.eigenbasis import DEEP, EPS, Multipliers, within_reach
-from oversmoothing.theory.depth.residuals import (
-    FeatureModes,
-    TokenModes,
-    from_quotient,
-    to_quotient,
+from oversmoothing.theory.depth.eigenbasis import (
+    DEEP,
+    EPS,
+    Eigenbasis,
+    Multipliers,
+    Solver,
+    within_reach,
 )
+from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.rounding import add
+from oversmoothing.theory.numbers.rounding import accurate_product, add, two_product, two_sum
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
+
+
+class TokenModes:
+    """pi and the eigenbasis of B = Q^T A Q for a row-stochastic A [n, n] (T1c-d).
+
+    The exact matrix meant is A + (1 - A 1) pi^T: what rounding took from a row sum is given back
+    in proportion to pi, which moves no eigenvalue but 1 (to first order: pi^T v = 0).
+    offset [n]: 1/n - pi, so that mean = c + offset^T HFC.
+    """
+
+    def __init__(self, A: Array, pi: Array | None = None, solver: Solver | None = None) -> None:
+        self.A = A
+        self.pi = stationary_distribution(A) if pi is None else pi
+        n = len(A)
+        self.offset: Array = 1.0 / n - self.pi
+        self.basis = Eigenbasis(fast_quotient(A), self._residual, solver)
+
+    def _residual(self, vectors: Complex, values: Complex) -> Complex:
+        n, k = len(self.A), len(values)
+        x = from_quotient(np.concatenate((vectors.real, vectors.imag), axis=1))
+        high, low = accurate_product(self.A, np.concatenate((x, np.ones((n, 1))), axis=1))
+        deficit = (1.0 - high[:, 2 * k :]) - low[:, 2 * k :]
+        high, low = high[:, : 2 * k], low[:, : 2 * k] + deficit * (self.pi @ x)
+        high, low = _subtract_multiple(high, low, x, values)
+        # Modulo consensus: the part along 1 is of order 1 and must go before the rounding.
+        high, left = two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
+        found = high + (left + low)
+        found = to_quotient(found - found.mean(axis=0))
+        return found[:, :k] + 1j * found[:, k:]
+
+
+class FeatureModes:
+    """The eigenbasis of H [d, d], or of the core G = Q P of a head W = P Q.
+
+    P [d, r], Q [r, d]; both None for a dense H.
+    """
+
+    def __init__(
+        self,
+        *,
+        H: Array | None = None,
+        P: Array | None = None,
+        Q: Array | None = None,
+        solver: Solver | None = None,
+    ) -> None:
+        self.P, self.Q = P, Q
+        if H is not None:
+            self.name, matrix = "H", H
+        else:
+            assert P is not None and Q is not None
+            self.name, matrix = "the core W_proj W_V of the head", (Q @ P).T
+        self._matrix = matrix
+        self.basis = Eigenbasis(matrix, self._residual, solver)
+        if H is not None and len(H) == 1:
+            self.basis.error[:] = 0.0  # the eigenvalue of a number is that number
+
+    def _residual(self, vectors: Complex, values: Complex) -> Complex:
+        k = len(values)
+        x = np.concatenate((vectors.real, vectors.imag), axis=1)
+        if self.P is None or self.Q is None:
+            high, low = accurate_product(self._matrix, x)
+        else:
+            # G^T x = P^T (Q^T x), with what the rounding of G left out.
+            middle, rest = accurate_product(self.Q.T, x)
+            high, low = accurate_product(self.P.T, middle)
+            low = low + self.P.T @ rest
+        high, low = _subtract_multiple(high, low, x, values)
+        found = high + low
+        return found[:, :k] + 1j * found[:, k:]
+
+
+def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tuple[Array, Array]:
+    """high + low - lambda x for x = [Re x, Im x], lambda complex, in two parts."""
+    k = len(values)
+    re, im = x[:, :k], x[:, k:]
+    swapped = np.concatenate((im, re), axis=1)
+    for factor, y in (
+        (np.concatenate((values.real, values.real)), x),
+        (np.concatenate((-values.imag, values.imag)), swapped),
+    ):
+        p, e = two_product(np.broadcast_to(factor, y.shape), y)
+        high, left = two_sum(high, -p)
+        low = low + (left - e)
+    return high, low
+
+
+def to_quotient(hfc: Array) -> Array:
+    """Q^T hfc [n-1, k] for centred hfc [n, k], Q as in `complement_basis`; O(n k)."""
+    return np.asarray(hfc[1:] - hfc[:1] / (np.sqrt(len(hfc)) + 1.0))
+
+
+def from_quotient(y: Array) -> Array:
+    """Q y [n, k], centred, for y [n-1, k]; O(n k)."""
+    root = np.sqrt(len(y) + 1.0)
+    s = y.sum(axis=0, keepdims=True) / root
+    return np.concatenate((-s, y - s / (root + 1.0)))
+
+
+def fast_quotient(A: Array) -> Array:
+    """B = Q^T A Q [n-1, n-1] in O(n^2), A centred first (T1c)."""
+    root = np.sqrt(len(A)) + 1.0
+    centred = A - A.mean(axis=0)
+    half = centred[:, 1:] - centred[:, :1] / root
+    return np.asarray(half[1:] - half[:1] / root)
+
 
 Indices = NDArray[np.intp]
 # C, and to which eigenvalues of B (None: the eigenvalue 1) and of H its rows and columns belong.

@@ -113,41 +113,32 @@ class TrainConfig(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
-        if (self.variant == "vit-random") != (self.epochs == 0):
-            raise InputError(
-                f"epochs is {self.epochs} with variant '{self.variant}': 0 epochs and "
-                "'vit-random' (the untrained model) go together"
-            )
-        if self.sizes.size % self.patch:
-            raise InputError(
-                f"patch {self.patch} does not divide the image size {self.sizes.size}: "
-                "choose one that does"
-            )
-        if self.batch_size > self.train_images:
-            raise InputError(
-                f"batch_size {self.batch_size} is more than the {self.train_images} training "
-                f"images of {self.data} at fraction {self.fraction:g}: choose at most that"
-            )
-        if self.augmentation == "deit" and self.sizes.channels == 1:
-            raise InputError(
-                f"augmentation 'deit' is for colour pictures, {self.data} are grey: leave it out"
-            )
-        if self.width % self.heads:
-            raise InputError(
-                f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"
-            )
-        if self.band_p >= self.band_q:
-            raise InputError(
-                f"band_p {self.band_p} and band_q {self.band_q}: the band [-q, -p] needs p < q"
-            )
-        chosen = self.form_layers
-        if chosen is not None and (
-            not chosen or sorted(set(chosen)) != chosen or chosen[-1] > self.depth
-        ):
-            raise InputError(
-                f"form_layers {chosen}: give numbers of layers from 1 to depth {self.depth}, each "
-                "once, in rising order"
-            )
+        layers = self.form_layers
+        numbered = layers is None or (
+            bool(layers) and sorted(set(layers)) == layers and layers[-1] <= self.depth
+        )
+        for right, words in (
+            ((self.variant == "vit-random") == (self.epochs == 0),
+             f"epochs is {self.epochs} with variant '{self.variant}': 0 epochs and 'vit-random' "
+             "(the untrained model) go together"),
+            (self.sizes.size % self.patch == 0,
+             f"patch {self.patch} does not divide the image size {self.sizes.size}: choose one "
+             "that does"),
+            (self.batch_size <= self.train_images,
+             f"batch_size {self.batch_size} is more than the {self.train_images} training images "
+             f"of {self.data} at fraction {self.fraction:g}: choose at most that"),
+            (self.augmentation != "deit" or self.sizes.channels > 1,
+             f"augmentation 'deit' is for colour pictures, {self.data} are grey: leave it out"),
+            (self.width % self.heads == 0,
+             f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"),
+            (self.band_p < self.band_q,
+             f"band_p {self.band_p} and band_q {self.band_q}: the band [-q, -p] needs p < q"),
+            (numbered,
+             f"form_layers {layers}: give numbers of layers from 1 to depth {self.depth}, each "
+             "once, in rising order"),
+        ):  # fmt: skip
+            if not right:
+                raise InputError(words)
         return self
 
     @property

@@ -68,14 +68,9 @@ class Score:
 
 
 def score(
-    measured: Array,
-    predicted: Array,
-    layer_means: Array,
-    spectral: Array | None = None,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> Score:
+    measured: Array, predicted: Array, layer_means: Array, spectral: Array | None = None, *,
+    seed: int = 0, resamples: int = RESAMPLES,
+) -> Score:  # fmt: skip
     """Score predicted [m, layers] against measured [m, layers] changes of log HFC/LFC.
 
     layer_means [layers]: means over the calibration images. spectral [m, layers]: the predictions

@@ -22,7 +22,7 @@ from oversmoothing.experiments.enclosures.enclosing import (
 )
 from oversmoothing.experiments.enclosures.network import Network, network_of
 from oversmoothing.experiments.enclosures.statement import (
-    Checked,
+    Judgement,
     box_statement,
     check_statement,
     input_statement,
@@ -71,7 +71,11 @@ def read_inputs(model: Model, inputs: Any) -> Iterator[tuple[Any, Array, list[Te
         seen = streams_of(model, read)
         if len(seen[0]) > MOST_TOKENS:
             raise InputError(f"an input has {len(seen[0])} tokens: at most {MOST_TOKENS} here")
-        given = seen[0].numpy() if network.patches is None else _pixels(read)
+        given = seen[0].numpy()
+        if network.patches is not None:
+            pixels = read if isinstance(read, Tensor) else read["pixel_values"]
+            given = pixels[0].cpu().double().numpy()
+            given = given[None] if given.ndim == 2 else given
         yield read, given, seen
 
 
@@ -81,12 +85,6 @@ def streams_of(model: Model, batch: Any) -> list[Tensor]:
     read = extract(model, batch, attention=False)
     keep = read.keep[0]
     return [read.traces[0].before[0][keep], *(trace.after_ffn[0][keep] for trace in read.traces)]
-
-
-def _pixels(batch: Any) -> Array:
-    pixels = batch if isinstance(batch, Tensor) else batch["pixel_values"]
-    one: Array = pixels[0].cpu().double().numpy()
-    return one[None] if one.ndim == 2 else one
 
 
 def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[Enclosure]:
@@ -163,7 +161,7 @@ def prove_boxes(
             yield Enclosure(body, model, rows, [proved_in, _confirmed(network, body)], "{:.6g}")
 
 
-def check_file(model: Model, path: str) -> Checked:
+def check_file(model: Model, path: str) -> Judgement:
     """What the checker finds of a file. Raises `InputError` for what is no enclosure."""
     return check_statement(network_of(model), read_statement(read_text(path), f"'{path}'"))
 

@@ -54,14 +54,9 @@ class StoredRun:
 
 
 def save_run(
-    folder: Path,
-    *,
-    config: Mapping[str, Any],
-    weights: Mapping[str, Tensor],
-    log: pd.DataFrame,
-    metrics: Mapping[str, Any],
-    watched: pd.DataFrame | None = None,
-) -> StoredRun:
+    folder: Path, *, config: Mapping[str, Any], weights: Mapping[str, Tensor], log: pd.DataFrame,
+    metrics: Mapping[str, Any], watched: pd.DataFrame | None = None,
+) -> StoredRun:  # fmt: skip
     """Write the run to `folder`, all or nothing, and read it back.
 
     If another process finished the same run first, its folder stays. Raises `InputError` where
