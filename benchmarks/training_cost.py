@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.experiments.digits.config import TrainConfig, recipe
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, digits
 from oversmoothing.experiments.digits.training import new_model
+from oversmoothing.experiments.digits.training_config import TrainConfig, recipe
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.experiments.threads import interleaved_medians

@@ -201,8 +201,8 @@ def train(
     interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:
     accelerate launch -m oversmoothing train ...
     """
-    from oversmoothing.experiments.digits.config import configurations
     from oversmoothing.experiments.digits.training import trained, training_table
+    from oversmoothing.experiments.digits.training_config import configurations
     from oversmoothing.experiments.digits.training_loop import Keeping
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs

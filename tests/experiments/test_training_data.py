@@ -16,7 +16,6 @@ from PIL import Image
 
 from oversmoothing import main
 from oversmoothing.experiments.digits import data as module
-from oversmoothing.experiments.digits.config import TrainConfig, configurations, recipe, recipes
 from oversmoothing.experiments.digits.corruptions import (
     KINDS,
     PUBLISHED,
@@ -34,6 +33,12 @@ from oversmoothing.experiments.digits.data import (
     digits,
 )
 from oversmoothing.experiments.digits.training import new_model, trained
+from oversmoothing.experiments.digits.training_config import (
+    TrainConfig,
+    configurations,
+    recipe,
+    recipes,
+)
 from oversmoothing.experiments.digits.training_loop import drawn_from, training_batch
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model

@@ -21,9 +21,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, cifar, digits
-from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
+from oversmoothing.experiments.digits.run_store import StoredRun, load_run, save_run
+from oversmoothing.experiments.digits.training_config import (
+    FORM_OF,
+    VARIANTS,
+    TrainConfig,
+    default_config,
+)
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
 from oversmoothing.experiments.digits.training_state import remove, unfinished
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer

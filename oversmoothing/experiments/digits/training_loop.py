@@ -34,8 +34,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
 from oversmoothing.theory.support.errors import InputError, required

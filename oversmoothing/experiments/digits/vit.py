@@ -26,8 +26,8 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.forms.form import ValueProjection
 from oversmoothing.experiments.forms.regions import MeasuredInterval, value_projection
 from oversmoothing.experiments.models.inputs import HALF, WHITE, Images

@@ -9,7 +9,7 @@ vit-minus and band are variants of the configuration, since H itself is of that 
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT, ViTLayer
 from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy
 from oversmoothing.experiments.remedies.on_output import FormOfH

@@ -20,7 +20,6 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for, published
 from oversmoothing.experiments.digits.data import SIZES, LabelledImages
 from oversmoothing.experiments.digits.training import (
@@ -30,6 +29,7 @@ from oversmoothing.experiments.digits.training import (
     score,
     trained,
 )
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Keeping, generator
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.forms.lasting_bound import lasting_bound
