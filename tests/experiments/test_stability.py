@@ -328,7 +328,8 @@ def test_half_precision_and_padding_are_refused():
 
 
 def test_the_command_writes_a_table_a_picture_and_two_sentences(tmp_path, capsys):
-    assert main(["stability", "vit-random", "--count", "1", "--out", str(tmp_path)]) == 0
+    words = ["probe", "vit-random", "stability", "--count=1", "--plot", f"--out={tmp_path}"]
+    assert main(words) == 0
     out = capsys.readouterr().out
     assert (
         "small differences between tokens (8 random directions each) grow in" in out

@@ -162,13 +162,25 @@ def test_the_picture_and_its_caption_name_the_same_curves():
     assert f"{len(table)} of {len(table)} ratios are 0" in caption(gone, "A run", "")
 
 
-@pytest.mark.parametrize("words", [["simulate", "--n", "5"], ["heads", "--heads", "2", "--n", "5"]])
-def test_the_command_draws_on_demand_beside_its_table(words, tmp_path, capsys):
-    small = [*words, "--d", "2", "--depth", "200", "--points", "9", "--device", "cpu"]
+@pytest.mark.parametrize(("stem", "form"), [("simulate", []), ("heads", ["--heads=2"])])
+def test_the_command_draws_on_demand_beside_its_table(stem, form, tmp_path, capsys):
+    small = [
+        "simulate",
+        *form,
+        "--n",
+        "5",
+        "--d",
+        "2",
+        "--depth",
+        "200",
+        "--points",
+        "9",
+        "--device",
+        "cpu",
+    ]
     for name, options in (("plain", []), ("drawn", ["--plot"]), ("again", ["--plot"])):
         assert oversmoothing.main([*small, *options, "--out", str(tmp_path / name)]) == 0
     printed = capsys.readouterr().out
-    stem = words[0]
     assert {path.suffix for path in (tmp_path / "plain").iterdir()} == {".csv", ".json"}
     written = {path.name: path.read_bytes() for path in (tmp_path / "drawn").iterdir()}
     assert written.keys() == {f"{stem}.{kind}" for kind in ("csv", "json", "txt", "png", "pdf")}

@@ -13,7 +13,6 @@ from hypothesis import example, given, settings, strategies as st
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.claims.golden import golden_cases
-from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 from tests.support.float_cases import float_layers
 
@@ -99,27 +98,6 @@ def test_golden_cases_in_exact_fractions(name: str, dtype: torch.dtype) -> None:
         ]
 
 
-def test_a_batch_is_its_elements_and_broadcasts() -> None:
-    rng = np.random.default_rng(1)
-    A = rng.dirichlet(np.ones(3), size=(2, 1, 3))
-    H = rng.standard_normal((4, 2, 2))
-    X0 = rng.standard_normal((3, 2))
-    depths = [0, 3, 30]
-    together = evolve(A=A, H=H, X0=X0, depth=depths)
-    assert together.state(1).hfc.shape == (2, 4, 3, 2)
-    table = together.metrics()
-    assert list(table["batch"]) == list(range(8)) * 3
-    for i in range(2):
-        for k in range(4):
-            alone = evolve(A=A[i, 0], H=H[k], X0=X0, depth=depths).metrics()
-            rows = table[table["batch"] == 4 * i + k].drop(columns="batch").reset_index(drop=True)
-            np.testing.assert_allclose(
-                rows["log_hfc_lfc"], alone["log_hfc_lfc"], rtol=0, atol=1e4 * unit(3, 2, 30)
-            )
-    shared = evolve(A=A[0, 0], H=H[0], X0=rng.standard_normal((5, 3, 2)), depth=4)
-    assert len(shared.metrics()) == 10
-
-
 def test_h_and_w_are_transposes() -> None:
     A, H, X0 = np.full((2, 2), 0.5), np.array([[0.0, 1.0], [0.0, 0.0]]), np.eye(2)
     a, b = evolve(A=A, H=H, X0=X0, depth=3), evolve(A=A, W=H.T, X0=X0, depth=3)
@@ -200,22 +178,6 @@ def test_iterating_x_saturates_near_eps_and_the_quotient_does_not() -> None:
         assert table["log_hfc_lfc"].iloc[0] < math.log(1e-30)
 
 
-@settings(max_examples=30, deadline=None)
-@given(SEEDS, st.integers(1, 6), st.integers(1, 3))
-def test_float32_follows_float64(seed: int, n: int, d: int) -> None:
-    rng = np.random.default_rng(seed)
-    A, X0 = rng.dirichlet(np.ones(n), size=n), rng.standard_normal((n, d))
-    H = rng.standard_normal((d, d)) / math.sqrt(d)
-    depth = 6
-    a, b = (
-        evolve(A=A, H=H, X0=X0, depth=[depth], dtype=t).X(0) for t in (torch.float32, torch.float64)
-    )
-    eps_ratio = torch.finfo(torch.float32).eps / EPS
-    bound = 8 * n * unit(n, d, depth) * eps_ratio * growth(np.maximum(A, A.max(0)), H, X0, depth)
-    off = a[0] * 2.0 ** a[1].item() - b[0] * 2.0 ** b[1].item()
-    assert off.abs().max().item() <= bound.max()
-
-
 # ---------------------------------------------------------------------------------- T11
 
 
@@ -254,11 +216,6 @@ def test_minus_one_with_other_attention_leaves_a_finite_ratio() -> None:
     A3 = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
     found = log_ratio(A=A3, H=[[-1.0]], X0=[[1.0], [2.0], [4.0]], depth=3)
     assert found == pytest.approx(math.log(1819399 / 423200) / 2, abs=1e-13)
-
-
-def test_zero_states_are_undefined_at_every_depth() -> None:
-    table = evolve(A=AA, H=[[0.5]], X0=[[0.0], [0.0]], depth=[0, 1, 1000]).metrics()
-    assert table.iloc[:, 1:].isna().all(axis=None)
 
 
 def test_mode_with_multiplier_zero_dies_in_one_layer() -> None:

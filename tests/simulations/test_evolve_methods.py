@@ -362,7 +362,8 @@ def test_batches_broadcast_in_every_method(method: str) -> None:
     P, Q = rng.standard_normal((4, 5, 2)), rng.standard_normal((2, 5))
     X0 = rng.standard_normal((3, 5))
     together = evolve_by(A=A, W=(P, Q), X0=X0, depth=[0, 6], method=method)
-    assert together.batch == (2, 4)
+    assert together.batch == (2, 4) and together.state(1).hfc.shape == (2, 4, 3, 5)
+    assert list(together.metrics()["batch"]) == list(range(8)) * 2
     for i in range(2):
         for k in range(4):
             alone = evolve_by(A=A[i, 0], W=(P[k], Q), X0=X0, depth=[0, 6], method=method)

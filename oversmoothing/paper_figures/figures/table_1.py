@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from oversmoothing.experiments.digits.config import TRAINED
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study.protocol import protocol
