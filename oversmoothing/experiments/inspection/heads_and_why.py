@@ -24,8 +24,7 @@ from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.inspection.attention import projected_out
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
-from oversmoothing.simulations.spectra.head_values import asymmetry
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.head_values import asymmetry, mean_attention
 from oversmoothing.simulations.state_metrics import SPREAD
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
