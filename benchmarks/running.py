@@ -24,6 +24,7 @@ _MODULES = (
     "training_cost",
     "trained_spectra",
     "beside_peers",
+    "predictions",
 )
 
 

@@ -10,9 +10,9 @@ import torch
 from torch.nn import functional
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.experiments.digits.config import TrainConfig, recipe
-from oversmoothing.experiments.digits.data import Images, Parts, digits
+from oversmoothing.experiments.digits.data import DataParts, LabelledImages, digits
 from oversmoothing.experiments.digits.training import new_model
+from oversmoothing.experiments.digits.training_config import TrainConfig, recipe
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.experiments.threads import interleaved_medians
@@ -20,7 +20,7 @@ from oversmoothing.experiments.threads import interleaved_medians
 BATCH = {"cpu": 8, "cuda": 512}
 
 
-def trainer(config: TrainConfig, data: Parts, device: str, watch_every: int | None) -> Loop:
+def trainer(config: TrainConfig, data: DataParts, device: str, watch_every: int | None) -> Loop:
     """A run that is stepped by hand."""
     model = new_model(config).to(device).train()
     watch = None
@@ -34,15 +34,15 @@ def trainer(config: TrainConfig, data: Parts, device: str, watch_every: int | No
     return Loop(model, config, data.to(device), accelerator, Keeping(watch=watch), False)
 
 
-def pictures(count: int) -> Parts:
+def pictures(count: int) -> DataParts:
     """Random images of CIFAR's size and classes."""
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (count, 3, 32, 32), generator=generator, dtype=torch.uint8)
-    images = Images(pixels, torch.randint(0, 100, (count,), generator=generator))
-    return Parts(images, images, images)
+    images = LabelledImages(pixels, torch.randint(0, 100, (count,), generator=generator))
+    return DataParts(images, images, images)
 
 
-def plain_step(config: TrainConfig, data: Parts, device: str) -> Callable[[], None]:
+def plain_step(config: TrainConfig, data: DataParts, device: str) -> Callable[[], None]:
     """The same model, batch and loss in a loop as anyone writes it, nothing augmented."""
     model = new_model(config).to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, fused=True)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 
 import oversmoothing
 from oversmoothing.commands import COMMANDS, OLD, ROWS, forms
-from oversmoothing.commands.main import chosen, repeat_flags
+from oversmoothing.commands.main import chosen, load, repeat_flags
+from tests.corpora import networks
+from tests.corpora.commands import TRAINED
 
 SHOWN = [row for row in ROWS if row.group]
 EVERYWHERE = ("--out", "--json", "--plot", "--seed", "--device", "--dry-run", "--images", "--text",
@@ -64,6 +69,21 @@ def test_the_help_of_a_command_can_be_read_and_its_example_typed(row, capsys):
     command, words = chosen(shlex.split(row.example))
     assert command.row == row or (row.name, command.row.group) == ("probe", "probe")
     command.make_context(row.name, words)
+
+
+def test_one_option_means_one_thing_and_says_it_with_a_noun_or_a_verb_first():
+    said: dict[str, set[str]] = {}
+    for row in ROWS:
+        for param in load(row).params:
+            if not param.hidden:
+                assert param.help and param.help[0] in ascii_lowercase + '"', (row.name, param.help)
+                assert not param.help.startswith("of ") and not param.help.endswith("."), param.help
+                meaning = re.sub(r" \(default.*", "", param.help)
+                said.setdefault(param.opts[0], set()).add(meaning)
+    for flag in EVERYWHERE:
+        meanings = said.get(flag, set())
+        # --out may also name a file, where a command writes one.
+        assert len(meanings) <= 1 + (flag == "--out"), meanings
 
 
 # ------------------------------------------------------------------------------------- bad input
@@ -125,10 +145,25 @@ def test_what_is_mistyped_is_answered_before_a_model_is_loaded(
 
 @pytest.mark.parametrize("old", OLD)
 def test_an_old_name_answers_and_says_its_new_one(old, capsys):
+    row, *_ = OLD[old]
     command, _ = chosen([old])
-    row, new = OLD[old]
     assert command.row.name == row
-    assert capsys.readouterr().err == f"`{old}` is now `{new}`\n"
+    said = command.row.usage if command.row.group else f"make bench BENCH='--only {old}'"
+    assert capsys.readouterr().err == f"`{old}` is now `{said}`\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "rest"),
+    [
+        ("streams case.json --json", "verdict", "case.json --json"),
+        ("streams --streams 3", "simulate --streams", "--streams 3"),
+        ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
+        ("exponents --model=vit", "probe exponents", "vit"),
+    ],
+)
+def test_two_uses_of_an_old_name_are_told_apart(words, name, rest):
+    command, left = chosen(words.split())
+    assert command.row.name == name and left == rest.split()
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.old], ids=lambda row: row.name)
@@ -176,6 +211,67 @@ def test_an_option_that_repeats_takes_several_words(words, expected):
     assert repeat_flags(words.split(), {"--depth"}) == expected.split()
 
 
-def test_a_verdict_in_json_is_one_object(capsys):
-    status, out, _ = asked("verdict", "--example", "GT4", "--json", capsys=capsys)
-    assert status == 0 and isinstance(json.loads(out), dict)
+# -------------------------------------------------------------------------------------------- JSON
+
+SMALL = "--n 3 --d 2 --depth 9 --points 3"
+SEEN = "shallow --images pictures"
+# Each command at cheap settings; `reproduce` runs the others.
+CHEAP = {
+    "inspect": f"{SEEN} --count 2 --spectra 0",
+    "verdict": "--example GT4",
+    "explorer": "",
+    "certify": "--example GT4",
+    "check": "certificate.json",
+    "prove": "T2d --kind written",
+    "simulate": SMALL,
+    "sweep": "grid.toml --csv",
+    "graphs": "--draws 3",
+    "enclose": f"{SEEN} --count 1",
+    "train": "config.json",
+    "study": "depth --dry-run",
+    "figures": "lambda_plane --list",
+    "remedies": "attnscale --draws 1",
+    "simulate --heads": SMALL,
+    "simulate --streams": SMALL,
+    "simulate --exponents": "--ensemble iid --n 3 --d 2 --depth 200",
+    "probe stability": f"{SEEN} --count 1",
+    "probe loop": f"{SEEN} --count 4 --loops 20",
+    "probe flips": f"{SEEN} --count 4",
+    "probe tilt": f"{SEEN} --count 2",
+    "probe readings": f"{SEEN} --count 2",
+    "probe ladder": f"{SEEN} --calibration 10 --standard 2 --held-out 3",
+    "probe exponents": f"{SEEN} --depth 200",
+    "probe certified": f"{SEEN} --count 1",
+    "rates": "",
+    "steer": "--draws 1",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A folder with a model, pictures, a certificate, a grid and a configuration."""
+    folder = tmp_path_factory.mktemp("place")
+    networks.model_folder(folder)
+    for k in range(7):  # of which the ladder needs 13
+        shutil.copy(folder / "pictures" / "0.png", folder / "pictures" / f"again-{k}.png")
+    grid = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1]\n'
+    (folder / "grid.toml").write_text(grid)
+    (folder / "config.json").write_text(json.dumps(TRAINED))
+    out = str(folder / "certificate.json")
+    assert oversmoothing.main(["certify", "--example", "GT4", "--out", out]) == 0
+    return folder
+
+
+def test_every_command_has_its_json_tested():
+    assert {row.name for row in ROWS} == {*CHEAP, "probe", "reproduce"}
+    for row in ROWS:
+        flags = {flag for param in load(row).params for flag in param.opts}
+        assert row.name == "probe" or "--json" in flags, row.name
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_json_is_one_value_and_nothing_else(name, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    words = [*name.split()[:1], *CHEAP[name].split(), *name.split()[1:], "--json"]
+    status, out, _ = asked(*words, capsys=capsys)
+    assert status in (0, 1) and json.loads(out) is not None

@@ -53,18 +53,18 @@ def test_a_sweep_whose_reader_goes_away_is_computed(tmp_path):
 
 
 def test_a_refused_certificate_stays_refused_without_a_reader(tmp_path):
-    assert oversmoothing.main(["certify", "--example", "GT4", "--report", f"{tmp_path}/c"]) == 0
-    text = (tmp_path / "c").read_text()
+    assert oversmoothing.main(["certify", "--example", "GT4", "--out", f"{tmp_path}/c.json"]) == 0
+    text = (tmp_path / "c.json").read_text()
     digest = text.split('"digest": "')[1][:64]
-    (tmp_path / "c").write_text(text.replace(digest, "0" * 64))
-    done = shell("$O check c | true; exit ${PIPESTATUS[0]}", tmp_path)
+    (tmp_path / "c.json").write_text(text.replace(digest, "0" * 64))
+    done = shell("$O check c.json | true; exit ${PIPESTATUS[0]}", tmp_path)
     assert done.returncode == 1 and done.stderr == ""
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.15, 0.3, 0.6])
 def test_an_interrupt_at_the_start_is_one_line_or_none(tmp_path, seconds):
     started = subprocess.Popen(
-        [sys.executable, "-m", "oversmoothing", "prove", "--claim", "T2"],
+        [sys.executable, "-m", "oversmoothing", "prove", "T2"],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -260,7 +260,7 @@ def without_extras(code: str) -> subprocess.CompletedProcess[str]:
 def test_verdict_evolve_and_inspect_need_no_extra(tmp_path):
     done = without_extras(
         "import numpy as np, torch, oversmoothing\n"
-        "from oversmoothing.experiments.digits.config import default_config\n"
+        "from oversmoothing.experiments.digits.training_config import default_config\n"
         "from oversmoothing.experiments.digits.vit import ViT\n"
         "A, W = np.full((4, 4), 0.25), -0.5 * np.eye(2)\n"
         "print(oversmoothing.verdict(A=A, W=W).verdict)\n"

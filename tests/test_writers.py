@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 import oversmoothing
 from oversmoothing.commands.runs import write_run
-from oversmoothing.experiments.digits.store import load_run, save_run
+from oversmoothing.experiments.digits.run_store import load_run, save_run
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.simulations.drawing.picture import write_figure
@@ -199,7 +199,7 @@ _WRITES = {
 # Where such a call stands, and why it is no writer of its own. What fails there is tested above.
 _ALLOWED = {
     "theory/support/files.py",
-    "experiments/digits/store.py",
+    "experiments/digits/run_store.py",
     "commands/ending.py",  # standard output and error
     "simulations/drawing/result_files.py",  # Parquet into memory
     "theory/proofs/coq.py",  # what Coq is asked, in a folder that goes with the question

@@ -22,7 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
-from oversmoothing.theory.proofs.coq import Formal, statement
+from oversmoothing.theory.proofs.coq import Formal, on_record
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
 from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
@@ -111,7 +111,7 @@ def _card(claim: Claim, stated: list[nodes.Node]) -> nodes.Node:
             card += _steps(evidence)
         if isinstance(evidence, Formal):
             card += nodes.literal_block(
-                text=statement(evidence.theorem), classes=["claim-formal"], language="coq"
+                text=on_record()[evidence.theorem].type, classes=["claim-formal"], language="coq"
             )
     if claim.cites:
         card += _note("Rests on", ", ".join(claim.cites))
@@ -121,7 +121,7 @@ def _card(claim: Claim, stated: list[nodes.Node]) -> nodes.Node:
     run += nodes.strong(text="File ")
     run += nodes.literal(text=files()[claim.name].relative_to(ROOT).as_posix())
     run += nodes.Text(", run by ")
-    run += nodes.literal(text=f"oversmoothing prove --claim {claim.name}")
+    run += nodes.literal(text=f"oversmoothing prove {claim.name}")
     card += run
     return card
 

@@ -99,7 +99,7 @@ def rows() -> list[Row]:
                 region(claim),
                 counterexample(claim),
                 claim.repaired_by or "",
-                f"oversmoothing prove --claim {claim.name}",
+                f"oversmoothing prove {claim.name}",
             ),
         )
         for claim in ledger().values()

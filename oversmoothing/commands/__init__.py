@@ -127,30 +127,24 @@ ROWS = (
     Row("probe certified", "probe:certified", "probe", "MODEL",
         "what do proofs say of its attention?",
         "probe FOLDER certified --images PICTURES"),
-    # Of the release before, for this one.
-    Row("rates", "cases:rates", HIDDEN, "",
-        "compare rates and depths, predicted and measured", "rates", _REPORT),
-    Row("steer", "pages:steer", HIDDEN, "",
-        "find the strength from which a rank-one change of F turns tokens",
-        "steer --draws 20", _REPORT),
+    # Of the release before, for this one; the summary is what to type now.
+    Row("rates", "cases:rates", HIDDEN, "", "make bench BENCH='--only rates'", "rates", _REPORT),
+    Row("steer", "pages:steer", HIDDEN, "", "make bench BENCH='--only steer'", "steer", _REPORT),
 )  # fmt: skip
 COMMANDS = {row.name: row for row in ROWS if " " not in row.name}
 
-# Commands of the release before: the row that answers, and what to type now.
-OLD = {
-    "heads": ("simulate --heads", "simulate --heads"),
-    "streams": ("simulate --streams", "simulate --streams, or verdict CASE"),
-    "exponents": ("simulate --exponents", "simulate --exponents, or probe MODEL exponents"),
-    "certify-model": ("probe certified", "probe MODEL certified"),
-    "stability": ("probe stability", "probe MODEL stability"),
-    "loop": ("probe loop", "probe MODEL loop"),
-    "flips": ("probe flips", "probe MODEL flips"),
-    "tilt": ("probe tilt", "probe MODEL tilt"),
-    "readings": ("probe readings", "probe MODEL readings"),
-    "ladder": ("probe ladder", "probe MODEL ladder"),
-    "rates": ("rates", "make bench BENCH='--only rates'"),
-    "steer": ("steer", "probe MODEL tilt --steer, or make bench BENCH='--only steer'"),
-}
+# Commands of the release before: the row that answers now; perhaps a word that tells another use of
+# the name, and the row of that ("CASE": a file of JSON).
+OLD: dict[str, tuple[str, ...]] = {
+    "heads": ("simulate --heads",),
+    "streams": ("simulate --streams", "CASE", "verdict"),
+    "exponents": ("simulate --exponents", "--model", "probe exponents"),
+    "certify-model": ("probe certified",),
+    **{kind: (f"probe {kind}",)
+       for kind in ("stability", "loop", "flips", "tilt", "readings", "ladder")},
+    "rates": ("rates",),
+    "steer": ("steer",),
+}  # fmt: skip
 GONE = {"bench": "run 'make bench' in a clone (python -m benchmarks)"}
 
 

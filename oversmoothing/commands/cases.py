@@ -33,20 +33,15 @@ def _read(case: str | None, example: str | None, data: Any = None) -> tuple[Laye
 def verdict(
     case: opt.CaseFile = None,
     example: opt.Example = None,
-    depth: Annotated[
-        list[int] | None,
-        Option(metavar="L", parser=opt.layers, help="give HFC/LFC after L layers too (several)"),
-    ] = None,
-    exact_binary: Annotated[
-        bool,
-        Option("--exact-binary", help="decide the binary numbers, not all that rounds to them"),
-    ] = False,
-    certified: Annotated[
-        bool, Option("--certified", help='enclose both radii rigorously, for a case with "R"')
-    ] = False,
+    depth: Annotated[list[int] | None, Option(metavar="L", parser=opt.layers,
+        help="give HFC/LFC after L layers too (several)")] = None,
+    exact_binary: Annotated[bool, Option("--exact-binary",
+        help="decide the binary numbers, not all that rounds to them")] = False,
+    certified: Annotated[bool, Option("--certified",
+        help='enclose both radii rigorously, for a case with "R"')] = False,
     agree: opt.Agree = 1e-6,
     as_json: opt.Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Does X' = X + A X H^T oversmooth, and why.
 
     A case with "R" (s x s) beside "A" and "H" has several residual streams: do its tokens smooth,
@@ -81,13 +76,12 @@ def verdict(
 def certify(
     case: opt.CaseFile = None,
     example: opt.Example = None,
-    eps: Annotated[
-        str, Option(metavar="E", help="report the depth from which HFC/LFC stays below E")
-    ] = "1/1000",
+    eps: Annotated[str, Option(metavar="E",
+        help="report the depth from which HFC/LFC stays below E")] = "1/1000",
     as_json: opt.Json = False,
     out: opt.OutFile = None,
     report: opt.Report = None,
-) -> None:
+) -> None:  # fmt: skip
     """A rigorous verdict on a case, as a file that `check` has accepted.
 
     The certificate itself is what --json prints and --out writes (certificate.json in a folder).

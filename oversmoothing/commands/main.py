@@ -95,16 +95,10 @@ def described(param: Any) -> tuple[str, str]:
     name = metavar(param)
     if param.param_type_name == "option":
         name = ", ".join(param.opts) + ("" if flag else f" {name}")
-        default = param.default
-        if not (flag or default is None or "default" in said):
-            said += f" (default {default:g})" if isinstance(default, float) else (
-                f" (default {default})"
-            )  # fmt: skip
+        usual = f"{param.default:g}" if isinstance(param.default, float) else param.default
+        if not (flag or usual is None or "default" in said):
+            said += f" (default {usual})"
     return name, said
-
-
-class _Unloaded(TyperCommand):
-    """A command in the list of all, for the completion of its name."""
 
 
 class Commands(TyperGroup):
@@ -115,7 +109,7 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         shown = {name: row for name, row in COMMANDS.items() if row.group != HIDDEN}
-        self.commands = {name: _Unloaded(name, help=row.summary) for name, row in shown.items()}
+        self.commands = {name: TyperCommand(name, help=row.summary) for name, row in shown.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Load the command that the words name."""
@@ -160,9 +154,7 @@ def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
     if name in GONE:
         raise InputError(f"'{name}' has left the installed program.\n{GONE[name]}")
     if name in OLD:
-        home, new = OLD[name]
-        print(f"`{name}` is now `{new}`", file=sys.stderr)
-        row = next(row for row in ROWS if row.name == home)
+        row, words = _new(name, words)
     elif name in COMMANDS and COMMANDS[name].group != HIDDEN:
         row, words = _form(COMMANDS[name], words)
     else:
@@ -171,6 +163,20 @@ def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
         raise unknown("command", name, shown, todo)
     command = load(row)
     return command, list(_renewed(command, words))
+
+
+def _new(name: str, words: list[str]) -> tuple[Row, list[str]]:
+    """The row that answers a command of the release before, which is said on stderr."""
+    home, *other = OLD[name]
+    for mark, row in [other] if other else []:
+        of_case = mark == "CASE" and any(w == "-" or w.endswith(".json") for w in words)
+        if of_case or any(word.partition("=")[0] == mark for word in words):
+            home = row
+            words = [word.removeprefix(f"{mark}=") for word in words if word != mark]
+    new = next(row for row in ROWS if row.name == home)
+    said = new.usage if new.group != HIDDEN else new.summary
+    print(f"`{name}` is now `{said}`", file=sys.stderr)
+    return new, words
 
 
 def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:

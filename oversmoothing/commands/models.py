@@ -1,5 +1,6 @@
 """Commands on trained models: what a model does, what is proved of it, and how one is trained."""
 
+import sys
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,8 +30,11 @@ def inspect(
     text: opt.Text = None,
     count: opt.Sample = None,
     tokens: opt.CutTexts = None,
+    budget: Annotated[
+        str, Option(metavar="B", help="forward passes it may cost beside streams, or 'all'")
+    ] = "4",
     spectra: Annotated[
-        int | None, opt.whole("number of inputs to take attention spectra of (0: none)", least=0)
+        int | None, opt.whole("the old way to say on how many inputs", least=0, hidden=True)
     ] = None,
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
     wide: Annotated[
@@ -39,6 +43,7 @@ def inspect(
     part: opt.Part = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
+    dry_run: opt.DryRun = False,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
@@ -50,7 +55,11 @@ def inspect(
     model (another one, a checkpoint, the same after a remedy) both run on the same inputs, and
     their differences by layer are written. Of a model in stages (Swin) every stage has its report,
     in a folder of its own.
+
+    What it will take is said first: forward passes on all inputs, time and memory. The budget says
+    on how many inputs more than the streams is measured.
     """
+    from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.compare import compare, inspect_stages
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.models.adapters import SeveralStacksError
@@ -73,11 +82,16 @@ def inspect(
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
+    how: dict[str, Any] = {"budget": budget, "spectra": spectra, "batch_size": batch_size}
+    if dry_run or not as_json:
+        for each in models:
+            said = f"{Path(each.name).name}: {foresee(each, inputs, **how)}"
+            print(said, file=sys.stdout if dry_run else sys.stderr)
+    if dry_run:
+        return
     name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
     folder = opt.new_folder(out / "inspect" / name)
-    how: dict[str, Any] = {
-        "spectra": spectra, "batch_size": batch_size, "progress": not as_json
-    }  # fmt: skip
+    how["progress"] = not as_json
     report: Report | Comparison | Stages
     if staged:
         report = inspect_stages(models, inputs, **how)
@@ -101,28 +115,19 @@ def enclose(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Count = 1,
-    box: Annotated[
-        bool, Option("--box", help="take a box of images around each, in place of the image")
-    ] = False,
-    eps: Annotated[
-        float | None,
-        opt.positive(
-            "how far each pixel of a box, as the model reads it, may be off (default: the most "
-            "that is proved)",
-            "E",
-        ),
-    ] = None,
-    layer: Annotated[
-        list[int] | None, opt.whole("layers of which a box is proved (default all)")
-    ] = None,
-    check: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="recompute what these files claim of MODEL, and no more"),
-    ] = None,
+    box: Annotated[bool, Option("--box",
+        help="take a box of images around each, in place of the image")] = False,
+    eps: Annotated[float | None, opt.positive(
+        "how far each pixel of a box, as the model reads it, may be off (default: the most "
+        "that is proved)", "E")] = None,
+    layer: Annotated[list[int] | None, opt.whole(
+        "layers of which a box is proved (default all)")] = None,
+    check: Annotated[list[Path] | None, Option(metavar="FILE",
+        help="recompute what these files claim of MODEL, and no more")] = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> int:
+) -> int:  # fmt: skip
     """Metrics of every layer of a trained model, proved for an input or a box of them.
 
     HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs
@@ -133,7 +138,7 @@ def enclose(
     """
     import torch
 
-    from oversmoothing.experiments.enclosures.run import check_file, prove_boxes, prove_inputs
+    from oversmoothing.experiments.enclosures.proving import check_file, prove_boxes, prove_inputs
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
@@ -170,39 +175,24 @@ def enclose(
 
 
 def train(
-    config: Annotated[
-        str | None,
-        Argument(metavar="CONFIG.toml", help="configuration as TOML (or .json; - is JSON)"),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
-            "cifar10-vit-ti, cifar100-small",
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None,
-        opt.one_of(
-            "variant",
-            _VARIANTS,
-            "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
-            f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
-            todo="Choose vit, vit+, vit- or vit-FORM.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)", least=0)
-    ] = None,
+    config: Annotated[str | None, Argument(metavar="CONFIG.toml",
+        help="configuration as TOML (or .json; - is JSON)")] = None,
+    recipe: Annotated[str | None, Option(metavar="NAME",
+        help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
+        "cifar10-vit-ti, cifar100-small")] = None,
+    variant: Annotated[str | None, opt.one_of("variant", _VARIANTS,
+        "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
+        f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
+        todo="Choose vit, vit+, vit- or vit-FORM.")] = None,
+    seed: Annotated[int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)",
+        least=0)] = None,
     data_dir: opt.DataDir = None,
-    hub: Annotated[
-        bool, Option("--hub", help="fetch CIFAR from the Hugging Face hub where it is not there")
-    ] = False,
+    hub: Annotated[bool, Option("--hub",
+        help="fetch CIFAR from the Hugging Face hub where it is not there")] = False,
     device: opt.Device = "auto",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region.
 
     Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
@@ -211,8 +201,8 @@ def train(
     interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:
     accelerate launch -m oversmoothing train ...
     """
-    from oversmoothing.experiments.digits.config import configurations
     from oversmoothing.experiments.digits.training import trained, training_table
+    from oversmoothing.experiments.digits.training_config import configurations
     from oversmoothing.experiments.digits.training_loop import Keeping
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
@@ -239,39 +229,26 @@ def train(
 
 
 def study(
-    name: Annotated[
-        str,
-        Argument(
-            metavar="NAME",
-            help=f"study: {', '.join(_STUDIES[:-1])} or all",
-            callback=opt.checked("study", _STUDIES),
-            autocompletion=lambda: list(_STUDIES),
-        ),
-    ],
-    protocol: Annotated[
-        str | None,
-        Option(
-            metavar="NAME|FILE.toml",
-            help="protocol: digits (default), cifar100, or your seeds, design and hypotheses",
-        ),
-    ] = None,
+    name: Annotated[str, Argument(metavar="NAME", help=f"study: {', '.join(_STUDIES[:-1])} or all",
+        callback=opt.checked("study", _STUDIES), autocompletion=lambda: list(_STUDIES))],
+    protocol: Annotated[str | None, Option(metavar="NAME|FILE.toml",
+        help="protocol: digits (default), cifar100, or your seeds, design and hypotheses")] = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
-    so_far: Annotated[
-        bool, Option("--so-far", help="train nothing: tables of the runs that are finished")
-    ] = False,
+    so_far: Annotated[bool, Option("--so-far",
+        help="train nothing: tables of the runs that are finished")] = False,
     data_dir: opt.DataDir = None,
     device: opt.Device = "cpu",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Do forms of H that cannot smooth train better: hypotheses first, then runs.
 
     Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
     soon as it is finished; interrupted, the same command goes on. Writes study/NAME.csv, its
     picture, runs.csv and hypotheses.csv into the folder of results; of other data than digits
     into study-DATA.
-    """  # fmt: skip
+    """
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.study.protocol import protocol as read
     from oversmoothing.experiments.study.study_files import folder_name, write_study

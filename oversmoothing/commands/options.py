@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------ kinds of options
 
 
-def whole(help: str, least: int = 1, most: int = sizes.SEED, metavar: str = "N") -> Any:
+def whole(
+    help: str, least: int = 1, most: int = sizes.SEED, metavar: str = "N", hidden: bool = False
+) -> Any:
     """An option that is a whole number from `least` to `most`."""
 
     def read(given: str | int) -> int:
@@ -37,7 +39,7 @@ def whole(help: str, least: int = 1, most: int = sizes.SEED, metavar: str = "N")
             raise BadParameter(f"must be at most {most:,}")
         return number
 
-    return Option(metavar=metavar, parser=read, help=help)
+    return Option(metavar=metavar, parser=read, help=help, hidden=hidden)
 
 
 def real(help: str, metavar: str, least: float = 0.0, most: float = sizes.REAL) -> Any:

@@ -17,19 +17,17 @@ _REQUIRED = 0.95
 
 
 def figures(
-    only: Annotated[
-        list[str] | None, Argument(metavar="NAME", help="figures to draw (default: all)")
-    ] = None,
-    format: Annotated[
-        list[str] | None, opt.one_of("format", KINDS, "formats of the pictures (default pdf png)")
-    ] = None,
+    only: Annotated[list[str] | None, Argument(metavar="NAME",
+        help="figures to draw (default: all)")] = None,
+    format: Annotated[list[str] | None, opt.one_of("format", KINDS,
+        "formats of the pictures (default pdf png)")] = None,
     width: Annotated[str, opt.one_of("page", PAGES, "page that they are to fit")] = "two-column",
     names: opt.Listed = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
-) -> None:
+) -> None:  # fmt: skip
     """Draw the figures and tables, each with its data."""
     from oversmoothing.paper_figures import FIGURES, RENAMED, figure
     from oversmoothing.theory.support.files import to_json
@@ -81,12 +79,11 @@ def reproduce(
     out: opt.Out = opt.RESULTS,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
-    full: Annotated[
-        bool, Option("--full", help="train every model of the study first (hours, resumable)")
-    ] = False,
+    full: Annotated[bool, Option("--full",
+        help="train every model of the study first (hours, resumable)")] = False,
     workers: opt.Workers = 1,
     as_json: opt.Json = False,
-) -> int:
+) -> int:  # fmt: skip
     """The main job: train, simulate, check, draw, and the page.
 
     Without --full a reduced preset, which the page names; --workers is for its trainings. --json
@@ -105,16 +102,15 @@ def reproduce(
 
 
 def remedies(
-    only: Annotated[
-        list[str] | None, Argument(metavar="NAME", help="remedies to compare (default: all)")
-    ] = None,
+    only: Annotated[list[str] | None, Argument(metavar="NAME",
+        help="remedies to compare (default: all)")] = None,
     names: opt.Listed = False,
     draws: opt.Draws = 100,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.OutFile = None,
     report: opt.Report = None,
-) -> int:
+) -> int:  # fmt: skip
     """What each remedy against oversmoothing does to the spectrum, and its cost.
 
     --draws counts layers. --out writes all columns as CSV. Exit status 1: a predicted radius is not

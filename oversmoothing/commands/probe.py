@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -15,15 +15,10 @@ _READINGS = ("E1", "E2", "E3", "E4", "E4 heads")
 
 def probe(
     model: opt.Model,
-    kind: Annotated[
-        str,
-        Argument(
-            metavar="KIND",
-            help="one of the forms below, each with options of its own",
-            autocompletion=lambda: list(forms("probe")),
-        ),
-    ],
-) -> None:
+    kind: Annotated[str, Argument(metavar="KIND",
+        help="one of the forms below, each with options of its own", autocompletion=lambda: list(
+        forms("probe")))],
+) -> None:  # fmt: skip
     """Run one experiment on a trained model.
 
     The inputs are images (--images, --count) or texts (--text); results go to --out.
@@ -36,16 +31,15 @@ def stability(
     text: opt.Text = None,
     count: opt.Count = 8,
     tokens: opt.CutTexts = None,
-    size: Annotated[
-        float, opt.positive("size of real perturbations, relative to the stream", "S")
-    ] = 0.01,
+    size: Annotated[float, opt.positive("size of real perturbations, relative to the stream",
+        "S")] = 0.01,
     part: opt.Part = None,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Do small differences between tokens grow or die, layer by layer.
 
     Derivatives of the model's own blocks (torch.func.jvp, float64) along and across consensus, near
@@ -72,24 +66,19 @@ def loop(
     count: opt.Count = 20,
     every: Annotated[int, opt.whole("step between the inputs: each N-th alone")] = 1,
     tokens: opt.CutTexts = None,
-    loops: Annotated[int, opt.whole("number of loops", 20, sizes.POINTS * 1000)] = 200,
-    group: Annotated[
-        list[str] | None,
-        Option(metavar="A-B", help="loop layers A to B in turn (several; default each block)"),
-    ] = None,
-    recall: Annotated[
-        float | None,
-        opt.real(
-            "look for fixed points of X <- f(X) + B X_0, and predict nothing", "B", -sizes.REAL
-        ),
-    ] = None,
+    loops: Annotated[int, opt.whole("number of loops", 20, sizes.POINTS *1000)] = 200,
+    group: Annotated[list[str] | None, Option(metavar="A-B",
+        help="loop layers A to B in turn (several; default each block)")] = None,
+    recall: Annotated[float | None, opt.real(
+        "look for fixed points of X <- f(X) + B X_0, and predict nothing", "B",
+        -sizes.REAL)] = None,
     part: opt.Part = None,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """A trained model's block applied again and again; do its tokens collapse.
 
     Attention is recomputed in every loop. Each block (or --group) is predicted before its tokens
@@ -160,14 +149,13 @@ def tilt(
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Sample = None,
-    steer: Annotated[
-        bool, Option("--steer", help="steer the model towards drawn directions too")
-    ] = False,
+    steer: Annotated[bool, Option("--steer",
+        help="steer the model towards drawn directions too")] = False,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Do a trained model's tokens tilt as in the power method, and can they be steered.
 
     Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
@@ -184,12 +172,10 @@ def tilt(
 
 def readings(
     model: opt.Model,
-    readings: Annotated[
-        list[str] | None, opt.one_of("reading", _READINGS, "readings (default E1 E2)")
-    ] = None,
-    folded: Annotated[
-        bool, Option("--folded", help="fold the gains of the norm into W_V first")
-    ] = False,
+    readings: Annotated[list[str] | None, opt.one_of("reading", _READINGS,
+        "readings (default E1 E2)")] = None,
+    folded: Annotated[bool, Option("--folded",
+        help="fold the gains of the norm into W_V first")] = False,
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Sample = None,
@@ -199,7 +185,7 @@ def readings(
     device: opt.Device = "auto",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Which eigenvalue dominates a trained model's layers, in every reading of Table 1.
 
     Then where the eigenvalues of its H lie, and how far H has turned from its start. For inputs of
@@ -213,9 +199,9 @@ def readings(
         model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
     )
     folder = output_folder(out)
-    gains: Literal["folded", "unfolded"] = "folded" if folded else "unfolded"
     chosen = list(readings or ("E1", "E2"))
-    opt.finish(read(opened, inputs, chosen, gains, costly), folder, as_json)
+    result = read(opened, inputs, chosen, "folded" if folded else "unfolded", costly)
+    opt.finish(result, folder, as_json)
 
 
 def ladder(
@@ -227,19 +213,16 @@ def ladder(
     calibration: Annotated[int, opt.whole("number of inputs of P0''', P6 and P7")] = 100,
     standard: Annotated[int, opt.whole("number of those that P0 to P5 take")] = 100,
     held_out: Annotated[int, opt.whole("number of inputs that the scores are taken on")] = 200,
-    held_out_from: Annotated[
-        int, opt.whole("leave out the first N of the held-out draw, those of an earlier run", 0)
-    ] = 0,
-    copies: Annotated[
-        int, opt.whole("number of altered copies of a calibration image for the kernel rungs", 0)
-    ] = 0,
-    first_layers: Annotated[
-        int, opt.whole("number of layers that P7's finer grid follows, cost against score")
-    ] = 3,
+    held_out_from: Annotated[int, opt.whole(
+        "leave out the first N of the held-out draw, those of an earlier run", 0)] = 0,
+    copies: Annotated[int, opt.whole(
+        "number of altered copies of a calibration image for the kernel rungs", 0)] = 0,
+    first_layers: Annotated[int, opt.whole(
+        "number of layers that P7's finer grid follows, cost against score")] = 3,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Which cheap theory predicts the smoothing of a trained model, scored.
 
     Without --images: CIFAR-100 in --data-dir. Texts shorter than --tokens are left out. Writes

@@ -33,43 +33,28 @@ _LONGEST = 1_000_000  # seconds; a process waits for no longer ones
 
 
 def prove(
-    what: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="NAME",
-            help="claims of the ledger, T4c or all parts of T2; or FILE.py with your own claims, "
-            "which is run as code (run none that you would not run with python)",
-        ),
-    ] = None,
-    kind: Annotated[
-        list[str] | None, opt.one_of("kind", list(Kind), "kinds of evidence (default all)")
-    ] = None,
+    what: Annotated[list[str] | None, Argument(metavar="NAME",
+        help="claims of the ledger, T4c or all parts of T2; or FILE.py with your own claims, "
+        "which is run as code (run none that you would not run with python)")] = None,
+    kind: Annotated[list[str] | None, opt.one_of("kind", list(Kind),
+        "kinds of evidence (default all)")] = None,
     names: opt.Listed = False,
     as_json: opt.Json = False,
-    examples: Annotated[
-        int, opt.whole("number of examples a search, thorough: a claim", most=sizes.EXAMPLES)
-    ] = 200,
+    examples: Annotated[int, opt.whole("number of examples a search, thorough: a claim",
+        most=sizes.EXAMPLES)] = 200,
     seed: opt.Seed = 0,
-    init: Annotated[
-        Path | None,
-        Option(metavar="FILE.py", help="write an example of a file of your own claims, and stop"),
-    ] = None,
+    init: Annotated[Path | None, Option(metavar="FILE.py",
+        help="write an example of a file of your own claims, and stop")] = None,
     limit: Annotated[float, opt.positive("seconds for one query of one solver", "SECONDS")] = 60.0,
     jobs: Annotated[int, opt.whole("number of worker processes")] = min(2, os.cpu_count() or 1),
-    thorough: Annotated[
-        bool,
-        Option(
-            "--thorough",
-            help=f"search {_THOROUGH_EXAMPLES} examples a claim, in chunks, going on where it "
-            "stopped",
-        ),
-    ] = False,
-    minutes: Annotated[
-        float | None, opt.real("minutes after which a thorough search stops", "M")
-    ] = None,
+    thorough: Annotated[bool, Option("--thorough",
+        help=f"search {_THOROUGH_EXAMPLES} examples a claim, in chunks, going on where it "
+        "stopped")] = False,
+    minutes: Annotated[float | None, opt.real("minutes after which a thorough search stops",
+        "M")] = None,
     out: opt.OutFile = None,
     report: opt.Report = None,
-) -> int:
+) -> int:  # fmt: skip
     """Run the ledger of claims, or put claims of your own to the test.
 
     FILE.py states claims (--init writes an example, with all hypotheses and strategies by name):

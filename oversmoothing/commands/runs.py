@@ -31,33 +31,24 @@ _ENSEMBLES = ("iid", "switching", "causal", "following")
 
 def _options_of_a_kind(asked: bool) -> None:
     if asked:
-        for name, (field, kinds) in _EVERY.items():
-            print(f"--{name.replace('_', '-'):15s} {field.description}, {requirement(field)}")
-            print(f"{'':17s} ({', '.join(kinds)})")
+        for which in dict.fromkeys(tuple(kinds) for _, kinds in _EVERY.values()):
+            print(f"{', '.join(which)}:")
+            for name, (field, kinds) in _EVERY.items():
+                if tuple(kinds) == which:
+                    said = f"{field.description}, {requirement(field)}"
+                    print(f"  --{name.replace('_', '-'):12s} {said}")
         raise Exit
 
 
 def simulate(
     attention: Annotated[str, opt.one_of("attention", ATTENTION, "kind of A")] = "softmax",
     value: Annotated[str, opt.one_of("value", VALUE_PROJECTION, "kind of H")] = "ginibre",
-    help_options: Annotated[
-        bool,
-        Option(
-            "--help-options",
-            callback=_options_of_a_kind,
-            is_eager=True,
-            help="list the options that belong to a kind of A or H, and stop",
-        ),
-    ] = False,
+    help_options: Annotated[bool, Option("--help-options", callback=_options_of_a_kind,
+        is_eager=True, help="list the options that belong to a kind of A or H, and stop")] = False,
     n: opt.Tokens = 32,
-    d: Annotated[
-        int | None,
-        opt.whole(
-            "number of features (default 16, or the number of eigenvalues)",
-            most=sizes.SIZE,
-            metavar="D",
-        ),
-    ] = None,
+    d: Annotated[int | None, opt.whole(
+        "number of features (default 16, or the number of eigenvalues)", most=sizes.SIZE,
+        metavar="D")] = None,
     depth: opt.Depth = 1000,
     temperature: opt.Temperature = 1.0,
     dtype: opt.Precision = "float64",
@@ -68,11 +59,11 @@ def simulate(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
     **options: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Run one drawn layer to any depth and hold it against the closed form.
 
     Writes simulate.csv and simulate.json; with --plot the picture beside them.
-    """  # fmt: skip
+    """
     from oversmoothing.simulations.against_theory import simulate as runs
 
     folder, chosen = _prepared(out, device)
@@ -102,29 +93,18 @@ def heads(
     heads: opt.Heads = 4,
     n: opt.Tokens = 16,
     d: opt.Features = 16,
-    rank: Annotated[
-        int | None,
-        opt.whole(
-            "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE, metavar="R"
-        ),
-    ] = None,
-    attention: Annotated[
-        str,
-        opt.one_of(
-            "attention",
-            ("fixed", "drawn", "state"),
-            "A of a layer, the same in all, drawn for each, or computed from X",
-        ),
-    ] = "fixed",
-    weights: Annotated[
-        str, opt.one_of("kind of weights", ("fixed", "drawn"), "W_V, W_O, the same in all or not")
-    ] = "fixed",
+    rank: Annotated[int | None, opt.whole(
+        "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE,
+        metavar="R")] = None,
+    attention: Annotated[str, opt.one_of("attention", ("fixed", "drawn", "state"),
+        "attention of a layer, the same in all, drawn for each, or computed from X")] = "fixed",
+    weights: Annotated[str, opt.one_of("kind of weights", ("fixed", "drawn"),
+        "weights of a layer, the same in all or drawn")] = "fixed",
     scale: opt.Scale = 1.0,
     temperature: opt.Temperature = 1.0,
     causal: opt.Causal = False,
-    no_residual: Annotated[
-        bool, Option("--no-residual", help="leave X out: X' = sum_h A_h X W_h")
-    ] = False,
+    no_residual: Annotated[bool, Option("--no-residual",
+        help="leave X out: X' = sum_h A_h X W_h")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
     plot: opt.Plot = False,
@@ -133,11 +113,11 @@ def heads(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Run many heads and changing layers beside what the theory says.
 
     Writes heads.csv and heads.json; with --plot the picture beside them.
-    """  # fmt: skip
+    """
     from oversmoothing.simulations.against_theory.simulate import (
         HeadsConfiguration,
         predicted_rate,
@@ -157,26 +137,21 @@ def heads(
 
 
 def streams(
-    case: Annotated[str | None, Argument(hidden=True)] = None,  # as the release before had it
-    certified: Annotated[bool, Option("--certified", hidden=True)] = False,
     agree: opt.Agree = 1e-6,
     mixing: Annotated[str, opt.one_of("mixing", _MIXINGS, "kind of R")] = "doubly-stochastic",
     streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
-    changing: Annotated[
-        bool, Option("--changing", help="draw another R in every layer, like the first")
-    ] = False,
+    changing: Annotated[bool, Option("--changing",
+        help="draw another R in every layer, like the first")] = False,
     n: opt.Tokens = 16,
     d: opt.Features = 8,
     scale: opt.Scale = 1.0,
     temperature: opt.Temperature = 1.0,
-    mixing_temperature: Annotated[
-        float, opt.positive("temperature of the softmax that R is", "T")
-    ] = 1.0,
+    mixing_temperature: Annotated[float, opt.positive("temperature of the softmax that R is",
+        "T")] = 1.0,
     causal: opt.Causal = False,
     any_p: Annotated[bool, Option("--any-p", help="draw p; else it is 1 in every stream")] = False,
-    any_q: Annotated[
-        bool, Option("--any-q", help="draw q; else it is 1/s in every stream")
-    ] = False,
+    any_q: Annotated[bool, Option("--any-q",
+        help="draw q; else it is 1/s in every stream")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
     plot: opt.Plot = False,
@@ -184,19 +159,12 @@ def streams(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Run several mixed residual streams: do tokens smooth, do the streams become one.
 
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
     streams.csv and streams.json; with --plot the picture beside them.
     """
-    if case is not None:
-        from oversmoothing.commands.cases import verdict
-
-        verdict(case, certified=certified, agree=agree, as_json=as_json)
-        return
-    if certified:
-        raise InputError("--certified is for a CASE: a drawn run is not enclosed")
     from oversmoothing.simulations.against_theory.simulate import (
         StreamsConfiguration,
         predicted_rate,
@@ -216,9 +184,8 @@ def streams(
 
 
 def exponents(
-    ensemble: Annotated[
-        list[str] | None, opt.one_of("ensemble", _ENSEMBLES, "kinds of layers (default all)")
-    ] = None,
+    ensemble: Annotated[list[str] | None, opt.one_of("ensemble", _ENSEMBLES,
+        "kinds of layers (default all)")] = None,
     heads: opt.Heads = 2,
     n: opt.Tokens = 6,
     d: opt.Features = 4,
@@ -227,11 +194,7 @@ def exponents(
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-    model: Annotated[str | None, Option(hidden=True)] = None,  # as the release before had it
-    images: Annotated[str | None, Option(hidden=True)] = None,
-    text: Annotated[Path | None, Option(hidden=True)] = None,
-    data_dir: Annotated[Path | None, Option(hidden=True)] = None,
-) -> int:
+) -> int:  # fmt: skip
     """Rates of changing layers: Lyapunov exponents against measured slopes.
 
     --depth is a multiple of 200. Writes exponents.csv. Exit status 1: a slope is 1e-3 or more from
@@ -242,10 +205,6 @@ def exponents(
     from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
-    if model is not None:
-        from oversmoothing.commands.probe import exponents as of_model
-
-        return of_model(model, images, text, scale, depth, data_dir, seed, as_json, out)
     output_folder(out)
     X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
     made = []
@@ -378,39 +337,27 @@ simulate.__signature__ = _own.replace(  # type: ignore[attr-defined]
 
 
 def sweep(
-    config: Annotated[
-        str | None,
-        Argument(metavar="FILE.toml", help="tables `fixed` and `axes` of values, and `measures`"),
-    ] = None,
-    example: Annotated[
-        str | None, opt.one_of("example", examples(), "sweep that comes with the package instead")
-    ] = None,
+    config: Annotated[str | None, Argument(metavar="FILE.toml",
+        help="tables `fixed` and `axes` of values, and `measures`")] = None,
+    example: Annotated[str | None, opt.one_of("example", examples(),
+        "sweep that comes with the package instead")] = None,
     out: opt.Out = opt.RESULTS,
-    workers: Annotated[
-        int | None,
-        opt.whole("number of processes at work at the same time (default 1)", most=10**6),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        opt.one_of("cluster", ("local",), "Dask cluster on this machine that runs the workers"),
-    ] = None,
-    scheduler: Annotated[
-        str | None, Option(metavar="ADDRESS", help="running Dask cluster, e.g. tcp://host:8786")
-    ] = None,
-    chunk: Annotated[
-        int, opt.whole("number of points a file; a kill loses those in work", most=10**9)
-    ] = CHUNK,
-    restart: Annotated[
-        bool, Option("--restart", help="give up what the folder holds and start again")
-    ] = False,
+    workers: Annotated[int | None, opt.whole("number of processes at the same time (default 1)",
+        most=10 ** 6)] = None,
+    cluster: Annotated[str | None, opt.one_of("cluster", ("local"),
+        "kind of Dask cluster that runs the workers on this machine")] = None,
+    scheduler: Annotated[str | None, Option(metavar="ADDRESS",
+        help="running Dask cluster, e.g. tcp://host:8786")] = None,
+    chunk: Annotated[int, opt.whole("number of points a file; a kill loses those in work",
+        most=10 ** 9)] = CHUNK,
+    restart: Annotated[bool, Option("--restart",
+        help="give up what the folder holds and start again")] = False,
     csv: Annotated[bool, Option("--csv", help="write sweep.csv too")] = False,
-    figure: Annotated[
-        list[str] | None,
-        Option(metavar="AXIS", help="draw a phase diagram over two axes; a third for panels"),
-    ] = None,
+    figure: Annotated[list[str] | None, Option(metavar="AXIS",
+        help="draw a phase diagram over two axes; a third for panels")] = None,
     dry_run: opt.DryRun = False,
     as_json: opt.Json = False,
-) -> int:
+) -> int:  # fmt: skip
     """The outcome of every point of a grid of parameters, as a table.
 
     Writes sweep.parquet into sweeps/NAME of the folder of results. Exit status 1: every point
@@ -461,20 +408,16 @@ def sweep(
 
 def graphs(
     draws: Annotated[int, opt.whole("number of graphs to draw", most=sizes.POINTS)] = 2000,
-    attention: Annotated[
-        str,
-        opt.one_of("attention", ("walk", "gat"), "A, the graph's random walk or GAT on features"),
-    ] = "walk",
-    classifier: Annotated[
-        bool,
-        Option("--classifier", help="train the node classifier with either sign of H (minutes)"),
-    ] = False,
+    attention: Annotated[str, opt.one_of("attention", ("walk", "gat"),
+        "random walk of the graph or GAT on its features")] = "walk",
+    classifier: Annotated[bool, Option("--classifier",
+        help="train the node classifier with either sign of H (minutes)")] = False,
     steps: Annotated[int, opt.whole("number of steps of its training", most=sizes.POINTS)] = 600,
     seed: opt.Seed = 0,
     plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
-) -> int:
+) -> int:  # fmt: skip
     """Smoothing on graphs by homophily and h, and a node classifier either way.
 
     Writes graphs.csv, of GAT graphs_gat.csv; with --plot the phase picture. Exit status 1: a run

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # In the order of the page; what is not named here comes last.
 _ORDER = (
     "lambda_plane", "metrics_by_layer", "table_1", "tables_2_3", "norm_signs",
-    "metrics_against_depth", "rotation_and_rank", "regions", "phase_diagram", "stream_mixing",
+    "metrics_against_depth", "rotation", "regions", "phase_diagram", "stream_mixing",
     "remedies", "loops", "ladder", "costs",
 )  # fmt: skip
 _FILES = {path.stem for path in (Path(__file__).parent / "figures").glob("[a-z]*.py")}
@@ -28,6 +28,7 @@ RENAMED = {
     "dominance_table": ("table_1", "reading E2 of the digits models and its caption"),
     "observed_smoothing": ("metrics_by_layer", "the row of the digits"),
     "asymmetry": ("table_1", "among what is compared with the paper, in its caption"),
+    "rotation_and_rank": ("rotation", "the rank law is in the gallery of the book"),
     "rates": ("", "its numbers are in docs/theory/t5.md"),
 }
 
@@ -35,5 +36,5 @@ RENAMED = {
 def figure(name: str) -> PaperFigure:
     """The figure of a name of `FIGURES`."""
     module = import_module(f"{__name__}.figures.{name}")
-    found: PaperFigure = replace(module.FIGURE, name=name)
-    return found
+    own: PaperFigure = replace(module.FIGURE, name=name)
+    return own

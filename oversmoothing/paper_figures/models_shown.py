@@ -17,13 +17,18 @@ from typing import Any
 
 import pandas as pd
 
-from oversmoothing.experiments.digits.config import TRAINED, VARIANTS, TrainConfig, default_config
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
     load_model,
     require_accuracy,
     trained,
+)
+from oversmoothing.experiments.digits.training_config import (
+    TRAINED,
+    VARIANTS,
+    TrainConfig,
+    default_config,
 )
 from oversmoothing.experiments.digits.training_loop import Keeping
 from oversmoothing.experiments.inspection.watcher import Watcher

@@ -1,7 +1,7 @@
 """Statements on papers that have a region in two parameters: where they hold, and a check of each.
 
 A panel has a region from the theory (`said`, algebra in the two parameters) and a check that does
-not know it (`found`): the exact verdict, exact layers in fractions, layers in balls, or for
+not know it (`checked`): the exact verdict, exact layers in fractions, layers in balls, or for
 Sinkhorn's matrix its rounds in floats.
 """
 
@@ -20,6 +20,19 @@ from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import verdict
 
+# The papers, by their arXiv numbers.
+PAPERS = {
+    "2401.04301": "Dovonon et al. 2024",
+    "2206.10991": "Di Giovanni et al. 2022",
+    "2103.03404": "Dong et al. 2021",
+    "2604.07925": "Lapenna et al. 2026",
+    "2203.05962": "Wang et al. 2022",
+    "2206.03126": "Noci et al. 2022",
+    "2312.06182": "Yu and Zhang 2023",
+    "2410.07799": "Naderi et al. 2024",
+    "2410.10609": "Arangath Joseph et al. 2024",
+    "2605.25619": "Li and Altafini 2026",
+}
 CELLS = 48
 EXACT, CERTIFIED, NUMERICAL = "exact", "certified", "numerical"
 # Two tokens: mean 2, difference 1 to either side.
@@ -33,7 +46,7 @@ class Panel:
     """One statement: the ledger's name, what is stated, both parameters and their values.
 
     said(x, y): (holds, fails), both False where nothing is said; for fractions and for arrays.
-    found(x, y): whether it holds, None where the check cannot tell or there is a tie.
+    checked(x, y): whether it holds, None where the check cannot tell or there is a tie.
     """
 
     claim: str
@@ -43,7 +56,7 @@ class Panel:
     columns: tuple[Fraction, ...]
     rows: tuple[Fraction, ...]
     said: Callable[[Any, Any], tuple[Any, Any]]
-    found: Callable[[Fraction, Fraction], bool | None]
+    checked: Callable[[Fraction, Fraction], bool | None]
     check: str = EXACT
 
 
@@ -94,13 +107,13 @@ def _some_other_mode(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _dominant_is_real(x: Fraction, y: Fraction) -> bool | None:
-    found = exact_dominance(_CIRCULANT, [[x, -y], [y, x]])
-    if not found.comparison:
+    modes = exact_dominance(_CIRCULANT, [[x, -y], [y, x]])
+    if not modes.comparison:
         return None
-    turning = [mode.attention is not None and not mode.attention.is_real for mode in found.quotient]
-    if found.comparison < 0 and len(set(turning)) > 1:
+    turning = [mode.attention is not None and not mode.attention.is_real for mode in modes.quotient]
+    if modes.comparison < 0 and len(set(turning)) > 1:
         return None
-    return found.comparison > 0 or not turning[0]
+    return modes.comparison > 0 or not turning[0]
 
 
 def _by_the_mean(x: Any, y: Any) -> tuple[Any, Any]:
@@ -227,7 +240,7 @@ def _tilts_by_modulus(x: Any, y: Any) -> tuple[Any, Any]:
 
 PANELS = (
     Panel(
-        "P-2401.04301v1-psi", r"$H=-\psi^2$ does not smooth", "$a$", r"$\psi$",
+        "P-2401.04301v1-psi", r"$H=-\psi^2$ keeps tokens apart", "$a$", r"$\psi$",
         span(-1, 1), span(0, 3), lambda x, y: _larger(2, y * y * (1 + x)),
         lambda x, y: keeps(pair(x), [[-y * y]]),
     ),
@@ -236,11 +249,11 @@ PANELS = (
         span(-3, 1), span(0, 3), _some_other_mode, _dominant_is_real,
     ),
     Panel(
-        "P-2401.04301v1-heads-mean", "heads: their mean decides", "$h_1$", "$h_2$",
+        "P-2401.04301v1-heads-mean", "the mean of the heads decides", "$h_1$", "$h_2$",
         span(-3, 2), span(-3, 2), _by_the_mean, _mean_is_right,
     ),
     Panel(
-        "P-2401.04301v3-control-negative", "$h_1, h_2$ do not smooth", "$h_1$", "$h_2$",
+        "P-2401.04301v3-control-negative", "$h_1, h_2$ keep tokens apart", "$h_1$", "$h_2$",
         span(-3, 1), span(-3, 1),
         lambda x, y: ((x >= -1) & (x < 0) & (y >= -1) & (y < 0), (x > 0) & (y > 0)),
         lambda x, y: keeps(pair(Fraction(1, 2)), exact.diagonal([x, y])),
@@ -262,7 +275,7 @@ PANELS = (
         CERTIFIED,
     ),
     Panel(
-        "N-2604.07925-two-tokens", "Sinkhorn: come together", "$D$", "$w$",
+        "N-2604.07925-two-tokens", "by Sinkhorn tokens come together", "$D$", "$w$",
         span(0, 4), span(0, 3), _below_one, _sinkhorn, NUMERICAL,
     ),
     Panel(
@@ -276,7 +289,7 @@ PANELS = (
         CERTIFIED,
     ),
     Panel(
-        "N-2312.06182-remedy", "de-escalated: does not smooth", r"$\tau$", "$h$",
+        "N-2312.06182-remedy", "de-escalation keeps tokens apart", r"$\tau$", "$h$",
         span(0, 2), span(-3, 2),
         lambda x, y: _larger(abs(1 + y / 2), abs(1 - x) * abs(1 + y)), _de_escalated,
     ),
@@ -286,7 +299,7 @@ PANELS = (
         lambda x, y: ((x >= -1) & (x < 0) & (y > 0), (x > 0) & (y > 0)), _removed,
     ),
     Panel(
-        "N-2410.10609-bound", "a skip: HFC does not fall", r"$\|W\|$", r"$\lambda$",
+        "N-2410.10609-bound", "with a skip HFC does not fall", r"$\|W\|$", r"$\lambda$",
         span(0, 4), span(0, 4), lambda x, y: (y >= 1 + x / 2, y < 0), _skip_keeps,
     ),
     Panel(

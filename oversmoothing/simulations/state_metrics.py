@@ -248,14 +248,16 @@ def stream_state(
 
     ranks: of how many inputs, from the first, those of the singular values are taken (None: all).
     """
-    X = X.detach().to(torch.float64)
+    narrow = X.detach()
+    X = narrow.to(torch.float64)
     without_first = without_first and X.shape[1] > 1
     ranks = len(X) if ranks is None else min(ranks, len(X))
     size = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
     square = size.squeeze(-1)
     plain = (square.amin(-1) > 1 / SCALE) & (square.amax(-1) < SCALE)
-    cosine = X / size
-    cosine = (cosine @ cosine.mT).clamp_(-1.0, 1.0)
+    # Cosines of float32 tokens are no better than float32.
+    unit = (X / size).to(torch.promote_types(narrow.dtype, torch.float32))
+    cosine = (unit @ unit.mT).clamp_(-1.0, 1.0)
     grams: dict[str, Tensor] = {}
     if ranks:
         few = torch.where(plain[:ranks, None, None], X[:ranks], 1.0)
@@ -325,9 +327,9 @@ def _of(
     mean = X.mean(1, keepdim=True)
     hfc = torch.linalg.vector_norm(X - mean, dim=(1, 2))
     ratio = hfc / (n**0.5 * torch.linalg.vector_norm(mean, dim=(1, 2)))
-    size = cosine.abs()
+    size, wide = cosine.abs(), torch.float64
     pairs = n * (n - 1)
-    trace = cosine.diagonal(dim1=-2, dim2=-1).sum(-1)
+    trace = cosine.diagonal(dim1=-2, dim2=-1).sum(-1, dtype=wide)
     rank, second = torch.full_like(ratio, torch.nan), torch.full_like(ratio, torch.nan)
     sigma = X.new_zeros((0, min(X.shape[1:])))
     if gram is not None:
@@ -338,11 +340,11 @@ def _of(
     return {
         "hfc_lfc": ratio,
         "log_hfc_lfc": ratio.log(),
-        "cos_mean": (cosine.sum((1, 2)) - trace) / pairs,
+        "cos_mean": (cosine.sum((1, 2), dtype=wide) - trace) / pairs,
         # A token's cosine with itself is least only where all are 1: `_harmless` excludes it.
-        "cos_min": cosine.amin((1, 2)),
-        "cos_abs_mean": (size.sum((1, 2)) - trace) / pairs,
-        "cos_abs_min": size.amin((1, 2)),
+        "cos_min": cosine.amin((1, 2)).to(wide),
+        "cos_abs_mean": (size.sum((1, 2), dtype=wide) - trace) / pairs,
+        "cos_abs_min": size.amin((1, 2)).to(wide),
         "effective_rank": rank,
         "sigma2_sigma1": second,
     }, sigma

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from oversmoothing.experiments.digits.config import TrainConfig, default_config
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
+from oversmoothing.experiments.digits.training_config import TrainConfig, default_config
 from oversmoothing.experiments.inspection.answer import Advice
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.compare import Comparison, compare

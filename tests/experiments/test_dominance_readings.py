@@ -234,7 +234,7 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
     from tests.support.tiny_transformers import tiny
 
     tiny("vit").save_pretrained(tmp_path / "vit")
-    command = ["readings", str(tmp_path / "vit"), "--count", "2", "--out", str(tmp_path)]
+    command = ["probe", str(tmp_path / "vit"), "readings", "--count", "2", "--out", str(tmp_path)]
     assert main([*command, "--readings", "E1", "E3"]) == 0
     out = capsys.readouterr().out
     assert "E1" in out and "E3" in out and "a comparison, no reproduction" in out

@@ -15,7 +15,7 @@ from oversmoothing.experiments.enclosures.ball_pass import NAMES, ball_metrics, 
 from oversmoothing.experiments.enclosures.enclosing import STATED, enclosed, largest_error
 from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.enclosures.other_pass import other_metrics
-from oversmoothing.experiments.enclosures.run import read_inputs, streams_of
+from oversmoothing.experiments.enclosures.proving import read_inputs, streams_of
 from oversmoothing.experiments.enclosures.statement import exact_ends
 from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.pictures import named_pictures, real_inputs

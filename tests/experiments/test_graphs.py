@@ -168,7 +168,7 @@ def test_h_keeps_its_sign_and_the_classifier_learns(setting: str, sign: int) -> 
 
 def test_the_command_draws_and_says(tmp_path, capsys) -> None:
     words = ["graphs", "--count", "30", "--out", str(tmp_path)]
-    assert oversmoothing.main([*words, "--classifier", "--steps", "60"]) == 0
+    assert oversmoothing.main([*words, "--plot", "--classifier", "--steps", "60"]) == 0
     printed = capsys.readouterr().out
     assert "From the graph's spectrum" in printed and "sharpening H, 300 held-out" in printed
     names = {path.name for path in tmp_path.iterdir()}
@@ -176,7 +176,7 @@ def test_the_command_draws_and_says(tmp_path, capsys) -> None:
     assert oversmoothing.main([*words, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["graphs"]) == 30
     # GAT's files stand beside the walk's.
-    assert oversmoothing.main([*words, "--attention", "gat"]) == 0
+    assert oversmoothing.main([*words, "--plot", "--attention", "gat"]) == 0
     assert "complex in" in capsys.readouterr().out
     assert (tmp_path / "graphs_gat.png").exists()
 

@@ -24,7 +24,7 @@ def test_loops_of_two_runs_have_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was 'agrees on collapse in 100 % of 2 runs (95 % 100 to 100)'."""
-    words = ("loop", "vit-random", "--loops", "20", "--out", str(tmp_path))
+    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path))
     few = said(capsys, *words, "--count", "2")
     assert f"no interval: 1 input, {NONE}" in few and "95 %" not in few
     # Five of ten inputs are scored, and 4 of 8 blocks: both are drawn again.
@@ -35,7 +35,7 @@ def test_runs_that_all_agree_have_an_interval_with_a_width(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the default count it was '100 % of 40 runs (95 % interval 100% to 100%, 10 inputs)'."""
-    words = ("loop", "vit-random", "--loops", "20", "--out", str(tmp_path), "--json")
+    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--json")
     found = json.loads(said(capsys, *words, "--count", "5"))["scores"]
     for score in found.values():
         assert (score["blocks"], score["inputs"]) == (8, 5)
@@ -49,7 +49,7 @@ def test_flips_scored_on_two_inputs_have_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was 'R² .89 (.89 to .89)'; the share is Wilson's over the inputs, as many as there are."""
-    words = ("flips", "vit-random", "--out", str(tmp_path))
+    words = ("probe", "vit-random", "flips", "--out", str(tmp_path))
     few = said(capsys, *words, "--count", "4")
     assert few.count(NONE) == 3 and "95 %" not in few
     (scores,) = tmp_path.rglob("flips.json")
@@ -62,7 +62,7 @@ def test_readings_of_two_images_have_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was '61.11 [61.11, 61.11]'."""
-    words = ("readings", "vit-random", "--out", str(tmp_path))
+    words = ("probe", "vit-random", "readings", "--out", str(tmp_path))
     assert f"no interval: 2 inputs, {NONE}" in said(capsys, *words, "--count", "2")
     assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].isna().all()
     assert "over 5 inputs" in said(capsys, *words, "--count", "5")
@@ -77,7 +77,7 @@ def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(
     record = json.loads(said(capsys, *words, "--json"))
     assert "no head" not in record["summary"]
     assert all(row["cos_mean_p05"] is None for row in record["layers"])
-    words = ("tilt", "vit-random", "--count", "1", "--out", str(tmp_path))
+    words = ("probe", "vit-random", "tilt", "--count", "1", "--out", str(tmp_path))
     few = " ".join(said(capsys, *words).split())
     assert f"no interval: 1 input, {NONE}" in few and "for which is not told" in few
 
@@ -86,7 +86,7 @@ def test_stability_shows_the_spread_of_its_random_directions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One direction an input was shown as a property of the layer."""
-    words = ("stability", "vit-random", "--count", "2", "--out", str(tmp_path), "--json")
+    words = ("probe", "vit-random", "stability", "--count", "2", "--out", str(tmp_path), "--json")
     record = json.loads(said(capsys, *words))
     assert record["gaussian_draws"] == DRAWS
     spreads = np.array([[row[f"{name}_spread"] for name in ("closed", "observed")]

@@ -259,8 +259,8 @@ def test_recall_that_is_no_recall_is_refused(recall):
 
 
 def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
-    words = ["loop", "vit-random", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
-    assert main([*words, "--out", str(tmp_path)]) == 0
+    words = ["probe", "vit-random", "loop", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
+    assert main([*words, "--plot", "--out", str(tmp_path)]) == 0
     assert "After 20 loops of 2 groups" in capsys.readouterr().out
     folder = next((tmp_path / "loop").iterdir())
     assert {"loop.json", "runs.csv", "predictors.csv", "loop.png"} <= {
@@ -273,5 +273,5 @@ def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
 @pytest.mark.parametrize("group", ["3-1", "\u00b2", "1-9999999", "9" * 5000, "1-", ""])
 def test_a_group_that_names_no_layers_is_refused(group, tmp_path, capsys):
     """Digits that are no numbers, and more layers than a list holds, ended the program once."""
-    assert main(["loop", "vit-random", "--group", group, "--out", str(tmp_path)]) == 2
+    assert main(["probe", "vit-random", "loop", "--group", group, "--out", str(tmp_path)]) == 2
     assert f"--group {group[:40]} names no layers" in capsys.readouterr().err

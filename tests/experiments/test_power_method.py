@@ -200,7 +200,7 @@ def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
     from oversmoothing.experiments.digits import training
 
     monkeypatch.setattr(training, "made", lambda *a, **k: tiny_model())
-    words = ["tilt", "vit-random", "--count", "5", "--steer", "--out", str(tmp_path)]
+    words = ["probe", "vit-random", "tilt", "--count", "5", "--steer", "--out", str(tmp_path)]
     assert oversmoothing.main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (

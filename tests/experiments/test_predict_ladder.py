@@ -36,7 +36,7 @@ from oversmoothing.experiments.ladder.regression import (
     ridge,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.result import score
+from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.result_files import read, write
@@ -407,7 +407,7 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
 
 def test_the_command_refuses_what_it_cannot_use(tmp_path, capsys):
     tiny("vit").save_pretrained(tmp_path / "model")
-    command = ["ladder", str(tmp_path / "model"), "--out", str(tmp_path / "out")]
+    command = ["probe", str(tmp_path / "model"), "ladder", "--out", str(tmp_path / "out")]
     assert main([*command, "--held-out", "0"]) == 2
     assert "--held-out" in capsys.readouterr().err
     assert main([*command, "--copies", "-1"]) == 2

@@ -169,5 +169,5 @@ def test_a_later_part_of_the_draw_shares_nothing_with_the_earlier(tmp_path, caps
     (known, first), (again, second) = drawn
     assert known == again and len(first) == len(second) == 5
     assert not first & second and not known & (first | second)
-    assert main(["ladder", "m", "--held-out-from", "-1"]) == 2
+    assert main(["probe", "m", "ladder", "--held-out-from", "-1"]) == 2
     assert "--held-out-from" in capsys.readouterr().err

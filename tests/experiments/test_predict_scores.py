@@ -10,12 +10,12 @@ from hypothesis import given, strategies as st
 
 from oversmoothing.experiments.ladder.regression import (
     RIDGE_PENALTIES,
-    Block,
+    Features,
     kernel_cost,
     kernel_ridge,
     ridge,
 )
-from oversmoothing.experiments.ladder.result import score
+from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.theory.support.errors import InputError
 
 seeds = st.integers(0, 2**32 - 1)
@@ -134,11 +134,11 @@ def test_kernel_ridge_interpolates_and_falls_back_to_the_mean_far_away(seed):
     # Points apart from each other: the kernel's matrix is near 1 and forgets no value.
     X, Y = np.arange(20.0)[:, None] + 0.3 * random.random((20, 1)), random.random((20, 2))
     near = kernel_ridge(
-        [Block(X)], Y, [Block(X)], np.arange(20), scales=(0.001,), penalties=(1e-9,)
+        [Features(X)], Y, [Features(X)], np.arange(20), scales=(0.001,), penalties=(1e-9,)
     )
     np.testing.assert_allclose(near, Y, atol=1e-5)
     far = kernel_ridge(
-        [Block(X)], Y, [Block(X + 1e6)], np.arange(20), scales=(2.0,), penalties=(0.1,)
+        [Features(X)], Y, [Features(X + 1e6)], np.arange(20), scales=(2.0,), penalties=(0.1,)
     )
     np.testing.assert_allclose(far, np.tile(Y.mean(0), (20, 1)))
 
@@ -149,7 +149,7 @@ def test_copies_of_an_image_never_judge_the_fit_to_it():
     X, Y = random.standard_normal((33, 2)), random.standard_normal((33, 1))
     twice, sources = np.concatenate([X, X]), np.tile(np.arange(33), 2)
     found = kernel_ridge(
-        [Block(twice)], np.concatenate([Y, Y]), [Block(X)], sources, penalties=(1e-9, 1e3)
+        [Features(twice)], np.concatenate([Y, Y]), [Features(X)], sources, penalties=(1e-9, 1e3)
     )
     assert np.abs(found - Y.mean()).max() < 0.2 * np.abs(Y - Y.mean()).max()
 
@@ -163,9 +163,9 @@ def test_only_the_images_themselves_judge_the_fit():
     everything = np.concatenate([X, far, far + 1e3, far + 2e3])
     values = np.concatenate([np.sin(X), noise, noise[::-1], -noise])
     found = kernel_ridge(
-        [Block(everything)],
+        [Features(everything)],
         values,
-        [Block(X)],
+        [Features(X)],
         np.tile(np.arange(40), 4),
         scales=(1.0,),
         penalties=(1e-6, 1e3),
@@ -175,6 +175,6 @@ def test_only_the_images_themselves_judge_the_fit():
 
 def test_a_constant_feature_and_a_single_one_do_no_harm():
     Y = np.arange(12.0)[:, None]
-    blocks = [Block(np.ones((12, 1))), Block(np.arange(12.0)[:, None])]
+    blocks = [Features(np.ones((12, 1))), Features(np.arange(12.0)[:, None])]
     assert np.isfinite(kernel_ridge(blocks, Y, blocks, np.arange(12))).all()
     assert kernel_cost(blocks, 12, 3) == 12 * (2 + 3)

@@ -84,10 +84,8 @@ def test_every_case_is_certified_or_says_why(model):
 
 
 def test_the_command_prints_the_share(folder, tmp_path, capsys):
-    assert (
-        oversmoothing.main(["certify-model", str(folder), "--count", "1", "--out", str(tmp_path)])
-        == 0
-    )
+    words = ["probe", str(folder), "certified", "--count=1", f"--out={tmp_path}"]
+    assert oversmoothing.main(words) == 0
     assert "6 cases" in capsys.readouterr().out
     assert (tmp_path / "certified_attention.csv").exists()
 

@@ -367,8 +367,8 @@ def test_the_cost_is_a_ratio_and_the_sublayer_the_real_one() -> None:
 
 def test_the_command_prints_writes_and_lists(tmp_path, capsys) -> None:
     path = tmp_path / "remedies.csv"
-    few = ["remedies", "--only", "outlier-removal", "deepnorm", "hyper-connections", "--draws", "4"]
-    assert oversmoothing.main([*few, "--report", str(path)]) == 0
+    few = ["remedies", "outlier-removal", "deepnorm", "hyper-connections", "--draws", "4"]
+    assert oversmoothing.main([*few, "--out", str(path)]) == 0
     printed = capsys.readouterr().out
     assert "In all 4 layers the measured spectrum moves as claimed: outlier removal" in printed
     assert "No claim on tokens: hyper-connections." in printed
@@ -383,7 +383,7 @@ def test_the_command_prints_writes_and_lists(tmp_path, capsys) -> None:
 
 def test_a_wrong_prediction_leaves_with_status_1(monkeypatch, capsys) -> None:
     monkeypatch.setattr(remedies.OutlierRemoval, "at_consensus", lambda self: 0.5)
-    status = oversmoothing.main(["remedies", "--only", "outlier-removal", "--draws", "3"])
+    status = oversmoothing.main(["remedies", "outlier-removal", "--draws", "3"])
     assert status == 1
 
 

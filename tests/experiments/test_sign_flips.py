@@ -118,7 +118,10 @@ def test_what_has_no_sign_to_flip_is_refused():
 
 
 def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
-    assert main(["flips", "vit-random", "--count", "4", "--out", str(tmp_path)]) == 0
+    assert (
+        main(["probe", "vit-random", "flips", "--count", "4", "--plot", "--out", str(tmp_path)])
+        == 0
+    )
     assert "T8e says that the verdict is reversed" in capsys.readouterr().out
     folder = next((tmp_path / "flips").iterdir())
     assert {"flips.json", "flips.png", "scores.csv"} <= {path.name for path in folder.iterdir()}

@@ -328,7 +328,10 @@ def test_half_precision_and_padding_are_refused():
 
 
 def test_the_command_writes_a_table_a_picture_and_two_sentences(tmp_path, capsys):
-    assert main(["stability", "vit-random", "--count", "1", "--out", str(tmp_path)]) == 0
+    assert (
+        main(["probe", "vit-random", "stability", "--count", "1", "--plot", "--out", str(tmp_path)])
+        == 0
+    )
     out = capsys.readouterr().out
     assert (
         "small differences between tokens (8 random directions each) grow in" in out

@@ -219,7 +219,7 @@ def test_a_tiny_study_runs_resumes_and_is_judged(
 ) -> None:  # fmt: skip
     out = ["--protocol", str(tiny_file), "--out", str(tmp_path)]
     chosen = protocol(tiny_file)
-    assert main(["study", "depth", "--estimate", *out]) == 0
+    assert main(["study", "depth", "--dry-run", *out]) == 0
     assert "8 runs, 8 left: about" in capsys.readouterr().out
     genuine, seen = study_runs.measured, []
 

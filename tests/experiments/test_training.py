@@ -15,10 +15,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from oversmoothing import main
-from oversmoothing.experiments.digits import store, training
-from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
+from oversmoothing.experiments.digits import run_store as store, training
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
-from oversmoothing.experiments.digits.store import FILES, MANIFEST, StoredRun, load_run
+from oversmoothing.experiments.digits.run_store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
     load_model,
@@ -26,6 +25,12 @@ from oversmoothing.experiments.digits.training import (
     require_accuracy,
     trained,
     training_table,
+)
+from oversmoothing.experiments.digits.training_config import (
+    FORM_OF,
+    VARIANTS,
+    TrainConfig,
+    default_config,
 )
 from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
 from oversmoothing.experiments.inspection.extract import extract

@@ -16,7 +16,6 @@ from PIL import Image
 
 from oversmoothing import main
 from oversmoothing.experiments.digits import data as module
-from oversmoothing.experiments.digits.config import TrainConfig, configurations, recipe, recipes
 from oversmoothing.experiments.digits.corruptions import (
     KINDS,
     PUBLISHED,
@@ -25,8 +24,21 @@ from oversmoothing.experiments.digits.corruptions import (
     kinds_for,
     published,
 )
-from oversmoothing.experiments.digits.data import SIZES, Images, Parts, Sizes, cifar, digits
+from oversmoothing.experiments.digits.data import (
+    SIZES,
+    DataParts,
+    LabelledImages,
+    Sizes,
+    cifar,
+    digits,
+)
 from oversmoothing.experiments.digits.training import new_model, trained
+from oversmoothing.experiments.digits.training_config import (
+    TrainConfig,
+    configurations,
+    recipe,
+    recipes,
+)
 from oversmoothing.experiments.digits.training_loop import drawn_from, training_batch
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
@@ -87,7 +99,7 @@ def write_archive(folder: Path, data: dict[str, np.ndarray]) -> None:
             archive.addfile(member, io.BytesIO(content))
 
 
-def same_parts(one: Parts, other: Parts) -> None:
+def same_parts(one: DataParts, other: DataParts) -> None:
     for name in ("train", "validation", "test"):
         a, b = getattr(one, name), getattr(other, name)
         assert torch.equal(a.pixels, b.pixels) and torch.equal(a.labels, b.labels)
@@ -208,17 +220,17 @@ def test_smaller_shares_lie_within_larger_ones_with_all_classes() -> None:
 # --- corruptions ---
 
 
-def colours(count: int = 6) -> Images:
+def colours(count: int = 6) -> LabelledImages:
     """Smooth pictures, such that noise and blur have something to take."""
     t = torch.linspace(0, 6, 32)
     phase = torch.arange(count)[:, None, None, None] + torch.arange(3)[:, None, None]
     pixels = (torch.sin(t + phase) * torch.cos(2 * t)[:, None] + 1) * 127
-    return Images(pixels.to(torch.uint8), torch.arange(count))
+    return LabelledImages(pixels.to(torch.uint8), torch.arange(count))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind: str) -> None:
-    for images in (colours(), Images(digits().test.pixels[:40], digits().test.labels[:40])):
+    for images in (colours(), LabelledImages(digits().test.pixels[:40], digits().test.labels[:40])):
         if kind not in kinds_for(images):
             continue
         assert corrupted(images, kind, 0) is images
@@ -238,11 +250,15 @@ def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind: str) -
 
 
 def test_the_constants_are_what_the_definitions_say() -> None:
-    grey = Images(torch.zeros(4, 8, 8), torch.zeros(4, dtype=torch.int64))
+    grey = LabelledImages(torch.zeros(4, 8, 8), torch.zeros(4, dtype=torch.int64))
     assert torch.allclose(corrupted(grey, "brightness", 1).pixels, torch.full((4, 8, 8), 0.1))
-    noise = corrupted(Images(torch.zeros(400, 8, 8), torch.zeros(400)), "gaussian_noise", 3).pixels
+    noise = corrupted(
+        LabelledImages(torch.zeros(400, 8, 8), torch.zeros(400)), "gaussian_noise", 3
+    ).pixels
     assert float(noise.std()) / 2 == pytest.approx(0.08, rel=0.03)  # [-1, 1] is twice [0, 1]
-    hit = corrupted(Images(torch.zeros(400, 8, 8), torch.zeros(400)), "impulse_noise", 5).pixels
+    hit = corrupted(
+        LabelledImages(torch.zeros(400, 8, 8), torch.zeros(400)), "impulse_noise", 5
+    ).pixels
     assert float((hit != 0).float().mean()) == pytest.approx(0.07, abs=0.01)
     picture = colours(1)
     flat = corrupted(picture, "contrast", 5).pixels.double()
@@ -292,7 +308,7 @@ PAPER = {"data": "cifar10", "augmentation": "deit", "depth": 2, "width": 16, "he
 
 
 def test_mixed_images_carry_mixed_targets_and_global_randomness_is_left_alone() -> None:
-    config, images = TrainConfig(**PAPER), Images(colours(8).pixels, torch.arange(8))
+    config, images = TrainConfig(**PAPER), LabelledImages(colours(8).pixels, torch.arange(8))
     before, seen = torch.get_rng_state(), set()
     for seed in range(8):
         draw = lambda s=seed: torch.Generator().manual_seed(s)  # noqa: E731

@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from oversmoothing import main
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.training import TrainedModel, trained
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop
 from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, unfinished
 from oversmoothing.experiments.inspection.watcher import Watcher

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.vit import LayerTrace, ViT
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.theory.support.errors import InputError

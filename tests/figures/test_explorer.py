@@ -16,8 +16,7 @@ from playwright.sync_api import Browser, Page
 from scipy.optimize import linear_sum_assignment
 
 import oversmoothing
-from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-from oversmoothing.paper_figures.explorer.presets import PRESETS
+from oversmoothing.paper_figures.explorer.explorer_page import PRESETS, write_explorer
 from oversmoothing.simulations.generators.attention import row_softmax
 from oversmoothing.simulations.sweep.points import cosine_extremes, dense, effective_rank, iterate
 from oversmoothing.theory.claims.golden import golden_case

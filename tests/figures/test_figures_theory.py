@@ -31,7 +31,7 @@ from oversmoothing.paper_figures.figures import (
     loops,
     metrics_against_depth,
     regions,
-    rotation_and_rank,
+    rotation,
     stream_mixing,
 )
 from oversmoothing.paper_figures.statement_regions import CELLS, PANELS, Panel, span
@@ -113,28 +113,22 @@ def test_captions_count_what_the_table_holds(small: Tables) -> None:
     assert "not explained" in lambda_plane.words(data)
 
 
-def test_turning_layers_smooth_though_none_does_and_ranks_are_the_limit_s(small: Tables) -> None:
-    table = small["rotation_and_rank"]
-    rotation = table[table["kind"] == "rotation"]
-    ends = rotation.groupby("run")["log_hfc_lfc"].last()
+def test_turning_layers_smooth_though_none_does(small: Tables) -> None:
+    table = small["rotation"]
+    ends = table.groupby("run")["log_hfc_lfc"].last()
     assert ends["in turn"] < -3 and ends["the first, repeated"] > 0
-    turning = rotation[rotation["run"] == "in turn"]
+    turning = table[table["run"] == "in turn"]
     slope = np.polyfit(turning["layer"], turning["log_hfc_lfc"], 1)[0]
     assert slope == pytest.approx(np.log(0.4875**0.5 / 0.76), rel=0.1)
     # By matrices: the product of all layers on the stream at once.
     product = np.eye(4)
-    for W in rotation_and_rank.weights(rotation_and_rank.LAYERS):
-        product = (np.eye(4) + np.kron(W.T, np.array(rotation_and_rank.A))) @ product
-    X = (product @ np.array(rotation_and_rank.X0).ravel("F")).reshape(2, 2, order="F")
+    for W in rotation.weights(rotation.LAYERS):
+        product = (np.eye(4) + np.kron(W.T, np.array(rotation.A))) @ product
+    X = (product @ np.array(rotation.X0).ravel("F")).reshape(2, 2, order="F")
     mean = X.mean(axis=0)
     ratio = np.linalg.norm(X - mean) / (np.linalg.norm(mean) * 2**0.5)
     assert ends["in turn"] == pytest.approx(np.log(ratio), abs=1e-6)
-    ranks = table[table["kind"] == "rank"].groupby("run", sort=False).last()
-    # The limit's rank is the most that its effective rank can be; where h differ, the next mode
-    # is (.64/.8)^40 = 1.3e-4 of the first after 40 layers, and x of it adds x (1 - ln x).
-    assert (ranks["effective_rank"] <= ranks["limit_rank"] + 5e-3).all()
-    assert ranks["effective_rank"].iloc[0] < 1.01 < 1.5 < ranks["effective_rank"].iloc[1]
-    said = rotation_and_rank.words(table)
+    said = rotation.words(table)
     assert "NON_SMOOTHING" in said and "3-4-5" in said
 
 
@@ -179,7 +173,7 @@ def test_points_are_as_the_region_says_and_a_larger_region_is_noticed(
     right = regions.agrees(points)
     assert right.all() and len(right) > 9
     # Points lie on both sides of a boundary, and the check knows both answers.
-    assert points["said"].nunique() > 1 and {"holds", "fails"} <= set(points["found"])
+    assert points["said"].nunique() > 1 and {"holds", "fails"} <= set(points["checked"])
     # The statement said of the whole square: some point is not as said.
     everywhere = replace(panel, said=lambda x, y: (x == x, x != x))
     monkeypatch.setattr(regions, "PANELS", (everywhere,))
@@ -201,8 +195,8 @@ def test_bands_are_the_region(small: Tables) -> None:
 
 def test_the_caption_counts_points_that_disagree(small: Tables) -> None:
     altered = small["regions"].copy()
-    place = altered.index[(altered["kind"] == "point") & (altered["found"] == "holds")][0]
-    altered.loc[place, "found"] = "fails"
+    place = altered.index[(altered["kind"] == "point") & (altered["checked"] == "holds")][0]
+    altered.loc[place, "checked"] = "fails"
     first = PANELS[0].claim
     assert f"{first}: 60 of 60" in regions.words(small["regions"])
     assert f"{first}: 59 of 60" in regions.words(altered)

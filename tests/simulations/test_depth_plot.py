@@ -162,7 +162,7 @@ def test_the_picture_and_its_caption_name_the_same_curves():
     assert f"{len(table)} of {len(table)} ratios are 0" in caption(gone, "A run", "")
 
 
-@pytest.mark.parametrize("words", [["simulate", "--n", "5"], ["heads", "--heads", "2", "--n", "5"]])
+@pytest.mark.parametrize("words", [["simulate", "--n=5"], ["simulate", "--heads=2", "--n=5"]])
 def test_the_command_draws_on_demand_beside_its_table(words, tmp_path, capsys):
     small = [*words, "--d", "2", "--depth", "200", "--points", "9", "--device", "cpu"]
     for name, options in (("plain", []), ("drawn", ["--plot"]), ("again", ["--plot"])):

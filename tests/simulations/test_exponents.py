@@ -64,12 +64,12 @@ def test_attention_along_a_run_is_the_softmax_of_its_states() -> None:
 def test_the_command_writes_a_table_and_says_what_differs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["exponents", "--ensemble", "iid", "--layers", "200", "--out", str(tmp_path)]
+    words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
     # So few layers are no slope to 1e-3, which the exit status says.
     assert oversmoothing.main(words) in (0, 1)
     assert "gamma_Q - gamma_C" in capsys.readouterr().out
     assert list(pd.read_csv(tmp_path / "exponents.csv")["name"]) == ["iid"]
-    assert oversmoothing.main([*words[:3], "--layers", "300"]) == 2
+    assert oversmoothing.main([*words[:4], "--depth", "300"]) == 2
     assert "multiple of 200" in capsys.readouterr().err
     with pytest.raises(oversmoothing.InputError, match="none of iid"):
         ensemble("other", 4, 3, 2, 0.5, 0)

@@ -14,7 +14,7 @@ def run(tmp_path, *options):
     small = ["--n", "5", "--d", "4", "--points", "8"]
     for name, value in (("--heads", "2"), ("--depth", "300")):
         small += [] if name in options else [name, value]
-    return main(["heads", *small, *options, "--out", str(tmp_path)])
+    return main(["simulate", *small, *options, "--out", str(tmp_path)])
 
 
 def call(tmp_path, *options):

@@ -48,7 +48,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mine.py").write_text(FILE)
     report = folder / "ledger.html"
     # One of them is refuted.
-    assert main(["prove", str(folder / "mine.py"), "--report", str(report)]) == 1
+    assert main(["prove", str(folder / "mine.py"), "--out", str(report)]) == 1
     return report
 
 

@@ -123,7 +123,7 @@ def test_what_does_not_fit_is_refused(change: dict, words: str) -> None:
 
 
 def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["streams", "--n", "4", "--d", "2", "--depth", "40", "--points", "6"]
+    words = ["simulate", "--streams", "--n", "4", "--d", "2", "--depth", "40", "--points", "6"]
     assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
     assert "the certificate, for every branch and start" in capsys.readouterr().out
     assert (tmp_path / "streams.csv").exists()

@@ -352,7 +352,7 @@ def test_what_cannot_run_is_refused_with_advice(
         ((str(file), "--example", "phase_diagram"), "CONFIG.toml or --example"),
         ((str(file), *out, "--workers", "0"), "at least 1"),
         ((str(file), *out, "--cluster", "local", "--workers", "0"), "at least 1"),
-        ((str(file), *out, "--chunk", "0"), "at least 1 point"),
+        ((str(file), *out, "--chunk", "0"), "at least 1"),
         ((str(file), *out, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), "leave out"),
         ((str(tmp_path / "none.toml"),), "cannot read"),
     ]:

@@ -199,7 +199,7 @@ def test_numbers_beyond_floats_are_refused_in_a_sentence(
 ) -> None:
     case = tmp_path / "case.json"
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF} | more))
-    assert oversmoothing.main(["streams", str(case)]) == 2
+    assert oversmoothing.main(["verdict", str(case)]) == 2
     assert re.search(said, capsys.readouterr().err)
 
 
@@ -213,11 +213,11 @@ def test_the_command_decides_a_case(tmp_path: Path, capsys: pytest.CaptureFixtur
     case.write_text(
         json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "doubly-stochastic"})
     )
-    assert oversmoothing.main(["streams", str(case), "--json"]) == 0
+    assert oversmoothing.main(["verdict", str(case), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["verdict"] == "NON_SMOOTHING" and found["streams_become_one"] is True
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "orthogonal"}))
-    assert oversmoothing.main(["streams", str(case)]) == 2
+    assert oversmoothing.main(["verdict", str(case)]) == 2
     assert "not orthogonal" in capsys.readouterr().err
 
 

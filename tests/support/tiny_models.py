@@ -9,8 +9,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.training import new_model, parts_of, train_on
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.vit import ViT
 
 TINY = {

@@ -120,7 +120,7 @@ def test_the_softmax_enclosure_contains_the_softmax(n, seed, scale):
 
 def test_certify_and_check_from_the_command_line(tmp_path, capsys):
     path = tmp_path / "cert.json"
-    assert oversmoothing.main(["certify", "--example", "GT12", "--report", str(path)]) == 0
+    assert oversmoothing.main(["certify", "--example", "GT12", "--out", str(path)]) == 0
     assert oversmoothing.main(["check", str(path)]) == 0
     assert "accepted: TIE" in capsys.readouterr().out
     path.write_text(claiming(SMOOTHING, verdict="NON_SMOOTHING"))

@@ -135,7 +135,7 @@ def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written
     with pytest.raises(RequirementError, match="the checker contradicts"):
         make_certificate(*read_layer(AA, [["1/2"]], [[1], [2]]))
     path = tmp_path / "certificate.json"
-    assert oversmoothing.main(["certify", "--example", "GT1", "--report", str(path)]) == 1
+    assert oversmoothing.main(["certify", "--example", "GT1", "--out", str(path)]) == 1
     assert not path.exists() and "contradicts" in capsys.readouterr().err
 
 

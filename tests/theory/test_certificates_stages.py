@@ -104,7 +104,7 @@ def test_the_verdict_takes_logits(tmp_path, capsys):
     for words in (
         ["verdict", path],
         ["verdict", path, "--certified"],
-        ["certify", path, "--report", cert],
+        ["certify", path, "--out", cert],
     ):
         assert oversmoothing.main([str(word) for word in words]) == 0
     assert oversmoothing.main(["check", str(cert)]) == 0

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from oversmoothing.theory.proofs import hypotheses as given
 from oversmoothing.theory.proofs.chapter import Chapter
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
-from oversmoothing.theory.proofs.coq import Formal, coq_version
 from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.items import names, sections
@@ -220,16 +219,6 @@ def test_a_counterexample_is_about_the_numbers_of_its_line(
             given.Instance(A, H, X0),
         )
         assert evidence.numbers == "A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]"
-
-
-def test_the_type_of_a_theorem_is_what_coq_prints(tmp_path: Path) -> None:
-    if coq_version() is None:
-        pytest.skip("Coq is not installed")
-    (tmp_path / "Own.v").write_text("Theorem t (n : nat) : n = n.\nProof. reflexivity. Qed.\n")
-    beside = str(tmp_path / "own.py")
-    for closed, holds in (("forall n : nat, n = n", True), ("forall n : nat, n = 0", False)):
-        found = Formal("Own.t", (1,), beside=beside, closed=closed).run(Effort())
-        assert found.holds is holds, found.detail
 
 
 CHAPTERS = sorted({path for path in files().values() if path.suffix == ".md"})

@@ -297,8 +297,8 @@ def test_a_violation_found_in_a_chunk_is_kept():
 
 def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
     page = tmp_path / "ledger.html"
-    options = ["--json", "--report", str(page), "--examples", "50", "--jobs", "1"]
-    assert oversmoothing.main(["prove", "--claim", "T1e", *options]) == 0
+    options = ["--json", "--out", str(page), "--examples", "50", "--jobs", "1"]
+    assert oversmoothing.main(["prove", "T1e", *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [set(claim) >= {"name", "statement", "status", "evidence", "seconds"} for claim in found]
     assert {each["name"]: each["status"] for each in found}["T1e"] in ("written", "undecided")
@@ -332,7 +332,7 @@ def test_a_step_that_does_not_say_what_it_is_for_is_refused(text):
 
 
 def test_prove_prints_a_claim_in_full(capsys):
-    assert oversmoothing.main(["prove", "--claim", "T2b", "--kind", "searched", "--jobs", "1"]) == 0
+    assert oversmoothing.main(["prove", "T2b", "--kind", "searched", "--jobs", "1"]) == 0
     printed = capsys.readouterr().out
     assert "for a single real h" in printed.lower() and "none violates it" in printed
 

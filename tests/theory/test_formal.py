@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.theory.proofs.claim import Effort
-from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, statement
+from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, on_record, statement
 from oversmoothing.theory.proofs.ledger import theorems
 from oversmoothing.theory.support.errors import InputError
 
@@ -56,18 +56,78 @@ def test_a_theorem_that_is_not_there_fails() -> None:
     assert Formal("T2_real.no_such_theorem", (1,)).run(Effort()).holds is False
 
 
+SECTION = """From Coq Require Import Reals Lra.
+Open Scope R_scope.
+Section Contradiction.
+Variable x : R.
+Hypotheses (below : x < 0) (above : 0 < x).
+Theorem t : 1 = 2.
+Proof. lra. Qed.
+Theorem apart : 0 = 0.
+Proof. reflexivity. Qed.
+End Contradiction.
+"""
+
+
+@needs_coq
+def test_hypotheses_of_a_section_that_nothing_meets_prove_nothing(tmp_path: Path) -> None:
+    """They stand in the closed type; a theorem whose hypotheses contradict has no instance."""
+    (tmp_path / "Own.v").write_text(SECTION)
+    beside = str(tmp_path / "claim.py")
+    outcome = Formal("Own.t", (1,), beside=beside).run(Effort())
+    assert outcome.holds is None and "(below, above)" in outcome.detail
+    assert outcome.data["coq"] == "forall x : R, x < 0 -> 0 < x -> 1 = 2"
+    assert "Definition t_instance := @t ..." in outcome.detail
+    # What a theorem does not use is no part of it.
+    assert Formal("Own.apart", (1,), beside=beside).run(Effort()).holds is True
+
+
+@needs_coq
+def test_an_instance_has_all_that_is_assumed(tmp_path: Path) -> None:
+    """One that leaves a hypothesis open shows nothing, nor one of another theorem."""
+    text = SECTION.replace("x < 0)", "x < 1)").replace("1 = 2", "x * x < 1")
+    text = text.replace("Proof. lra. Qed.", "Proof. nra. Qed.")
+    half = "Lemma half : 1 / 2 < 1.\nProof. lra. Qed.\nLemma pos : 0 < 1 / 2.\nProof. lra. Qed.\n"
+    for number, (instance, holds) in enumerate(
+        (
+            ("Definition t_instance := @t (1 / 2) half pos.", True),
+            ("Definition t_instance := @t (1 / 2) half.", None),
+            ("Definition t_instance := half.", None),
+            ("Definition other_instance := @t (1 / 2) half pos.", None),
+        )
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "Own.v").write_text(text + half + instance + "\n")
+        outcome = Formal("Own.t", (1,), beside=str(folder / "claim.py")).run(Effort())
+        assert outcome.holds is holds, outcome.detail
+
+
+def test_the_closed_type_of_every_theorem_is_on_record() -> None:
+    """With what its sections assume, which its own words do not show."""
+    named = {theorem for names in theorems().values() for theorem in names}
+    assert set(on_record()) == named
+    assert all(set(one.axioms) <= ALLOWED for one in on_record().values())
+    assert "\n0 < eps ->\n" in on_record()["Control.control"].type
+    assert "0 < eps" not in statement("Control.control")
+    # T7b asks what it asks of attention along the trajectory, not of every state.
+    certificate = on_record()["T7b_certificate.certificate"].type
+    assert "forall l : nat, tau_le (R:=R) (A l (state (R:=R) A h l x)) t" in certificate
+
+
 def test_every_file_is_named_in_its_readme_and_proves_something() -> None:
     readme = (SOURCES / "README.md").read_text()
     proved = {theorem.split(".")[0] for names in theorems().values() for theorem in names}
     files = {path.stem for path in SOURCES.glob("*.v")}
-    assert files == proved
+    # TwoTokens.v has the values at which the others' hypotheses hold.
+    assert files == proved | {"TwoTokens"}
     assert all(f"`{name}.v`" in readme for name in files)
 
 
 @needs_coq
 def test_T2_holds_by_Coq_for_lists_of_any_length() -> None:
     found = check(("T2_real.T2d",))
-    assert "rho_Q" in found[0].statement
+    assert "rho_Q" in found[0].type
     assert set(found[0].axioms) <= ALLOWED
 
 

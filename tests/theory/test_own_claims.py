@@ -83,7 +83,7 @@ def test_the_example_runs_as_it_is_written_one_claim_refuted_and_one_proved(prov
 
 def test_the_printed_counterexample_of_the_example_is_one_in_floats_too(prove):
     oversmoothing.main(["prove", "--init", "mine.py"])
-    status, out, _ = prove(None, "--json", "--claim", "one-layer", examples=200)
+    status, out, _ = prove(None, "--json", "one-layer", examples=200)
     assert status == 1
     (found,) = json.loads(out[out.index("[") :])
     assert found["status"] == "refuted" and found["on_record"] is None
@@ -214,10 +214,10 @@ def test_what_the_file_prints_is_no_part_of_the_report(prove):
 
 
 def test_a_page_needs_no_formula_but_refuses_a_wrong_one(prove):
-    assert prove(claim(), "--report", "page.html")[0] == 0
+    assert prove(claim(), "--out", "page.html")[0] == 0
     assert "mine" in Path("page.html").read_text()
     text = claim().replace("clauses=", "latex=r'\\nothing{', clauses=")
-    status, _, err = prove(text, "--report", "page.html")
+    status, _, err = prove(text, "--out", "page.html")
     assert status == 2 and "the formula of mine" in err
 
 
@@ -329,14 +329,14 @@ def test_hypotheses_that_no_drawn_instance_meets_never_hold(prove):
 def test_a_bare_name_is_a_claim_of_the_ledger(capsys):
     assert oversmoothing.main(["prove", "T4c", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert oversmoothing.main(["prove", "--claim", "T4c", "--list"]) == 0
+    assert oversmoothing.main(["prove", "T4c", "--list"]) == 0
     assert capsys.readouterr().out == listed and listed.startswith("T4c ")
     assert oversmoothing.main(["prove", "T2a", "--kind", "for all reals"]) == 0
     assert "1 claim: " in capsys.readouterr().out
     assert oversmoothing.main(["prove", ""]) == 2
     assert "no claim ''" in capsys.readouterr().err
     assert oversmoothing.main(["prove", "T99"]) == 2
-    assert "no claim 'T99'; there are T1a, " in capsys.readouterr().err
+    assert "no claim 'T99'. Chapter T9 has T9a, " in capsys.readouterr().err
 
 
 def test_a_claim_of_the_file_is_chosen_by_its_name(prove):

@@ -38,7 +38,7 @@ def members(session: int) -> list[int]:
 @pytest.mark.parametrize(
     ("command", "at_work"),
     [
-        (["prove", "--thorough", "--claim", "T2d"], "thorough.json"),
+        (["prove", "--thorough", "T2d"], "thorough.json"),
         (["study", "depth", "--workers", "2"], "*-unfinished"),
     ],
 )
@@ -68,7 +68,7 @@ def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_w
 
 def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
     run = subprocess.Popen(
-        [sys.executable, "-m", "oversmoothing", "prove", "--claim", "T2", "--jobs", "2"],
+        [sys.executable, "-m", "oversmoothing", "prove", "T2", "--jobs", "2"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

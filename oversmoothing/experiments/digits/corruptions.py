@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from oversmoothing.experiments.digits.data import Images
+from oversmoothing.experiments.digits.data import LabelledImages
 from oversmoothing.theory.support.errors import InputError
 
 Pictures = NDArray[np.float64]  # [m, s, s, c], values in [0, 1]
@@ -178,13 +178,13 @@ KINDS: dict[str, tuple[Callable[[Pictures, Any, Rng], Pictures], tuple[Any, ...]
 }
 
 
-def kinds_for(images: Images) -> list[str]:
+def kinds_for(images: LabelledImages) -> list[str]:
     """The kinds that these images take."""
     colour = images.pixels.dtype == torch.uint8
     return [name for name in KINDS if colour or name != "saturate"]
 
 
-def corrupted(images: Images, kind: str, severity: int) -> Images:
+def corrupted(images: LabelledImages, kind: str, severity: int) -> LabelledImages:
     """The images with one kind of corruption at severity 0 (none) to 5, the same on every call.
 
     Colours come back as uint8, as CIFAR-C stores them, greys as floats in [-1, 1]. Raises
@@ -207,10 +207,10 @@ def corrupted(images: Images, kind: str, severity: int) -> Images:
     else:
         stored = (2 * changed[..., 0] - 1).astype(np.float32)
     made = torch.from_numpy(np.ascontiguousarray(stored)).to(images.pixels.device)
-    return Images(made, images.labels)
+    return LabelledImages(made, images.labels)
 
 
-def published(name: str, data: Path | None, kind: str, severity: int) -> Images | None:
+def published(name: str, data: Path | None, kind: str, severity: int) -> LabelledImages | None:
     """The published CIFAR-C images of a kind, where the folder of real inputs holds them.
 
     Raises `InputError` for files that are not what they should be.
@@ -229,4 +229,4 @@ def published(name: str, data: Path | None, kind: str, severity: int) -> Images 
         raise InputError(
             f"'{folder / kind}.npy' cannot be read as {PUBLISHED[name]} ({error}): replace it"
         ) from error
-    return Images(torch.from_numpy(own), torch.from_numpy(labels[part].astype(np.int64)))
+    return LabelledImages(torch.from_numpy(own), torch.from_numpy(labels[part].astype(np.int64)))

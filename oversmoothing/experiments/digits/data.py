@@ -34,6 +34,23 @@ from oversmoothing.experiments.models.pictures import scaled
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
 
+# The grey levels of the data set run from 0 to 16; pixels are stored as level / 8 - 1.
+GREY_LEVELS = 16.0
+# The split never follows the seed of a training run: accuracies of two seeds share their images.
+SPLIT_SEED = 4301
+HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
+LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
+ARCHIVE = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
+UNPACKED = {"cifar10": "cifar-10-batches-bin", "cifar100": "cifar-100-binary"}
+# In front of the 3,072 bytes of an image: one label, or the coarse and the fine one.
+LABELS = {"cifar10": 1, "cifar100": 2}
+FILES = {
+    "cifar10": ([f"data_batch_{k}.bin" for k in range(1, 6)], ["test_batch.bin"]),
+    "cifar100": (["train.bin"], ["test.bin"]),
+}
+PIXELS = 3 * 32 * 32
+OFFICIAL = (50_000, 10_000)
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -53,14 +70,10 @@ SIZES = {
     "cifar10": Sizes(32, 3, 10, 45_000, 5_000, 10_000),
     "cifar100": Sizes(32, 3, 100, 45_000, 5_000, 10_000),
 }
-# The grey levels of the data set run from 0 to 16; pixels are stored as level / 8 - 1.
-GREY_LEVELS = 16.0
-# The split never follows the seed of a training run: accuracies of two seeds share their images.
-SPLIT_SEED = 4301
 
 
 @dataclass(frozen=True)
-class Images:
+class LabelledImages:
     """Pixels and labels [m] int64.
 
     Digits [m, 8, 8] are float32 in [-1, 1] (ink is 1); CIFAR [m, 3, 32, 32] is kept as uint8.
@@ -77,22 +90,22 @@ class Images:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def to(self, device: torch.device | str) -> Images:
-        return Images(self.pixels.to(device), self.labels.to(device))
+    def to(self, device: torch.device | str) -> LabelledImages:
+        return LabelledImages(self.pixels.to(device), self.labels.to(device))
 
 
 @dataclass(frozen=True)
-class Parts:
+class DataParts:
     """The three parts, each with the class shares of the whole (digits: 60, 20 and 20 %)."""
 
-    train: Images
-    validation: Images
-    test: Images
+    train: LabelledImages
+    validation: LabelledImages
+    test: LabelledImages
 
-    def to(self, device: torch.device | str) -> Parts:
-        return Parts(self.train.to(device), self.validation.to(device), self.test.to(device))
+    def to(self, device: torch.device | str) -> DataParts:
+        return DataParts(self.train.to(device), self.validation.to(device), self.test.to(device))
 
-    def with_fraction(self, fraction: float) -> Parts:
+    def with_fraction(self, fraction: float) -> DataParts:
         """The same with round(fraction m) of the m training images: the smaller share lies within
         the larger, each has the class shares of the whole, and neither follows a run's seed."""
         if fraction == 1:
@@ -106,12 +119,12 @@ class Parts:
             place[own] = (np.arange(len(own)) + 0.5) / len(own)
         count = max(1, round(fraction * len(labels)))
         chosen = torch.from_numpy(np.sort(np.argsort(place, kind="stable")[:count]))
-        kept = Images(self.train.pixels[chosen], self.train.labels[chosen])
-        return Parts(kept, self.validation, self.test)
+        kept = LabelledImages(self.train.pixels[chosen], self.train.labels[chosen])
+        return DataParts(kept, self.validation, self.test)
 
 
 @cache
-def digits() -> Parts:
+def digits() -> DataParts:
     """The split, the same on every call and every machine."""
     train_test_split = required("sklearn.model_selection").train_test_split
     bunch = required("sklearn.datasets").load_digits()
@@ -125,11 +138,11 @@ def digits() -> Parts:
         rest, test_size=0.25, random_state=SPLIT_SEED, stratify=labels[rest]
     )
 
-    def part(index: np.ndarray) -> Images:
+    def part(index: np.ndarray) -> LabelledImages:
         chosen = torch.from_numpy(np.sort(index))
-        return Images(pixels[chosen].contiguous(), torch.from_numpy(labels)[chosen])
+        return LabelledImages(pixels[chosen].contiguous(), torch.from_numpy(labels)[chosen])
 
-    return Parts(part(train), part(validation), part(test))
+    return DataParts(part(train), part(validation), part(test))
 
 
 def augmented(
@@ -156,21 +169,7 @@ def augmented(
     return ink.view(pixels.shape) - 1
 
 
-HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
-LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
-ARCHIVE = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
-UNPACKED = {"cifar10": "cifar-10-batches-bin", "cifar100": "cifar-100-binary"}
-# In front of the 3,072 bytes of an image: one label, or the coarse and the fine one.
-LABELS = {"cifar10": 1, "cifar100": 2}
-FILES = {
-    "cifar10": ([f"data_batch_{k}.bin" for k in range(1, 6)], ["test_batch.bin"]),
-    "cifar100": (["train.bin"], ["test.bin"]),
-}
-PIXELS = 3 * 32 * 32
-OFFICIAL = (50_000, 10_000)
-
-
-def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = True) -> Parts:
+def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = True) -> DataParts:
     """The parts of 'cifar10' or 'cifar100': 45,000 train, 5,000 validation, 10,000 test.
 
     data: the folder of real inputs. hub: fetch what it does not hold. The validation images are
@@ -181,7 +180,7 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
 
 
 @cache
-def _cifar(name: str, data: Path | None, hub: bool, progress: bool) -> Parts:
+def _cifar(name: str, data: Path | None, hub: bool, progress: bool) -> DataParts:
     (pixels, labels), test = _official(name, data, hub, progress)
     for which, wanted, own in zip(("train", "test"), OFFICIAL, (labels, test[1]), strict=True):
         if len(own) != wanted or set(np.bincount(own)) != {wanted // SIZES[name].classes}:
@@ -196,15 +195,15 @@ def _cifar(name: str, data: Path | None, hub: bool, progress: bool) -> Parts:
         stratify=labels,
     )  # fmt: skip
 
-    def part(index: np.ndarray) -> Images:
+    def part(index: np.ndarray) -> LabelledImages:
         chosen = np.sort(index)
         return _images(pixels[chosen], labels[chosen])
 
-    return Parts(part(train), part(validation), _images(*test))
+    return DataParts(part(train), part(validation), _images(*test))
 
 
-def _images(pixels: np.ndarray, labels: np.ndarray) -> Images:
-    return Images(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
+def _images(pixels: np.ndarray, labels: np.ndarray) -> LabelledImages:
+    return LabelledImages(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
 
 
 def _official(name: str, data: Path | None, hub: bool, progress: bool) -> Any:

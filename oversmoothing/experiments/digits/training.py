@@ -21,9 +21,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oversmoothing.experiments.digits.config import FORM_OF, VARIANTS, TrainConfig, default_config
-from oversmoothing.experiments.digits.data import Images, Parts, cifar, digits
-from oversmoothing.experiments.digits.store import StoredRun, load_run, save_run
+from oversmoothing.experiments.digits.data import DataParts, LabelledImages, cifar, digits
+from oversmoothing.experiments.digits.run_store import StoredRun, load_run, save_run
+from oversmoothing.experiments.digits.training_config import (
+    FORM_OF,
+    VARIANTS,
+    TrainConfig,
+    default_config,
+)
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
 from oversmoothing.experiments.digits.training_state import remove, unfinished
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
@@ -38,7 +43,7 @@ REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images
 
 
 @dataclass(frozen=True)
-class Kind:
+class ModelKind:
     """Another model than the plain ViT of a configuration, by the name that its runs bear: `make`
     builds it before training."""
 
@@ -62,7 +67,7 @@ def new_model(config: TrainConfig) -> ViT:
 
 def parts_of(
     config: TrainConfig, data_dir: Path | None = None, *, hub: bool = False, progress: bool = True
-) -> Parts:
+) -> DataParts:
     """The images of a configuration, its fraction of the training images.
 
     data_dir: the folder of real inputs; hub: fetch what it does not hold. Raises `InputError`
@@ -76,7 +81,7 @@ def parts_of(
 def trained(
     config: TrainConfig, results: Path, *, device: torch.device | str = "cpu",
     progress: bool = True, data_dir: Path | None = None, hub: bool = False,
-    keeping: Keeping | None = None, kind: Kind | None = None,
+    keeping: Keeping | None = None, kind: ModelKind | None = None,
 ) -> TrainedModel:  # fmt: skip
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
@@ -183,8 +188,9 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
 
 
 def train_on(
-    data: Parts, config: TrainConfig, *, device: torch.device | str = "cpu", progress: bool = True,
-    keeping: Keeping | None = None, make: Callable[[TrainConfig], ViT] = new_model,
+    data: DataParts, config: TrainConfig, *, device: torch.device | str = "cpu",
+    progress: bool = True, keeping: Keeping | None = None,
+    make: Callable[[TrainConfig], ViT] = new_model,
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
 
@@ -248,7 +254,7 @@ def require_accuracy(trained_model: TrainedModel) -> None:
 
 
 @torch.no_grad()
-def score(model: ViT, images: Images) -> tuple[float, int]:
+def score(model: ViT, images: LabelledImages) -> tuple[float, int]:
     """Mean cross-entropy and number of correct classes over images on the model's device."""
     loss, correct = 0.0, 0
     for first in range(0, len(images), SCORED):
@@ -260,7 +266,7 @@ def score(model: ViT, images: Images) -> tuple[float, int]:
 
 
 def _log_rows(
-    model: ViT, config: TrainConfig, data: Parts, epoch: int, training_loss: float
+    model: ViT, config: TrainConfig, data: DataParts, epoch: int, training_loss: float
 ) -> list[dict[str, Any]]:
     """One row a layer: loss, accuracy, the spectrum of H, dominance on the probe images, and
     whether H lies in its form's region."""

@@ -34,11 +34,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.data import Images, Parts, augmented
+from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
 from oversmoothing.theory.support.errors import InputError, required
+
+# Of the recipe, and of the images of one pair of operations.
+MAGNITUDE, ERASING, MIXUP, MARGIN, GROUP = 27, 0.25, 0.8, 4, 64
+# timm shears by 0.3 and kornia counts half turns: arctan(0.3) / pi; timm translates by 0.45.
+SHEAR, TRANSLATE = 0.093, 0.45
+_POLICY = [
+    ("auto_contrast", 0, 1), ("equalize", 0, 1), ("invert", 0, 1), ("rotate", -30.0, 30.0),
+    ("posterize", 4.0, 8.0), ("solarize", 0.0, 1.0), ("solarize_add", 0.0, 0.43),
+    ("color", 0.1, 1.9), ("contrast", 0.1, 1.9), ("brightness", 0.1, 1.9), ("sharpness", 0.1, 1.9),
+    ("shear_x", -SHEAR, SHEAR), ("shear_y", -SHEAR, SHEAR),
+    ("translate_x", -TRANSLATE, TRANSLATE), ("translate_y", -TRANSLATE, TRANSLATE),
+]  # fmt: skip
+# Seconds between two checkpoints, at most that much work is lost in a kill.
+CHECKPOINT_SECONDS = 30.0
 
 
 def generator(seed: int, purpose: str) -> torch.Generator:
@@ -69,19 +83,6 @@ def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
 
 
-# Of the recipe, and of the images of one pair of operations.
-MAGNITUDE, ERASING, MIXUP, MARGIN, GROUP = 27, 0.25, 0.8, 4, 64
-# timm shears by 0.3 and kornia counts half turns: arctan(0.3) / pi; timm translates by 0.45.
-SHEAR, TRANSLATE = 0.093, 0.45
-_POLICY = [
-    ("auto_contrast", 0, 1), ("equalize", 0, 1), ("invert", 0, 1), ("rotate", -30.0, 30.0),
-    ("posterize", 4.0, 8.0), ("solarize", 0.0, 1.0), ("solarize_add", 0.0, 0.43),
-    ("color", 0.1, 1.9), ("contrast", 0.1, 1.9), ("brightness", 0.1, 1.9), ("sharpness", 0.1, 1.9),
-    ("shear_x", -SHEAR, SHEAR), ("shear_y", -SHEAR, SHEAR),
-    ("translate_x", -TRANSLATE, TRANSLATE), ("translate_y", -TRANSLATE, TRANSLATE),
-]  # fmt: skip
-
-
 @contextmanager
 def drawn_from(generator: torch.Generator, device: torch.device) -> Iterator[None]:
     """The global generators, which dropout and kornia use, seeded by a draw; as before after."""
@@ -92,7 +93,7 @@ def drawn_from(generator: torch.Generator, device: torch.device) -> Iterator[Non
 
 
 def training_batch(
-    images: Images, chosen: Tensor, config: TrainConfig, generator: torch.Generator
+    images: LabelledImages, chosen: Tensor, config: TrainConfig, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """(pixels that the model reads, targets): classes [b], or where images are mixed their shares
     [b, classes]. All that is drawn comes from `generator`."""
@@ -159,10 +160,6 @@ def interruptible() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
-# Seconds between two checkpoints, at most that much work is lost in a kill.
-CHECKPOINT_SECONDS = 30.0
-
-
 class Instruments(Protocol):
     """What looks at a model while it trains, without changing it: `Watcher`."""
 
@@ -206,7 +203,7 @@ class Loop:
 
     model: ViT
     config: TrainConfig
-    data: Parts
+    data: DataParts
     accelerator: Any
     keeping: Keeping
     progress: bool

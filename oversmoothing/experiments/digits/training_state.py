@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from oversmoothing.experiments.digits.config import TrainConfig
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import parse_json, read_bytes, write_together
 

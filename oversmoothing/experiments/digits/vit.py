@@ -26,12 +26,12 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.forms.form import ValueProjection
 from oversmoothing.experiments.forms.regions import MeasuredInterval, value_projection
 from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
-from oversmoothing.experiments.models.model import Heads, Layer as DescribedLayer, Model
+from oversmoothing.experiments.models.model import Heads, Layer, Model
 from oversmoothing.experiments.models.pictures import scaled, upright_rgb
 from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.simulations.spectra.head_values import (
@@ -45,6 +45,8 @@ from oversmoothing.theory.support.sizes import Array
 # Large position embeddings let the first layers tell tokens apart from the start.
 POSITION_STD = 0.5
 WEIGHT_STD = 0.02
+# How often a tied H whose attention moves with it is measured before s = 1 is taken.
+MEASURED_AGAIN = 8
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def _norm(config: TrainConfig) -> nn.LayerNorm:
     return norm
 
 
-class Layer(nn.Module):
+class ViTLayer(nn.Module):
     """One layer: attention sublayer, then FFN sublayer; tied: the H of an earlier layer."""
 
     value_projection: ValueProjection
@@ -185,7 +187,7 @@ class ViT(nn.Module):
         owners: dict[str, ValueProjection] = {}
         for number in range(1, config.depth + 1):
             form = config.form_of_layer(number)
-            layer = Layer(config, number, owners.get(form))
+            layer = ViTLayer(config, number, owners.get(form))
             if config.tied:
                 owners[form] = layer.value_projection
             self.layers.append(layer)
@@ -207,10 +209,10 @@ class ViT(nn.Module):
         for projection in self.projections():
             projection.initialise(self.config.value_scale, generator)
 
-    def stack(self) -> Iterator[Layer]:
+    def stack(self) -> Iterator[ViTLayer]:
         """The layers, first to last."""
         for layer in self.layers:
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, ViTLayer)
             yield layer
 
     def projections(self) -> list[ValueProjection]:
@@ -259,7 +261,7 @@ class ViT(nn.Module):
         for number, layer in enumerate(self.stack()):
             read = partial(self._heads, number)
             layers.append(
-                DescribedLayer(
+                Layer(
                     heads=read(),
                     norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
                     norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
@@ -296,10 +298,6 @@ class ViT(nn.Module):
         W_V = (H.mT / heads).expand(heads, d, d).to(weight.device)
         W_O = torch.eye(d, dtype=H.dtype, device=weight.device).expand(heads, d, d)
         return Heads(W_Q, W_K, W_V, W_O)
-
-
-# How often a tied H whose attention moves with it is measured before s = 1 is taken.
-MEASURED_AGAIN = 8
 
 
 @torch.no_grad()

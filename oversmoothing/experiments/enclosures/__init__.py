@@ -7,5 +7,5 @@ zonotope                boxes of inputs: the arithmetic that both ways below sha
 box_pass, other_box_pass        a layer's change of HFC/LFC on a box, by tangents and by chords.
 enclosing               the precision that an input takes, the largest box that keeps a sign.
 statement               the file that claims intervals, and what confirms or refuses it.
-run                     inputs of a model proved, checked, written and said in words.
+proving                 inputs of a model proved, checked, written and said in words.
 """

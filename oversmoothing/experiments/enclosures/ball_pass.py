@@ -28,6 +28,20 @@ from oversmoothing.theory.support.sizes import Array
 
 Ball = Any  # flint.arb, which carries no types
 Balls = Any  # flint.arb_mat
+ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
+    "gelu": lambda x: x * (1 + (x / flint.arb(2).sqrt()).erf()) / 2,
+    "gelu_tanh": lambda x: (
+        x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
+    ),
+    "silu": lambda x: x / (1 + (-x).exp()),
+    "relu": lambda x: x.max(flint.arb(0)),
+    "quick_gelu": lambda x: x / (1 + (-QUICK * x).exp()),
+}
+# In the order of `simulations.state_metrics.NAMES`.
+NAMES = (
+    "hfc_lfc", "log_hfc_lfc", "cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min",
+    "effective_rank", "sigma2_sigma1",
+)  # fmt: skip
 
 
 def exact(values: Array) -> Balls:
@@ -168,24 +182,6 @@ def fed_forward(ffn: FeedForward, X: Balls) -> Balls:
         entries = [x * g for x, g in zip(entries, gate.entries(), strict=True)]
     hidden = flint.arb_mat(inner.nrows(), inner.ncols(), entries)
     return affine(hidden, ffn.W_out, ffn.b_out)
-
-
-ACTIVATIONS: dict[str, Callable[[Ball], Ball]] = {
-    "gelu": lambda x: x * (1 + (x / flint.arb(2).sqrt()).erf()) / 2,
-    "gelu_tanh": lambda x: (
-        x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
-    ),
-    "silu": lambda x: x / (1 + (-x).exp()),
-    "relu": lambda x: x.max(flint.arb(0)),
-    "quick_gelu": lambda x: x / (1 + (-QUICK * x).exp()),
-}
-
-
-# In the order of `simulations.state_metrics.NAMES`.
-NAMES = (
-    "hfc_lfc", "log_hfc_lfc", "cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min",
-    "effective_rank", "sigma2_sigma1",
-)  # fmt: skip
 
 
 def ball_metrics(X: Balls) -> dict[str, Ball]:

@@ -46,6 +46,9 @@ RADIUS = 1e-9
 SAME = 1e-9
 # Tokens of an input: attention in balls takes their square.
 MOST_TOKENS = 1024
+STATED = {torch.float64: 1e-12, torch.float32: 1e-5}
+# The first eps tried, the smallest, and how near to the largest one the search goes.
+FIRST, LEAST, NEAR = 2.0**-8, 2.0**-40, 1.1
 
 
 @dataclass(frozen=True)
@@ -135,9 +138,6 @@ def _compare(X: Balls, seen: Array, number: int) -> None:
         )
 
 
-STATED = {torch.float64: 1e-12, torch.float32: 1e-5}
-
-
 def largest_error(layers: Sequence[dict[str, Ball]], streams: Sequence[Tensor]) -> float:
     """The largest distance of a metric of the streams [n, d] from its ball, in units of the larger
     of 1 and its modulus; 0 within the ball."""
@@ -153,8 +153,6 @@ def largest_error(layers: Sequence[dict[str, Ball]], streams: Sequence[Tensor]) 
 
 Ratios = Callable[[Network, Array, float], Iterator[Zonotope]]
 Ends = tuple[float, float]
-# The first eps tried, the smallest, and how near to the largest one the search goes.
-FIRST, LEAST, NEAR = 2.0**-8, 2.0**-40, 1.1
 
 
 def changes(route: Ratios, network: Network, pixels: Array, eps: float, layers: int) -> list[Ends]:

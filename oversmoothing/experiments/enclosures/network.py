@@ -43,6 +43,14 @@ _ORDERS: dict[int, list[tuple[int, int | None, int]]] = {
 }
 # Relative, in float64: activations that differ, differ by more than 1e-5.
 _SAME = 1e-9
+_FIRST = ("cls_token", "class_embedding", "cls", "distillation_token")
+_POSITIONS = (
+    "position_embeddings", "pos_embed", "position", "position_embedding.weight"
+)  # fmt: skip
+SUPPORTED = (
+    "Transformers of LayerNorm or RMSNorm in front of, behind or beside the sublayers, softmax "
+    "attention with or without a causal mask, and a feed-forward of one activation can be enclosed"
+)
 
 
 @dataclass(frozen=True)
@@ -100,16 +108,6 @@ def _arrays(map: tuple[Tensor, Tensor | None]) -> tuple[Array, Array | None]:
     W, b = (None if each is None else each.detach().cpu().double().numpy() for each in map)
     assert W is not None
     return W, b
-
-
-_FIRST = ("cls_token", "class_embedding", "cls", "distillation_token")
-_POSITIONS = (
-    "position_embeddings", "pos_embed", "position", "position_embedding.weight"
-)  # fmt: skip
-SUPPORTED = (
-    "Transformers of LayerNorm or RMSNorm in front of, behind or beside the sublayers, softmax "
-    "attention with or without a causal mask, and a feed-forward of one activation can be enclosed"
-)
 
 
 @dataclass(frozen=True)

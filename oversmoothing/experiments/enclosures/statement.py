@@ -56,6 +56,8 @@ _END = re.compile(r"-?(0|[1-9]\.[0-9]{24}e(0|-?[1-9][0-9]{0,4}))")
 _ENTRIES, _LAYERS = 2**24, 2**12
 
 Interval = tuple[Fraction, Fraction]
+# Bits beyond those of `enclosing`, and how often they are doubled at most.
+MORE, DOUBLED = 96, 2
 
 
 @dataclass(frozen=True)
@@ -227,19 +229,15 @@ def _claims(value: Any, name: str) -> dict[int, dict[str, Interval]]:
     return claims
 
 
-# Bits beyond those of `enclosing`, and how often they are doubled at most.
-MORE, DOUBLED = 96, 2
-
-
 @dataclass(frozen=True)
-class Checked:
+class Judgement:
     """accepted, and why or why not, in a sentence."""
 
     accepted: bool
     words: str
 
 
-def check_statement(network: Network, read: Statement) -> Checked:
+def check_statement(network: Network, read: Statement) -> Judgement:
     """Whether every claim of the file holds of this network."""
     fault = misfit(network, read)
     if fault is None and read.kind == BOX:
@@ -250,7 +248,7 @@ def check_statement(network: Network, read: Statement) -> Checked:
         if set(read.claims) != layers or any(set(x) != wanted for x in read.claims.values()):
             fault = "it does not claim every metric of every layer"
     if fault is not None:
-        return Checked(False, fault)
+        return Judgement(False, fault)
     bits = first_bits(network) + MORE
     words = ""
     for _ in range(DOUBLED + 1):
@@ -261,40 +259,40 @@ def check_statement(network: Network, read: Statement) -> Checked:
         words = f": {open_claims[0]} is narrower than {bits} bits can confirm"
         bits *= 2
     if false:
-        return Checked(False, f"false: {false} is elsewhere")
+        return Judgement(False, f"false: {false} is elsewhere")
     if open_claims:
-        return Checked(False, f"not confirmed{words}")
+        return Judgement(False, f"not confirmed{words}")
     number = sum(map(len, read.claims.values()))
-    return Checked(
+    return Judgement(
         True,
         f"{number} intervals of {len(read.claims)} streams, each around what was computed anew "
         f"with {bits} bits in another order",
     )
 
 
-def _check_box(network: Network, read: Statement) -> Checked:
+def _check_box(network: Network, read: Statement) -> Judgement:
     last = max(read.claims)
     if min(read.claims) < 1 or last > len(network.blocks):
-        return Checked(False, f"the network has the layers 1 to {len(network.blocks)}")
+        return Judgement(False, f"the network has the layers 1 to {len(network.blocks)}")
     try:
         refuse_unboxable(network, read.given.size, last)
     except InputError as error:
-        return Checked(False, str(error))
+        return Judgement(False, str(error))
     if any(set(claim) != {CHANGE} for claim in read.claims.values()):
-        return Checked(False, "of a box the change of ln HFC/LFC is claimed, and nothing else")
+        return Judgement(False, "of a box the change of ln HFC/LFC is claimed, and nothing else")
     eps = float(read.eps)
     proved = dict(enumerate(changes(other_box_ratios, network, read.given, eps, last), 1))
     for number, claim in sorted(read.claims.items()):
         low, high = claim[CHANGE]
         if number not in proved:
-            return Checked(False, f"not confirmed: the box is too large for layer {number}")
+            return Judgement(False, f"not confirmed: the box is too large for layer {number}")
         own = proved[number]
         if own[1] < low or high < own[0]:
-            return Checked(False, f"false: the change over layer {number} is elsewhere")
+            return Judgement(False, f"false: the change over layer {number} is elsewhere")
         if not (low <= Fraction(own[0]) and Fraction(own[1]) <= high):
-            return Checked(False, f"not confirmed: over layer {number} from {own[0]} to {own[1]}")
+            return Judgement(False, f"not confirmed: over layer {number} from {own[0]} to {own[1]}")
     words = "; ".join(said(number, claim[CHANGE]) for number, claim in sorted(read.claims.items()))
-    return Checked(True, f"for every input within {eps:.6g} in every pixel {words}")
+    return Judgement(True, f"for every input within {eps:.6g} in every pixel {words}")
 
 
 def said(number: int, ends: tuple[Fraction, Fraction] | tuple[float, float]) -> str:

@@ -28,6 +28,8 @@ from oversmoothing.theory.support.sizes import Array
 Product = Callable[[Array, Array], Array]
 # Symbols at once, where their moduli are added: what fits a cache.
 _BLOCK = 128
+BITS = 96
+PIECES = 8
 
 
 @dataclass(frozen=True)
@@ -171,10 +173,6 @@ def curved(z: Zonotope, slope: Array, middle: Array, error: Array) -> Zonotope:
     rounding = _error(z.radius * np.abs(slope), 2, z.symbols)
     rest = inflated(z.rest * np.abs(slope) + error + rounding, 4)
     return Zonotope(middle, z.generators * slope, rest)
-
-
-BITS = 96
-PIECES = 8
 
 
 class LeftDomainError(ArithmeticError):

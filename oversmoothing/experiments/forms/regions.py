@@ -123,6 +123,8 @@ class Clipped(Form):
     """
 
     parts = ("theta", "psi")
+    # Whether no eigenvalue is 0.
+    strict = False
 
     def __init__(self, sign: Literal[-1, 1]) -> None:
         super().__init__()
@@ -132,20 +134,13 @@ class Clipped(Form):
     @property
     def guarantee(self) -> Guarantee:
         if self.sign > 0:
-            return Guarantee(
-                "HFC/LFC -> 0 for generic X_0 where some psi > 0: SMOOTHING (at psi <= 0 "
-                "throughout, H = 0)",
-                "tied",
-                "every fixed positive A",
-                "T2b, T3",
-            )
-        return Guarantee(
-            "HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING, or where some eigenvalue "
-            f"is 0 a TIE; {_UNTIED}",
-            "tied",
-            "every fixed positive A",
-            "T2e, T3d",
-        )
+            zero = "" if self.strict else " where some psi > 0"
+            rest = "" if self.strict else " (at psi <= 0 throughout, H = 0)"
+            says = f"HFC/LFC -> 0 for generic X_0{zero}: SMOOTHING{rest}"
+            return Guarantee(says, "tied", "every fixed positive A", "T2b, T3")
+        tie = "" if self.strict else ", or where some eigenvalue is 0 a TIE"
+        says = f"HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING{tie}; {_UNTIED}"
+        return Guarantee(says, "tied", "every fixed positive A", "T2e, T3d")
 
     def eigenvalues(self, psi: Tensor) -> Tensor:
         """clip(psi) [d]."""
@@ -183,19 +178,7 @@ class Sigmoid(Clipped):
     """H = V diag(+-(m + (1 - m) sigmoid(psi))) V^-1 with m = `OPEN`: the same spectra without the
     dead zone, and without the end 0, where strictness is lost (T2e)."""
 
-    @property
-    def guarantee(self) -> Guarantee:
-        if self.sign > 0:
-            return Guarantee(
-                "HFC/LFC -> 0 for generic X_0: SMOOTHING", "tied", "every fixed positive A",
-                "T2b, T3",
-            )  # fmt: skip
-        return Guarantee(
-            f"HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING; {_UNTIED}",
-            "tied",
-            "every fixed positive A",
-            "T2e, T3d",
-        )
+    strict = True
 
     def eigenvalues(self, psi: Tensor) -> Tensor:
         """+-(m + (1 - m) sigmoid(psi)) [d]."""

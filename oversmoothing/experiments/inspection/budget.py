@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import torch
@@ -34,7 +34,7 @@ CLOSELY = 2
 # Multiplications of float32 products that take as long as one element of the work, at sides of a
 # few hundred: eigenvalues of a symmetric matrix and of any, a verdict with its discs (side^3 each),
 # distances between rows, products in float64, the passes over a matrix of pairs.
-_SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 10, 85, 175, 7, 3, 100
+_SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 12, 85, 150, 7, 4, 100
 
 
 @dataclass(frozen=True)
@@ -92,21 +92,22 @@ def costs(model: Model, tokens: int) -> Costs:
     attention, rank = 4 * n * n * heads * r, min(n, d)
     forward = 2 * n * blocks + depth * attention
     seen = depth * (8 * n * d * heads * r + 1.5 * attention)
-    cosines = (depth + 1) * n * n * (2 * _WIDE * d + _ENTRIES)
+    cosines = (depth + 1) * n * n * (2 * d + _ENTRIES)
     values = (depth + 1) * (1 + model.cls) * _SYMMETRIC * rank**3
     linear = depth * 4 * _WIDE * n * d * d
     sinks = (depth + 1) * _SYMMETRIC * rank**3 / 2
     left_out = depth * (4 * n * d * heads * r + heads * n * n * _ENTRIES / 4)
     return Costs(
         forward=forward,
-        streams=1 + (seen + cosines) / forward,
+        # Half of what is seen waits for memory, and a tenth of the pass is copied.
+        streams=1.1 + (2 * seen + cosines) / forward,
         ranks=(values + linear) / forward,
-        # The account runs both sublayers twice.
-        closely=2 + (sinks + left_out) / forward,
+        # The account runs both sublayers twice, and small operations cost as much as a half.
+        closely=2.5 + (3 * sinks + 2 * left_out) / forward,
         pairs=depth * heads * _PAIRS * n**3 / forward,
         spectra=depth * (_VERDICT + heads * _GENERAL) * n**3 / forward,
         weights=depth * _GENERAL * d**3 / forward,
-        vectors=depth * 2 * _GENERAL * d**3 / forward,
+        vectors=depth * _GENERAL * d**3 / forward,
         layer=heads * n * n,
     )
 
@@ -158,19 +159,21 @@ class Budget:
 
 
 def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
-    """A budget as it is meant: a number of passes, 'all' or a `Plan`. Raises `InputError` for what
-    is none of them."""
+    """A budget as it is meant: a number of passes, also as text, 'all' or a `Plan`. Raises
+    `InputError` for what is none of them."""
     if spectra is not None:
-        Plan(0, 0, 0, spectra)
+        Plan(spectra=spectra)
     if isinstance(budget, Plan):
         return Budget(inf, budget, budget.spectra)
-    if budget == "all":
-        return Budget(inf, None, spectra)
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget >= 0:
+    try:
+        passes = inf if budget == "all" else float(budget)
+    except (TypeError, ValueError):
+        passes = nan
+    if not passes >= 0 or isinstance(budget, bool):
         raise InputError(
             f"budget is {budget!r}: give a number of forward passes, 0 or more, or 'all'"
         )
-    return Budget(float(budget), None, spectra)
+    return Budget(passes, None, spectra)
 
 
 @dataclass(frozen=True)
@@ -196,11 +199,15 @@ class Foreseen:
         )
 
 
-def foresee(model: Model, inputs: Any, budget: Budget, batch_size: int) -> Foreseen:
+def foresee(
+    model: Model, inputs: Any, budget: Any, batch_size: int, spectra: int | None = None
+) -> Foreseen:
     """By a forward pass on the first input, the second of two, which is timed; nothing is measured.
 
-    inputs: a list of images or texts, a tensor or a dictionary of tensors.
+    inputs: a list of images or texts, a tensor or a dictionary of tensors. Raises `InputError`
+    where their number is not known, and for a budget that is none.
     """
+    allowed = checked_budget(budget, spectra)
     check_inputs(inputs)
     number = count(inputs)
     if not number:
@@ -223,7 +230,7 @@ def foresee(model: Model, inputs: Any, budget: Budget, batch_size: int) -> Fores
             handle.remove()
         took = time.perf_counter() - start
     tokens = seen[0]
-    plan, cost = budget.plan_for(model, tokens, number), costs(model, tokens)
+    plan, cost = allowed.plan_for(model, tokens, number), costs(model, tokens)
     passes = cost.of(plan, number)
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.

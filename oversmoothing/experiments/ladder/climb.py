@@ -50,7 +50,7 @@ from oversmoothing.experiments.ladder.operators import (
 from oversmoothing.experiments.ladder.recording import Recording, model_cost, record
 from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
 from oversmoothing.experiments.ladder.regression import (
-    Block,
+    Features,
     StartFeatures,
     kernel_cost,
     kernel_ridge,
@@ -58,7 +58,7 @@ from oversmoothing.experiments.ladder.regression import (
     singular_value_cost,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.result import LadderResult, Rung, score
+from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.models.pictures import (
     SPLITS,
@@ -74,6 +74,8 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 STANDARD = 100  # calibration inputs of P0 to P5
+ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
+SMALLEST = 0.75
 
 
 @one_thread()
@@ -163,9 +165,6 @@ def _observe(
     return recording, {name: torch.cat(parts).numpy() for name, parts in columns.items()}
 
 
-ENERGY_WEIGHT = 2.0  # of P6's energies beside the features of X_0
-
-
 class Climb:
     """Collects the rungs of one ladder, and why others are skipped.
 
@@ -225,7 +224,7 @@ class Climb:
         sources = np.arange(len(everything)) % number
 
         def kernel(
-            name: str, features: Callable[[Tensor], list[Block]], cost: int, note: str
+            name: str, features: Callable[[Tensor], list[Features]], cost: int, note: str
         ) -> None:
             blocks, targets = features(everything.start), features(self.held.start)
             predicted = kernel_ridge(blocks, everything.change, targets, sources)
@@ -247,11 +246,11 @@ class Climb:
         ):
             self.add(name + label, state.predict(self.held.start), state.cost(), number, words)
         kernel(
-            "P6 lifted, kernel reading", lambda X: [Block(lifted.logs(X))], lifted.cost(),
+            "P6 lifted, kernel reading", lambda X: [Features(lifted.logs(X))], lifted.cost(),
             f"{note}, its propagated energies read by kernel ridge",
         )  # fmt: skip
         kernel(
-            "P7 kernel", lambda X: [Block(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
+            "P7 kernel", lambda X: [Features(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
             fixed.cost() + start.cost(),
             "P6 with a kernel correction on X_0's features and P6's energies",
         )  # fmt: skip
@@ -266,9 +265,6 @@ class Climb:
                 self.skipped[f"{name}{label}"] = str(error)
             else:
                 kernel(name, fitted.features, fitted.cost(), fitted.words())
-
-
-SMALLEST = 0.75
 
 
 @dataclass(frozen=True)

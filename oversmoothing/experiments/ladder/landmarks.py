@@ -29,8 +29,8 @@ from oversmoothing.experiments.ladder.recording import (
     token_cost,
 )
 from oversmoothing.experiments.ladder.regression import (
-    Block,
     Environment,
+    Features,
     StateFeatures,
     principal_directions,
 )
@@ -40,6 +40,10 @@ from oversmoothing.theory.support.errors import InputError
 BLURRED = 12
 PARTS = 50  # images at a time
 TOLERANCE = 1e-3  # of a layer's largest change, in float32
+FIRST_LAYERS = 3
+RANKS = (24, 32)
+PCS = (20, 40)
+START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ class Coordinates:
         return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
 
 
-class TokenMap(Protocol):
+class TokenFfn(Protocol):
     """What stands in the place of an FFN: [..., d] to [..., d]; multiply-adds of a token."""
 
     def __call__(self, N: Tensor) -> Tensor: ...
@@ -149,7 +153,7 @@ class Stage:
     bias: Tensor
     weights: Tensor
     environment: Environment | None = None
-    ffns: tuple[TokenMap, ...] = ()
+    ffns: tuple[TokenFfn, ...] = ()
 
     @classmethod
     def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> Stage:
@@ -265,12 +269,6 @@ def check_layers(model: Model, states: Tensor) -> None:
             )
 
 
-FIRST_LAYERS = 3
-RANKS = (24, 32)
-PCS = (20, 40)
-START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
-
-
 @dataclass(frozen=True)
 class Landmarks:
     """The fitted P7 of one model. stages: all but the last on the grid's finer landmarks; place,
@@ -323,11 +321,11 @@ class Landmarks:
             (whole, StateFeatures.fit(_completed(whole, one, seen, path)[-1])),
         )  # fmt: skip
 
-    def features(self, start: Tensor) -> list[Block]:
+    def features(self, start: Tensor) -> list[Features]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
         grid, model = self.grid, self.model
         one, *among, last = self.stages
-        parts: list[list[Block]] = []
+        parts: list[list[Features]] = []
         for X in torch.split(start, PARTS):
             seen = grid.patch_features(self.place, X)
             path = one.follow(model, X[:, grid.with_prefix(grid.landmarks[0])], seen)
@@ -344,11 +342,11 @@ class Landmarks:
             logs = [log_energies(X), *map(one.logs, path), *map(last.logs, further)]
             logs += map(log_energies, completed)
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
-            parts.append([*blocks, Block(ratio.numpy())])
+            parts.append([*blocks, Features(ratio.numpy())])
         lots = list(zip(*parts, strict=True))
         weights = [START_WEIGHT] * 2 + [STATE_WEIGHT] * (len(lots) - 3) + [PATH_WEIGHT]
         return [
-            Block(np.concatenate([block.values for block in lot]), weight)
+            Features(np.concatenate([block.values for block in lot]), weight)
             for lot, weight in zip(lots, weights, strict=True)
         ]
 

@@ -34,6 +34,12 @@ from oversmoothing.theory.support.sizes import Array
 
 PENALTY = 1e-2  # of the mean diagonal of the Gram matrix
 PARTS = 50  # images at a time
+FUNCTIONS = 1024  # random functions of a token
+LIFTED_DIRECTIONS = 64  # principal directions of the contents that they see
+SPREAD = 2.0  # standard deviation of x G, where g has 1
+LIFTED_PENALTY = 1e-3  # of each feature's mean square
+FLOOR = 1e-6  # of the mean of these: features that never vary
+IMAGE_PENALTIES = tuple(10.0**k for k in range(1, 6))
 
 
 class Operators(Protocol):
@@ -155,14 +161,6 @@ def _half_logs(energies: Array) -> Array:
     """log of the square roots, [m, 2 (layers + 1)]."""
     logs: Array = np.log(np.maximum(energies, 1e-300)) / 2
     return logs.reshape(len(logs), -1)
-
-
-FUNCTIONS = 1024  # random functions of a token
-LIFTED_DIRECTIONS = 64  # principal directions of the contents that they see
-SPREAD = 2.0  # standard deviation of x G, where g has 1
-LIFTED_PENALTY = 1e-3  # of each feature's mean square
-FLOOR = 1e-6  # of the mean of these: features that never vary
-IMAGE_PENALTIES = tuple(10.0**k for k in range(1, 6))
 
 
 @dataclass(frozen=True)

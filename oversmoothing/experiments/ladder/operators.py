@@ -26,6 +26,19 @@ from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Tr
 from oversmoothing.theory.spectra.layer_discs import radii
 from oversmoothing.theory.support.errors import InputError
 
+NAMES = (
+    "P2 own attention",
+    "P4 norm scales, one step",
+    "P5 FFN by Jacobian, one step",
+    "P5 FFN by least squares, one step",
+    "P3 trajectory from X_0",
+    "P4 norm scales, trajectory",
+    "P5 FFN by Jacobian, trajectory",
+    "P5 FFN by least squares, trajectory",
+)
+STEPS = len(NAMES) // 2
+GAP_NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -107,19 +120,6 @@ def frozen_norm(norm: Norm, X: Tensor, scales: Tensor) -> Tensor:
     return Y if norm.shift is None else Y + norm.shift.to(Y)
 
 
-NAMES = (
-    "P2 own attention",
-    "P4 norm scales, one step",
-    "P5 FFN by Jacobian, one step",
-    "P5 FFN by least squares, one step",
-    "P3 trajectory from X_0",
-    "P4 norm scales, trajectory",
-    "P5 FFN by Jacobian, trajectory",
-    "P5 FFN by least squares, trajectory",
-)
-STEPS = len(NAMES) // 2
-
-
 def check_pre_norm(model: Model) -> None:
     """Raise `InputError` for a model whose norms act on the sum or on what is added to it, or whose
     FFN does not see what attention added: P4, P5 are not these operators."""
@@ -176,9 +176,6 @@ def _steps(
 
     with_ffn = [partial(whole, each) for each in ffns] if ffns else [attention, attention]
     return [lambda X: X + attention_output(A, X, bare), attention, *with_ffn]
-
-
-GAP_NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
 
 
 def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[str, Tensor]:

@@ -42,6 +42,8 @@ FLOOR = 1e-6  # of that mean square, and of the largest unit's variance
 RIDGE = 1e-4  # of the affine part, while units are chosen
 TOLERANCE = 1e-4  # of the FFN's largest output, in float32
 PROBES = 8
+ENDS = (1 / 12, 7 / 12)  # of stages A and B, in the model's depth
+KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
 
 
 @dataclass(frozen=True)
@@ -176,10 +178,6 @@ def _chosen(one: Tensor, hidden: Tensor, W_2: Tensor, kept: int) -> Tensor:
 
 def _moved(values: Tensor) -> Tensor:
     return values.detach().to("cpu", torch.float32)
-
-
-ENDS = (1 / 12, 7 / 12)  # of stages A and B, in the model's depth
-KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ RIDGE_PENALTIES = tuple(10.0**k for k in range(-3, 6))
 KERNEL_SCALES = (2.0, 8.0, 32.0)
 KERNEL_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 FOLDS = 5
+DIRECTIONS = 20
+VALUES = 40  # singular values
+PARTS = 100  # images at a time
+RIDGE = 1e-3
+NOISE = 1e-2  # of the mean residual variance, in the interpolation
 
 
 def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) -> Predictor:
@@ -53,7 +58,7 @@ def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) ->
 
 
 @dataclass(frozen=True)
-class Block:
+class Features:
     """Features [m, p] of one kind and their weight in the kernel's squared distance."""
 
     values: Array
@@ -61,7 +66,7 @@ class Block:
 
 
 def kernel_ridge(
-    blocks: list[Block], Y: Array, targets: list[Block], sources: NDArray[np.int_], *,
+    blocks: list[Features], Y: Array, targets: list[Features], sources: NDArray[np.int_], *,
     scales: tuple[float, ...] = KERNEL_SCALES, penalties: tuple[float, ...] = KERNEL_PENALTIES,
 ) -> Array:  # fmt: skip
     """Kernel ridge predictions [q, t] at `targets` (the same blocks at q other points).
@@ -103,7 +108,7 @@ def kernel_ridge(
     return predicted
 
 
-def kernel_cost(blocks: list[Block], observations: int, targets: int) -> int:
+def kernel_cost(blocks: list[Features], observations: int, targets: int) -> int:
     """Multiply-adds of one prediction: distances to and sums over the observations."""
     features = sum(int(block.values.shape[1]) for block in blocks)
     return observations * (features + targets)
@@ -115,7 +120,7 @@ def _solve(K: Array, penalty: float, Y: Array) -> Array:
     return weights
 
 
-def _scaled(blocks: list[Block], targets: list[Block]) -> tuple[Array, Array]:
+def _scaled(blocks: list[Features], targets: list[Features]) -> tuple[Array, Array]:
     left, right = [], []
     for block, target in zip(blocks, targets, strict=True):
         # Of standard deviations; a constant counts for nothing.
@@ -125,11 +130,6 @@ def _scaled(blocks: list[Block], targets: list[Block]) -> tuple[Array, Array]:
         left.append((block.values - block.values.mean(0)) * factor)
         right.append((target.values - block.values.mean(0)) * factor)
     return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
-
-
-DIRECTIONS = 20
-VALUES = 40  # singular values
-PARTS = 100  # images at a time
 
 
 def spectral_statistics(X: Tensor) -> Array:
@@ -189,7 +189,7 @@ class StateFeatures:
             principal_directions(m - centre, k), centre, place, weights,
         )  # fmt: skip
 
-    def __call__(self, X: Tensor) -> list[Block]:
+    def __call__(self, X: Tensor) -> list[Features]:
         """[log energies along the directions, coordinates of the mean row] of X [m, n, d]."""
         Y = X if self.position_mean is None else X - self.position_mean
         m = torch.einsum("n,mnd->md", self.weights, Y)
@@ -198,8 +198,8 @@ class StateFeatures:
         # A floor at rounding size of the whole: an empty direction must not give -inf.
         floor = 1e-12 * energy.sum(-1, keepdim=True) + 1e-300
         return [
-            Block((energy + floor).log().numpy()),
-            Block(((m - self.mean) @ self.mean_basis).double().numpy()),
+            Features((energy + floor).log().numpy()),
+            Features(((m - self.mean) @ self.mean_basis).double().numpy()),
         ]
 
     def cost(self, tokens: int) -> int:
@@ -229,21 +229,17 @@ class StartFeatures:
         n, d = start.shape[1:]
         return cls(StateFeatures.fit(start, content=True), StateFeatures.fit(start), (n, d))
 
-    def __call__(self, start: Tensor) -> list[Block]:
+    def __call__(self, start: Tensor) -> list[Features]:
         rows = []
         for X in torch.split(start, PARTS):
             sigma = torch.linalg.svdvals((X - X.mean(1, keepdim=True)).double())
             floor = 1e-12 * sigma[:, :1] + 1e-300
             rows.append((sigma[:, :VALUES] + floor).log())
-        return [*self.content(start), *self.whole(start), Block(torch.cat(rows).numpy())]
+        return [*self.content(start), *self.whole(start), Features(torch.cat(rows).numpy())]
 
     def cost(self) -> int:
         n, d = self.shape
         return self.content.cost(n) + self.whole.cost(n) + singular_value_cost(n, d)
-
-
-RIDGE = 1e-3
-NOISE = 1e-2  # of the mean residual variance, in the interpolation
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ _NOTES = {
 }
 # Fields of a family that describe() does not take.
 _OF_FAMILIES = ("label", "cls", "causal", "modality", "marks")
+SHOWN = "the random mask of its training is off: every patch is shown, in its place"
+# Of models with timm's names.
+HEAD_WIDTH, EPS = 64, 1e-6
+_MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
 
 
 def from_module(
@@ -230,9 +234,6 @@ def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
     return bool(torch.equal(first, other))
 
 
-SHOWN = "the random mask of its training is off: every patch is shown, in its place"
-
-
 def hides_at_random(module: nn.Module) -> bool:
     """Whether the module draws which patches it sees."""
     config = getattr(module, "config", None)
@@ -260,12 +261,7 @@ def shown_whole(module: nn.Module, run: Callable[[Any], Any]) -> Callable[[Any],
     return show
 
 
-HEAD_WIDTH = 64
-EPS = 1e-6
-_MARKS = ("blocks.0.attn.qkv.weight", "patch_embed.proj.weight", "pos_embed")
-
-
-class Attention(nn.Module):
+class TimmAttention(nn.Module):
     def __init__(self, width: int, heads: int, bias: bool) -> None:
         super().__init__()
         self.num_heads = heads
@@ -280,11 +276,11 @@ class Attention(nn.Module):
         return answer
 
 
-class Block(nn.Module):
+class TimmBlock(nn.Module):
     def __init__(self, width: int, heads: int, hidden: int, bias: bool) -> None:
         super().__init__()
         self.norm1, self.norm2 = (nn.LayerNorm(width, eps=EPS) for _ in range(2))
-        self.attn = Attention(width, heads, bias)
+        self.attn = TimmAttention(width, heads, bias)
         parts = {"fc1": nn.Linear(width, hidden), "act": nn.GELU(), "fc2": nn.Linear(hidden, width)}
         self.mlp = nn.Sequential(OrderedDict(parts))
 
@@ -308,7 +304,7 @@ class TimmViT(nn.Module):
         self.patch_embed = nn.Sequential(OrderedDict(cut))
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))
         self.pos_embed = nn.Parameter(torch.zeros(1, tokens, width))
-        self.blocks = nn.ModuleList(Block(width, heads, hidden, bias) for _ in range(depth))
+        self.blocks = nn.ModuleList(TimmBlock(width, heads, hidden, bias) for _ in range(depth))
         self.norm = nn.LayerNorm(width, eps=EPS)
         self.head = nn.Linear(width, classes) if classes else nn.Identity()
 

@@ -28,6 +28,27 @@ PICKLES = (".bin", ".pt", ".pth")
 # Training code wraps the weights under one of these keys, some of them in one another.
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 _WRAPPED = 4
+# Counters and masks, which older libraries stored beside the weights.
+BUFFERS = re.compile(
+    r"(^|\.)(position_ids|masked_bias|attn\.bias|inv_freq|num_batches_tracked|"
+    r"relative_position_index)$"
+)
+# Keys that name code to run, another model to fetch, or (with a slash) a kernel of the hub.
+_CODE = ("auto_map", "custom_pipelines", "custom_generate")
+_MODELS = ("backbone", "backbone_checkpoint", "base_model_name_or_path")
+_KERNELS = ("attn_implementation", "_attn_implementation", "_attn_implementation_internal")
+# Numbers that the library counts to, and the most of them where the files hold fewer tensors.
+_COUNTS = re.compile(r"(layers?|depths?|blocks?|stages|experts|codebooks)$")
+MOST = 1024
+LABELS = 10**6
+# Weights that a config may describe beyond twice those stored (outputs that no layer reads), and
+# bytes of the tables that a model makes by itself.
+SPARE = 2**24
+TABLES = 2**30
+# Names, without their endings, of what the libraries' training loops write beside the weights.
+_TRAINING = re.compile(r"training_args|optimizer|scheduler|scaler|(rng|random)_states?(_\d+)?")
+# First or second part of the name of an output, which no layer reads.
+_OUTPUT = re.compile(r"cls|head|score|pooler.*|.*classifier|lm_head.*|qa_outputs.*")
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
@@ -141,13 +162,6 @@ def read_object(path: Path) -> dict[str, Any]:
     return value
 
 
-# Counters and masks, which older libraries stored beside the weights.
-BUFFERS = re.compile(
-    r"(^|\.)(position_ids|masked_bias|attn\.bias|inv_freq|num_batches_tracked|"
-    r"relative_position_index)$"
-)
-
-
 def weights_of(content: bytes, name: str) -> dict[str, Tensor]:
     """`read_weights` of the content of a safetensors file; name is what messages call it.
 
@@ -176,24 +190,6 @@ def refuse_integers(weights: Mapping[str, Tensor], name: str) -> None:
             f"'{name}' holds {len(odd)} weights that are no floats, among them "
             f"{', '.join(sorted(odd)[:3])}: quantised weights are not read, store them as floats"
         )
-
-
-# Keys that name code to run, another model to fetch, or (with a slash) a kernel of the hub.
-_CODE = ("auto_map", "custom_pipelines", "custom_generate")
-_MODELS = ("backbone", "backbone_checkpoint", "base_model_name_or_path")
-_KERNELS = ("attn_implementation", "_attn_implementation", "_attn_implementation_internal")
-# Numbers that the library counts to, and the most of them where the files hold fewer tensors.
-_COUNTS = re.compile(r"(layers?|depths?|blocks?|stages|experts|codebooks)$")
-MOST = 1024
-LABELS = 10**6
-# Weights that a config may describe beyond twice those stored (outputs that no layer reads), and
-# bytes of the tables that a model makes by itself.
-SPARE = 2**24
-TABLES = 2**30
-# Names, without their endings, of what the libraries' training loops write beside the weights.
-_TRAINING = re.compile(r"training_args|optimizer|scheduler|scaler|(rng|random)_states?(_\d+)?")
-# First or second part of the name of an output, which no layer reads.
-_OUTPUT = re.compile(r"cls|head|score|pooler.*|.*classifier|lm_head.*|qa_outputs.*")
 
 
 def check_configs(folder: Path) -> None:

@@ -60,6 +60,8 @@ Ffn = str | Sequence[str] | Callable[[nn.Module], Callable[[Tensor], Tensor]]
 # The name of a tensor or number within a block, or how to have it from a block.
 Value = str | Callable[[nn.Module], Any]
 Fused = Literal["qkv", "heads"]
+_LETTER = re.compile(r"(?:to_|w|in_)?([qkv])[a-z_0-9]*")
+_NUMBERS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads", "nhead", "h")
 
 
 def describe(
@@ -290,10 +292,6 @@ def _ffn(
         return (answer * scale).to(X.device, X.dtype)
 
     return call
-
-
-_LETTER = re.compile(r"(?:to_|w|in_)?([qkv])[a-z_0-9]*")
-_NUMBERS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads", "nhead", "h")
 
 
 def propose(module: nn.Module, heads: int | None = None) -> dict[str, Any]:

@@ -32,6 +32,14 @@ IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
 CHANNELS = 3
+# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
+LARGEST = 1e6
+# Of a side to which pictures are resized, cropped or padded.
+SIDE = int(PIXELS**0.5)
+_STATISTICS = {"mean": "image_mean", "std": "image_std"}
+# What names the processor, or the code that wrote the file: no setting of the pixels.
+_NAMES = {"image_processor_type", "feature_extractor_type", "processor_class", "auto_map",
+          "_valid_processor_keys", "transformers_version"}  # fmt: skip
 
 
 def stacked(inputs: list[Any]) -> Tensor:
@@ -249,16 +257,6 @@ def text_lines(path: Path) -> list[str]:
     if not texts:
         raise InputError(f"'{path}' holds no text: write one text a line in it")
     return texts
-
-
-# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
-LARGEST = 1e6
-# Of a side to which pictures are resized, cropped or padded.
-SIDE = int(PIXELS**0.5)
-_STATISTICS = {"mean": "image_mean", "std": "image_std"}
-# What names the processor, or the code that wrote the file: no setting of the pixels.
-_NAMES = {"image_processor_type", "feature_extractor_type", "processor_class", "auto_map",
-          "_valid_processor_keys", "transformers_version"}  # fmt: skip
 
 
 @dataclass(frozen=True)

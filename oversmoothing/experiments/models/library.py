@@ -30,6 +30,14 @@ from oversmoothing.experiments.models.checkpoints import (
 )
 from oversmoothing.theory.support.errors import InputError, required
 
+# Seconds that the hub has to answer.
+PATIENCE = 5.0
+# What the hub accepts as a name: owner/model or model.
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+# Any of them set, the library asks no hub.
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+GGUF = ".gguf"
+
 
 def class_of(transformers: Any, config: Any) -> Any:
     """The class that the config names, with its classifier or language head; else the bare one."""
@@ -87,14 +95,6 @@ def quiet(logging: Any) -> Iterator[None]:
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()
-
-
-# Seconds that the hub has to answer.
-PATIENCE = 5.0
-# What the hub accepts as a name: owner/model or model.
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-# Any of them set, the library asks no hub.
-_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 class NotOnHubError(InputError):
@@ -179,9 +179,6 @@ def _why(errors: Any, error: Exception, silent: tuple[str, str] | None) -> tuple
         f"the hub did not give it ({first_line(error)})",
         "check the name, or download the model's folder elsewhere and give its path",
     )
-
-
-GGUF = ".gguf"
 
 
 def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str]]:

@@ -20,6 +20,8 @@ from torch.backends import mha
 from oversmoothing.simulations.drawing.wording import as_html
 from oversmoothing.theory.support.errors import InputError
 
+START_UNKNOWN = "start unknown"
+
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
@@ -418,9 +420,6 @@ class Extraction:
     traces: tuple[Trace, ...]
     keep: Tensor
     av_error: tuple[float, ...]
-
-
-START_UNKNOWN = "start unknown"
 
 
 def start_spread(cosines: Sequence[float] | None) -> str:

@@ -52,6 +52,9 @@ from oversmoothing.experiments.models.pictures import looked_in, named_pictures,
 from oversmoothing.simulations.engine.problem import choose_device
 from oversmoothing.theory.support.errors import InputError, required
 
+# Of the inputs that are named, where no count says how many.
+SAMPLE = 200
+
 
 @dataclass(frozen=True)
 class Source:
@@ -254,10 +257,6 @@ def runs_on_cpu(dtype: torch.dtype) -> bool:
     except RuntimeError:
         return False
     return True
-
-
-# Of the inputs that are named, where no count says how many.
-SAMPLE = 200
 
 
 def named_model(

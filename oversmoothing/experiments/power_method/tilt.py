@@ -11,7 +11,6 @@ with a residual the largest |1 + lambda| (N-2605.25619-modulus).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval
-from oversmoothing.experiments.models.model import Model, Trace
+from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.directions import (
     Direction,
     Matrix,
@@ -155,46 +154,39 @@ def tilts(
         eigendirections(product(layer, scale))
         for layer, scale in zip(model.layers, by_norm, strict=True)
     ]
-    chosen = [[principal(each, rule) for rule in ("power", "residual")] for each in directions]
     rng = np.random.default_rng(seed)
-    lines, planes = (random_bases(random, model.width, k, rng) for k in (1, 2))
-    parts: list[list[_Part]] = [[] for _ in model.layers]
+    drawn = [random_bases(random, model.width, k, rng) for k in (1, 2)]
+    # Of each layer, batch by batch: the share in front of it and the tilt of every eigendirection
+    # [inputs, directions], the tilts of random lines and planes [inputs, random].
+    parts: list[list[tuple[Matrix, ...]]] = [[] for _ in model.layers]
     for batch in stream(model, given, attention=False):
-        for number, trace in enumerate(batch.traces):
-            parts[number].append(
-                _Part.of(trace, batch.keep.numpy(), directions[number], (lines, planes))
+        keep = batch.keep.numpy()[..., None]
+        for trace, own, part in zip(batch.traces, directions, parts, strict=True):
+            X, Y = (
+                np.where(keep, each.double().cpu().numpy(), 0.0)
+                for each in (trace.before, trace.after_attention)
             )
-    joined = [_Part.joined(each) for each in parts]
+            before, after = _of_each(X, own), _of_each(Y, own)
+            part.append(
+                (before, after - before, *(shares(Y, each) - shares(X, each) for each in drawn))
+            )
+    rank_random, rank_other = np.empty((2, len(parts), 2))
+    starts, moved, values = [], [], []
+    for number, (part, own) in enumerate(zip(parts, directions, strict=True)):
+        start, tilt, lines, planes = (np.concatenate(each) for each in zip(*part, strict=True))
+        picks = [principal(own, rule) for rule in ("power", "residual")]
+        means = tilt.mean(0)
+        for k, pick in enumerate(picks):
+            alike = planes if own[pick].basis.shape[1] == 2 else lines
+            rank_random[number, k] = (alike.mean(0) < means[pick]).mean()
+            others = np.delete(means, pick)
+            rank_other[number, k] = (others < means[pick]).mean() if len(others) else np.nan
+        starts.append(start[:, picks].T)
+        moved.append(tilt[:, picks].T)
+        values.append([own[pick].value for pick in picks])
     steered = steered_tilts(model, given, seed=seed) if steer else None
-    return _put_together(model.name, joined, directions, chosen, steered, seed)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Of one layer: tilt and share before of every eigendirection [inputs, directions], and the
-    tilt of random lines and planes [inputs, random]."""
-
-    tilt: Matrix
-    start: Matrix
-    lines: Matrix
-    planes: Matrix
-
-    @classmethod
-    def of(
-        cls, trace: Trace, keep: np.ndarray, directions: list[Direction], drawn: tuple[Matrix, ...]
-    ) -> "_Part":
-        states = [
-            np.where(keep[..., None], each.double().cpu().numpy(), 0.0)
-            for each in (trace.before, trace.after_attention)
-        ]
-        before, after = (_of_each(X, directions) for X in states)
-        random = [shares(states[1], each) - shares(states[0], each) for each in drawn]
-        return cls(after - before, before, *random)
-
-    @classmethod
-    def joined(cls, parts: list["_Part"]) -> "_Part":
-        names = ("tilt", "start", "lines", "planes")
-        return cls(*(np.concatenate([getattr(each, name) for each in parts]) for name in names))
+    both = np.stack(moved), np.stack(starts)
+    return Tilts(model.name, *both, rank_random, rank_other, np.array(values), steered, seed)
 
 
 def _of_each(X: Matrix, directions: list[Direction]) -> Matrix:
@@ -205,37 +197,3 @@ def _of_each(X: Matrix, directions: list[Direction]) -> Matrix:
         if which:
             each[:, which] = shares(X, np.stack([directions[i].basis for i in which]))
     return each
-
-
-def _put_together(
-    name: str,
-    parts: list[_Part],
-    directions: list[list[Direction]],
-    chosen: list[list[int]],
-    steered: pd.DataFrame | None,
-    seed: int,
-) -> Tilts:
-    rank_random, rank_other = np.empty((2, len(parts), 2))
-    for number, (part, picks) in enumerate(zip(parts, chosen, strict=True)):
-        means = part.tilt.mean(0)
-        for k, pick in enumerate(picks):
-            plane = directions[number][pick].basis.shape[1] == 2
-            drawn = (part.planes if plane else part.lines).mean(0)
-            rank_random[number, k] = (drawn < means[pick]).mean()
-            others = np.delete(means, pick)
-            rank_other[number, k] = (others < means[pick]).mean() if len(others) else np.nan
-    tilt, start = [], []
-    for part, picks in zip(parts, chosen, strict=True):
-        tilt.append(part.tilt[:, picks].T)
-        start.append(part.start[:, picks].T)
-    values = [[own[p].value for p in picks] for own, picks in zip(directions, chosen, strict=True)]
-    return Tilts(
-        name,
-        np.stack(tilt),
-        np.stack(start),
-        rank_random,
-        rank_other,
-        np.array(values),
-        steered,
-        seed,
-    )

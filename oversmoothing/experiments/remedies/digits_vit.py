@@ -9,8 +9,8 @@ vit-minus and band are variants of the configuration, since H itself is of that 
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.digits.config import TrainConfig
-from oversmoothing.experiments.digits.vit import Layer, LayerTrace, ViT
+from oversmoothing.experiments.digits.training_config import TrainConfig
+from oversmoothing.experiments.digits.vit import LayerTrace, ViT, ViTLayer
 from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.on_stream import DeepNorm, HyperConnections
@@ -37,7 +37,7 @@ def of_layer(name: str, config: TrainConfig, number: int) -> Remedy:
     return remedy(name, **own.get(name, {}), **_START.get(name, {}))
 
 
-class RemediedLayer(Layer):
+class RemediedLayer(ViTLayer):
     """A layer of the digits ViT with the places of a remedy."""
 
     remedy: Remedy

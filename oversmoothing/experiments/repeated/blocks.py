@@ -7,7 +7,7 @@ torch.func.jvp, through softmax attention in its plain form: fused kernels have 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +19,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from oversmoothing.experiments.inspection.extract import call_arguments, extract
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
-from oversmoothing.experiments.study.value_spectra import Folding, factors
+from oversmoothing.experiments.study.value_spectra import factors
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-
-StreamMap = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -163,9 +161,7 @@ def _is_stream(each: Any) -> bool:
     return isinstance(each, Tensor) and each.ndim == 3 and each.is_floating_point()
 
 
-def cycled_layers(
-    model: Model, batch: Any, scale: float = 1.0, folding: Folding = "unfolded"
-) -> tuple[PerLayer, PerLayer, Array]:
+def cycled_layers(model: Model, batch: Any, scale: float = 1.0) -> tuple[PerLayer, PerLayer, Array]:
     """The layers as linear operators, over and over (T7a): attention on one input and weights by
     layer, without norms, biases and FFNs, and the X_0 that the first block was given, [n, d].
 
@@ -178,7 +174,7 @@ def cycled_layers(
         if trace.attention is not None
     ]
     weights = [
-        (scale * W_V, W_O) for W_V, W_O in (factors(layer, folding) for layer in model.layers)
+        (scale * W_V, W_O) for W_V, W_O in (factors(layer, "unfolded") for layer in model.layers)
     ]
     X0 = extracted.traces[0].before[0].double().numpy()
     period = len(attention)

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
-from oversmoothing.experiments.ladder.result import Score, score
+from oversmoothing.experiments.ladder.scores import Score, score
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
 from oversmoothing.theory.support.sizes import Array

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oversmoothing.experiments.digits.config import TRAINED
 from oversmoothing.experiments.digits.training import TrainedModel, load_model, new_model, parts_of
+from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.heads_and_why import regions
 from oversmoothing.experiments.inspection.inspect import inspect

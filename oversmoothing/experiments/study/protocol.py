@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.experiments.digits.config import TrainConfig, read_toml
+from oversmoothing.experiments.digits.training_config import TrainConfig, read_toml
 from oversmoothing.experiments.remedies.by_name import REMEDIES
 from oversmoothing.theory.support.errors import InputError
 

@@ -20,10 +20,16 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.config import TrainConfig
 from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for, published
-from oversmoothing.experiments.digits.data import SIZES, Images
-from oversmoothing.experiments.digits.training import Kind, TrainedModel, parts_of, score, trained
+from oversmoothing.experiments.digits.data import SIZES, LabelledImages
+from oversmoothing.experiments.digits.training import (
+    ModelKind,
+    TrainedModel,
+    parts_of,
+    score,
+    trained,
+)
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Keeping, generator
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.forms.lasting_bound import lasting_bound
@@ -93,7 +99,7 @@ def measures(
 
 
 @torch.no_grad()
-def _stream_and_bound(found: TrainedModel, images: Images) -> dict[str, float]:
+def _stream_and_bound(found: TrainedModel, images: LabelledImages) -> dict[str, float]:
     record: list[LayerTrace] = []
     found.model(images.inputs(slice(PROBED)), record)
     behind = stream_metrics(record[-1].after_ffn)
@@ -156,21 +162,21 @@ def _corruption(found: TrainedModel, count: int | None, data_dir: Path | None) -
 
 
 @cache
-def _test(name: str, count: int | None, data_dir: Path | None) -> Images:
+def _test(name: str, count: int | None, data_dir: Path | None) -> LabelledImages:
     """The first `count` test images of a data set."""
     whole = parts_of(TrainConfig(data=name), data_dir, progress=False).test
-    return Images(whole.pixels[:count], whole.labels[:count])
+    return LabelledImages(whole.pixels[:count], whole.labels[:count])
 
 
 @cache
 def _altered(
     name: str, count: int | None, data_dir: Path | None, kind: str, severity: int
-) -> Images:
+) -> LabelledImages:
     """Of the published files where there are any, else made here."""
     found = published(name, data_dir, kind, severity) if severity else None
     if found is None:
         return corrupted(_test(name, count, data_dir), kind, severity)
-    return Images(found.pixels[:count], found.labels[:count])
+    return LabelledImages(found.pixels[:count], found.labels[:count])
 
 
 # Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
@@ -268,7 +274,7 @@ def measured(
 ) -> str:
     """Train one run, or read it back, measure what is not measured yet and keep it. Returns its
     name."""
-    kind = None if run.remedy is None else Kind(run.remedy, partial(model_of, run.remedy))
+    kind = None if run.remedy is None else ModelKind(run.remedy, partial(model_of, run.remedy))
     keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
     own = None if run.remedy else keeping  # a layer under a remedy has no one H to be read
     found = trained(

@@ -111,7 +111,7 @@ def _row(layer: Layer, folding: Folding, of: str) -> dict[str, float]:
 
 
 def recorded_deit() -> pd.DataFrame:
-    """That of the trained DeiT-Ti, as `oversmoothing readings deit-tiny-patch16-224` wrote it."""
+    """That of the trained DeiT-Ti, as `probe deit-tiny-patch16-224 readings` wrote it."""
     file = resources.files("oversmoothing.experiments.study")
     with resources.as_file(file / "results/value_spectra_deit_tiny.csv") as path:
         return pd.read_csv(path)

@@ -228,7 +228,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axes[0],
         (grown[grown["variable"] == "n"], grown[grown["variable"] == "L"], proofs),
         ("tokens n (d = 16)", "layers L (n = 32, d = 16)", "tokens n (d = 16)"),
-        ("one more layer", "a run of L layers", "a proof, in multiples of floats"),
+        ("one more layer", "a run of L layers", "a proof over floats"),
         strict=True,
     ):
         axis.set(xscale="log", yscale="log", xlabel=name, title=title)

@@ -1,6 +1,6 @@
 """The ladder: how well predictors, from the paper's to ours, tell what a layer of DeiT-Ti does.
 
-A recorded run of `oversmoothing ladder` on held-out images.
+A recorded run of `oversmoothing probe MODEL ladder` on held-out images.
 """
 
 import pandas as pd
@@ -10,22 +10,22 @@ from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigur
 from oversmoothing.paper_figures.models_shown import recorded_run
 
 RECORDED = (
-    "oversmoothing ladder deit-tiny-patch16-224 --images cifar100 --calibration 500 --copies 3 "
-    "--held-out-from 600"
+    "oversmoothing probe deit-tiny-patch16-224 ladder --images cifar100 --calibration 500 "
+    "--copies 3 --held-out-from 600"
 )
 # Rung of the record -> what it is, in a few words; from the bottom of the ladder to the top.
 SHOWN = {
-    "P0'": "the layer's mean change",
-    "P1 spectral gap, raw weights, calibrated": "P1 the paper's spectral gap, fitted",
-    "P2 own attention, calibrated": "P2 own attention, linear, fitted",
-    "P4 norm scales, one step, calibrated": "P4 and the norms' scales",
-    "P5 FFN by least squares, one step, calibrated": "P5 and a linear FFN, one step",
-    "P5 FFN by least squares, trajectory, calibrated": "P5 propagated from X\u2080",
-    "P0'''": "P0\u2034 kernel regression, no theory",
-    "P6": "P6 one fixed operator a layer",
-    "P6 lifted": "P6 on lifted tokens",
-    "P7 landmarks": "P7 a few tokens, exact layers",
-    "P7 landmarks, reduced FFN": "P7 more, with reduced FFNs",
+    "P0'": "the layer's mean change, no theory",
+    "P1 spectral gap, raw weights, calibrated": "the paper's spectral gap, fitted",
+    "P2 own attention, calibrated": "own attention, linear, fitted",
+    "P4 norm scales, one step, calibrated": "the same and the norms' scales",
+    "P5 FFN by least squares, one step, calibrated": "the same and a linear FFN, one step",
+    "P5 FFN by least squares, trajectory, calibrated": "the same propagated from X\u2080",
+    "P0'''": "kernel regression, no theory",
+    "P6": "one fixed operator a layer",
+    "P6 lifted": "one fixed operator, lifted tokens",
+    "P7 landmarks": "a few tokens, exact layers",
+    "P7 landmarks, reduced FFN": "more tokens, reduced FFNs",
 }
 
 
@@ -42,23 +42,23 @@ def data(context: Context) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """R² as bars, cost beside them."""
+    """R² as dots, the best above, with the cost of those that run alone beside them."""
     figure, axes = new_figure(1, 1, height=3.4)
     axis = axes[0, 0]
-    theory = ~table["rung"].str.startswith("P0")
-    colours = [PALETTE["sky"] if each else PALETTE["light"] for each in theory]
-    reach = [table["r2"] - table["r2_low"], table["r2_high"] - table["r2"]]
-    axis.barh(range(len(table)), table["r2"], xerr=reach, color=colours, ecolor="black")
-    pairs = zip(table["r2"].tolist(), table["cost_share"].tolist(), strict=True)
-    for place, (r2, share) in enumerate(pairs):
-        cost = f", {100 * share:.2g} % of its cost" if share >= 0 else ""
-        axis.text(0.02, place, f"{r2:.2f}{cost}", va="center", fontsize=7.5)
-    axis.set_yticks(range(len(table)), list(table["what"]))
-    axis.invert_yaxis()
+    names = []
+    for place, row in enumerate(table.sort_values("r2").to_dict("records")):
+        colour = PALETTE["grey" if str(row["rung"]).startswith("P0") else "blue"]
+        reach = [[row["r2"] - row["r2_low"]], [row["r2_high"] - row["r2"]]]
+        axis.errorbar(row["r2"], place, xerr=reach, color=colour, marker="o", markersize=5)
+        cost = "needs the model's stream"
+        if row["cost_share"] >= 0:
+            cost = f"{100 * row['cost_share']:.2g} % of the model's pass"
+        axis.text(row["r2_high"] + 0.006, place, cost, va="center", fontsize=7)
+        names.append(str(row["what"]))
+    axis.set_yticks(range(len(names)), names)
     axis.set(
-        xlim=(0, 1), xlabel="R² of the change of ln HFC/LFC, held-out images (grey: no theory)"
+        xlim=(0.7, 1.02), xlabel="R² of the change of ln HFC/LFC, held-out images (grey: no theory)"
     )
-    axis.grid(False, axis="y")
     return figure
 
 

@@ -121,8 +121,8 @@ def draw(data: pd.DataFrame) -> Figure:
         _plane(axis, part[part["kind"] == "eigenvalue"])
         _dots(axis, part[part["kind"] == "run"])
         axis.set_title(f"$A$ with {panel}")
-        axis.set_xlabel(r"Re $\lambda_H$")
-    axes[0, 0].set_ylabel(r"Im $\lambda_H$")
+        axis.set_xlabel("Re $h$, an eigenvalue of $H$")
+    axes[0, 0].set_ylabel("Im $h$")
     label_panels(axes)
     dot: Any = {"linestyle": "none", "marker": "o", "markersize": 3.5}
     ring: Any = dot | {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
@@ -133,7 +133,7 @@ def draw(data: pd.DataFrame) -> Figure:
         handles=[
             Line2D([], [], color=smooth, label=f"run to {DEPTH} layers smooths", **dot),
             Line2D([], [], color=bounded, label=f"run to {DEPTH} layers does not", **dot),
-            Line2D([], [], label="run disagrees with the discs", **ring),
+            Line2D([], [], label="not as the discs say (twice: $h$, $\\bar h$)", **ring),
             Patch(facecolor=_TINT, edgecolor=PALETTE["vermillion"], label=discs),
             Line2D([], [], color="black", ls="--", label=f"safe for every $A$: {universal}"),
             Line2D([], [], color="black", lw=4.0, label=f"safe for every $A$, {segment}"),
@@ -159,6 +159,9 @@ def _plane(axis: Axes, spectrum: pd.DataFrame) -> None:
         Circle((-0.5, 0.0), 0.5, fill=False, edgecolor="black", linestyle="--", zorder=4)
     )
     axis.plot([-1, 0], [0, 0], color="black", linewidth=4.0, solid_capstyle="butt", zorder=2)
+    box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85}
+    for y, said in ((-2.4, "tokens become alike"), (-0.75, "tokens stay apart")):
+        axis.text(-1.5, y, said, ha="center", va="center", bbox=box, zorder=6)
     axis.grid(False)
     axis.set_aspect("equal")
     axis.set_xlim(*X_RANGE)

@@ -1,6 +1,6 @@
 """A block of a trained model applied again and again: does it collapse, and who said so before.
 
-A recorded run of `oversmoothing loop` on DeiT-Ti, every block looped 200 times.
+A recorded run of `oversmoothing probe MODEL loop` on DeiT-Ti, every block looped 200 times.
 """
 
 import numpy as np
@@ -16,7 +16,9 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
 
-RECORDED = "oversmoothing loop deit-tiny-patch16-224 --images photographs --count 20 --every 30"
+RECORDED = (
+    "oversmoothing probe deit-tiny-patch16-224 loop --images photographs --count 20 --every 30"
+)
 SERIES = {
     "start": ("before looping", "grey", "o"),
     "end": ("measured after", "black", "D"),
@@ -44,28 +46,36 @@ def data(context: Context) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Ends by block (left), agreement by predictor (right)."""
-    figure, axes = new_figure(1, 2, height=3.0, width_ratios=[3, 2])
+    """Agreement by predictor, then the ends by block, an arrow from before to after."""
+    figure, axes = new_figure(1, 2, height=3.2, width_ratios=[2, 3])
     left, right = axes[0]
-    blocks = table[table["kind"] == "block"]
-    for name, (label, colour, marker) in SERIES.items():
-        left.plot(blocks["block"], blocks[name], marker, color=PALETTE[colour], label=label)
-    left.axhline(table["collapsed_at"].iloc[0], color=PALETTE["grey"], linewidth=0.8, linestyle=":")
-    left.set(yscale="log", xlabel="block looped", ylabel="HFC/LFC (median)")
-    left.set_xticks(range(1, len(blocks) + 1))
-    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
-    scores = table[table["kind"] == "score"].reset_index(drop=True)
-    middle = 100 * scores["agree"]
+    scores = table[table["kind"] == "score"].sort_values("agree", ignore_index=True)
+    middle, base = 100 * scores["agree"], 100 * scores["base"].iloc[0]
     reach = [middle - 100 * scores["agree_low"], 100 * scores["agree_high"] - middle]
-    right.barh(range(len(scores)), middle, xerr=reach, color=PALETTE["sky"], ecolor="black")
-    right.axvline(100 * scores["base"].iloc[0], color=PALETTE["vermillion"], linestyle="--")
-    right.set_yticks(range(len(scores)), [str(each) for each in scores["predictor"]])
-    right.invert_yaxis()
-    right.set(
-        xlabel="right about collapse (%)\ndashed: always guessing\nthe more common outcome",
-        xlim=(0, 100),
+    left.errorbar(middle, scores.index, xerr=reach, color=PALETTE["blue"], fmt="o", markersize=5)
+    left.axvline(base, color=PALETTE["vermillion"], linestyle="--")
+    left.set_yticks(scores.index, [str(each) for each in scores["predictor"]])
+    left.set(
+        xlabel=f"right about collapse (%)\ndashed: always guessing the commoner ({base:.0f})",
+        xlim=(0, 101),
     )
-    right.grid(False, axis="y")
+    best = scores.iloc[-1]
+    left.set_title(f"{best['predictor']}: right in {100 * best['agree']:.0f} %")
+    blocks = table[table["kind"] == "block"]
+    for row in blocks.itertuples():
+        right.annotate("", (row.block, row.end), (row.block, row.start),
+                       arrowprops={"arrowstyle": "->", "color": PALETTE["light"]})  # fmt: skip
+    for name, (label, colour, marker) in SERIES.items():
+        aside = {"end_by_local_law": -0.2, "end_by_8_tokens": 0.2}.get(name, 0.0)
+        right.plot(
+            blocks["block"] + aside, blocks[name], marker, color=PALETTE[colour], label=label
+        )
+    line = table["collapsed_at"].iloc[0]
+    right.axhline(line, color=PALETTE["grey"], linewidth=0.8, linestyle=":")
+    right.set(yscale="log", xlabel="block looped", ylabel="HFC/LFC (median)")
+    right.set_title(f"{(blocks['end'] <= line).sum()} of {len(blocks)} blocks collapse (dotted)")
+    right.set_xticks(range(1, len(blocks) + 1))
+    right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
     label_panels(axes)
     return figure
 
@@ -78,10 +88,10 @@ def words(table: pd.DataFrame) -> str:
     best = scores.sort_values("agree").iloc[-1]
     off = np.exp(np.median(np.abs(np.log(blocks["end_by_8_tokens"] / blocks["end"]))))
     return (
-        f"(a) Medians over 20 photographs, {first['loops']:.0f} loops; dotted: the line "
+        f"(b) Medians over 20 photographs, {first['loops']:.0f} loops; dotted: the line "
         f"of collapse, HFC/LFC = {first['collapsed_at']:g}. {int(falls.sum())} of {len(blocks)} "
         f"blocks end below it; the 8 tokens miss the median end by a factor of {off:.2f} in the "
-        f"median block. (b) Share of {best['pairs']:.0f} runs in which collapse was told, 95 % "
+        f"median block. (a) Share of {best['pairs']:.0f} runs in which collapse was told, 95 % "
         f"intervals over {best['blocks']:.0f} blocks and {best['inputs']:.0f} photographs; "
         f"best on all runs: {best['predictor']}, {100 * best['agree']:.0f} %. Recorded: "
         f"{RECORDED}."
@@ -97,7 +107,7 @@ FIGURE = PaperFigure(
     ),
     not_shown=(
         "Looping a block that was trained to be used once is an experiment of thought; twelve "
-        "blocks of one model on few photographs. Only (b)'s chosen predictor was scored on unseen"
+        "blocks of one model on few photographs. Only (a)'s chosen predictor was scored on unseen"
         " runs."
     ),
     data=data,

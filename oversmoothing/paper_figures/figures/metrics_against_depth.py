@@ -69,9 +69,9 @@ def _complex_dominant(rng: np.random.Generator) -> Array:
     while True:
         A = Softmax(temperature=0.5, dim=8).draw(TOKENS, rng=rng)
         a = attention_spectrum(A).values
-        found = dominance(a, np.array([-0.5 + 0.45j, -0.5 - 0.45j]))
-        assert found.quotient_index is not None
-        if abs(a[found.quotient_index[0]].imag) > 0.3:
+        answer = dominance(a, np.array([-0.5 + 0.45j, -0.5 - 0.45j]))
+        assert answer.quotient_index is not None
+        if abs(a[answer.quotient_index[0]].imag) > 0.3:
             return A
 
 
@@ -106,7 +106,7 @@ def data(context: Context) -> pd.DataFrame:
         ).metrics()
         run.insert(0, "source", "simulation")
         states = closed_form(**layer, depths=every)
-        found = metrics(
+        values = metrics(
             join(
                 torch.tensor(np.array([s.hfc for s in states])),
                 torch.tensor(np.array([s.mean for s in states])),
@@ -114,7 +114,7 @@ def data(context: Context) -> pd.DataFrame:
                 torch.tensor([int(s.log2_mean_scale) for s in states]),
             )
         )
-        curve = pd.DataFrame({k: v.numpy() for k, v in found.items()})
+        curve = pd.DataFrame({k: v.numpy() for k, v in values.items()})
         curve.insert(0, "depth", list(every))
         curve.insert(0, "source", "theory")
         table = pd.concat([curve, run], ignore_index=True)
@@ -134,8 +134,12 @@ def data(context: Context) -> pd.DataFrame:
 
 # ------------------------------------------------------------------------------- the picture
 
-_HEADS = {name: name for name in ("smoothing", "non-smoothing", "tie")}
-_HEADS["complex"] = "complex spectra"
+_HEADS = {
+    "smoothing": "tokens become alike",
+    "non-smoothing": "rank 1, yet apart",
+    "tie": "neither wins",
+    "complex": "apart, and no rest",
+}
 
 
 def draw(data: pd.DataFrame) -> Figure:
@@ -205,6 +209,8 @@ def _cosine_panel(
     for start, (name, marker, line) in enumerate((("cos_mean", "o", "-"), ("cos_min", "v", ":"))):
         axis.plot(theory["depth"], theory[name], line, color=colour)
         _points(axis, run["depth"].iloc[start::2], run[name].iloc[start::2], colour, marker)
+    if first["verdict"] == Outcome.TIE:
+        axis.text(0.98, 0.72, "two modes of\nequal size", ha="right", transform=axis.transAxes)
     if np.isfinite(first["cos_mean_limit"]):
         _guide(axis, theory["depth"], float(first["cos_mean_limit"]))
     axis.set_ylim(-1.08, 1.08)
@@ -226,6 +232,8 @@ def _rank_panel(
         line = (log_eps + np.log1p(-log_eps.where(shown))) / np.log(10)
         _guide(axis, theory["depth"], line)
     decade_axis(axis)
+    if np.ptp(axis.get_ylim()) < 0.6:
+        axis.set_yticks(np.log10([1, 2]), ["1", "2"])
 
 
 def _drawn_rank(table: pd.DataFrame) -> pd.Series:
@@ -257,34 +265,32 @@ def words(data: pd.DataFrame) -> str:
 
 
 def _verdict_sentence(name: str, theory: pd.DataFrame) -> str:
-    first, last = theory.iloc[0], theory.iloc[-1]
-    half = theory.iloc[len(theory) // 2]
-    layers = int(last["depth"])
-    slope = (last["log_hfc_lfc"] - half["log_hfc_lfc"]) / (last["depth"] - half["depth"])
+    first, half, last = theory.iloc[0], theory.iloc[len(theory) // 2], theory.iloc[-1]
     start = (
         f"{name} ({first['verdict']}, rho_C = {first['rho_consensus']:.4g}, "
-        f"rho_Q = {first['rho_quotient']:.4g}):"
+        f"rho_Q = {first['rho_quotient']:.4g}): HFC/LFC"
     )
-    rank, least = last["effective_rank"], theory["effective_rank"].iloc[len(theory) // 2 :].min()
+    layers, late = int(last["depth"]), theory.iloc[len(theory) // 2 :]
+    rank, least = last["effective_rank"], late["effective_rank"].min()
     if first["verdict"] == Outcome.SMOOTHING:
+        slope = (last["log_hfc_lfc"] - half["log_hfc_lfc"]) / (last["depth"] - half["depth"])
         return (
-            f"{start} HFC/LFC falls to 1e{last['log_hfc_lfc'] / np.log(10):.1f} at layer {layers}, "
+            f"{start} falls to 1e{last['log_hfc_lfc'] / np.log(10):.1f} at layer {layers}, "
             f"by exp({slope:.6f}) a layer over the second half against log r = "
             f"{first['log_rate']:.6f}; minimum cosine {last['cos_min']:.6f}, rank {rank:.4f}."
         )
     if name == "complex":
-        tail = theory.iloc[len(theory) // 2 :]["hfc_lfc"]
         return (
-            f"{start} dominant h and a both non-real: over the second half HFC/LFC oscillates "
-            f"between {tail.min():.3g} and {tail.max():.3g} and the effective rank stays above "
-            f"{least:.3f}" + (": neither smoothing nor rank collapse." if least > 1.01 else ".")
+            f"{start}, with a non-real dominant h and a, oscillates between "
+            f"{late['hfc_lfc'].min():.3g} and {late['hfc_lfc'].max():.3g} over the second half and "
+            f"the effective rank stays above {least:.3f}"
+            + (": neither smoothing nor rank collapse." if least > 1.01 else ".")
         )
     near, cosine = first["limit"], first["cos_mean_limit"]
     limit = f", limit {near:.6g}" if np.isfinite(near) else ", no limit predicted"
     angle = f", limit {cosine:.4f}" if np.isfinite(cosine) else ""
-    how = " (h = -2/(1 + a_1), a tie by construction)" if first["verdict"] == Outcome.TIE else ""
     return (
-        f"{start}{how} HFC/LFC is {last['hfc_lfc']:.6g} at layer {layers}{limit}; mean cosine "
+        f"{start} is {last['hfc_lfc']:.6g} at layer {layers}{limit}; mean cosine "
         f"{last['cos_mean']:.4f}{angle}, minimum {last['cos_min']:.4f}; rank {rank:.4f}"
         + (": rank collapse without smoothing." if rank < 1.001 else ".")
     )

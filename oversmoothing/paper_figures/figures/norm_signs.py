@@ -2,14 +2,15 @@
 
 Left, the paper's own setting with a norm: one frozen attention A (PSD scores), H = -+S with S
 symmetric positive definite, gains all +1 or all -1, layers X <- X + A LN(X) W (Pre-LN) or
-X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded run of `oversmoothing flips`: the
-gain of one layer of the trained DeiT-Ti flipped.
+X <- LN(X + A X W) (Post-LN), several draws. Right, a recorded run of `oversmoothing probe MODEL
+flips`: the gain of one layer of the trained DeiT-Ti flipped.
 """
 
 from itertools import product
 
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -25,13 +26,14 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
 from oversmoothing.simulations.generators.attention import SymmetricPsd
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.sizes import Array
 
 TOKENS, WIDTH, DEPTH, DRAWS = 32, 16, 60, 20
 STRENGTH = 0.1
 # Rounding of DEPTH normed layers, far above it and far below any effect.
 ROUNDING = 1e-9
-RECORDED = "oversmoothing flips deit-tiny-patch16-224 --images photographs --count 12"
+RECORDED = "oversmoothing probe deit-tiny-patch16-224 flips --images photographs --count 12"
 PLACEMENTS = ("none", "post", "pre")
 LABEL = {"none": "no norm", "post": "Post-LN", "pre": "Pre-LN"}
 
@@ -49,16 +51,11 @@ def data(context: Context) -> pd.DataFrame:
         for placement, side, gain in product(PLACEMENTS, (-1, 1), (1, -1)):
             if placement == "none" and gain == -1:
                 continue
+            moved = change(A, side * S, X, placement, gain)
             rows.append(
-                {
-                    "kind": "frozen",
-                    "draw": draw_number,
-                    "placement": placement,
-                    "sign_of_h": side,
-                    "gain": gain,
-                    "change": change(A, side * S, X, placement, gain),
-                }
-            )
+                {"kind": "frozen", "draw": draw_number, "placement": placement, "sign_of_h": side,
+                 "gain": gain, "change": moved}
+            )  # fmt: skip
     flips = pd.DataFrame(recorded_run("repeated", "flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     return pd.concat([pd.DataFrame(rows), flips.assign(kind="flip")], ignore_index=True)
@@ -85,9 +82,7 @@ def normed(X: Array) -> Array:
 
 def log_ratio(X: Array) -> float:
     """ln HFC/LFC of X [n, d]."""
-    mean = X.mean(axis=0, keepdims=True)
-    above = np.linalg.norm(X - mean)
-    return float(np.log(above) - np.log(np.linalg.norm(mean) * len(X) ** 0.5))
+    return float(log_hfc_lfc_ratio(torch.from_numpy(X)))
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -119,6 +114,8 @@ def _frozen(axis: Axes, part: pd.DataFrame) -> None:
     axis.set_xticks(range(len(ticks)), ticks)
     axis.set_ylabel(f"change of ln HFC/LFC\nover {DEPTH} layers")
     axis.set_title("one frozen layer repeated")
+    for middle, said in ((1.5, "Post-LN: the same"), (3.5, "Pre-LN: exchanged")):
+        axis.text(middle, 0.97, said, ha="center", va="top", transform=axis.get_xaxis_transform())
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
 
 
@@ -131,19 +128,16 @@ def _flips(axis: Axes, part: pd.DataFrame) -> None:
     )  # fmt: skip
     axis.plot(
         part["layer"], part["frozen attention"], "s--", color=PALETTE["green"],
-        label="attention frozen",
+        label="predicted with frozen attention",
     )  # fmt: skip
     axis.plot(
-        part["layer"],
-        part["spectral gap (T8e)"],
-        "x:",
-        color=PALETTE["blue"],
-        label="T8e's spectra",
-    )
+        part["layer"], part["spectral gap (T8e)"], "x:", color=PALETTE["blue"],
+        label="predicted from the spectra alone",
+    )  # fmt: skip
     axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
     axis.set_xticks(range(1, len(part) + 1, 2))
     axis.set(xlabel="layer flipped", ylabel="effect on ln HFC/LFC", title="DeiT-Ti, recorded")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), fontsize=7)
 
 
 def compared(table: pd.DataFrame) -> list[Comparison]:

@@ -4,10 +4,11 @@ Over the temperature of attention and the largest eigenvalue of H, for three asy
 W_Q W_K^T. `oversmoothing sweep CONFIG --figure X Y PANEL` draws the same of any sweep.
 """
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
 from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import Config, example, make_config
 from oversmoothing.simulations.sweep.runner import run_sweep
@@ -45,8 +46,11 @@ def data(context: Context) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Above the share of SMOOTHING, below the measured slope; a column for each asymmetry."""
-    return diagram.draw(table)
+    """The share of SMOOTHING where some eigenvalue of H is positive (below 0 none smooths, T3d); a
+    column for each asymmetry."""
+    figure = diagram.draw(table[table["y"] > 1e-9].assign(slope=np.nan))
+    label_panels(np.array(figure.axes[: table["panel"].nunique()]))
+    return figure
 
 
 def words(table: pd.DataFrame) -> str:
@@ -63,8 +67,8 @@ def words(table: pd.DataFrame) -> str:
 FIGURE = PaperFigure(
     title="Where random attention smooths: share over temperature and the spectrum of H",
     short=(
-        "Where random attention and a random H smooth: above the share of draws by verdict, below"
-        " the slope of HFC/LFC that was measured."
+        "Where random attention and a random H smooth: the share of draws by verdict, where some "
+        "eigenvalue of H is positive. The slope of HFC/LFC that was measured stands in the data."
     ),
     not_shown=(
         "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "

@@ -6,22 +6,21 @@ region is the theory's; the points are decided without it, half of them near its
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from itertools import groupby
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, to_hex, to_rgb
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure
-from oversmoothing.paper_figures.statement_regions import PANELS, Panel
+from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure, paler
+from oversmoothing.paper_figures.statement_regions import PANELS, PAPERS, Panel
 
 POINTS = 60
 # How many cells from a boundary a point is near it.
@@ -29,12 +28,13 @@ NEAR = 2
 COLUMNS = 4
 HOLDS, FAILS, NOTHING, OPEN = "holds", "fails", "nothing said", "tie or cannot tell"
 CODES = (NOTHING, HOLDS, FAILS)
-COLOUR = {HOLDS: PALETTE["blue"], FAILS: PALETTE["vermillion"], OPEN: PALETTE["grey"]}
+# Blue and orange mean alike and apart elsewhere.
+COLOUR = {HOLDS: PALETTE["green"], FAILS: PALETTE["purple"], OPEN: PALETTE["grey"]}
 
 
 def data(context: Context) -> pd.DataFrame:
     """A row a band of a region (kind, claim, said, x, low, high) or a point (kind, claim, x, y,
-    said, found, check)."""
+    said, checked, check)."""
     parts = []
     for number, panel in enumerate(PANELS):
         codes = _codes(panel)
@@ -68,8 +68,8 @@ def _bands(panel: Panel, codes: NDArray[np.int64]) -> pd.DataFrame:
                 places = [place for place, _ in run]
                 ends = float(panel.rows[places[0]]) - half, float(panel.rows[places[-1]]) + half
                 rows.append((float(x), *ends, CODES[code]))
-    found = pd.DataFrame(rows, columns=["x", "low", "high", "said"])
-    return found.assign(kind="band", claim=panel.claim)
+    bands = pd.DataFrame(rows, columns=["x", "low", "high", "said"])
+    return bands.assign(kind="band", claim=panel.claim)
 
 
 def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataFrame:
@@ -91,13 +91,13 @@ def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataF
         row, column = np.unravel_index(place, codes.shape)
         x, y = panel.columns[column], panel.rows[row]
         holds, fails = panel.said(x, y)
-        found = panel.found(x, y)
+        holds_there = panel.checked(x, y)
         rows.append(
             {
                 "x": float(x),
                 "y": float(y),
                 "said": HOLDS if holds else FAILS if fails else NOTHING,
-                "found": OPEN if found is None else HOLDS if found else FAILS,
+                "checked": OPEN if holds_there is None else HOLDS if holds_there else FAILS,
             }
         )
     return pd.DataFrame(rows).assign(kind="point", claim=panel.claim, check=panel.check)
@@ -105,8 +105,8 @@ def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataF
 
 def agrees(points: pd.DataFrame) -> pd.Series:
     """Of points where something is said and the check decided: whether it is what is said."""
-    decided = points[(points["said"] != NOTHING) & (points["found"] != OPEN)]
-    return decided["said"] == decided["found"]
+    decided = points[(points["said"] != NOTHING) & (points["checked"] != OPEN)]
+    return decided["said"] == decided["checked"]
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -121,9 +121,9 @@ def draw(table: pd.DataFrame) -> Figure:
     dot = {"linestyle": "none", "marker": "o", "markersize": 4}
     legend = places[len(PANELS)].legend(
         handles=[
-            Patch(color=_tint(HOLDS), label="the theory: holds"),
-            Patch(color=_tint(FAILS), label="the theory: fails"),
-            Patch(facecolor="white", edgecolor=PALETTE["grey"], label="nothing said"),
+            Patch(color=paler(COLOUR[HOLDS]), label="the theory: holds"),
+            Patch(color=paler(COLOUR[FAILS]), label="the theory: fails"),
+            Patch(facecolor="white", edgecolor=PALETTE["grey"], label="the theory is silent"),
             *(Line2D([], [], color=COLOUR[each], label=f"checked: {each}", **dot)  # type: ignore[arg-type]
               for each in (HOLDS, FAILS, OPEN)),
             Line2D([], [], linestyle="none", marker="X", color="black", label="not as said"),
@@ -133,12 +133,6 @@ def draw(table: pd.DataFrame) -> Figure:
     # It may reach over the next place, and no column is to be widened for it.
     legend.set_in_layout(False)
     return figure
-
-
-def _tint(name: str) -> str:
-    """The colour, paler."""
-    red, green, blue = (0.3 * part + 0.7 for part in to_rgb(COLOUR[name]))
-    return to_hex((red, green, blue))
 
 
 def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
@@ -153,16 +147,17 @@ def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
         raster[(heights > low) & (heights < high), columns[x]] = CODES.index(said)
     axis.imshow(
         raster, origin="lower", aspect="auto", extent=(*across, *up), interpolation="nearest",
-        cmap=ListedColormap(["white", _tint(HOLDS), _tint(FAILS)]), vmin=-0.5, vmax=2.5,
+        cmap=ListedColormap(["white", *(paler(COLOUR[each]) for each in CODES[1:])]),
+        vmin=-0.5, vmax=2.5,
     )  # fmt: skip
     points = table[table["kind"] == "point"]
-    for found, colour in COLOUR.items():
-        own = points[points["found"] == found]
+    for outcome, colour in COLOUR.items():
+        own = points[points["checked"] == outcome]
         axis.scatter(own["x"], own["y"], s=6, color=colour, linewidths=0.3, edgecolors="white")
     right = agrees(points)
     wrong = points.loc[right.index[~right]]
     axis.scatter(wrong["x"], wrong["y"], s=30, marker="X", color="black", zorder=4)
-    axis.set_title(f"{_paper(panel.claim)}\n{panel.stated}", fontsize=6.5)
+    axis.set_title(f"{panel.stated}\n{_paper(panel.claim)}", fontsize=6.5)
     axis.set(xlim=across, ylim=up)
     axis.set_xlabel(panel.x, fontsize=7, labelpad=1)
     axis.set_ylabel(panel.y, fontsize=7, labelpad=1)
@@ -172,10 +167,9 @@ def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
 
 
 def _paper(claim: str) -> str:
-    """arXiv number and version of a claim on a paper."""
-    found = re.match(r"[PN]-(\d{4}\.\d{5})(v\d)?", claim)
-    assert found is not None
-    return " ".join(part for part in found.groups() if part)
+    """Authors, year and version of a claim on a paper."""
+    number, _, rest = claim[2:].partition("v") if claim[0] == "P" else (claim[2:12], "", "")
+    return f"{PAPERS[number]}{f' (v{rest[0]})' if rest else ''}"
 
 
 def words(table: pd.DataFrame) -> str:
@@ -183,8 +177,8 @@ def words(table: pd.DataFrame) -> str:
     points = table[table["kind"] == "point"]
     right = agrees(points)
     silent = int((points["said"] == NOTHING).sum())
-    still = int((points["found"] == OPEN).sum())
-    papers = len({_paper(panel.claim).split()[0] for panel in PANELS})
+    still = int((points["checked"] == OPEN).sum())
+    papers = len({panel.claim[2:12] for panel in PANELS})
     lines = [
         f"{len(PANELS)} statements of the ledger on {papers} papers. Tinted: where the theory says "
         "that the statement above the panel holds or fails. Dots: points decided without the "
@@ -195,7 +189,7 @@ def words(table: pd.DataFrame) -> str:
     for panel in PANELS:
         own = points[points["claim"] == panel.claim]
         agreed = agrees(own)
-        beyond = own[(own["said"] == NOTHING) & (own["found"] == HOLDS)]
+        beyond = own[(own["said"] == NOTHING) & (own["checked"] == HOLDS)]
         more = f"; holds at {len(beyond)} where nothing is said" if len(beyond) else ""
         lines.append(
             f"{panel.claim}: {int(agreed.sum())} of {len(agreed)} as said ({panel.check}){more}."

@@ -14,7 +14,7 @@ from oversmoothing.paper_figures.figure_base import (
 )
 
 DRAWS = 40
-# Marks so near to each other have their numbers in one place.
+# Marks so near to each other have their names in one place.
 NEAR = 0.06
 
 
@@ -24,57 +24,58 @@ def data(context: Context) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Shifts in the plane of both radii (left), runs and claims (right)."""
-    figure, axes = new_figure(1, 2, height=3.9, width_ratios=[3, 2])
+    """Shifts in the plane of both radii (left), what moves as claimed (right)."""
+    figure, axes = new_figure(1, 2, height=4.2, width_ratios=[3, 1])
     plane, bars = axes[0]
-    found = table[np.isfinite(table["log_shift_C"])].reset_index(drop=True)
+    shown = table[np.isfinite(table["log_shift_C"])].reset_index(drop=True)
     plane.axline((0, 0), slope=1, color=PALETTE["grey"], linewidth=0.8)
-    plane.axhline(0, color=PALETTE["light"], linewidth=0.8, zorder=0)
-    plane.axvline(0, color=PALETTE["light"], linewidth=0.8, zorder=0)
+    for line in (plane.axhline, plane.axvline):
+        line(0, color=PALETTE["light"], linewidth=0.8, zorder=0)
     plane.plot(
-        found["measured_shift_C"], found["measured_shift_Q"], "o", color=PALETTE["sky"],
+        shown["measured_shift_C"], shown["measured_shift_Q"], "o", color=PALETTE["sky"],
         markersize=7, label="measured",
     )  # fmt: skip
-    plane.plot(found["log_shift_C"], found["log_shift_Q"], "k.", markersize=3, label="predicted")
-    places = _together(found)
-    for (x, y), own in places:
-        # The number stands on the side where no mark is near.
-        right = not any(0 < u - x < 5 * NEAR and abs(v - y) < NEAR for (u, v), _ in places)
+    plane.plot(shown["log_shift_C"], shown["log_shift_Q"], "k.", markersize=3, label="predicted")
+    places = _together(shown)
+    for (x, y), names in places:
+        # The names stand on the side where no mark is near.
+        right = not any(0 < u - x < 7 * NEAR and abs(v - y) < NEAR for (u, v), _ in places)
         plane.annotate(
-            ", ".join(own), (x, y), (5, 0) if right else (-5, 0), textcoords="offset points",
-            fontsize=6.5, ha="left" if right else "right", va="center",
+            ",\n".join(names), (x, y), (5 if right else -5, 0), textcoords="offset points",
+            fontsize=6, ha="left" if right else "right", va="center",
         )  # fmt: skip
+    low, high = plane.get_xlim()[0], 1.0
+    plane.fill_between([low, high], [low, high], 1.0, color=PALETTE["light"], alpha=0.35, zorder=0)
+    plane.set(xlim=(low, high), ylim=(-0.7, 0.6), aspect="equal")
+    plane.set_title("shaded: the remedy works against smoothing")
     plane.set(
         xlabel=r"consensus: mean $\log\,\rho_C'/\rho_C$",
         ylabel=r"the rest: mean $\log\,\rho_Q'/\rho_Q$",
     )
     plane.legend(loc="lower right")
-    names = [f"{place + 1}  {row['remedy']}" for place, row in found.iterrows()]
-    share = 100 * found["as_claimed"] / found["draws"]
-    bars.barh(range(len(found)), share.fillna(0.0), color=PALETTE["sky"])
-    for place, value in enumerate(share):
-        if not np.isfinite(value):
-            bars.text(1, place, "no claim", va="center", fontsize=6.5)
-    bars.set_yticks(range(len(found)), names, fontsize=6.5)
-    bars.invert_yaxis()
-    bars.set(xlim=(0, 100), xlabel="layers moved as claimed (%)")
-    bars.grid(False, axis="y")
+    claimed = shown.dropna(subset=["as_claimed"])
+    claimed = claimed.assign(share=100 * claimed["as_claimed"] / claimed["draws"])
+    claimed = claimed.sort_values("share", kind="stable", ignore_index=True)
+    bars.plot(claimed["share"], claimed.index, "o", color=PALETTE["blue"])
+    bars.set_yticks(claimed.index, claimed["remedy"], fontsize=6.5)
+    least = claimed.iloc[0]
+    bars.set_title(f"{least['remedy']}: {least['share']:.0f} %", loc="right")
+    bars.set(xlim=(0, 104), xlabel="moved as claimed (%)")
     label_panels(axes)
     return figure
 
 
-def _together(found: pd.DataFrame) -> list[tuple[tuple[float, float], list[str]]]:
-    """Places in the plane and the numbers of the remedies there, those that meet as one."""
+def _together(shown: pd.DataFrame) -> list[tuple[tuple[float, float], list[str]]]:
+    """Places in the plane and the names of the remedies there, those that meet as one."""
     places: list[tuple[tuple[float, float], list[str]]] = []
-    for number, x, y in zip(
-        range(1, len(found) + 1), found["log_shift_C"], found["log_shift_Q"], strict=True
-    ):
-        for (u, v), own in places:
+    for row in shown.to_dict("records"):
+        x, y, name = float(row["log_shift_C"]), float(row["log_shift_Q"]), str(row["remedy"])
+        for (u, v), names in places:
             if np.hypot(x - u, y - v) < NEAR:
-                own.append(str(number))
+                names.append(name)
                 break
         else:
-            places.append(((float(x), float(y)), [str(number)]))
+            places.append(((x, y), [name]))
     return places
 
 

@@ -26,6 +26,7 @@ from oversmoothing.paper_figures.figure_base import (
     PaperFigure,
     label_panels,
     new_figure,
+    paler,
 )
 from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM, evolve_streams
@@ -87,9 +88,9 @@ def _cells(panel: str) -> list[dict[str, Any]]:
         strict = None if band is None or band.strict is None else band.strict[0]
         width = H_RANGE[1] - H_RANGE[0]
         for h in H_RANGE[0] + width * (np.arange(H_CELLS) + 0.5) / H_CELLS:
-            found = _outcome(panel, float(h), float(amount))
+            outcome = _outcome(panel, float(h), float(amount))
             rows.append(
-                {"kind": "cell", "panel": panel, "h": h, "amount": amount, "outcome": str(found),
+                {"kind": "cell", "panel": panel, "h": h, "amount": amount, "outcome": str(outcome),
                  "band": strict}
             )  # fmt: skip
     return rows
@@ -125,8 +126,8 @@ def _agreement(changing: bool, context: Context) -> pd.DataFrame:
     )
     mixing = rule if changing else Fixed(rule.at(0, MIXING_STREAM))
     bounds = [0.0]
-    for found in contractions(mixing.at(layer, MIXING_STREAM) for layer in range(1000)):
-        bounds.append(math.log(found.of_product) if found.of_product else -math.inf)
+    for each in contractions(mixing.at(layer, MIXING_STREAM) for layer in range(1000)):
+        bounds.append(math.log(each.of_product) if each.of_product else -math.inf)
         if bounds[-1] < 1.15 * math.log(EPS):
             break
     rng = np.random.default_rng([context.seed, 4])
@@ -160,11 +161,11 @@ def draw(data: pd.DataFrame) -> Figure:
     dot: Any = {"linestyle": "none", "marker": "o", "markeredgecolor": "white", "color": "black"}
     figure.legend(
         handles=[
-            *(Patch(color=_tint(name), label=name) for name in OUTCOMES[:3]),
-            Line2D([], [], label="a run does that", **dot),
-            Line2D([], [], linestyle="none", marker="X", color="black", label="a run does not"),
+            *(Patch(color=paler(VERDICT_COLOUR[name]), label=name) for name in OUTCOMES[:3]),
+            Line2D([], [], label="dot: simulated run", **dot),
+            Line2D([], [], linestyle="none", marker="X", color="black", label="does otherwise"),
             Line2D([], [], color="black", lw=1.2, ls="--",
-                   label="strict for every $A$: $-(1-\\iota)/\\kappa$"),
+                   label="right of it and below 0: apart for every attention"),
         ],
         loc="outside lower center",
         ncols=3,
@@ -173,19 +174,14 @@ def draw(data: pd.DataFrame) -> Figure:
     return figure
 
 
-def _tint(name: str) -> str:
-    """The colour of a verdict, paler."""
-    parts = (int(VERDICT_COLOUR[name][k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(0.45 * part + 0.55 * 255):02x}" for part in parts)
-
-
 def _plane(axis: Axes, part: pd.DataFrame) -> None:
     cells, runs = part[part["kind"] == "cell"], part[part["kind"] == "run"]
     grid = cells.pivot(index="amount", columns="h", values="outcome")
     names = [str(name) for name in OUTCOMES]
     axis.imshow(
         grid.map(names.index).to_numpy(dtype=float), origin="lower", aspect="auto",
-        extent=(*H_RANGE, 0, 1), cmap=ListedColormap([_tint(name) for name in OUTCOMES]),
+        extent=(*H_RANGE, 0, 1),
+        cmap=ListedColormap([paler(VERDICT_COLOUR[name]) for name in OUTCOMES]),
         vmin=-0.5, vmax=len(OUTCOMES) - 0.5, interpolation="nearest",
     )  # fmt: skip
     bands = cells.dropna(subset=["band"]).drop_duplicates("amount")
@@ -206,15 +202,15 @@ def _plane(axis: Axes, part: pd.DataFrame) -> None:
 def _layers(axis: Axes, table: pd.DataFrame) -> None:
     for (name, part), colour in zip(table.groupby("panel"), ("blue", "vermillion"), strict=True):
         plot_log(axis, part["depth"], part["log_spread"], color=PALETTE[colour], marker="o",
-                 markersize=2.5, linestyle="none", label=f"{name} $R_l$: run")  # fmt: skip
+                 markersize=2.5, linestyle="none", label=f"{name} mixing, run")  # fmt: skip
         plot_log(axis, part["depth"], part["log_bound"], color=PALETTE[colour],
-                 label=f"{name} $R_l$: $\\tau(R_L \\cdots R_1)$")  # fmt: skip
+                 label="certificate")  # fmt: skip
     axis.axhline(math.log10(EPS), color=PALETTE["grey"], linestyle=":", linewidth=1.0)
     decade_axis(axis)
     axis.set_title("four streams agree")
     axis.set_ylim(None, 1.5)
     axis.set_xlabel("layer $L$")
-    axis.set_xlim(-0.5, 1.6 * float(table["depth"].max()))
+    axis.set_xlim(-0.5, float(table["depth"].max()) + 0.5)
     axis.set_ylabel("largest distance of streams / at 0")
     axis.legend(fontsize=6, loc="upper right", labelspacing=0.2)
 

@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from oversmoothing.experiments.digits.config import TRAINED
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study.protocol import protocol
@@ -50,7 +50,7 @@ from oversmoothing.paper_figures.models_shown import (
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 
 RECORDED = (
-    "recorded: oversmoothing readings deit-tiny-patch16-224 --images cifar100 --count 100 "
+    "recorded: oversmoothing probe deit-tiny-patch16-224 readings --images cifar100 --count 100 "
     "--readings E1 E2 E4, and --count 8 --costly 8 --readings E3"
 )
 DEIT = "DeiT-Ti, ImageNet"

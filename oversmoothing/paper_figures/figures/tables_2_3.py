@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from oversmoothing.experiments.digits.config import TRAINED, TrainConfig
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
+from oversmoothing.experiments.digits.training_config import TRAINED, TrainConfig
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.study.protocol import (
     CORRUPTION,

@@ -1,4 +1,4 @@
-"""A run of the ledger as one page, in the style of every page: `oversmoothing prove --report`."""
+"""A run of the ledger as one page, in the style of every page: `oversmoothing prove --out`."""
 
 from __future__ import annotations
 

@@ -44,13 +44,14 @@ by rewrite /mid /osc; field.
 Qed.
 
 Variables (A : nat -> ('I_n -> R) -> 'I_n -> 'I_n -> R) (t : nat -> R) (h : R).
-Hypothesis stochA : forall l x, stochastic (A l x).
-Hypothesis tauA : forall l x, tau_le (A l x) (t l).
-Hypothesis t_ge0 : forall l, 0 <= t l.
 Fixpoint products L x : 'I_n -> R :=
   if L is l.+1 then fun i => app (A l (products l x)) (products l x) i * h else x.
+Variable x : 'I_n -> R.
+Hypothesis stochA : forall l, stochastic (A l (products l x)).
+Hypothesis tauA : forall l, tau_le (A l (products l x)) (t l).
+Hypothesis t_ge0 : forall l, 0 <= t l.
 
-Theorem changing_bound x L :
+Theorem changing_bound L :
   osc (products L x) <= `|h| ^+ L * (\prod_(l < L) t l) * osc x /\
   HFC2 (products L x) <= n%:R / 4%:R * (`|h| ^+ L * (\prod_(l < L) t l) * osc x) ^+ 2.
 Proof.
@@ -60,7 +61,7 @@ have H : osc (products L x) <= `|h| ^+ L * (\prod_(l < L) t l) * osc x.
   rewrite /y /= -mulrBl; set z := products L x in IH *.
   apply: le_trans (ler_norm _) _; rewrite normrM mulrC.
   apply: (@le_trans _ _ (`|h| * (t L * osc z))).
-    by rewrite ler_wpmul2l ?normr_ge0 // contraction.
+    by rewrite ler_wpmul2l ?normr_ge0 //; exact: contraction (stochA L) (tauA L).
   rewrite big_ord_recr exprS /=.
   have -> : `|h| * `|h| ^+ L * (\prod_(l < L) t l * t L) * osc x =
     `|h| * (t L * (`|h| ^+ L * (\prod_(l < L) t l) * osc x)).
@@ -106,8 +107,8 @@ have o0 : 0 < osc start by apply: (@lt_le_trans _ _ (start 1 - start 0)); [vm_co
 split=> //.
   by split=> i j; apply/eqP; rewrite /square !sum3; elim/ind3: i; elim/ind3: j; vm_compute.
 apply/eqP; rewrite eq_le; apply/andP; split.
-  have := (changing_bound (t := fun=> 1 / 4%:R) 1 (A := A) _ _ _ start 2).1.
-  rewrite normr1 expr1n mul1r !big_ord_recl big_ord0 mulr1; apply=> // -[|l] x //.
+  have := (changing_bound (t := fun=> 1 / 4%:R) (h := 1) (A := A) (x := start) _ _ _ 2).1.
+  rewrite normr1 expr1n mul1r !big_ord_recl big_ord0 mulr1; apply=> // -[|l] //.
 apply: (@le_trans _ _ (3%:R / 16%:R)).
   apply: (@le_trans _ _ (1 / 4%:R * (1 / 4%:R) * 3%:R)); first by rewrite ler_wpmul2l.
   by vm_compute.
@@ -137,3 +138,10 @@ move=> m0 X0; have L0 : LFC X = 0 by apply/LFC0_mean.
 by split=> //; apply: contraNneq X0 => H; rewrite (HFC_LFC X) H L0 addr0.
 Qed.
 End States.
+
+(* At these values the hypotheses hold. *)
+Section Instances.
+Variable R : realFieldType.
+Definition changing_bound_instance (x : 'I_2 -> R) :=
+  @changing_bound R 1 (@everywhere R) (fun=> 0) 1 x (fun=> (even_stochastic R)) (fun=> (even_tau R)) (fun=> (zero_ge0 R)).
+End Instances.

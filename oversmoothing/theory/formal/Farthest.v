@@ -1,8 +1,8 @@
 (* T3a; Thm 1 of arXiv 2401.04301 v1 for real spectra of A and any H; T4b's signs; T11.4.  No axioms. *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
 From mathcomp.real_closed Require Import mxtens.
-Require Import T1_blocks T1a_spectrum Control Powers Dynamics Norms Singular T4a_smoothing Verdicts.
+Require Import TwoTokens T1_blocks T1a_spectrum Control Powers Dynamics Norms Singular T4a_smoothing Verdicts.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -211,3 +211,9 @@ Proof. by move=> E; rewrite /LFC /mean scalemxAl -E minus_mean mulmx0. Qed.
 Theorem minus_one_consensus c : X0 = e C (1 + n) *m c -> X 1 = 0.
 Proof. by move=> E; rewrite minus_step /= E mulmxA A1 subrr. Qed.
 End MinusOne.
+
+(* At these values the hypotheses hold. *)
+Definition minus_one_instance :=
+  @minus_one algCnumClosedField 1 1 uniform halves _ uniform1 half_gt0 half_le_uniform uniform_pi halves1.
+Definition minus_one_consensus_instance := @minus_one_consensus algCnumClosedField 1 1 uniform uniform1.
+Definition minus_one_doubly_instance := @minus_one_doubly algCnumClosedField 1 1 uniform halves uniform_pi.

@@ -131,3 +131,10 @@ rewrite ler_wpmul2l ?ler0n // ler_wpmul2r //; apply: le_trans PB _.
 by rewrite -[X in X <= _]mul1r ler_pdivr_mulr // -ler_pdivr_mull ?ltr0n // mulr1.
 Qed.
 End InnerProduct.
+
+(* The hypotheses hold for the unit roundoff of float64. *)
+Section Instances.
+Variable R : realFieldType.
+Let u_ge0 : 0 <= (2%:R^-1 ^+ 53 : R). Proof. by rewrite exprn_ge0 // invr_ge0 ler0n. Qed.
+Definition inner_product_instance := @inner_product R (2%:R^-1 ^+ 53) 0 u_ge0 (lexx 0).
+End Instances.

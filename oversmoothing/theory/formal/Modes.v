@@ -1,8 +1,8 @@
 (* One simple dominant pair (a, h): the state divided by (1 + h a)^L tends to a matrix v u^T of rank
    1, for any A and H, complex or with defective other eigenvalues.  No axioms.                  *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Powers Dynamics Norms.
+Require Import TwoTokens T1_blocks T1a_spectrum Powers Dynamics Norms.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -236,3 +236,32 @@ have -> : norm1 Q * (t + (t + t)) * norm1 T^T = eps * (3%:R * k / (3%:R * k + 1)
 by apply: ler_pimulr (ltW e0) _; rewrite ler_pdivr_mulr // mul1r ler_addl ler01.
 Qed.
 End Mode.
+
+(* Attention that exchanges two tokens and H = -1: the mode of the eigenvalue -1 dominates. *)
+Local Notation C := algCnumClosedField.
+Definition minus1 : 'M[C]_(1 + 0) := (-1)%:M.
+Lemma simple1 (M : 'M[C]_(1 + 0)) : simple M (M 0 0).
+Proof.
+split; first by rewrite root_mx11.
+by rewrite /char_poly det_mx11 !mxE eqxx mulr1n derivXsubC root1.
+Qed.
+Lemma simple_swap : simple swap (-1).
+Proof.
+rewrite /simple swap_char; split; first by rewrite /root !hornerE addNr mulr0.
+rewrite derivM !derivE /root !hornerE /= addNr mulr0 add0r.
+by rewrite -opprD oppr_eq0 -[1 + 1]/(2%:R) pnatr_eq0.
+Qed.
+Lemma simple_minus1 : simple minus1 (-1). Proof. by have := simple1 minus1; rewrite mxE. Qed.
+Lemma minus1_1 : minus1 *m 1%:M = -1 *: (1%:M : 'cV[C]_(1 + 0)).
+Proof. by rewrite mulmx1 scalemx1. Qed.
+Lemma one_neq0 : (1%:M : 'cV[C]_(1 + 0)) != 0. Proof. exact: matrix_nonzero1. Qed.
+Lemma swap_dominates h' a' : root (char_poly minus1) h' -> root (char_poly swap) a' -> (h', a') <> (-1, -1) ->
+  `|1 + h' * a'| < `|1 + (-1) * (-1) : C|.
+Proof.
+rewrite root_mx11 mxE eqxx mulr1n => /eqP ->; rewrite swap_char rootM -polyC1 root_XsubC.
+rewrite -[1%:P]opprK -polyCN root_XsubC => /orP[/eqP -> _ | /eqP -> []//].
+by rewrite mulr1 subrr normr0 mulrNN mulr1 -[1 + 1]/(2%:R) normr_nat ltr0n.
+Qed.
+Definition mode_limit_instance :=
+  @mode_limit C 1 0 swap minus1 (-1) (-1) sign 1%:M
+    algC_archimedean isT simple_swap simple_minus1 swap_sign minus1_1 sign_neq0 one_neq0 swap_dominates.

@@ -45,17 +45,18 @@ Qed.
 
 (* Any number of layers, R and b of each computed from anything; p = 1. *)
 Variables (R : nat -> 'M[F]_(s, m) -> 'M[F]_s) (b : nat -> 'M[F]_(s, m) -> 'rV[F]_m) (t : nat -> F).
-Hypothesis stochR : forall l X, stochastic (R l X).
-Hypothesis tauR : forall l X, tau_le (R l X) (t l).
-Hypothesis t_ge0 : forall l, 0 <= t l.
 Fixpoint streams_state L X :=
   if L is l.+1 then let Y := streams_state l X in streams (R l Y) ones (b l Y) Y else X.
+Variable X : 'M[F]_(s, m).
+Hypothesis stochR : forall l, stochastic (R l (streams_state l X)).
+Hypothesis tauR : forall l, tau_le (R l (streams_state l X)) (t l).
+Hypothesis t_ge0 : forall l, 0 <= t l.
 
-Theorem streams_agree X L :
+Theorem streams_agree L :
   spreadX (streams_state L X) <= (\prod_(l < L) t l) * spreadX X.
 Proof.
 elim: L => [|L IH] /=; first by rewrite big_ord0 mul1r.
-apply: le_trans (streams_step _ _ _ (stochR L _) (tauR L _)) _.
+apply: le_trans (streams_step _ _ _ (stochR L) (tauR L)) _.
 have -> : step_spread ones = 0.
   by rewrite /step_spread /osc !mxE subrr.
 rewrite mul0r addr0 big_ord_recr /= [_ * t L]mulrC -mulrA.
@@ -109,3 +110,13 @@ move: (e1 *m U) (drsubmx R *m e1 *m U) (drsubmx R *m D) (e1 *m ursubmx R *m e1 *
 by apply/matrixP => i j; rewrite !mxE; ring.
 Qed.
 End Differences.
+
+(* The hypotheses hold for two streams that R mixes evenly; for R = 1, too. *)
+Section Instances.
+Variable R : realFieldType.
+Definition streams_step_instance := @streams_step R 1 1 (@size1 R) (@size1_ge0 R) (@size1_scale R) (@size1_add R).
+Definition streams_agree_instance (X : 'M[R]_(2, 1)) :=
+  @streams_agree R 1 1 (@size1 R) (@size1_ge0 R) (@size1_scale R) (@size1_add R) (fun _ _ => (@even R)) (fun _ Y => row 0 Y) (fun=> 0) X
+    (fun=> (even_stochastic R)) (fun=> (even_tau R)) (fun=> (zero_ge0 R)).
+Definition differences_follow_R_instance := @differences_follow_R R 1 1 1%:M (mul1mx _).
+End Instances.

@@ -125,3 +125,34 @@ rewrite QP mulmxBr mulmx1 (_ : differences *m J1 = 0) ?subr0 //.
 by rewrite /J1 -scalemxAr mulmxA D1 mul0mx scaler0.
 Qed.
 End Quotient.
+
+(* The hypotheses hold for uniform attention and the basis (1, -1)/sqrt 2. *)
+Section Instances.
+Variable R : rcfType.
+Let root2 : R := (Num.sqrt 2%:R)^-1.
+Let root2_sq : root2 * root2 = 2%:R^-1.
+Proof. by rewrite /root2 -invfM -expr2 sqr_sqrtr ?ler0n. Qed.
+Let halves_make_1 : (2%:R^-1 + 2%:R^-1 : R) = 1.
+Proof. by rewrite -mulr2n -[LHS]mulr_natl mulfV ?pnatr_eq0. Qed.
+Let ord2 (i : 'I_2) : i = 0 \/ i = 1.
+Proof. by case: i => -[|[|//]] p; [left | right]; apply/val_inj. Qed.
+Let even : 'M[R]_(1 + 1) := const_mx 2%:R^-1.
+Let even1 : even *m (const_mx 1 : 'cV[R]_(1 + 1)) = const_mx 1.
+Proof. by apply/matrixP=> i j; rewrite !mxE big_ord_recl big_ord1 !mxE !mulr1 halves_make_1. Qed.
+Definition basis : 'M[R]_(1 + 1, 1) := \col_i ((-1) ^+ i * root2).
+Let QQ : basis^T *m basis = 1%:M.
+Proof.
+apply/matrixP=> i j; rewrite !ord1 !mxE big_ord_recl big_ord1 !mxE /= expr0 expr1 mul1r mulN1r.
+by rewrite mulrNN root2_sq halves_make_1.
+Qed.
+Let QP : basis *m basis^T = 1%:M - J1 R 1.
+Proof.
+apply/matrixP=> i j; rewrite !mxE !big_ord1 !mxE mulrACA root2_sq mulr1.
+case: (ord2 i) => ->; case: (ord2 j) => ->; rewrite /= ?expr0 ?expr1 ?mulr1 ?mul1r ?mulrNN ?mulr1;
+  by rewrite ?mulN1r ?mul1r ?sub0r // -[X in X - _]halves_make_1 addrK.
+Qed.
+Definition decoupled_instance := @decoupled R 1 even basis even1 QQ QP.
+Definition quotient_layer_instance := @quotient_layer R 1 even basis even1 QQ QP.
+Definition quotient_rational_instance := @quotient_rational R 1 even basis even1 QQ QP.
+Definition quotient_spectrum_instance := @quotient_spectrum R 1 even basis even1 QQ QP.
+End Instances.

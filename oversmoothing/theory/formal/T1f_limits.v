@@ -1,8 +1,8 @@
 (* T1f (5) and (6): the limit of HFC/LFC for one simple dominant mode, and doubly stochastic
    attention; any number of tokens and features.  No axioms.                                     *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts Modes Limits T1f_modes.
+Require Import TwoTokens T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts Modes Limits T1f_modes.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -151,3 +151,13 @@ by rewrite /delta subrr /normF (_ : norm2 0 = 0) ?sqrtC0 ?mulr0 ?add0r // /norm2
   rewrite big1 // => j _; rewrite mxE normr0 expr0n.
 Qed.
 End Doubly.
+
+(* The hypotheses hold for attention that exchanges two tokens and H = -1, and for uniform one. *)
+Definition rank_one_limit_instance :=
+  @rank_one_limit algCnumClosedField 1 0 swap minus1 (-1) (-1) sign 1%:M
+    algC_archimedean isT simple_swap simple_minus1 swap_sign minus1_1 sign_neq0 one_neq0 swap_dominates.
+Definition mode_ratio_instance :=
+  @mode_ratio algCnumClosedField 1 0 swap minus1 (-1) (-1) sign 1%:M
+    algC_archimedean isT simple_swap simple_minus1 swap_sign minus1_1 sign_neq0 one_neq0 swap_dominates.
+Definition doubly_stochastic_instance :=
+  @doubly_stochastic algCnumClosedField 1 1 TwoTokens.uniform 1%:M algC_archimedean uniform1 uniform_left.

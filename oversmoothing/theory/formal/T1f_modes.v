@@ -1,8 +1,8 @@
 (* T1f over the complex numbers, for any number of tokens and features: modes without consensus, the
    floor and that it is attained, the limit for one dominant mode, eigenvectors of mean 0.  No axioms. *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts.
+Require Import TwoTokens T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -160,3 +160,9 @@ congr sqrtC; rewrite /norm2 mulr_sumr; apply: eq_bigr => i _; rewrite !big_ord1.
 by rewrite mxE normrM exprMn.
 Qed.
 End Delta.
+
+(* At these values the hypotheses hold. *)
+Definition mode_no_consensus_instance := @mode_no_consensus algCnumClosedField 1 1 uniform halves uniform_pi.
+Definition floor_instance := @floor algCnumClosedField 1 1 halves halves1.
+Definition delta_bound_instance := @delta_bound algCnumClosedField 1 halves halves1.
+Definition floor_attained_instance := @floor_attained algCnumClosedField 1 halves halves1.

@@ -595,3 +595,41 @@ Proof.
   - apply E in K. lra.
 Qed.
 End Lists.
+
+(* The hypotheses hold for one eigenvalue -1/2 of H and one, 0, of A beside 1. *)
+Lemma least_of_one x : least x (x :: nil).
+Proof. split; [now left | intros y [<- | []]; lra]. Qed.
+Lemma greatest_of_one x : greatest x (x :: nil).
+Proof. split; [now left | intros y [<- | []]; lra]. Qed.
+Lemma zero_in_range b : In b (0 :: nil) -> -1 < b < 1.
+Proof. intros [<- | []]; lra. Qed.
+Definition half : R := - (1 / 2).
+Definition T2d_instance :=
+  @T2d (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition T2d_not_always_instance :=
+  @T2d_not_always (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition T2d_some_positive_instance :=
+  @T2d_some_positive (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition T2d_universal_instance :=
+  @T2d_universal (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition at_least_instance :=
+  @at_least (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition equal_instance :=
+  @equal (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition larger_instance :=
+  @larger (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition smaller_instance :=
+  @smaller (half :: nil) (0 :: nil) half half 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) zero_in_range.
+Definition consensus_radius_instance :=
+  @consensus_radius (half :: nil) half half (least_of_one half) (greatest_of_one half).
+Definition quotient_radius_instance :=
+  @quotient_radius (half :: nil) (0 :: nil) half half 0 0
+    (least_of_one half) (greatest_of_one half) (least_of_one 0) (greatest_of_one 0).

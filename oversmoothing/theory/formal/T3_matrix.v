@@ -1,7 +1,7 @@
 (* T3c for matrices, with its form free of eigenvalues; T3d; the converse of T1b.  No axioms. *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Control.
+Require Import TwoTokens T1_blocks T1a_spectrum Control.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -154,3 +154,7 @@ apply/eigenvalueP; exists v => //; move/sub_kermxP: vk => vH.
 by rewrite -E mulmxDr mulmx1 -scalemxAr vH scaler0 add0r scale1r.
 Qed.
 End Discs.
+
+(* At these values the hypotheses hold. *)
+Definition disc_non_smoothing_instance :=
+  @disc_non_smoothing algCnumClosedField 1 1 uniform (- 2%:R^-1)%:M _ uniform1 half_gt0 half_le_uniform isT.

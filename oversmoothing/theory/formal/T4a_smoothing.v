@@ -1,8 +1,8 @@
 (* T4a: where consensus dominates strictly, HFC/LFC -> 0, every cosine -> 1 and the effective rank
    -> 1, for every X_0 outside z^T X_0^T pi = 0; A and H may be complex or defective.  No axioms. *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Powers Dynamics Norms Singular.
+Require Import TwoTokens T1_blocks T1a_spectrum Powers Dynamics Norms Singular.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -331,3 +331,28 @@ rewrite -scalemxAl !mxE (bigD1 i) //= big1 ?addr0 => [|k ne].
   by rewrite !mxE eqxx mul1r mulf_eq0 (negbTE zj) (negbTE pii).
 by rewrite !mxE (negbTE ne) mul0r.
 Qed.
+
+(* The hypotheses hold for uniform attention and H = 1. *)
+Section Instances.
+Local Notation C := algCnumClosedField.
+Let zH (h : C) : (1%:M : 'rV[C]_1) *m h%:M = h *: 1%:M.
+Proof. by rewrite mul1mx scalemx1. Qed.
+Let rootB a : root (char_poly (Bp uniform)) a -> a = 0.
+Proof. by rewrite Bp_uniform root_mx11 mxE => /eqP. Qed.
+Let smoothing h' a : root (char_poly (1%:M : 'M[C]_1)) h' -> root (char_poly (Bp uniform)) a ->
+  `|1 + h' * a| < `|1 + 1 : C|.
+Proof.
+move=> _ /rootB ->; by rewrite mulr0 addr0 normr1 -[1 + 1]/(2%:R) normr_nat ltr1n.
+Qed.
+Let generic : (1%:M : 'rV[C]_1) *m first_token^T *m halves^T != 0.
+Proof.
+apply/eqP => /matrixP/(_ 0 0)/eqP; rewrite mul1mx !mxE sum2 !mxE /= mul1r mul0r addr0.
+by rewrite invr_eq0 (negbTE two_neq0).
+Qed.
+Definition T4a_ratio_instance :=
+  @T4a_ratio C 1 1 uniform 1%:M halves 1%:M 1 first_token algC_archimedean uniform1 isT uniform_pi halves1 (zH 1) smoothing generic.
+Definition T4a_cosines_instance :=
+  @T4a_cosines C 1 1 uniform 1%:M halves 1%:M 1 first_token algC_archimedean uniform1 isT uniform_pi halves1 (zH 1) smoothing generic.
+Definition T4a_effective_rank_instance :=
+  @T4a_effective_rank C 1 1 uniform 1%:M halves 1%:M 1 first_token algC_archimedean uniform1 isT uniform_pi halves1 (zH 1) smoothing generic.
+End Instances.

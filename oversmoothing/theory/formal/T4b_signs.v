@@ -1,9 +1,9 @@
 (* T4b: one simple dominant pair of eigenvalues off consensus: it is real, its multiplier positive,
    the effective rank -> 1, the cosines -> +-1 by the signs of the eigenvector, and their mean.
    Real A and H of any size, within the complex numbers.  No axioms.                             *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts Modes Limits T1f_modes T1f_limits.
+Require Import TwoTokens T1_blocks T1a_spectrum Powers Dynamics Norms Singular T4a_smoothing Verdicts Modes Limits T1f_modes T1f_limits.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -283,3 +283,20 @@ have -> : positive%:R = N - 1 :> C.
 by rewrite n1; move: N0 N1; move: N => m m0 m1; field; rewrite m0.
 Qed.
 End Signs.
+
+(* The hypotheses hold for attention that exchanges two tokens and H = -1. *)
+Lemma real_sign : real_mx sign. Proof. by move=> i j; rewrite mxE rpredX // rpredN rpred1. Qed.
+Lemma real_minus1 : real_mx minus1.
+Proof. by move=> i j; rewrite mxE rpredMn // rpredN rpred1. Qed.
+Definition pair_real_instance :=
+  @pair_real algCnumClosedField 1 0 swap minus1 (-1) (-1)
+    swap_ge0 swap1 real_minus1 simple_swap simple_minus1 minus1_neq1 swap_dominates.
+Definition rank_collapses_instance :=
+  @rank_collapses algCnumClosedField 1 0 swap minus1 (-1) (-1) sign 1%:M
+    algC_archimedean isT simple_swap simple_minus1 swap_sign minus1_1 sign_neq0 one_neq0 swap_dominates.
+Definition cosines_tend_instance :=
+  @cosines_tend algCnumClosedField 1 0 swap minus1 (-1) (-1) sign 1%:M
+    algC_archimedean isT simple_swap simple_minus1 swap_sign minus1_1 sign_neq0 one_neq0 swap_dominates real_sign.
+Definition mean_cosine_instance :=
+  @mean_cosine algCnumClosedField 1 0 swap minus1 (-1) (-1) sign 1%:M
+    algC_archimedean isT simple_swap simple_minus1 swap_sign minus1_1 sign_neq0 one_neq0 swap_dominates real_sign.

@@ -67,28 +67,29 @@ Variables (V V' : 'M[R]_d) (A : nat -> 'M[R]_(n, d) -> 'I_k -> 'M[R]_n).
 Variables (h : nat -> 'I_k -> 'I_d -> R) (t : R).
 Hypothesis VV' : V *m V' = 1%:M.
 Definition weights l g : 'M[R]_d := V *m diag_mx (\row_j h l g j) *m V'.
-Hypothesis stochA : forall l X g, stochastic (A l X g).
-Hypothesis tauA : forall l X g, tau_le (A l X g) t.
+Local Notation state := (heads_state A (fun l _ => weights l)).
+Variable X : 'M[R]_(n, d).
+Hypothesis stochA : forall l g, stochastic (A l (state l X) g).
+Hypothesis tauA : forall l g, tau_le (A l (state l X) g) t.
 Hypothesis h_range : forall l j, (forall g, h l g j <= 0) /\ -1 <= \sum_g h l g j.
 Hypothesis t_range : 0 <= t < 1.
-Local Notation state := (heads_state A (fun l _ => weights l)).
 
 Definition feature (X : 'M[R]_(n, d)) j : 'I_n -> R := fun i => (X *m V) i j.
 Definition HFC2m (X : 'M[R]_(n, d)) : R := \sum_j HFC2 (fun i => X i j).
 Definition LFC2m (X : 'M[R]_(n, d)) : R := \sum_j LFC2 (fun i => X i j).
 
-Lemma feature_layer l X j i : feature (heads_layer (A l X) (weights l) X) j i =
-  feature X j i + \sum_g h l g j * app (A l X g) (feature X j) i.
+Lemma feature_layer l Y j i : feature (heads_layer (A l Y) (weights l) Y) j i =
+  feature Y j i + \sum_g h l g j * app (A l Y g) (feature Y j) i.
 Proof.
 have V'V := mulmx1C VV'.
 rewrite /feature /heads_layer mulmxDl mxE; congr (_ + _).
 rewrite mulmx_suml summxE; apply: eq_bigr => g _.
-have -> : A l X g *m X *m weights l g *m V = A l X g *m (X *m V) *m diag_mx (\row_j h l g j).
+have -> : A l Y g *m Y *m weights l g *m V = A l Y g *m (Y *m V) *m diag_mx (\row_j h l g j).
   by rewrite /weights -!mulmxA V'V mulmx1.
 by rewrite mul_mx_diag mxE mxE mulrC [in LHS]mxE.
 Qed.
 
-Lemma feature_state X j K L : 0 <= K -> kk R n' <= K * (1 - t) ->
+Lemma feature_state j K L : 0 <= K -> kk R n' <= K * (1 - t) ->
   0 < osc (feature X j) -> `|mean (feature X j)| <= K * osc (feature X j) ->
   0 < osc (feature (state L X) j) /\
   `|mean (feature (state L X) j)| <= K * osc (feature (state L X) j).
@@ -96,7 +97,7 @@ Proof.
 move=> K0 kK o0 mx; case/andP: (t_range) => t0 _; elim: L => [//|L [oL mL]] /=.
 set Y := state L X in oL mL *.
 have [h0 h1] := h_range L j.
-have [B [SB TB E]] := one_head t0 (stochA L Y) (tauA L Y) h0.
+have [B [SB TB E]] := one_head t0 (stochA L) (tauA L) h0.
 have F i : feature (heads_layer (A L Y) (weights L) Y) j i =
            layer (\sum_g h L g j) B (feature Y j) i by rewrite feature_layer E.
 rewrite (osc_ext F) (mean_ext F).
@@ -104,7 +105,7 @@ apply: (one_layer SB TB _ t_range kK K0 oL mL).
 by rewrite h1 -oppr_ge0 -sumrN sumr_ge0 // => g _; rewrite oppr_ge0.
 Qed.
 
-Lemma feature_zero X j L : (forall i, feature X j i = 0) -> forall i, feature (state L X) j i = 0.
+Lemma feature_zero j L : (forall i, feature X j i = 0) -> forall i, feature (state L X) j i = 0.
 Proof.
 move=> z; elim: L => [//|L IH] i /=; rewrite feature_layer IH add0r big1 // => g _.
 by rewrite /app big1 ?mulr0 // => l _; rewrite IH mulr0.
@@ -123,7 +124,7 @@ Proof. by apply: sumr_ge0 => i _; exact: sqr_ge0. Qed.
 
 (* HFC/LFC >= 1/(kappa(V) K sqrt(2n)) for every L, K = max(u_0, (1 - 1/n)/(1 - t)), as squares;
    a and b: the squared norms of V and of its inverse V', or larger. *)
-Theorem features u0 a b X L :
+Theorem features u0 a b L :
   (forall j, mean (feature X j) != 0 -> 0 < osc (feature X j)) ->
   (forall j, `|mean (feature X j)| <= u0 * osc (feature X j)) ->
   (forall v : 'rV[R]_d, \sum_j (v *m V) 0 j ^+ 2 <= a * \sum_j v 0 j ^+ 2) ->
@@ -364,3 +365,17 @@ rewrite (bigD1 ord0) //= -[lo]addr0; apply: ler_add; first by rewrite le_minr !f
 by apply: sumr_ge0 => j _; rewrite le_minr !A0.
 Qed.
 End Logits.
+
+(* The hypotheses hold for uniform attention and W = -1, and for an exponential that is 1. *)
+Section Instances.
+Variable R : realFieldType.
+Let VV : 1%:M *m 1%:M = 1%:M :> 'M[R]_1. Proof. exact: mulmx1. Qed.
+Let h_range (l : nat) (j : 'I_1) : (forall g : 'I_1, (-1 : R) <= 0) /\ -1 <= \sum_(g < 1) (-1 : R).
+Proof. by rewrite big_ord1; split=> // _; rewrite oppr_le0 ler01. Qed.
+Definition features_instance (X : 'M[R]_(2, 1)) :=
+  @features R 1 1 1 1%:M 1%:M (@attends R) (fun _ _ _ => -1) 0 VV X
+    (fun _ _ => (even_stochastic R)) (fun _ _ => (even_tau R)) h_range (zero_range R).
+Let E_add (x y : R) : (1 : R) = 1 * 1. Proof. by rewrite mulr1. Qed.
+Definition tau_logits_instance := @tau_logits R 1 (fun=> 1) (fun=> ltr01) E_add (fun _ _ _ => lexx _).
+Definition tau_causal_instance := @tau_causal R 1 (fun=> 1) (fun=> ltr01) E_add (fun _ _ _ => lexx _).
+End Instances.

@@ -82,14 +82,15 @@ by rewrite ler_wpmul2l ?sqr_ge0 ?osc_HFC.
 Qed.
 
 Variables (A : nat -> ('I_n -> R) -> 'I_n -> 'I_n -> R) (h : nat -> R) (t s : R).
-Hypothesis stochA : forall l x, stochastic (A l x).
-Hypothesis tauA : forall l x, tau_le (A l x) t.
+Variable x : 'I_n -> R.
+Hypothesis stochA : forall l, stochastic (A l (state A h l x)).
+Hypothesis tauA : forall l, tau_le (A l (state A h l x)) t.
 Hypothesis t_range : 0 <= t < 1.
 Hypothesis s_range : 1 <= s < 2%:R / (1 + t).
 Hypothesis h_range : forall l, - s <= h l <= 0.
 
 (* u_L = |m|/osc <= K = max(u_0, (1 - 1/n) s/(2 - s (1 + t))), and HFC/LFC >= 1/(K sqrt(2n)) *)
-Theorem beyond_minus_one x L : 0 < osc x ->
+Theorem beyond_minus_one L : 0 < osc x ->
   let K := Num.max (`|mean x| / osc x) ((1 - n%:R^-1) * s / (2%:R - s * (1 + t))) in
   let y := state A h L x in
   [/\ 0 < osc y, `|mean y| / osc y <= K & LFC2 y <= 2%:R * n%:R * K ^+ 2 * HFC2 y].
@@ -105,7 +106,7 @@ have mx : `|mean x| <= K * osc x by rewrite -ler_pdivr_mulr // /K le_maxr lexx.
 suff [oL mL] : 0 < osc (state A h L x) /\ `|mean (state A h L x)| <= K * osc (state A h L x).
   by split=> //; [rewrite ler_pdivr_mulr | apply: floor_of => //; exact: ltW].
 elim: L => [//|L [oL mL]] /=.
-by apply: (one_layer_beyond (stochA _ _) (tauA _ _) (h_range L) t_range s1 st kK K0 oL mL).
+by apply: (one_layer_beyond (stochA _) (tauA _) (h_range L) t_range s1 st kK K0 oL mL).
 Qed.
 End Beyond.
 
@@ -306,18 +307,21 @@ Variables (A : nat -> 'M[R]_(n, d) -> 'I_k -> 'M[R]_n).
 Variables (W : nat -> 'M[R]_(n, d) -> 'I_k -> 'M[R]_d) (wg : nat -> 'I_k -> R) (t r w : R).
 Fixpoint heads_state L X := if L is l.+1 then
   heads_layer (A l (heads_state l X)) (W l (heads_state l X)) (heads_state l X) else X.
-Hypothesis stochA : forall l X g, stochastic (A l X g).
-Hypothesis tauA : forall l X g, tau_le (A l X g) t.
+Variable X : 'M[R]_(n, d).
+Local Notation A_at l := (A l (heads_state l X)).
+Local Notation W_at l := (W l (heads_state l X)).
+Hypothesis stochA : forall l g, stochastic (A_at l g).
+Hypothesis tauA : forall l g, tau_le (A_at l g) t.
 Hypothesis wg_ge0 : forall l g, 0 <= wg l g.
-Hypothesis norm_W : forall l X g v, N (v *m W l X g) <= wg l g * N v.
+Hypothesis norm_W : forall l g v, N (v *m W_at l g) <= wg l g * N v.
 Hypothesis sum_w : forall l, \sum_g wg l g <= w.
-Hypothesis norm_IS : forall l X v, N (v *m (1%:M + \sum_g W l X g)) <= r * N v.
+Hypothesis norm_IS : forall l v, N (v *m (1%:M + \sum_g W_at l g)) <= r * N v.
 Hypothesis t_ge0 : 0 <= t.
 Hypothesis r_ge0 : 0 <= r.
 Hypothesis rtw : r + t * w < 1.
 
 (* u_L = ||m||/diam <= max(u_0, (1 - 1/n) w/(1 - t w - r)) *)
-Theorem matrix_certificate X L : 0 < diam X ->
+Theorem matrix_certificate L : 0 < diam X ->
   0 < diam (heads_state L X) /\ N (rowmean (heads_state L X)) / diam (heads_state L X) <=
     Num.max (N (rowmean X) / diam X) ((1 - n%:R^-1) * w / (1 - t * w - r)).
 Proof.
@@ -330,8 +334,8 @@ have mx : N (rowmean X) <= K * diam X by rewrite -ler_pdivr_mulr // /K le_maxr l
 suff [oL mL] : 0 < diam (heads_state L X) /\ N (rowmean (heads_state L X)) <= K * diam (heads_state L X).
   by split=> //; rewrite ler_pdivr_mulr.
 elim: L => [//|L [oL mL]] /=; set Y := heads_state L X in oL mL *.
-have G := diam_grows (stochA L Y) (tauA L Y) (norm_W L Y) (wg_ge0 L) (sum_w L) t_ge0 Y.
-have M := mean_grows (stochA L Y) (norm_W L Y) (wg_ge0 L) (sum_w L) (norm_IS L Y) Y.
+have G := diam_grows (stochA L) (tauA L) (norm_W L) (wg_ge0 L) (sum_w L) t_ge0 Y.
+have M := mean_grows (stochA L) (norm_W L) (wg_ge0 L) (sum_w L) (norm_IS L) Y.
 split; first by apply: lt_le_trans G; rewrite mulr_gt0.
 apply: (le_trans M); apply: (@le_trans _ _ (K * ((1 - t * w) * diam Y))); last by rewrite ler_wpmul2l.
 apply: (@le_trans _ _ (r * (K * diam Y) + kk R n' * w * diam Y)).
@@ -342,3 +346,26 @@ have -> : K * (1 - t * w) = r * K + K * (1 - t * w - r) by ring.
 by rewrite ler_add2l.
 Qed.
 End Norm.
+
+(* The hypotheses hold for uniform attention, the norm of one feature and W = -1. *)
+Section Instances.
+Variable R : realFieldType.
+Definition beyond_minus_one_instance (x : 'I_2 -> R) :=
+  @beyond_minus_one R 1 (@everywhere R) (fun=> -1) 0 1 x (fun=> (even_stochastic R)) (fun=> (even_tau R)) (zero_range R) (one_range R) (minus1_range R).
+Definition size1 (v : 'rV[R]_1) := `|v 0 0|.
+Lemma size1_ge0 v : 0 <= size1 v. Proof. exact: normr_ge0. Qed.
+Lemma size1_scale a v : size1 (a *: v) = `|a| * size1 v. Proof. by rewrite /size1 mxE normrM. Qed.
+Lemma size1_add u v : size1 (u + v) <= size1 u + size1 v.
+Proof. by rewrite /size1 mxE ler_norm_add. Qed.
+Definition attends (_ : nat) (_ : 'M[R]_(2, 1)) (_ : 'I_1) := (@even R).
+Definition turns (_ : nat) (_ : 'M[R]_(2, 1)) (_ : 'I_1) : 'M[R]_1 := -1%:M.
+Lemma size1_turns (l : nat) (g : 'I_1) v : size1 (v *m - 1%:M) <= 1 * size1 v.
+Proof. by rewrite mulmxN mulmx1 /size1 mxE normrN mul1r. Qed.
+Lemma sum_one (l : nat) : \sum_(g < 1) (1 : R) <= 1. Proof. by rewrite big_ord1. Qed.
+Lemma size1_rest (l : nat) v : size1 (v *m (1%:M + \sum_(g < 1) - 1%:M)) <= 0 * size1 v.
+Proof. by rewrite big_ord1 subrr mulmx0 /size1 mxE normr0 mul0r. Qed.
+Lemma rest_range : (0 + 0 * 1 : R) < 1. Proof. by rewrite mul0r addr0 ltr01. Qed.
+Definition matrix_certificate_instance (X : 'M[R]_(2, 1)) :=
+  @matrix_certificate R 1 1 size1 size1_ge0 size1_scale size1_add 1 attends turns (fun _ _ => 1) 0 0 1 X
+    (fun _ _ => (even_stochastic R)) (fun _ _ => (even_tau R)) (fun _ _ => ler01) size1_turns sum_one size1_rest (zero_ge0 R) (zero_ge0 R) rest_range.
+End Instances.

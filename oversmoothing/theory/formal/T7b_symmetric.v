@@ -242,10 +242,13 @@ Qed.
 (* One symmetric head, attention arbitrary: spec(W) in [-q, -p]. *)
 Variables (A : nat -> 'M[R]_(n, d) -> 'I_1 -> 'M[R]_n) (W : nat -> 'M[R]_(n, d) -> 'I_1 -> 'M[R]_d).
 Variables (t p q : R).
-Hypothesis stochA : forall l X g, stochastic (A l X g).
-Hypothesis tauA : forall l X g, tau_le (A l X g) t.
-Hypothesis symW : forall l X g, (W l X g)^T = W l X g.
-Hypothesis specW : forall l X g a, eigenvalue (W l X g) a -> - q <= a <= - p.
+Variable X : 'M[R]_(n, d).
+Local Notation A_at l := (A l (heads_state A W l X)).
+Local Notation W_at l := (W l (heads_state A W l X)).
+Hypothesis stochA : forall l g, stochastic (A_at l g).
+Hypothesis tauA : forall l g, tau_le (A_at l g) t.
+Hypothesis symW : forall l g, (W_at l g)^T = W_at l g.
+Hypothesis specW : forall l g a, eigenvalue (W_at l g) a -> - q <= a <= - p.
 Hypotheses (t_ge0 : 0 <= t) (p_ge0 : 0 <= p) (ptq : t * q < p) (pq : p <= q).
 Hypothesis q_range : q * (1 + t) < 2%:R.
 
@@ -257,7 +260,7 @@ rewrite -ltr_subr_addr lt_maxl; congr (_ && _).
 by rewrite ltr_subl_addr addrAC ltr_subr_addr mulrDr mulr1 [q * t]mulrC -(natrD _ 1 1).
 Qed.
 
-Theorem symmetric_head X L : 0 < diam X ->
+Theorem symmetric_head L : 0 < diam X ->
   let Y := heads_state A W L X in
   let K := Num.max (norm2 (rowmean X) / diam X)
              ((1 - n%:R^-1) * q / (1 - t * q - Num.max (1 - p) (q - 1))) in
@@ -267,15 +270,15 @@ move=> d0 Y K; have q0 : 0 <= q by apply: le_trans pq.
 have [oL uL] : 0 < diam Y /\ norm2 (rowmean Y) / diam Y <= K.
   apply: (@matrix_certificate R n' d _ (@norm2_ge0 d) (@norm2_scale d) (@norm2_add d) 1
     A W (fun _ _ => q)) => //.
-  - move=> l Z g v; apply: norm2_le => //; apply: symmetric_norm => // a /specW/andP[a1 a2].
+  - move=> l g v; apply: norm2_le => //; apply: symmetric_norm => // a /specW/andP[a1 a2].
     rewrite ler_norml a1 (le_trans a2) // (le_trans _ q0) // oppr_le0 //.
   - by move=> l; rewrite big_ord1.
-  - move=> l Z v; rewrite big_ord1; apply: norm2_le; first by rewrite le_maxr; case: (lerP 0 (1 - p)) => //= h; rewrite subr_ge0 (le_trans _ pq) // ltW // -subr_lt0.
+  - move=> l v; rewrite big_ord1; apply: norm2_le; first by rewrite le_maxr; case: (lerP 0 (1 - p)) => //= h; rewrite subr_ge0 (le_trans _ pq) // ltW // -subr_lt0.
     apply: symmetric_norm => [||a].
     + by rewrite linearD /= trmx1 symW.
     + by rewrite le_maxr; case: (lerP 0 (1 - p)) => //= h; rewrite subr_ge0 (le_trans _ pq) // ltW // -subr_lt0.
     case/eigenvalueP => v1 vE v0.
-    have /specW/andP[a1 a2] : eigenvalue (W l Z ord0) (a - 1).
+    have /specW/andP[a1 a2] : eigenvalue (W_at l ord0) (a - 1).
       apply/eigenvalueP; exists v1 => //.
       by rewrite scalerBl scale1r -vE mulmxDr mulmx1 addrC addKr.
     rewrite ler_norml; apply/andP; split.
@@ -289,3 +292,25 @@ by split=> //; exact: matrix_floor.
 Qed.
 End Floor.
 End Symmetric.
+
+(* The hypotheses hold for uniform attention and W = -1. *)
+Section Instances.
+Variable R : rcfType.
+Let stoch0 (l : nat) (g : 'I_1) : stochastic (@even R).
+Proof. by split=> [i j|i]; rewrite ?mxE ?invr_ge0 ?ler0n // big_ord_recl big_ord1 !mxE halves_make_1. Qed.
+Let tau0 (l : nat) (g : 'I_1) : tau_le (@even R) 0.
+Proof. by move=> i k; rewrite mulr0 big1 // => j _; rewrite !mxE subrr normr0. Qed.
+Let symW (l : nat) (g : 'I_1) : (- 1%:M)^T = - 1%:M :> 'M[R]_1.
+Proof. by rewrite linearN /= trmx1. Qed.
+Let specW (l : nat) (g : 'I_1) a : eigenvalue (- 1%:M : 'M[R]_1) a -> - 1 <= a <= - (1 : R).
+Proof.
+move=> /eigenvalueP[v].
+rewrite mulmxN mulmx1 -scaleN1r => /eqP; rewrite -subr_eq0 -scalerBl scaler_eq0 subr_eq0.
+by case/orP=> [/eqP <- _ | -> //]; rewrite lexx.
+Qed.
+Let ptq : 0 * 1 < (1 : R). Proof. by rewrite mul0r ltr01. Qed.
+Let q_range : 1 * (1 + 0) < (2%:R : R). Proof. by rewrite mul1r addr0 ltr1n. Qed.
+Definition symmetric_head_instance (X : 'M[R]_(2, 1)) :=
+  @symmetric_head R 1 1 (@attends R) (@turns R) 0 1 1 X stoch0 tau0 symW specW
+    (lexx 0) ler01 ptq (lexx 1) q_range.
+End Instances.

@@ -1,8 +1,8 @@
 (* What the two strict verdicts mean for HFC/LFC, with Perron's vector and the dominant modes found
    rather than assumed: Thm 3 of arXiv 2401.04301 v1, and its control statements.  No axioms.    *)
-From mathcomp Require Import all_ssreflect all_algebra.
+From mathcomp Require Import all_ssreflect all_algebra all_field.
 From mathcomp.algebra_tactics Require Import ring.
-Require Import T1_blocks T1a_spectrum Control Powers Dynamics Norms Singular T4a_smoothing.
+Require Import TwoTokens T1_blocks T1a_spectrum Control Powers Dynamics Norms Singular T4a_smoothing.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
@@ -278,3 +278,32 @@ rewrite !gtr0_norm ?nn ?(lt_le_trans lo) ?(le_lt_trans le) // ler_add2l.
 by rewrite ler_nmul2l.
 Qed.
 End Modes.
+
+(* The hypotheses hold for uniform attention; the eigenvalue 0 of A dominates for H = -1. *)
+Section Instances.
+Local Notation C := algCnumClosedField.
+Let zH : (1%:M : 'rV[C]_1) *m (-1)%:M = -1 *: 1%:M.
+Proof. by rewrite mul1mx scalemx1. Qed.
+Let wA : (1%:M : 'rV[C]_1) *m Bp uniform = 0 *: 1%:M.
+Proof. by rewrite Bp_uniform mulmx0 scale0r. Qed.
+Let keeps h' : root (char_poly ((-1)%:M : 'M[C]_1)) h' -> `|1 + h'| < `|1 + (-1) * 0 : C|.
+Proof.
+by rewrite root_mx11 mxE eqxx mulr1n => /eqP ->; rewrite subrr normr0 mulr0 addr0 normr1 ltr01.
+Qed.
+Let generic_difference : (1%:M : 'rV[C]_1) *m (diff first_token)^T *m (1%:M : 'rV[C]_1)^T != 0.
+Proof.
+rewrite mul1mx trmx1 mulmx1 -trmx0 (inj_eq trmx_inj).
+apply/eqP => /matrixP/(_ 0 0)/eqP; rewrite /diff /Si !mxE sum2.
+rewrite !mxE /= mulr1 mulr0 addr0; case: splitP => k; rewrite !ord1 // => _.
+rewrite mxE; case: splitP => // l _.
+by rewrite !mxE oppr_eq0 oner_eq0.
+Qed.
+Definition liminf_floor_instance :=
+  @liminf_floor C 1 1 uniform (-1)%:M halves 1%:M 1%:M (-1) 0 first_token algC_archimedean uniform1 uniform_pi halves1 wA zH keeps generic_difference.
+
+Definition v1_thm3_instance := @v1_thm3 C 1 1 uniform 1%:M uniform1 algC_archimedean isT _ half_gt0 half_le_uniform.
+Definition v3_control_negative_instance :=
+  @v3_control_negative C 1 1 uniform (-1)%:M uniform1 algC_archimedean isT isT _ half_gt0 half_le_uniform.
+Definition v3_control_positive_instance :=
+  @v3_control_positive C 1 1 uniform 1%:M uniform1 algC_archimedean isT _ half_gt0 half_le_uniform.
+End Instances.

@@ -333,10 +333,7 @@ def _check_exact_attention(A: Matrix) -> None:
 
 
 def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
-    """CASE.json by `read_layer`; data: what it holds, where it was read before.
-
-    Raises `InputError` on anything that is not a legal case.
-    """
+    """CASE.json, or the data that it holds, by `read_layer`. Raises `InputError` if not legal."""
     data = read_json(path) if data is None else data
     factored = {"W_V", "W_proj"}
     if (

@@ -14,7 +14,6 @@ it what runs. `items` tells how a line is read. All that a claim has:
 
     1. The first clause, and beneath it the evidence that covers it.
        - coq [1, 3]: T2_real.identity               [1, 3]: for these clauses, not for 1 alone
-         - type: its closed type as Coq prints it
        - query: its title
          - given `0 < h; h < 1`, then `k < h`, at `h=1/2`, where `k := h*h`     or CORNERS
          - unless 1 is admitted: without `h < 1`, given `h <= 1`, at `h=1`
@@ -166,9 +165,9 @@ class Reader:
                 yield make(item, default if covers is None else covers, value)
 
     def _coq(self, item: Item, covers: tuple[int, ...], theorem: str) -> Formal:
+        self._children(item)
         statement(theorem)
-        closed = self._children(item, "type").get("type", "")
-        return Formal(theorem, covers, closed=closed)
+        return Formal(theorem, covers)
 
     def _query(self, item: Item, covers: tuple[int, ...], title: str) -> ForAllReals:
         stated, *neighbours = item.children or [item]

@@ -2,7 +2,9 @@
 
 A theorem counts as checked where Coq's kernel accepts its file, the file admits nothing and
 declares no axiom, and `Print Assumptions` names no axiom beyond ALLOWED: those with which Coq's
-standard library builds the real numbers.
+standard library builds the real numbers. Its statement is its closed type, as Coq prints it outside
+of all sections: what a section assumes is part of it. Where a section assumes something, the file
+must apply the theorem to an instance that has it all, NAME_instance: no contradiction proves.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -24,7 +27,7 @@ from pathlib import Path
 
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import write_atomically
+from oversmoothing.theory.support.files import read_json, write_atomically
 
 SOURCES = Path(__file__).resolve().parent.parent / "formal"
 # What the reals of Coq's standard library, and Coquelicot's on top of them, are built with.
@@ -36,6 +39,7 @@ ALLOWED = frozenset(
         "Classical_Prop.classic",
     }
 )
+RECORD = SOURCES / "types.json"
 SECONDS = 300  # for one file
 _NOT_A_PROOF = re.compile(
     r"\b(Admitted|admit|give_up|Axioms?|Conjectures?|Parameters?|Unset\s+(Guard|Positivity|Universe)"
@@ -56,11 +60,13 @@ class NoLibrary(InputError):
 
 @dataclass(frozen=True)
 class Checked:
-    """A theorem that Coq's kernel accepts: its statement as Coq prints it, and its axioms."""
+    """A theorem that Coq's kernel accepts: its closed type as Coq prints it, its axioms, and which
+    hypotheses of its sections no instance has been shown to meet."""
 
     theorem: str
-    statement: str
+    type: str
     axioms: tuple[str, ...]
+    unmet: tuple[str, ...] = ()
 
 
 def coq_version() -> str | None:
@@ -80,11 +86,7 @@ def check(theorems: tuple[str, ...], sources: Path = SOURCES) -> list[Checked]:
     """
     if coq_version() is None:
         raise InputError("coqc is not on the PATH: install Coq, see theory/formal/README.md")
-    with tempfile.TemporaryDirectory() as name:
-        built = Path(name)
-        for module in _in_order({theorem.split(".")[0] for theorem in theorems}, sources):
-            _build(module, sources, built)
-        return _asked(theorems, [built])
+    return [checked(theorem, sources) for theorem in theorems]
 
 
 def _source(module: str, sources: Path) -> Path | None:
@@ -114,7 +116,7 @@ def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
         yield from visit(module)
 
 
-def _build(module: str, sources: Path, built: Path, imported: Sequence[Path] = ()) -> None:
+def _build(module: str, sources: Path, built: Path, imported: Sequence[Path]) -> None:
     """Build a module into the folder `built`; what it imports lies there or in `imported`."""
     path = _source(module, sources)
     assert path is not None, f"{module}.v was there a moment ago"
@@ -161,30 +163,67 @@ def _coq(arguments: list[str], folder: Path, problem: str) -> str:
     return done.stdout
 
 
-def _asked(theorems: tuple[str, ...], built: Sequence[Path]) -> list[Checked]:
-    """Of each theorem, its statement and its axioms, asked of Coq in one run."""
-    with tempfile.TemporaryDirectory() as name:
-        return _asked_in(Path(name), theorems, built)
+# What a file reads its text with: the notations of its statements.
+_READS = re.compile(
+    r"^(?:From \w+ )?Require .*\.$|^(?:Local )?Open Scope .*\.$|^(?:Im|Ex)port .*\.$", re.M
+)
+# Every hypothesis that is introduced, by its name.
+_PREMISES = """Goal ltac:(let t := type of (@{0}) in exact t).
+intros; try (match goal with H : ?P |- _ =>
+  match type of P with Prop => idtac "{1}" H end; fail end).
+Abort."""
 
 
-def _asked_in(folder: Path, theorems: tuple[str, ...], built: Sequence[Path]) -> list[Checked]:
-    asked = [f"Require {module}." for module in sorted({name.split(".")[0] for name in theorems})]
+def _asked(theorems: tuple[str, ...], sources: Path, built: Sequence[Path]) -> list[Checked]:
+    """Of theorems of one file, what Coq says of each, asked in one run."""
+    module = theorems[0].split(".")[0]
+    path = _source(module, sources)
+    text = without_comments(path.read_text()) if path else ""
+    asked = [*_READS.findall(text), f"Require Import {module}.", "Set Printing Width 90."]
     for number, theorem in enumerate(theorems):
-        asked.append(f'Redirect "statement{number}" Check {theorem}.')
+        asked.append(f'Redirect "type{number}" Check @{theorem}.')
         asked.append(f'Redirect "axioms{number}" Print Assumptions {theorem}.')
-    (folder / "Ask.v").write_text("\n".join(asked) + "\n")
-    _coq([*_found_in(built), "Ask.v"], folder, "there is no such theorem")
-    found = []
-    for number, theorem in enumerate(theorems):
-        statement = (folder / f"statement{number}.out").read_text().strip()
-        said = (folder / f"axioms{number}.out").read_text()
-        names = tuple(re.findall(r"^([\w.']+)\s*(?=:|$)", said.partition("Axioms:")[2], re.M))
-        if not names and "Closed under the global context" not in said:
-            raise InputError(f"{theorem}: Coq says neither axioms nor that there are none: {said}")
-        if beyond := sorted(set(names) - ALLOWED):
-            raise InputError(f"{theorem} rests on {', '.join(beyond)}, which is not allowed")
-        found.append(Checked(theorem, statement, names))
-    return found
+        asked.append(f'Redirect "about{number}" About {theorem}.')
+        asked.append(_PREMISES.format(theorem, f"premise of {number}"))
+        if _applied(theorem, text):
+            asked.append(_PREMISES.format(f"{theorem}_instance", f"left of {number}"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "Ask.v").write_text("\n".join(asked) + "\n")
+        said = _coq([*_found_in(built), "Ask.v"], folder, "there is no such theorem")
+        return [
+            _answer(folder, number, theorem, text, said) for number, theorem in enumerate(theorems)
+        ]
+
+
+def _answer(folder: Path, number: int, theorem: str, text: str, said: str) -> Checked:
+    """What Coq said of one of them."""
+    closed = (folder / f"type{number}.out").read_text().partition(":")[2].strip("\n")
+    axioms = (folder / f"axioms{number}.out").read_text()
+    names = tuple(re.findall(r"^([\w.']+)\s*(?=:|$)", axioms.partition("Axioms:")[2], re.M))
+    if not names and "Closed under the global context" not in axioms:
+        raise InputError(f"{theorem}: Coq says neither axioms nor that there are none: {axioms}")
+    if beyond := sorted(set(names) - ALLOWED):
+        raise InputError(f"{theorem} rests on {', '.join(beyond)}, which is not allowed")
+
+    def premises(which: str) -> list[str]:
+        return re.findall(rf"^{which} of {number} (\S+)$", said, re.M)
+
+    # Named premises that its own statement does not show come from a section.
+    about = (folder / f"about{number}.out").read_text().partition("Arguments ")[2]
+    named = set(re.findall(r"[\w']+", re.sub(r"%\w+", "", about)))
+    shown = set(re.findall(r"[\w']+", _stated(theorem, text)))
+    assumed = [name for name in reversed(premises("premise")) if name in named - shown]
+    left = premises("left") if _applied(theorem, text) else assumed
+    unmet = tuple(name for name in assumed if name in left)
+    return Checked(theorem, textwrap.dedent("       " + closed.lstrip()), names, unmet)
+
+
+def _applied(theorem: str, text: str) -> bool:
+    """Whether the file applies the theorem to an instance."""
+    name = re.escape(theorem.split(".")[1])
+    pattern = rf"^Definition {name}_instance\b[^.]*?:=\s*@(?:\w+\.)?{name}\s"
+    return re.search(pattern, text, re.M | re.S) is not None
 
 
 # Where the process that began, and every one that it starts, finds what is built: each file once.
@@ -258,11 +297,14 @@ def _module(module: str, sources: Path) -> dict[str, Checked]:
     with _alone_in(built[-1]):
         answers = built[-1] / "theorems.json"
         if not answers.is_file():
-            found = _asked(tuple(f"{module}.{n}" for n in names), built)
+            named = tuple(f"{module}.{n}" for n in names)
+            found = _asked(named, sources, built) if named else []
             write_atomically(answers, json.dumps([asdict(one) for one in found]))
         kept = json.loads(answers.read_text())
     return {
-        one["theorem"]: Checked(one["theorem"], one["statement"], tuple(one["axioms"]))
+        one["theorem"]: Checked(
+            one["theorem"], one["type"], tuple(one["axioms"]), tuple(one["unmet"])
+        )
         for one in kept
     }
 
@@ -271,25 +313,51 @@ def checked(theorem: str, sources: Path) -> Checked:
     of_module = _module(theorem.split(".")[0], sources)
     if theorem not in of_module:
         module = theorem.split(".")[0]
-        of_module[theorem] = _asked((theorem,), _built_once(module, sources))[0]
+        of_module[theorem] = _asked((theorem,), sources, _built_once(module, sources))[0]
     return of_module[theorem]
 
 
 def statement(theorem: str, sources: Path = SOURCES) -> str:
-    """The statement of module.theorem as it stands in its file, from its keyword to its proof.
+    """What stands of module.theorem in its file, without what its sections assume.
 
     Raises `InputError` where there is none.
     """
-    module, name = theorem.split(".")
-    path = sources / f"{module}.v"
+    path = sources / f"{theorem.split('.')[0]}.v"
     text = without_comments(path.read_text()) if path.is_file() else ""
-    found = re.search(_STATED.format(re.escape(name)), text, re.M | re.S)
-    if found is None:
-        raise InputError(f"{sources} has no theorem {theorem}")
-    return " ".join(found[0].split())
+    if stated := _stated(theorem, text):
+        return " ".join(stated.split())
+    raise InputError(f"{sources} has no theorem {theorem}")
+
+
+def _stated(theorem: str, text: str) -> str:
+    """What stands in the file, from its keyword to its proof; nothing where it is not there."""
+    stated = re.search(_STATED.format(re.escape(theorem.split(".")[1])), text, re.M | re.S)
+    return "" if stated is None else stated[0]
 
 
 _STATED = r"^\s*(?:Theorem|Lemma|Corollary)\s+{}\b.*?\.(?=\s*Proof\b)"
+
+
+@cache
+def on_record() -> dict[str, Checked]:
+    """What Coq says of each theorem that a claim of ours names; `make formal` holds it to Coq."""
+    rows = read_json(RECORD)
+    return {
+        name: Checked(name, "\n".join(row["type"]), tuple(row["axioms"]))
+        for name, row in rows.items()
+    }
+
+
+def as_record(answers: Iterable[Checked]) -> str:
+    """The text of the record."""
+    rows = {one.theorem: {"axioms": one.axioms, "type": one.type.splitlines()} for one in answers}
+    return json.dumps(dict(sorted(rows.items())), indent=1) + "\n"
+
+
+@cache
+def files_behind(module: str) -> tuple[Path, ...]:
+    """Of a file of ours, it and what it imports of ours."""
+    return tuple(path for name in _in_order({module}, SOURCES) if (path := _source(name, SOURCES)))
 
 
 @dataclass(frozen=True)
@@ -299,7 +367,6 @@ class Formal:
     It holds where Coq is installed and accepts its file, on the axioms that are allowed; where Coq
     or a library of it is not installed it is absent, and proves nothing. beside: a file, like the
     `__file__` of a claim, in whose folder module.v stands instead; it may import theory/formal's.
-    closed: its type as Coq prints it outside of all sections, where the claim shows that.
     Raises ValueError where theorem is not module.theorem.
     """
 
@@ -307,7 +374,6 @@ class Formal:
     covers: tuple[int, ...]
     kind: Kind = Kind.FORMAL
     beside: str | None = None
-    closed: str = ""
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w+\.[\w']+", self.theorem):
@@ -327,18 +393,22 @@ class Formal:
             return Outcome(None, "absent: Coq is not installed", absent=True)
         try:
             found = checked(self.theorem, self.sources)
-            said = statement(self.theorem, self.sources)
-            data = {"coq": said, "axioms": list(found.axioms)}
-            if self.closed and not _same(self.closed, found.statement):
-                return Outcome(False, f"its type is {found.statement}", None, data)
         except NoLibrary as error:
             return Outcome(None, f"absent: {error}", absent=True)
         except InputError as error:
             return Outcome(False, str(error))
+        data = {"coq": found.type, "axioms": list(found.axioms)}
+        if found.unmet:
+            name = self.theorem.split(".")[1]
+            return Outcome(
+                None,
+                f"Coq's kernel accepts it, but nothing shows that all it assumes can hold together "
+                f"({', '.join(found.unmet)}): apply it to an instance, Definition {name}_instance "
+                f":= @{name} ...",
+                None,
+                data,
+            )
+        if self.beside is None and on_record().get(self.theorem) != found:
+            return Outcome(False, "what Coq says of it is not what is on record", None, data)
         axioms = ", ".join(found.axioms) or "none"
         return Outcome(True, f"Coq's kernel accepts it; axioms: {axioms}", None, data)
-
-
-def _same(closed: str, printed: str) -> bool:
-    """Whether Coq prints this type, after the name of the theorem."""
-    return closed.split() == printed.partition(":")[2].split()

@@ -4,8 +4,9 @@ control and compared by a test.
     python -m oversmoothing.theory.proofs.fingerprint
 
 writes it anew, which is right only where a claim was meant to change. A line a claim has its name,
-its status and a hash: of its section of the chapter, of the statements of the Coq theorems that it
-names, and of the code of its chapter, without comments and layout. What changed shows in the
+its status and a hash: of its section of the chapter, of the closed types and axioms of the Coq
+theorems that it names and of the files behind them, and of the code of its chapter, without
+comments and layout. What changed shows in the
 chapter's files. The first line is a hash of the code that all claims share.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from oversmoothing.theory.proofs.coq import statement
+from oversmoothing.theory.proofs.coq import files_behind, on_record, without_comments
 from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import files
 from oversmoothing.theory.support.files import read_text, write_atomically
@@ -45,8 +46,15 @@ def digest(code: str) -> str:
 def line(name: str, section: str, code: str) -> str:
     """Of a claim: its section of a chapter's Markdown, and the code of the chapter."""
     (status,) = _STATUS.findall(section)
-    theorems = map(statement, _THEOREM.findall(section))
+    theorems = [part for theorem in _THEOREM.findall(section) for part in _of_theorem(theorem)]
     return f"{name}: {status} {_hash([' '.join(section.split()), *theorems, digest(code)])}"
+
+
+def _of_theorem(theorem: str) -> list[str]:
+    """What is on record of it, and the files that prove it, without their comments."""
+    texts = [without_comments(read_text(path)) for path in files_behind(theorem.split(".")[0])]
+    kept = on_record().get(theorem)
+    return [str(kept), *(" ".join(text.split()) for text in texts)]
 
 
 def fingerprint() -> str:

@@ -38,10 +38,11 @@ from oversmoothing.theory.proofs.claim import (
     Outcome,
     Status,
 )
-from oversmoothing.theory.proofs.coq import check, coq_version
+from oversmoothing.theory.proofs.coq import RECORD, as_record, check, coq_version, on_record
 from oversmoothing.theory.proofs.items import names
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.errors import InputError, unknown
+from oversmoothing.theory.support.files import write_atomically
 
 _STRENGTH = {
     Kind.FORMAL: Status.MACHINE,
@@ -385,25 +386,40 @@ def theorems() -> dict[str, tuple[str, ...]]:
     return {name: named for name, named in found.items() if named}
 
 
-def main() -> int:
-    """Check every theorem that a claim names and print it. Exit status 1: one is not accepted."""
+def main(arguments: Sequence[str]) -> int:
+    """Check every theorem that a claim names and print it; with --record, write what Coq says anew.
+
+    Exit status 1: one is not accepted, or is not as it is on record.
+    """
     named = theorems()
     wanted = tuple(dict.fromkeys(theorem for needed in named.values() for theorem in needed))
     if not wanted:
         print("no claim names a theorem", file=sys.stderr)
         return 1
     try:
-        found = {one.theorem: one for one in check(wanted)}
+        said = {one.theorem: one for one in check(wanted)}
     except InputError as error:
         print(error, file=sys.stderr)
         return 1
     for claim, needed in named.items():
         for theorem in needed:
-            axioms = ", ".join(found[theorem].axioms) or "none"
+            axioms = ", ".join(said[theorem].axioms) or "none"
             print(f"{claim}  {theorem}  axioms: {axioms}")
     print(f"{len(wanted)} theorems checked by Coq {coq_version()}")
-    return 0
+    unmet = [name for name, one in said.items() if one.unmet]
+    if unmet:
+        print(f"without an instance of what they assume: {', '.join(unmet)}", file=sys.stderr)
+    elif "--record" in arguments:
+        write_atomically(RECORD, as_record(said.values()))
+        print(f"wrote {RECORD}")
+        return 0
+    changed = sorted(
+        name for name in {*said, *on_record()} if said.get(name) != on_record().get(name)
+    )
+    if changed:
+        print(f"not as on record in {RECORD}: {', '.join(changed)}", file=sys.stderr)
+    return 1 if unmet or changed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -157,7 +157,7 @@ class StreamVerdict:
         return lines
 
     def to_json_object(self) -> dict[str, Any]:
-        """The fields of `oversmoothing streams --json`; complex numbers as [real, imaginary]."""
+        """The fields of `oversmoothing verdict --json`; complex numbers as [real, imaginary]."""
 
         def pair(z: complex | None) -> list[float] | None:
             return None if z is None else [z.real, z.imag]

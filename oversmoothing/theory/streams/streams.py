@@ -321,10 +321,7 @@ def read_streams(
 
 
 def load_streams(path: str, data: Any = None) -> Streams:
-    """Read CASE.json; data: what it holds, where it was read before.
-
-    Raises `InputError` on anything that is not a legal case.
-    """
+    """Read CASE.json, or the data that it holds. Raises `InputError` if it is no legal case."""
     data = read_json(path) if data is None else data
     if not isinstance(data, dict) or "R" not in data:
         raise InputError(

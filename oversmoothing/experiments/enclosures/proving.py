@@ -22,7 +22,7 @@ from oversmoothing.experiments.enclosures.enclosing import (
 )
 from oversmoothing.experiments.enclosures.network import Network, network_of
 from oversmoothing.experiments.enclosures.statement import (
-    Checked,
+    Judgement,
     box_statement,
     check_statement,
     input_statement,
@@ -161,7 +161,7 @@ def prove_boxes(
             yield Enclosure(body, model, rows, [proved_in, _confirmed(network, body)], "{:.6g}")
 
 
-def check_file(model: Model, path: str) -> Checked:
+def check_file(model: Model, path: str) -> Judgement:
     """What the checker finds of a file. Raises `InputError` for what is no enclosure."""
     return check_statement(network_of(model), read_statement(read_text(path), f"'{path}'"))
 

@@ -1,0 +1,163 @@
+"""What an inspection costs: passes, products, attention in memory; and what a budget buys."""
+
+from __future__ import annotations
+
+import gc
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from oversmoothing import main
+from oversmoothing.experiments.inspection.budget import (
+    Plan,
+    checked_budget,
+    costs,
+    foresee,
+    plan_of,
+)
+from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.observe import Observer
+from oversmoothing.experiments.models.model import Model, Trace
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.theory.support.errors import InputError
+
+INPUTS = 8
+
+
+@pytest.fixture(scope="module")
+def deit() -> Model:
+    """Two layers of DeiT-Ti's width, heads and tokens, with random weights."""
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(
+        hidden_size=192, num_hidden_layers=2, num_attention_heads=3, intermediate_size=768,
+        image_size=224, patch_size=16,
+    )  # fmt: skip
+    return open_model(transformers.ViTModel(config, add_pooling_layer=False).eval())
+
+
+@pytest.fixture(scope="module")
+def pixels() -> Tensor:
+    return torch.randn(INPUTS, 3, 224, 224, generator=torch.Generator().manual_seed(1))
+
+
+def spent(model: Model, inputs: Tensor, **how: Any) -> tuple[int, float]:
+    """(passes of the module, products in units of those of one pass on the inputs)."""
+    passes = []
+    handle = model.module.register_forward_hook(lambda *_: passes.append(1))
+    counts = []
+    try:
+        for run in (lambda: model.run(inputs), lambda: inspect(model, inputs, **how)):
+            passes.clear()
+            with torch.no_grad(), FlopCounterMode(display=False) as counter:
+                run()
+            counts.append(counter.get_total_flops())
+    finally:
+        handle.remove()
+    return len(passes), counts[1] / counts[0]
+
+
+def test_the_default_costs_four_forward_passes_at_most(deit: Model, pixels: Tensor) -> None:
+    passes, products = spent(deit, pixels)
+    assert passes == 1 and products <= 4
+
+
+def test_everything_on_all_inputs_costs_eight_at_most(deit: Model, pixels: Tensor) -> None:
+    passes, products = spent(deit, pixels, budget=Plan(INPUTS, INPUTS, INPUTS))
+    assert passes == 1 and products <= 8
+
+
+def test_one_layers_attention_is_in_memory_at_a_time(deit: Model, pixels: Tensor) -> None:
+    """Every tensor of the size of attention that is alive when a layer is handed on."""
+    seen = Observer(deit, checked_budget(Plan(2, 2, 2, 1)), 2)
+    alive: list[int] = []
+
+    def see(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+        seen.see(number, trace, keep, verified)
+        gc.collect()
+        tokens = keep.shape[1]
+        held = {
+            each.untyped_storage().data_ptr(): each.untyped_storage().nbytes()
+            for each in gc.get_objects()
+            if type(each) is Tensor and each.ndim == 4 and each.shape[-2:] == (tokens, tokens)
+        }
+        alive.append(len(held))
+
+    for batch in stream(deit, pixels[:2], see=see):
+        assert not batch.traces
+    assert alive == [1, 1]
+
+
+def test_a_budget_is_spent_on_inputs_in_turn(deit: Model) -> None:
+    """More passes, never less of anything; all of it in the end; two inputs closely at least."""
+    plans = [plan_of(deit, 197, 100, budget) for budget in (0, 4, 6, 10, 20, 40, 1e9)]
+    for less, more in pairwise(plans):
+        assert all(getattr(less, name) <= number for name, number in vars(more).items())
+    assert (plans[0].closely, plans[0].spectra, plans[-1].spectra) == (2, 0, 100)
+    cost = costs(deit, 197)
+    for budget, plan in zip((6, 10, 20), plans[2:], strict=False):
+        assert budget - 1 < cost.of(plan, 100) <= budget
+
+
+def test_small_work_is_never_cut() -> None:
+    config = transformers.ViTConfig(
+        hidden_size=12, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+        image_size=16, patch_size=8,
+    )  # fmt: skip
+    model = open_model(transformers.ViTModel(config, add_pooling_layer=False).eval())
+    report = inspect(model, torch.randn(6, 3, 16, 16), budget=0)
+    assert (report.closer, report.spectra) == (6, 6)
+
+
+@pytest.mark.parametrize("budget", [-1, "much", float("nan"), True, None])
+def test_what_is_no_budget_is_refused(budget: Any) -> None:
+    with pytest.raises(InputError, match="give a number of forward passes, 0 or more, or 'all'"):
+        checked_budget(budget)
+
+
+def test_older_options_map_or_are_refused(deit: Model, pixels: Tensor) -> None:
+    assert checked_budget(4, 2).plan_for(deit, 197, 8).spectra == 2
+    assert checked_budget("all", 0).plan_for(deit, 197, 8) == Plan(8, 8, 8, 0, 1)
+    for name in ("account", "closer"):
+        with pytest.raises(InputError, match=f"{name}= is a part of the budget now"):
+            inspect(deit, pixels, **{name: 3})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
+        inspect(deit, pixels, depth=3)  # type: ignore[call-arg]
+
+
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["inspect", "vit-random", "--count", "3", "--out", str(tmp_path), "--dry-run"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "3 inputs of 17 tokens: streams of all, 3 looked at closely, spectra of 3; about" in said
+    assert "forward passes" in said and "MiB beyond the model" in said
+    assert not (tmp_path / "inspect").exists()
+
+
+def test_what_is_foreseen_is_what_is_done(deit: Model, pixels: Tensor) -> None:
+    said = foresee(deit, pixels, 4, 32)
+    report = inspect(deit, pixels)
+    assert (said.tokens, said.inputs) == (report.tokens, report.images) == (197, INPUTS)
+    assert (said.plan.closely, said.plan.spectra) == (report.closer, report.spectra)
+    with pytest.raises(InputError, match="how many inputs there are is not known"):
+        foresee(deit, iter(pixels), 4, 32)
+
+
+def test_inputs_that_are_not_looked_at_closely_have_the_same_streams(
+    deit: Model, pixels: Tensor
+) -> None:
+    few, all_of_them = (inspect(deit, pixels[:4], budget=Plan(each, each, each)) for each in (1, 4))
+    np.testing.assert_array_equal(few.logs, all_of_them.logs)
+    np.testing.assert_array_equal(few.by_ffn, all_of_them.by_ffn)
+    assert few.closer == few.accounted == 1 and all_of_them.closer == 4
+    assert json.dumps(few.to_json_object())
