@@ -152,14 +152,6 @@ def head_table(heads: Sequence[HeadValues]) -> HeadTable:
     return HeadTable(corners, *np.array(rows).reshape(-1, 5).T.copy())
 
 
-def asymmetry(H: Array) -> float:
-    """||H - H^T||_F / ||H + H^T||_F of H [d, d]; 0 for H = 0."""
-    skew, even = float(np.linalg.norm(H - H.T)), float(np.linalg.norm(H + H.T))
-    if even == 0.0:
-        return math.inf if skew else 0.0
-    return skew / even
-
-
 def asymmetry_at_random(d: int) -> float:
     """The ratio of the root mean squares for H [d, d] whose entries have mean 0, one variance s^2
     and no correlation: sqrt((d - 1) / (d + 1)).
