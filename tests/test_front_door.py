@@ -414,6 +414,7 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
         "oversmoothing/commands/main.py",
         "oversmoothing/theory/claims/golden.json",
         "oversmoothing/paper_figures/page.html",
+        "oversmoothing/paper_figures/explorer/presets.toml",
         "oversmoothing/experiments/inspection/page/report.html",
         "oversmoothing/simulations/drawing/web/page.css",
         "oversmoothing/simulations/sweep/examples/heads.toml",

@@ -235,8 +235,4 @@ def test_nothing_else_writes_a_file() -> None:
             found[name] = _writes(path)
     assert (package / "theory" / "certificate.py").is_file()
     # The lock of a sweep opens its folder to read it.
-    # A result as Parquet is made in memory.
-    assert found == {
-        "simulations/drawing/result_files.py": {"rows.to_parquet"},
-        "simulations/sweep/store.py": {"os.open"},
-    }
+    assert found == {"simulations/sweep/store.py": {"os.open"}}

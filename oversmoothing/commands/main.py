@@ -4,6 +4,7 @@ Exit status: 0 done, 1 a check failed or something is not installed, 2 bad input
 and those of `oversmoothing.commands.ending`.
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -284,7 +285,9 @@ def _in_words(error: typer.TyperException) -> str:
         likely = f" Did you mean {' or '.join(sorted(near)[:3])}?" if near else ""
         return f"no option {error.option_name}.{likely}"  # type: ignore[attr-defined]
     if param is None:
-        return error.format_message()
+        said = error.format_message()
+        extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
+        return f"'{extra[1]}' is too much" if extra else said
     name = param.opts[0] if param.param_type_name == "option" else metavar(param)
     return f"{name} is missing" if kind == "MissingParameter" else f"{name} {error.message}"
 

@@ -60,7 +60,6 @@ def inspect(
     on how many inputs more than the streams is measured.
     """
     from oversmoothing.experiments.inspection.budget import foresee
-    from oversmoothing.experiments.inspection.compare import compare, inspect_stages
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.models.adapters import SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
@@ -94,10 +93,16 @@ def inspect(
     how["progress"] = not as_json
     report: Report | Comparison | Stages
     if staged:
+        from oversmoothing.experiments.inspection.compare import inspect_stages
+
         report = inspect_stages(models, inputs, **how)
     else:
         reports = [ask(each, inputs, **how) for each in models]
-        report = reports[0] if other is None else compare(*reports)
+        report = reports[0]
+        if other is not None:
+            from oversmoothing.experiments.inspection.compare import compare
+
+            report = compare(*reports)
     files = report.save(folder)
     if as_json:
         print(to_json(report.to_json_object()), end="")

@@ -12,14 +12,12 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.heads_and_why import (
     REGIONS,
     ValueModes,
-    alignment,
     dobrushin,
-    principal,
     regions,
-    tilt,
     value_projection,
     weights_why,
 )
+from oversmoothing.experiments.inspection.spectra import alignment, principal, tilt
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 

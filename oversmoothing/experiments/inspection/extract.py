@@ -14,7 +14,6 @@ uses it many times): a call belongs to the next layer of the description.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -28,6 +27,11 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from oversmoothing.experiments.inspection.attention import attention, mixed_values, projected
+from oversmoothing.experiments.inspection.stream_hooks import (
+    after_hook,
+    before_hook,
+    call_arguments,
+)
 from oversmoothing.experiments.inspection.verify import (
     NORMS,
     Seen,
@@ -298,18 +302,18 @@ class Watch:
         def call(module: nn.Module, args: Any, kwargs: Any) -> None:
             self.seen["call"] = call_arguments(module, args, kwargs)
 
-        handles = [_before(layer.block, lambda X: self._start(layer, X))]
+        handles = [before_hook(layer.block, lambda X: self._start(layer, X))]
         handles.append(layer.attention.register_forward_pre_hook(call, with_kwargs=True))
         if layer.attention is not layer.block:
-            handles.append(_before(layer.attention, note("inputs")))
+            handles.append(before_hook(layer.attention, note("inputs")))
         for name in NORMS:
             norm = getattr(layer, name).module
             if norm is not None:
-                handles.append(_before(norm, note(f"{name} input"), flat=True))
-                handles.append(_after(norm, note(f"{name} output"), flat=True))
+                handles.append(before_hook(norm, note(f"{name} input"), flat=True))
+                handles.append(after_hook(norm, note(f"{name} output"), flat=True))
         if layer.out is not None:
-            handles.append(_after(layer.out, note("output")))
-        handles.append(_after(layer.block, self._end))
+            handles.append(after_hook(layer.out, note("output")))
+        handles.append(after_hook(layer.block, self._end))
         return handles
 
     def _start(self, layer: Layer, X: Tensor) -> None:
@@ -438,42 +442,3 @@ def _continues(number: int, gave: Tensor, given: Tensor, keep: Tensor) -> None:
 
 def _precision(dtype: torch.dtype) -> str:
     return "open it with dtype=torch.float32" if dtype.itemsize < 4 else "use float64"
-
-
-def call_arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The call's arguments by name, those swallowed by **kwargs among them."""
-    try:
-        bound = inspect.signature(module.forward).bind_partial(*args, **kwargs)
-    except TypeError:
-        return dict(kwargs)
-    named = dict(bound.arguments)
-    for name, parameter in bound.signature.parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            named |= named.pop(name, {})
-    return named
-
-
-def _before(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
-    def hook(_: nn.Module, args: Any, kwargs: Any) -> None:
-        see(_first((*args, *kwargs.values()), module, flat))
-
-    return module.register_forward_pre_hook(hook, with_kwargs=True)
-
-
-def _after(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
-    def hook(_: nn.Module, __: Any, output: Any) -> None:
-        see(_first(output if isinstance(output, tuple | list) else (output,), module, flat))
-
-    return module.register_forward_hook(hook)
-
-
-def _first(values: Any, module: nn.Module, flat: bool) -> Tensor:
-    """The tokens: the first tensor [b, n, d], or if `flat` [b n, d], among arguments or results."""
-    for value in values:
-        dimensions = (2, 3) if flat else (3,)
-        if isinstance(value, Tensor) and value.ndim in dimensions and value.is_floating_point():
-            return value
-    raise InputError(
-        f"no tokens [b, n, d] are seen at {type(module).__name__}: its blocks must take and give "
-        "them as the first tensor"
-    )

@@ -10,6 +10,7 @@ is measured by leaving it out: the others stay, so the heads' numbers do not sum
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,28 +25,11 @@ from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.inspection.attention import projected_out
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
-from oversmoothing.simulations.spectra.head_values import asymmetry
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
 from oversmoothing.simulations.state_metrics import SPREAD
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum, largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
-from oversmoothing.theory.verdict.formulas import dominance, in_universal_disc
+from oversmoothing.theory.verdict.formulas import in_universal_disc
 
 REGIONS = ("zero", "universal_disc", "positive", "other")
-ORDERS = ("modulus", "residual")
-RANDOM_DIRECTIONS = 32
-
-
-@dataclass(frozen=True)
-class Principal:
-    """The principal direction of the tokens under X -> X W: span [d, 1 or 2] orthonormal.
-
-    An eigenvector v of H = W^T turns the rows of X toward v; a complex pair spans a plane. value:
-    the eigenvalue.
-    """
-
-    value: complex
-    span: Array
 
 
 def value_projection(heads: Heads) -> Array:
@@ -89,6 +73,14 @@ class ValueModes:
         return max(0, len(self.H) - int(self.own.shape[1]))
 
 
+def asymmetry(H: Array) -> float:
+    """||H - H^T||_F / ||H + H^T||_F of H [d, d]; 0 for H = 0."""
+    skew, even = float(np.linalg.norm(H - H.T)), float(np.linalg.norm(H + H.T))
+    if even == 0.0:
+        return math.inf if skew else 0.0
+    return skew / even
+
+
 def weights_why(value: ValueModes) -> dict[str, float]:
     """What the weights of one layer say, without any input.
 
@@ -122,58 +114,6 @@ def dobrushin(A: Tensor) -> Tensor:
                         for each in flat]).reshape(A.shape[:-2]).double()  # fmt: skip
 
 
-def principal(value: ValueModes, order: str) -> Principal:
-    """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
-    largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
-    h, V = value.h, value.V
-    assert V is not None
-    best = int(np.argmax(np.abs(h))) if order == "modulus" else largest_modulus(np.ones(1), h)[2]
-    v = V[:, best]
-    parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
-    span, _ = np.linalg.qr(parts)
-    return Principal(complex(h[best]), span)
-
-
-def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
-    """Mean over tokens of |projection of x_i on the span| / |x_i|, [b]: 1 within it, for X [b, n,
-    d] and an orthonormal span [d, k]."""
-    return _mean(torch.linalg.vector_norm(_unit(X) @ span.unsqueeze(0), dim=-1), keep)
-
-
-def tilt(
-    before: Tensor, after: Tensor, found: Principal, generator: torch.Generator,
-    keep: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """(tilt [b], baseline [b]): the gain in alignment with a principal direction over a layer, and
-    the mean gain for RANDOM_DIRECTIONS random spans of the same dimension."""
-    d, k = found.span.shape
-    X, Y = before.double(), after.double()
-    own = torch.from_numpy(found.span).to(X)
-    draw = torch.randn((RANDOM_DIRECTIONS, d, k), generator=generator, dtype=torch.float64)
-    # All random spans in one product: [b, n, directions, k].
-    every = torch.linalg.qr(draw).Q.to(X).permute(1, 0, 2).reshape(d, -1)
-    start, end = (
-        torch.linalg.vector_norm((_unit(Z) @ every).unflatten(-1, (-1, k)), dim=-1).mean(-1)
-        for Z in (X, Y)
-    )
-    return alignment(Y, own, keep) - alignment(X, own, keep), _mean(end - start, keep)
-
-
-def _unit(X: Tensor) -> Tensor:
-    unit: Tensor = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    return unit
-
-
-def _mean(values: Tensor, keep: Tensor | None) -> Tensor:
-    """Over the kept tokens, [b, n] -> [b]."""
-    if keep is None:
-        return values.mean(-1)
-    return torch.where(keep, values, 0.0).sum(-1) / keep.sum(-1)
-
-
-# Consensus dominates where its radius is larger by more than the rounding of both.
-_ROUNDING = 1e-9
-
 Measured = dict[str, Array]
 
 
@@ -191,6 +131,8 @@ def head_numbers(
     rho_consensus, margin rho_C - rho_Q, with `value` of H. All over the kept tokens.
     """
     assert trace.attention is not None
+    if spectra:  # what they need is not loaded for the rest
+        from oversmoothing.experiments.inspection.spectra import head_dominance
     heads = layer.heads.number
     found = {"log_change": _left_out(layer, trace, keep)}
     names = ("dobrushin", "entropy", "sink_mass", "sink_token")
@@ -208,13 +150,7 @@ def head_numbers(
             if k < pairs:
                 found["dobrushin"][head, k] = dobrushin(A)
             if k < spectra:
-                # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
-                one = mean_attention(A[None, None].float().numpy())[0]
-                h = value().own[head]
-                h = np.append(h, 0.0) if value().zeros else h
-                radii = dominance(attention_spectrum(one).values, h)
-                larger = radii.margin > _ROUNDING * radii.rho_consensus
-                numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
+                numbers = head_dominance(A, value(), head)
                 for name, number in zip(spectral, numbers, strict=True):
                     found[name][head, k] = number
     return found
@@ -324,3 +260,32 @@ def _by_squares(Y: Tensor, Z: Tensor, weights: Heads) -> tuple[Array, NDArray[np
     near = n * common
     sure &= (square > SPREAD**2 * near) & (hfc > SPREAD**2 * n * lfc)
     return change.numpy(), sure.numpy()
+
+
+def matrices(trace: Trace, keep: Tensor) -> list[NDArray[np.floating]]:
+    """Attention [heads, k, k] of each input over its k kept tokens."""
+    assert trace.attention is not None
+    answer = []
+    for A, kept in zip(trace.attention, keep, strict=True):
+        A = A if bool(kept.all()) else A[:, kept][:, :, kept]
+        answer.append((A if A.dtype == torch.float64 else A.float()).cpu().numpy())
+    return answer
+
+
+def sink_attention(
+    trace: Trace, keep: Tensor, value: ValueModes, causal: bool
+) -> dict[str, Tensor]:
+    """By name [inputs]: row_sum, the mean over rows; attention_radius, the largest |a|;
+    operator_radius, the largest |1 + h a|."""
+    means = [A.astype(np.float64).mean(axis=0) for A in matrices(trace, keep)]
+    spectra = [_eigenvalues(A, causal) for A in means]
+    columns = {
+        "row_sum": [A.sum(axis=1).mean() for A in means],
+        "attention_radius": [np.abs(a).max() for a in spectra],
+        "operator_radius": [np.abs(1 + np.outer(value.h, a)).max() for a in spectra],
+    }
+    return {name: torch.tensor(values, dtype=torch.float64) for name, values in columns.items()}
+
+
+def _eigenvalues(A: Array, causal: bool) -> NDArray[np.complex128]:
+    return (np.diagonal(A) if causal else np.linalg.eigvals(A)).astype(np.complex128)

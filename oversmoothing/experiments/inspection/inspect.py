@@ -91,7 +91,8 @@ def _report(
 ) -> Report:  # fmt: skip
     metrics, changes = seen.metrics.arrays(), seen.changes.arrays()
     close, heads = seen.close.arrays(), seen.heads.arrays()
-    linear, spectral = seen.linearity.columns(), seen.spectra.columns()
+    linear, spectra = seen.linearity.columns(), seen.spectra
+    spectral = [{} for _ in model.layers] if spectra is None else spectra.columns()
     rows: list[dict[str, Any]] = [{"layer": number} for number in range(model.depth + 1)]
     for name, values in metrics.items():
         _intervals(rows, {name: values})
@@ -135,7 +136,7 @@ def _report(
         heads=head_table(heads) if heads else pd.DataFrame(),
         tokens_together=token_table(seen.tokens(), words) if seen.labels else pd.DataFrame(),
         pixels=pixels if seen.labels else None,
-        spectra=seen.spectra.inputs,
+        spectra=0 if spectra is None else spectra.inputs,
         accounted=taken,
         account_error=float(np.abs(unexplained).max(initial=0.0)),
         av_error=av_error,

@@ -16,6 +16,7 @@ of which most is X; without it Y is what the layer adds, output - input.
 from __future__ import annotations
 
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,13 +30,19 @@ from oversmoothing.experiments.inspection.account import (
     log_ratio,
 )
 from oversmoothing.experiments.inspection.budget import Budget, Plan
-from oversmoothing.experiments.inspection.heads_and_why import ValueModes, head_numbers
-from oversmoothing.experiments.inspection.spectra import Spectra, sink_attention
+from oversmoothing.experiments.inspection.heads_and_why import (
+    ValueModes,
+    head_numbers,
+    sink_attention,
+)
 from oversmoothing.experiments.inspection.states import StateNumbers, state_numbers
 from oversmoothing.experiments.inspection.tokens import DRAWN
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    from oversmoothing.experiments.inspection.spectra import Spectra
 
 # Inputs of a first batch whose account is computed from the weights to its end.
 PROVED = 1
@@ -77,7 +84,8 @@ class Observer:
         self.plan: Plan | None = None
         self.metrics, self.close = Columns(model.depth + 1), Columns(model.depth + 1)
         self.changes, self.drift, self.heads = (Columns(model.depth) for _ in range(3))
-        self.linearity, self.spectra = Linearity(model), Spectra(model)
+        self.linearity = Linearity(model)
+        self.spectra: Spectra | None = None
         self.labels: list[list[NDArray[np.int64]]] = []
         self.lengths: set[int] = set()
         self.seen = 0
@@ -120,6 +128,10 @@ class Observer:
                 own = sink_attention(some, kept, value(), self.model.causal)
                 self.close.add(number + 1, own)
         if spectra:
+            if self.spectra is None:  # what they need is not loaded for the rest
+                from oversmoothing.experiments.inspection.spectra import Spectra
+
+                self.spectra = Spectra(self.model)
             self.spectra.see(number, trace.some(slice(spectra)), keep[:spectra], self.modes(number))
         self.changes.add(number, {f"log_change_{name}": value for name, value in change.items()})
         self.drift.add(number, {"attention_drift": self._drift(number, trace, whole)})

@@ -54,8 +54,8 @@ CONVENTIONS = {
     "cosines": "over pairs of distinct tokens; cos signed, cos_abs absolute",
     "effective_rank": "exp of the entropy of the singular values over their sum",
     "intervals": "_low and _high: 95 % interval of the mean by Student's t, over all inputs "
-    "(`images`), of the account's parts over `accounted` of them, of what is looked at closely "
-    "(the heads too) over `closer`; missing where there are fewer than five",
+    "(`images`), of the account's parts over `accounted` of them, of ranks and what is looked at "
+    "closely (the heads too) over `closer`; missing where there are fewer than five",
     "grades": "by convention, of the change of ln HFC/LFC: none below "
     f"{MILD:.3f} (a factor of 1.25), strong from {STRONG:.3f} (2) on where the mean cosine at the "
     f"end is {AGREE} or more for smoothing, less for sharpening, else mild; collapsed: mean cosine "
@@ -190,7 +190,7 @@ class Report:
     that were looked at closely, of which heads has one row a head (`head_table`); tokens_together
     has the clusters of the tokens of the first of them (`token_clusters`), pixels [k, H, W, 3]
     those as the model sees them, None where they are no images. account_error: largest |sum of
-    parts - whole change| over their layers; the parts of the first batch are all computed from the
+    parts - whole change| over their layers; the parts of the first input are all computed from the
     weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
     own output. notes: what the reader must know.
     """

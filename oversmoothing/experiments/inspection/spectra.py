@@ -14,36 +14,55 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.heads_and_why import (
-    ORDERS,
-    ValueModes,
-    dobrushin,
-    principal,
-    tilt,
-)
+from oversmoothing.experiments.inspection.heads_and_why import ValueModes, dobrushin, matrices
 from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
-from oversmoothing.simulations.spectra.head_values import known_values
-from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
+from oversmoothing.simulations.spectra.head_values import (
+    known_values,
+    layer_dominance,
+    mean_attention,
+)
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.spectra.discs import Discs
-from oversmoothing.theory.spectra.layer_discs import attention_discs_all, head_discs, value_discs
+from oversmoothing.theory.spectra.layer_discs import (
+    attention_discs_all,
+    attention_spectrum,
+    head_discs,
+    largest_modulus,
+    value_discs,
+)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome, dominance
 from oversmoothing.theory.verdict.stages import certify_spectra
 
 TILT_SEED = 0
+ORDERS = ("modulus", "residual")
+RANDOM_DIRECTIONS = 32
+# Consensus dominates where its radius is larger by more than the rounding of both.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Principal:
+    """The principal direction of the tokens under X -> X W: span [d, 1 or 2] orthonormal.
+
+    An eigenvector v of H = W^T turns the rows of X toward v; a complex pair spans a plane. value:
+    the eigenvalue.
+    """
+
+    value: complex
+    span: Array
 
 
 class Spectra:
@@ -109,16 +128,6 @@ def _of_layer(found: list[dict[str, Array]]) -> dict[str, float]:
     }
 
 
-def matrices(trace: Trace, keep: Tensor) -> list[NDArray[np.floating]]:
-    """Attention [heads, k, k] of each input over its k kept tokens."""
-    assert trace.attention is not None
-    answer = []
-    for A, kept in zip(trace.attention, keep, strict=True):
-        A = A if bool(kept.all()) else A[:, kept][:, :, kept]
-        answer.append((A if A.dtype == torch.float64 else A.float()).cpu().numpy())
-    return answer
-
-
 def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
     columns: dict[str, Array] = {}
     for order in ORDERS:
@@ -133,23 +142,63 @@ def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
     return columns
 
 
-def sink_attention(
-    trace: Trace, keep: Tensor, value: ValueModes, causal: bool
-) -> dict[str, Tensor]:
-    """By name [inputs]: row_sum, the mean over rows; attention_radius, the largest |a|;
-    operator_radius, the largest |1 + h a|."""
-    means = [A.astype(np.float64).mean(axis=0) for A in matrices(trace, keep)]
-    spectra = [_eigenvalues(A, causal) for A in means]
-    columns = {
-        "row_sum": [A.sum(axis=1).mean() for A in means],
-        "attention_radius": [np.abs(a).max() for a in spectra],
-        "operator_radius": [np.abs(1 + np.outer(value.h, a)).max() for a in spectra],
-    }
-    return {name: torch.tensor(values, dtype=torch.float64) for name, values in columns.items()}
+def principal(value: ValueModes, order: str) -> Principal:
+    """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
+    largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
+    h, V = value.h, value.V
+    assert V is not None
+    best = int(np.argmax(np.abs(h))) if order == "modulus" else largest_modulus(np.ones(1), h)[2]
+    v = V[:, best]
+    parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
+    span, _ = np.linalg.qr(parts)
+    return Principal(complex(h[best]), span)
 
 
-def _eigenvalues(A: Array, causal: bool) -> NDArray[np.complex128]:
-    return (np.diagonal(A) if causal else np.linalg.eigvals(A)).astype(np.complex128)
+def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
+    """Mean over tokens of |projection of x_i on the span| / |x_i|, [b]: 1 within it, for X [b, n,
+    d] and an orthonormal span [d, k]."""
+    return _mean(torch.linalg.vector_norm(_unit(X) @ span.unsqueeze(0), dim=-1), keep)
+
+
+def tilt(
+    before: Tensor, after: Tensor, found: Principal, generator: torch.Generator,
+    keep: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(tilt [b], baseline [b]): the gain in alignment with a principal direction over a layer, and
+    the mean gain for RANDOM_DIRECTIONS random spans of the same dimension."""
+    d, k = found.span.shape
+    X, Y = before.double(), after.double()
+    own = torch.from_numpy(found.span).to(X)
+    draw = torch.randn((RANDOM_DIRECTIONS, d, k), generator=generator, dtype=torch.float64)
+    # All random spans in one product: [b, n, directions, k].
+    every = torch.linalg.qr(draw).Q.to(X).permute(1, 0, 2).reshape(d, -1)
+    start, end = (
+        torch.linalg.vector_norm((_unit(Z) @ every).unflatten(-1, (-1, k)), dim=-1).mean(-1)
+        for Z in (X, Y)
+    )
+    return alignment(Y, own, keep) - alignment(X, own, keep), _mean(end - start, keep)
+
+
+def _unit(X: Tensor) -> Tensor:
+    unit: Tensor = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    return unit
+
+
+def _mean(values: Tensor, keep: Tensor | None) -> Tensor:
+    """Over the kept tokens, [b, n] -> [b]."""
+    if keep is None:
+        return values.mean(-1)
+    return torch.where(keep, values, 0.0).sum(-1) / keep.sum(-1)
+
+
+def head_dominance(A: Tensor, value: ValueModes, head: int) -> tuple[float, float, float, float]:
+    """(1 where consensus dominates a head, else 0; rho_Q, rho_C, rho_C - rho_Q) for A [n, n]."""
+    # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
+    one = mean_attention(A[None, None].float().numpy())[0]
+    h = np.append(value.own[head], 0.0) if value.zeros else value.own[head]
+    radii = dominance(attention_spectrum(one).values, h)
+    larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
+    return larger, radii.rho_quotient, radii.rho_consensus, radii.margin
 
 
 @one_thread()

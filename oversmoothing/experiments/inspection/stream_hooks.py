@@ -64,7 +64,7 @@ class StreamHooks:
     def _call(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if torch.compiler.is_compiling() or not self.wanted():
             return
-        mask = _named(module, args, kwargs).get("attention_mask")
+        mask = call_arguments(module, args, kwargs).get("attention_mask")
         if isinstance(mask, Tensor) and mask.ndim == 2:
             self.keep = mask.detach()[: self.inputs].to("cpu", torch.bool)
 
@@ -72,12 +72,12 @@ class StreamHooks:
         if torch.compiler.is_compiling() or not self.wanted():
             return
         if self.seen is None or self.once:
-            self._hand_on(0, _tokens((*args, *kwargs.values()), module))
+            self._hand_on(0, tokens_of((*args, *kwargs.values()), module))
 
     def _after(self, module: nn.Module, _: Any, output: Any) -> None:
         if torch.compiler.is_compiling() or self.seen is None or not self.wanted():
             return
-        self._hand_on(self.seen + 1, _tokens(output, module))
+        self._hand_on(self.seen + 1, tokens_of(_values(output), module))
         if self.seen == self.depth:
             self.reset()
             self.done()
@@ -95,24 +95,51 @@ class StreamHooks:
         self.see(layer, X, None if keep is None or bool(keep.all()) else keep)
 
 
-def _named(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments of a call by name; only those given by name where they do not bind."""
+def call_arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The call's arguments by name, those swallowed by **kwargs among them."""
     try:
         bound = inspect.signature(module.forward).bind_partial(*args, **kwargs)
     except TypeError:
         return dict(kwargs)
-    return {**bound.arguments, **kwargs}
+    named = dict(bound.arguments)
+    for name, parameter in bound.signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named |= named.pop(name, {})
+    return named
 
 
-def _tokens(values: Any, module: nn.Module) -> Tensor:
-    """The first tensor [b, n, d] among what a block takes or gives."""
-    for value in values if isinstance(values, tuple | list) else (values,):
-        if isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point():
+def before_hook(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
+    """Tell of the tokens that a module is given; the handle of the hook."""
+
+    def hook(_: nn.Module, args: Any, kwargs: Any) -> None:
+        see(tokens_of((*args, *kwargs.values()), module, flat))
+
+    return module.register_forward_pre_hook(hook, with_kwargs=True)
+
+
+def after_hook(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
+    """Tell of the tokens that a module gives; the handle of the hook."""
+
+    def hook(_: nn.Module, __: Any, output: Any) -> None:
+        see(tokens_of(_values(output), module, flat))
+
+    return module.register_forward_hook(hook)
+
+
+def tokens_of(values: Any, module: nn.Module, flat: bool = False) -> Tensor:
+    """The tokens: the first tensor [b, n, d], or if `flat` [b n, d], among arguments or results."""
+    for value in values:
+        dimensions = (2, 3) if flat else (3,)
+        if isinstance(value, Tensor) and value.ndim in dimensions and value.is_floating_point():
             return value
     raise InputError(
-        f"no tokens [b, n, d] are seen at {type(module).__name__}: the blocks to watch must take "
-        "and give them as the first tensor"
+        f"no tokens [b, n, d] are seen at {type(module).__name__}: its blocks must take and give "
+        "them as the first tensor"
     )
+
+
+def _values(output: Any) -> Any:
+    return output if isinstance(output, tuple | list) else (output,)
 
 
 def inner(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:

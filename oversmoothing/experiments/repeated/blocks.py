@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from oversmoothing.experiments.inspection.extract import call_arguments, extract
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.stream_hooks import call_arguments
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.study.value_spectra import factors
 from oversmoothing.simulations.engine.layers import PerLayer

@@ -33,14 +33,13 @@ from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Keeping, generator
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.forms.lasting_bound import lasting_bound
-from oversmoothing.experiments.inspection.heads_and_why import regions
+from oversmoothing.experiments.inspection.heads_and_why import asymmetry, regions
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.experiments.remedies.digits_vit import RemediedViT
 from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place
 from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.spectra.head_values import asymmetry
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.head_values import mean_attention
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError

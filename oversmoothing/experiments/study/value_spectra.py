@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from oversmoothing.experiments.inspection.heads_and_why import asymmetry
 from oversmoothing.experiments.models.model import Layer, Model, start_spread
 from oversmoothing.simulations.spectra.head_values import (
     HeadValues,
-    asymmetry,
     asymmetry_at_random,
     dense_values,
     head_values,

@@ -40,6 +40,7 @@ from oversmoothing.theory.numbers.exact import (
 )
 from oversmoothing.theory.numbers.rounding import add, at_precision, doublings, normalise, to_ball
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import ratio_text
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -50,23 +51,6 @@ MAX_BITS = 2**12
 _GOOD_BITS = 60
 # A little below the logarithm of the largest binary64, 709.7827.
 _LARGEST_LOG = 709.78
-
-
-def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:
-    """A ratio to so many digits, '-' for none; from its natural logarithm where binary64 cannot
-    hold it, as 3.4e-301031."""
-    if log is None or not math.isfinite(log):
-        return "-" if value is None or math.isnan(value) else f"{value:.{digits}g}"
-    if value is not None and 1e-300 < value < math.inf:
-        return f"{value:.{digits}g}"
-    # The logarithm has 15 digits: those in front of its point are none of the mantissa.
-    digits = min(digits, max(1, 14 - len(str(int(abs(log))))))
-    power = log / math.log(10)
-    exponent = math.floor(power)
-    mantissa = f"{10 ** (power - exponent):.{digits}g}"
-    if float(mantissa) >= 10:
-        mantissa, exponent = "1", exponent + 1
-    return f"{mantissa}e{exponent:+03d}"
 
 
 @dataclass(frozen=True)

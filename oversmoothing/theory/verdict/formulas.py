@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.sizes import Complex
 
 
@@ -78,6 +77,9 @@ def dominance(attention_values: Complex, value_values: Complex) -> Dominance:
 
     |1 + h a| is convex in a and in h, but n d products are cheaper than two hulls at these sizes.
     """
+    # Whatever asks for an outcome alone need not load the eigenvalue discs.
+    from oversmoothing.theory.spectra.layer_discs import largest_modulus
+
     rho_c, _, j = largest_modulus(np.array([1.0]), value_values)
     rho_q, i, k = largest_modulus(attention_values, value_values)
     return Dominance(rho_c, rho_q, j, None if i < 0 else (i, k))
