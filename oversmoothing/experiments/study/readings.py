@@ -41,8 +41,7 @@ from oversmoothing.simulations.spectra.batch_verdicts import (
     spectral_verdicts,
     values_error,
 )
-from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues, mean_attention
 from oversmoothing.theory.spectra.heads import (
     consensus_block,
     dense_radius,

@@ -39,7 +39,7 @@ from oversmoothing.experiments.remedies.digits_vit import RemediedViT
 from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place
 from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.head_values import mean_attention
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError
