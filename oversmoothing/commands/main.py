@@ -67,6 +67,7 @@ class Command(TyperCommand):
             if not param.hidden:
                 kind = "Operands" if param.param_type_name == "argument" else "Options"
                 lines[kind].append(described(param))
+        lines["Options"][-1] = ("--help", "show this page and stop")
         for word, row in forms(self.row.name).items():
             lines["Forms"].append((f"{word} {row.operands}" if word[0] == "-" else word,
                                    row.summary))  # fmt: skip
