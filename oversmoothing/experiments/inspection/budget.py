@@ -42,9 +42,8 @@ class Plan:
     """On how many inputs, from the first, each kind of number is taken; the streams: on all.
 
     ranks: those from singular values, and how linear a layer is. closely: the account, heads,
-    sinks and tokens.
-    pairs: Dobrushin coefficients of the heads. spectra: those of attention. vectors: whether the
-    eigenvectors of the value maps are taken, as spectra do (0 or 1).
+    sinks and tokens; of those, pairs: Dobrushin coefficients of the heads, spectra: of attention.
+    vectors: whether the eigenvectors of the value maps are taken, as spectra do (0 or 1).
     """
 
     ranks: int = 0
@@ -154,7 +153,9 @@ class Budget:
         """The plan for so many inputs of so many tokens."""
         plan = self.plan or plan_of(model, tokens, inputs, self.passes)
         if self.spectra is not None:
-            plan = replace(plan, spectra=self.spectra)
+            closely = max(plan.closely, min(self.spectra, inputs))
+            ranks = max(plan.ranks, closely)
+            plan = replace(plan, ranks=ranks, closely=closely, spectra=self.spectra)
         return replace(plan, vectors=1) if plan.spectra else plan
 
 

@@ -117,27 +117,23 @@ def dobrushin(A: Tensor) -> Tensor:
 Measured = dict[str, Array]
 
 
-def head_numbers(
-    layer: Layer, trace: Trace, keep: Tensor, causal: bool, *, pairs: int, spectra: int,
-    value: Callable[[], ValueModes],
-) -> Measured:  # fmt: skip
-    """By name [heads, inputs] of a layer with its attention and what it mixes; NaN where not
-    measured.
+# Of a head, taken of its spectra (`spectra.head_dominance`).
+SPECTRAL = ("consensus", "radius", "rho_consensus", "margin")
+
+
+def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: int) -> Measured:
+    """By name [heads, inputs], of a layer with its attention; SPECTRAL among them, NaN.
 
     log_change: of ln HFC/LFC after the attention sublayer, by the head's being there. entropy: of
     the rows of A_h over the logarithm of the tokens they may see, mean. sink_mass: of the token
     that is attended to most, mean over queries; sink_token: its position. Of the first `pairs`
-    inputs: dobrushin, tau(A_h). Of the first `spectra`: consensus (0 or 1), radius rho_Q,
-    rho_consensus, margin rho_C - rho_Q, with `value` of H. All over the kept tokens.
+    inputs, NaN of others: dobrushin, tau(A_h). All over the kept tokens.
     """
     assert trace.attention is not None
-    if spectra:  # what they need is not loaded for the rest
-        from oversmoothing.experiments.inspection.spectra import head_dominance
     heads = layer.heads.number
     found = {"log_change": _left_out(layer, trace, keep)}
     names = ("dobrushin", "entropy", "sink_mass", "sink_token")
-    spectral = ("consensus", "radius", "rho_consensus", "margin")
-    found |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *spectral)}
+    found |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *SPECTRAL)}
     for k, (whole, kept) in enumerate(zip(trace.attention, keep, strict=True)):
         some = not bool(kept.all())
         for head in range(heads):
@@ -149,10 +145,6 @@ def head_numbers(
             found["entropy"][head, k] = _entropy(A, causal)
             if k < pairs:
                 found["dobrushin"][head, k] = dobrushin(A)
-            if k < spectra:
-                numbers = head_dominance(A, value(), head)
-                for name, number in zip(spectral, numbers, strict=True):
-                    found[name][head, k] = number
     return found
 
 

@@ -105,7 +105,7 @@ class Observer:
         whole = None if bool(keep.all()) else keep
         ranks, closely, pairs, spectra = (
             max(0, min(n - self.seen, len(keep)))
-            for n in (plan.ranks, plan.closely, plan.pairs, plan.spectra)
+            for n in (plan.ranks, plan.closely, plan.pairs, min(plan.spectra, plan.closely))
         )
         if not number:
             self._log = self._state(0, trace.before, whole, closely)
@@ -119,26 +119,30 @@ class Observer:
         if closely:
             logs = tuple(each[:closely] for each in (start, middle, end))
             change |= self._account(number, layer, some, kept, logs, verified)
-            value = partial(self.modes, number)
-            found = head_numbers(
-                layer, some, kept, self.model.causal, pairs=pairs, spectra=spectra, value=value
-            )
-            self.heads.add(number, found)
+            heads = head_numbers(layer, some, kept, self.model.causal, pairs)
+            if spectra:
+                self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
+            self.heads.add(number, heads)
             if layer.sinks is not None:
-                own = sink_attention(some, kept, value(), self.model.causal)
+                own = sink_attention(some, kept, self.modes(number), self.model.causal)
                 self.close.add(number + 1, own)
-        if spectra:
-            if self.spectra is None:  # what they need is not loaded for the rest
-                from oversmoothing.experiments.inspection.spectra import Spectra
-
-                self.spectra = Spectra(self.model)
-            self.spectra.see(number, trace.some(slice(spectra)), keep[:spectra], self.modes(number))
         self.changes.add(number, {f"log_change_{name}": value for name, value in change.items()})
         self.drift.add(number, {"attention_drift": self._drift(number, trace, whole)})
         self._log = end
         if number == self.model.depth - 1:
             self.seen += len(keep)
             self._mean = None
+
+    def _spectra(self, number: int, trace: Trace, keep: Tensor, heads: dict[str, Array]) -> None:
+        """Of the layer, and of its heads into `heads`."""
+        from oversmoothing.experiments.inspection import spectra  # not loaded for the rest
+
+        if self.spectra is None:
+            self.spectra = spectra.Spectra(self.model)
+        value = self.modes(number)
+        self.spectra.see(number, trace, keep, value)
+        for name, values in spectra.head_dominance(trace, keep, value).items():
+            heads[name][:, : len(keep)] = values
 
     def _modes(self, number: int) -> ValueModes:
         assert self.plan is not None

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.inspection.report import ACCOUNT, SUBLAYERS
+from oversmoothing.experiments.inspection.sentences import ACCOUNT, SUBLAYERS
 from oversmoothing.experiments.inspection.tokens import ALONE, CLUSTER_COLOURS, TOGETHER, patch_side
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 

@@ -23,7 +23,12 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.heads_and_why import ValueModes, dobrushin, matrices
+from oversmoothing.experiments.inspection.heads_and_why import (
+    SPECTRAL,
+    ValueModes,
+    dobrushin,
+    matrices,
+)
 from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
@@ -191,14 +196,20 @@ def _mean(values: Tensor, keep: Tensor | None) -> Tensor:
     return torch.where(keep, values, 0.0).sum(-1) / keep.sum(-1)
 
 
-def head_dominance(A: Tensor, value: ValueModes, head: int) -> tuple[float, float, float, float]:
-    """(1 where consensus dominates a head, else 0; rho_Q, rho_C, rho_C - rho_Q) for A [n, n]."""
-    # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
-    one = mean_attention(A[None, None].float().numpy())[0]
-    h = np.append(value.own[head], 0.0) if value.zeros else value.own[head]
-    radii = dominance(attention_spectrum(one).values, h)
-    larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
-    return larger, radii.rho_quotient, radii.rho_consensus, radii.margin
+def head_dominance(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
+    """SPECTRAL by name [heads, inputs]: consensus, 1 where it dominates, else 0; radius rho_Q;
+    rho_consensus; margin rho_C - rho_Q; of each A_h with its own H_h."""
+    numbers = []
+    for A in matrices(trace, keep):
+        own = []
+        # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
+        for one, core in zip(mean_attention(A[:, None].astype(np.float32)), value.own, strict=True):
+            h = np.append(core, 0.0) if value.zeros else core
+            radii = dominance(attention_spectrum(one).values, h)
+            larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
+            own.append((larger, radii.rho_quotient, radii.rho_consensus, radii.margin))
+        numbers.append(own)
+    return dict(zip(SPECTRAL, np.array(numbers).transpose(2, 1, 0), strict=True))
 
 
 @one_thread()

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from oversmoothing.experiments.inspection.report import (
+from oversmoothing.experiments.inspection.sentences import (
     ACCOUNT,
     CONVENTIONS,
     HEADS,
