@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -167,7 +168,7 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
         return report
     from oversmoothing.theory.support.files import output_folder
 
-    return out if out.suffix and not out.is_dir() else output_folder(out) / name
+    return out if out.suffix and not os.path.isdir(out) else output_folder(out) / name
 
 
 def model_and_inputs(
