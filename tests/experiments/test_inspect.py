@@ -19,7 +19,8 @@ from oversmoothing.experiments.digits.run_store import save_run
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.vit import GreyImages, LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.sentences import CONVENTIONS, Report
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.sentences import CONVENTIONS
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.simulations.state_metrics import NAMES, metrics
 from oversmoothing.theory.support.errors import InputError

@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Locator, Page
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.page.report_page import cell
-from oversmoothing.experiments.inspection.sentences import NARROW, WIDE, Report
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.web.web_page import as_data
 from tests.support.browser import DESKTOP, PHONE, browser, opened
