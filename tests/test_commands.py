@@ -12,7 +12,7 @@ from string import ascii_lowercase
 import pytest
 
 import oversmoothing
-from oversmoothing.commands import COMMANDS, OLD, ROWS, forms
+from oversmoothing.commands import COMMANDS, OLD, ROWS, Row, forms
 from oversmoothing.commands.main import chosen, load, repeat_flags
 from tests.corpora import networks
 from tests.corpora.commands import TRAINED
@@ -283,3 +283,15 @@ def test_json_is_one_value_and_nothing_else(name, place, capsys, monkeypatch):
     words = [*name.split()[:1], *CHEAP[name].split(), *name.split()[1:], "--json"]
     status, out, _ = asked(*words, capsys=capsys)
     assert status in (0, 1) and json.loads(out) is not None
+
+
+def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
+    """The row names a function of a model and its inputs; the options are those of all kinds."""
+    function = "experiments.repeated.flips:sign_flips"
+    row = Row("probe signs", function, "probe", "MODEL", "which sign?", "")
+    words = ["vit-random", "--count", "4", "--json", "--out", str(tmp_path)]
+    load(row).main(words, standalone_mode=False)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["form"]["name"] == "flips"
+    (folder,) = (tmp_path / "signs").iterdir()
+    assert json.loads((folder / "flips.json").read_text())["words"] == shown["words"]

@@ -226,11 +226,14 @@ def _renewed(command: Any, words: list[str]) -> Iterator[str]:
 
 def load(row: Row) -> Any:
     """The command of a row, its module imported."""
-    module, function = row.function.split(":")
+    module, name = row.function.split(":")
+    own = not module.startswith("experiments.")
+    place = import_module(f"oversmoothing.{'commands.' * own}{module}")
+    function = getattr(place, name)
+    if not own:
+        function = import_module("oversmoothing.commands.probe").of_experiment(row, function)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(row.name, cls=Command)(
-        getattr(import_module(f"oversmoothing.commands.{module}"), function)
-    )
+    app.command(row.name, cls=Command)(function)
     command: Any = typer.main.get_command(app)
     command.row = row
     return command
