@@ -42,7 +42,7 @@ ASKED = {
     "float_verdict": f"oversmoothing.verdict({_FLOATS})",
     "verdict_of_a_start": f"oversmoothing.verdict({_A}, {_H}, depth=[1, 100], "
     "X0=[['1', '2', '0'], ['0', '3', '1'], ['-1', '2', '5']])",
-    "claim": f"oversmoothing.main({['prove', '--claim', 'T2b', *_WITHOUT_COQ]!r} + "
+    "claim": f"oversmoothing.main({['prove', 'T2b', *_WITHOUT_COQ]!r} + "
     "['--examples', '5', '--jobs', '1'])",
 }
 TRACED = """

@@ -12,7 +12,7 @@ from string import ascii_lowercase
 import pytest
 
 import oversmoothing
-from oversmoothing.commands import COMMANDS, OLD, ROWS, forms
+from oversmoothing.commands import COMMANDS, OLD, ROWS, Row, forms
 from oversmoothing.commands.main import chosen, load, repeat_flags
 from tests.corpora import networks
 from tests.corpora.commands import TRAINED
@@ -105,6 +105,9 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
         ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all 8."),
         ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
         ("check", "FILE is missing.", "check --help'"),
+        ("explorer x y", "'x y' is too much.", "explorer --help'"),
+        ("verdict --depth 3 --agree 1 --agree 2", "--agree is given 2 times", "verdict --help'"),
+        ("simulate --n", "Option '--n' requires an argument.", "simulate --help'"),
         ("figures lamda_plane", "no figure 'lamda_plane'. Did you mean 'lambda_plane'?", "--list'"),
         ("remedies attnscal", "no remedy 'attnscal'. Did you mean 'attnscale'?", "--list'"),
         ("prove T99", "no claim 'T99'. Chapter T9 has T9a, T9b, T9c and T9d.", "--list' shows all"),
@@ -116,6 +119,11 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
         ("probe vit readings --readings E9", "no reading 'E9'.", "readings --help'"),
         ("simulate --temperature 0", "--temperature must be above 0.", "simulate --help'"),
         ("simulate --n 0", "--n must be at least 1.", "simulate --help'"),
+        ("simulate --points 1", "--points must be at least 2.", "simulate --help'"),
+        ("simulate --seed -1", "--seed must be at least 0.", "simulate --help'"),
+        ("simulate --heads 0", "--heads must be at least 1.", "simulate --heads --help'"),
+        ("simulate --heads --scale -1", "--scale must be at least 0.", "--heads --help'"),
+        ("simulate --depth -1", "--depth must be a whole number of layers from 0", "--help'"),
         ("simulate --n many", "--n must be a whole number.", "simulate --help'"),
         ("simulate --depth 1.5", "--depth must be a whole number of layers from 0 to", "--help'"),
         ("simulate --streams 17", "--streams must be at most 16.", "simulate --streams --help'"),
@@ -275,3 +283,15 @@ def test_json_is_one_value_and_nothing_else(name, place, capsys, monkeypatch):
     words = [*name.split()[:1], *CHEAP[name].split(), *name.split()[1:], "--json"]
     status, out, _ = asked(*words, capsys=capsys)
     assert status in (0, 1) and json.loads(out) is not None
+
+
+def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
+    """The row names a function of a model and its inputs; the options are those of all kinds."""
+    function = "experiments.repeated.flips:sign_flips"
+    row = Row("probe signs", function, "probe", "MODEL", "which sign?", "")
+    words = ["vit-random", "--count", "4", "--json", "--out", str(tmp_path)]
+    load(row).main(words, standalone_mode=False)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["form"]["name"] == "flips"
+    (folder,) = (tmp_path / "signs").iterdir()
+    assert json.loads((folder / "flips.json").read_text())["words"] == shown["words"]

@@ -103,11 +103,7 @@ def test_degenerate_cases_are_verdicts_with_exit_status_0(tmp_path, case, expect
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verdict"], "which case? Give a CASE.json or --example"),
         (["verdict", "absent.json"], "cannot read 'absent.json'"),
-        (["verdict", "--example", "GT99"], "no example 'GT99'"),
-        (["verdict", "--example", "GT4", "--depth", "-3"], "--depth must be a whole number"),
-        (["figures", "nothing"], "no figure 'nothing'"),
         (["figures", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
@@ -415,6 +411,7 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
         "oversmoothing/theory/claims/golden.json",
         "oversmoothing/paper_figures/page.html",
         "oversmoothing/experiments/inspection/report.html",
+        "oversmoothing/paper_figures/explorer/presets.toml",
         "oversmoothing/simulations/drawing/web/page.css",
         "oversmoothing/simulations/sweep/examples/heads.toml",
     } <= set(inside)

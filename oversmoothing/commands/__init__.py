@@ -2,7 +2,8 @@
 
 A command is added by one function, whose signature is its options (what options of one name mean
 is said once, in `options`), and one row of the table. The function's module is imported when the
-command is chosen.
+command is chosen. An experiment with no options of its own needs the row alone:
+"experiments.FILE:FUNCTION", a function of a model and its inputs that returns a `Result`.
 """
 
 from collections.abc import Mapping

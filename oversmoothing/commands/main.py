@@ -4,6 +4,7 @@ Exit status: 0 done, 1 a check failed or something is not installed, 2 bad input
 and those of `oversmoothing.commands.ending`.
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,6 +67,7 @@ class Command(TyperCommand):
             if not param.hidden:
                 kind = "Operands" if param.param_type_name == "argument" else "Options"
                 lines[kind].append(described(param))
+        lines["Options"][-1] = ("--help", "show this page and stop")
         for word, row in forms(self.row.name).items():
             lines["Forms"].append((f"{word} {row.operands}" if word[0] == "-" else word,
                                    row.summary))  # fmt: skip
@@ -224,11 +226,14 @@ def _renewed(command: Any, words: list[str]) -> Iterator[str]:
 
 def load(row: Row) -> Any:
     """The command of a row, its module imported."""
-    module, function = row.function.split(":")
+    module, name = row.function.split(":")
+    own = not module.startswith("experiments.")
+    place = import_module(f"oversmoothing.{'commands.' * own}{module}")
+    function = getattr(place, name)
+    if not own:
+        function = import_module("oversmoothing.commands.probe").of_experiment(row, function)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(row.name, cls=Command)(
-        getattr(import_module(f"oversmoothing.commands.{module}"), function)
-    )
+    app.command(row.name, cls=Command)(function)
     command: Any = typer.main.get_command(app)
     command.row = row
     return command
@@ -284,7 +289,9 @@ def _in_words(error: typer.TyperException) -> str:
         likely = f" Did you mean {' or '.join(sorted(near)[:3])}?" if near else ""
         return f"no option {error.option_name}.{likely}"  # type: ignore[attr-defined]
     if param is None:
-        return error.format_message()
+        said = error.format_message()
+        extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
+        return f"'{extra[1]}' is too much" if extra else said
     name = param.opts[0] if param.param_type_name == "option" else metavar(param)
     return f"{name} is missing" if kind == "MissingParameter" else f"{name} {error.message}"
 

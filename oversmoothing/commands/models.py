@@ -23,23 +23,19 @@ _STUDIES = ("data-efficiency", "corruption", "depth", "layernorm", "spectrum", "
 
 def inspect(
     model: opt.Model,
-    other: Annotated[
-        str | None, Argument(metavar="OTHER", help="second model: the two are compared")
-    ] = None,
+    other: Annotated[str | None, Argument(metavar="OTHER",
+        help="second model: the two are compared")] = None,
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Sample = None,
     tokens: opt.CutTexts = None,
-    budget: Annotated[
-        str, Option(metavar="B", help="forward passes it may cost beside streams, or 'all'")
-    ] = "4",
-    spectra: Annotated[
-        int | None, opt.whole("the old way to say on how many inputs", least=0, hidden=True)
-    ] = None,
+    budget: Annotated[str, Option(metavar="B",
+        help="forward passes it may cost beside streams, or 'all'")] = "4",
+    spectra: Annotated[int | None, opt.whole("the old way to say on how many inputs", least=0,
+        hidden=True)] = None,
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
-    wide: Annotated[
-        bool, Option("--wide", help="show every column of the table, not only the first six")
-    ] = False,
+    wide: Annotated[bool, Option("--wide",
+        help="show every column of the table, not only the first six")] = False,
     part: opt.Part = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,
@@ -47,7 +43,7 @@ def inspect(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
-) -> None:
+) -> None:  # fmt: skip
     """Does a trained model smooth, where, by which sublayer, and why.
 
     Writes a page, tables and a picture into inspect/MODEL of the folder of results (MODEL-2 and so

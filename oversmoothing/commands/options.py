@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -107,10 +108,8 @@ def layers(given: str | int) -> int:
 
 RESULTS = Path("results")
 Out = Annotated[Path, Option(metavar="DIR", help="folder for results")]
-OutFile = Annotated[
-    Path | None,
-    Option("--out", metavar="DIR", help="folder for results, or one file for the result"),
-]
+OutFile = Annotated[Path | None, Option(
+    "--out", metavar="DIR", help="folder for results, or one file for the result")]  # fmt: skip
 Report = Annotated[Path | None, Option("--report", hidden=True, help="the old name of --out FILE")]
 Json = Annotated[bool, Option("--json", help="print the result as JSON and nothing else")]
 Plot = Annotated[bool, Option("--plot", help="draw it too: PNG, PDF and a caption")]
@@ -118,9 +117,8 @@ Seed = Annotated[int, whole("seed of everything random", least=0)]
 Device = Annotated[str, Option(metavar="NAME", help="device to compute on: auto, cpu or cuda")]
 DryRun = Annotated[bool, Option("--dry-run", help="say what it would do and take, and stop")]
 Listed = Annotated[bool, Option("--list", help="list the names and stop")]
-DataDir = Annotated[
-    Path | None, Option(metavar="DIR", help="folder of models and data (or $OVERSMOOTHING_DATA)")
-]
+DataDir = Annotated[Path | None, Option(
+    metavar="DIR", help="folder of models and data (or $OVERSMOOTHING_DATA)")]  # fmt: skip
 
 Tokens = Annotated[int, whole("number of tokens", most=sizes.SIZE)]
 Features = Annotated[int, whole("number of features", most=sizes.SIZE, metavar="D")]
@@ -128,57 +126,40 @@ Depth = Annotated[int, Option(metavar="L", parser=layers, help="number of layers
 Points = Annotated[int, whole("number of log-spaced layers to measure", 2, sizes.POINTS)]
 Temperature = Annotated[float, positive("temperature of the softmax; below 1 is sharper", "T")]
 Causal = Annotated[bool, Option("--causal", help="let token i see the tokens up to i alone")]
-Precision = Annotated[
-    str, one_of("precision", ("float32", "float64"), "precision of the iteration")
-]
+Precision = Annotated[str, one_of(
+    "precision", ("float32", "float64"), "precision of the iteration")]  # fmt: skip
 Heads = Annotated[int, whole("number of heads", most=sizes.SIZE)]
 Scale = Annotated[float, real("norm of the (summed) weights", "S")]
-Agree = Annotated[
-    float, real("share of their first difference that streams shall have", "SHARE", most=1)
-]
+Agree = Annotated[float, real(
+    "share of their first difference that streams shall have", "SHARE", most=1)]  # fmt: skip
 Draws = Annotated[int, whole("number of draws", most=sizes.POINTS)]
 Workers = Annotated[int, whole("number of processes at work at the same time", most=64)]
 
-CaseFile = Annotated[
-    str | None,
-    Argument(
-        metavar="CASE.json",
-        help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head), for '
-        'X\' = X + A X H^T, and optionally "X0", as nested lists; strings ("3/4") are exact; '
-        "- reads them from standard input",
-    ),
-]
-Example = Annotated[
-    str | None, Option(metavar="NAME", help="case that comes with the package instead, e.g. GT4")
-]
+CaseFile = Annotated[str | None, Argument(
+    metavar="CASE.json",
+    help='"A" (or its "logits"), "H" (or the factors "W_V", "W_proj" of a head), for X\' = X + A X '
+    'H^T, and optionally "X0", as nested lists; strings ("3/4") are exact; - reads them from '
+    "standard input")]  # fmt: skip
+Example = Annotated[str | None, Option(
+    metavar="NAME", help="case that comes with the package instead, e.g. GT4")]  # fmt: skip
 
-Model = Annotated[
-    str,
-    Argument(
-        metavar="MODEL",
-        help="vit, vit+, vit-, vit-random, the folder of a run; a Hugging Face folder or hub name; "
-        "a timm-named checkpoint or a GGUF file; or a folder within --data-dir",
-    ),
-]
-Images = Annotated[
-    str | None,
-    Option(
-        metavar="DIR",
-        help="folder of image files, here or within --data-dir; cifar100: its test images",
-    ),
-]
-Text = Annotated[
-    Path | None, Option(metavar="FILE", help="file of texts, one a line (- for standard input)")
-]
+Model = Annotated[str, Argument(
+    metavar="MODEL",
+    help="vit, vit+, vit-, vit-random, the folder of a run; a Hugging Face folder or hub name; a "
+    "timm-named checkpoint or a GGUF file; or a folder within --data-dir")]  # fmt: skip
+Images = Annotated[str | None, Option(
+    metavar="DIR",
+    help="folder of image files, here or within --data-dir; cifar100: its test images"
+)]  # fmt: skip
+Text = Annotated[Path | None, Option(
+    metavar="FILE", help="file of texts, one a line (- for standard input)")]  # fmt: skip
 # Each command has its default; None: of the inputs that are named 200.
 Count = Annotated[int, whole("number of inputs, the first ones")]
 Sample = Annotated[int | None, whole("number of inputs, the first ones (default 200)")]
-CutTexts = Annotated[
-    int | None, whole("longest text in tokens (default: what the model reads)", least=2)
-]
-Part = Annotated[
-    str | None, Option(metavar="NAME", help="stack of a model that has several, e.g. vision_model")
-]
+CutTexts = Annotated[int | None, whole(
+    "longest text in tokens (default: what the model reads)", least=2)]  # fmt: skip
+Part = Annotated[str | None, Option(
+    metavar="NAME", help="stack of a model that has several, e.g. vision_model")]  # fmt: skip
 
 
 def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
@@ -187,7 +168,7 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
         return report
     from oversmoothing.theory.support.files import output_folder
 
-    return out if out.suffix and not out.is_dir() else output_folder(out) / name
+    return out if out.suffix and not os.path.isdir(out) else output_folder(out) / name
 
 
 def model_and_inputs(

@@ -1,14 +1,18 @@
 """`oversmoothing probe MODEL KIND`: one experiment on a trained model, a function a kind."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from oversmoothing.commands import forms, options as opt
+from oversmoothing.commands import Row, forms, options as opt
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
+
+if TYPE_CHECKING:
+    from oversmoothing.simulations.drawing.result import Result
 
 _READINGS = ("E1", "E2", "E3", "E4", "E4 heads")
 
@@ -23,6 +27,34 @@ def probe(
 
     The inputs are images (--images, --count) or texts (--text); results go to --out.
     """
+
+
+def of_experiment(row: Row, measure: "Callable[..., Result]") -> Callable[..., None]:
+    """The kind of `probe` that is measure(model, inputs, seed=seed), with the options of all."""
+
+    def command(
+        model: opt.Model,
+        images: opt.Images = None,
+        text: opt.Text = None,
+        count: opt.Count = 8,
+        tokens: opt.CutTexts = None,
+        part: opt.Part = None,
+        data_dir: opt.DataDir = None,
+        seed: opt.Seed = 0,
+        device: opt.Device = "auto",
+        plot: opt.Plot = False,
+        as_json: opt.Json = False,
+        out: opt.Out = opt.RESULTS,
+    ) -> None:
+        opened, inputs = opt.model_and_inputs(
+            model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
+            device=device, part=part,
+        )  # fmt: skip
+        folder = opt.new_folder(out / row.name.split()[-1] / opened.name)
+        opt.finish(measure(opened, inputs, seed=seed), folder, as_json, plot)
+
+    command.__doc__ = measure.__doc__
+    return command
 
 
 def stability(

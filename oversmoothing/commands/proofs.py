@@ -100,13 +100,9 @@ def prove(
 
 
 def _run(
-    ledger: "Ledger",
-    chosen: list[Claim],
-    make: "MakeLedger",
-    own: Path | None,
-    kinds: frozenset[Kind] | None,
-    how: tuple[int, int, float, int],
-) -> "list[Entry]":
+    ledger: "Ledger", chosen: list[Claim], make: "MakeLedger", own: Path | None,
+    kinds: frozenset[Kind] | None, how: tuple[int, int, float, int],
+) -> "list[Entry]":  # fmt: skip
     """The claims chosen, and those on which they rest, in the order of the ledger."""
     from oversmoothing.theory.proofs.claim import Effort
     from oversmoothing.theory.proofs.ledger import settled
@@ -211,15 +207,9 @@ def _write_example(path: Path) -> int:
 
 
 def _thorough(
-    chosen: Sequence[Claim],
-    make: "MakeLedger",
-    own: Path | None,
-    examples: int,
-    jobs: int,
-    minutes: float | None,
-    out: Path,
-    as_json: bool,
-) -> int:
+    chosen: Sequence[Claim], make: "MakeLedger", own: Path | None, examples: int, jobs: int,
+    minutes: float | None, out: Path, as_json: bool,
+) -> int:  # fmt: skip
     from oversmoothing.simulations.provenance import provenance
     from oversmoothing.theory.proofs.report import searches_text
     from oversmoothing.theory.proofs.run import Coverage, pending, run_chunks

@@ -69,19 +69,11 @@ def simulate(
     folder, chosen = _prepared(out, device)
     given = {name: value for name, value in options.items() if value is not None}
     of_A = {name: given.pop(name) for name in list(given) if name in _declared(ATTENTION)}
+    usual = len(given.get("eigenvalues", range(16)))
     configuration = runs.Configuration(
-        attention=attention,
-        value=value,
-        n=n,
-        d=len(given.get("eigenvalues", range(16))) if d is None else d,
-        depth=depth,
-        temperature=temperature,
-        dtype=dtype,
-        seed=seed,
-        points=points,
-        attention_options=of_A,
-        value_options=given,
-    )
+        attention, value, n, usual if d is None else d, depth, temperature, dtype, seed, points,
+        attention_options=of_A, value_options=given,
+    )  # fmt: skip
     table, words, theory = runs.simulate(configuration, device=device, progress=not as_json)
     write_run(
         folder / "simulate", configuration.to_json_object(), chosen, table, theory, words, plot,
@@ -243,16 +235,10 @@ def _prepared(out: Path, device: str) -> tuple[Path, str]:
 
 
 def write_run(
-    stem: Path,
-    configuration: dict[str, Any],
-    device: str,
-    table: "pd.DataFrame",
-    theory: dict[str, Any],
-    words: str,
-    plot: bool = False,
-    log_rate: float | None = None,
+    stem: Path, configuration: dict[str, Any], device: str, table: "pd.DataFrame",
+    theory: dict[str, Any], words: str, plot: bool = False, log_rate: float | None = None,
     as_json: bool = False,
-) -> None:
+) -> None:  # fmt: skip
     """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words.
 
     plot: the picture as STEM.png and STEM.pdf too, with its caption STEM.txt; log_rate: the slope

@@ -92,7 +92,7 @@ def test_without_a_script_every_statement_on_a_paper_has_its_row(
         assert row["statement"].startswith(f"{name}: ")
         assert " ".join(claim.statement.split()) in " ".join(row["statement"].split())
         assert row["status"] == str(claim.on_record)
-        assert row["command"] == f"oversmoothing prove --claim {name}"
+        assert row["command"] == f"oversmoothing prove {name}"
         assert all(hypothesis.words in row["region"] for hypothesis in claim.hypotheses)
         assert row["paper"].removeprefix("arXiv ") in name or "2026" in row["paper"]
 

@@ -29,7 +29,7 @@ from oversmoothing.experiments.study.value_spectra import (
     value_spectra_table,
     whole_values,
 )
-from oversmoothing.simulations.spectra.layer_dominance import layer_dominance
+from oversmoothing.simulations.spectra.head_values import layer_dominance
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import disc_form

@@ -177,7 +177,9 @@ def test_the_command_refuses_with_advice(
 def test_a_text_model_asks_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny("gpt2").save_pretrained(tmp_path / "gpt")
     assert main(["inspect", str(tmp_path / "gpt"), "--out", str(tmp_path)]) == 2
-    assert "reads text: give --text FILE" in capsys.readouterr().err
+    assert (
+        "reads text.\n               Add --text FILE (one text a line)." in capsys.readouterr().err
+    )
     (tmp_path / "empty.txt").write_text("\n \n")
     command = ["inspect", str(tmp_path / "gpt"), "--text", str(tmp_path / "empty.txt")]
     assert main([*command, "--out", str(tmp_path)]) == 2

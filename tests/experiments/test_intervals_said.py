@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from oversmoothing import main
 from oversmoothing.experiments.repeated.growth import DRAWS
+from oversmoothing.simulations.drawing.result_files import read
 
 NONE = "at least 5 are needed"
 
@@ -20,12 +22,25 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
+def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:
+    """The JSON of the one NAME beneath a folder, which is read back as it was written, with its
+    picture and these tables beside it."""
+    (path,) = folder.rglob(f"{name}.json")
+    beside = {each.name for each in path.parent.iterdir()}
+    kinds = {f"{name}.{kind}" for kind in ("csv", "txt", "html", "png", "pdf")}
+    assert kinds | {f"{each}.csv" for each in tables} <= beside
+    record = json.loads(path.read_text())
+    assert read(path).to_json_object() == record
+    return record
+
+
 def test_loops_of_two_runs_have_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was 'agrees on collapse in 100 % of 2 runs (95 % 100 to 100)'."""
-    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path))
+    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--plot")
     few = said(capsys, *words, "--count", "2")
+    assert kept(tmp_path, "loop", "runs", "predictors")["loops"] == 20
     assert f"no interval: 1 input, {NONE}" in few and "95 %" not in few
     # Five of ten inputs are scored, and 4 of 8 blocks: both are drawn again.
     assert f"4 by 5 (no interval: 4 groups, {NONE}" in said(capsys, *words, "--count", "10")
@@ -49,11 +64,10 @@ def test_flips_scored_on_two_inputs_have_no_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It was 'R² .89 (.89 to .89)'; the share is Wilson's over the inputs, as many as there are."""
-    words = ("probe", "vit-random", "flips", "--out", str(tmp_path))
+    words = ("probe", "vit-random", "flips", "--out", str(tmp_path), "--plot")
     few = said(capsys, *words, "--count", "4")
     assert few.count(NONE) == 3 and "95 %" not in few
-    (scores,) = tmp_path.rglob("flips.json")
-    assert all(row["r2_low"] is None for row in json.loads(scores.read_text())["scores"])
+    assert all(row["r2_low"] is None for row in kept(tmp_path, "flips", "scores")["scores"])
     many = said(capsys, *words, "--count", "10")
     assert ", 10 inputs" in many and ", 5 inputs" in many
 
@@ -86,9 +100,10 @@ def test_stability_shows_the_spread_of_its_random_directions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One direction an input was shown as a property of the layer."""
-    words = ("probe", "vit-random", "stability", "--count", "2", "--out", str(tmp_path), "--json")
-    record = json.loads(said(capsys, *words))
-    assert record["gaussian_draws"] == DRAWS
+    words = ("probe", "vit-random", "stability", "--count", "2", "--out", str(tmp_path), "--plot")
+    assert "r2_jvp_observed" in said(capsys, *words)
+    record = kept(tmp_path, "stability", "distances")
+    assert record["gaussian_draws"] == DRAWS and record["inputs"] == 2
     spreads = np.array([[row[f"{name}_spread"] for name in ("closed", "observed")]
                         for row in record["layers"]])  # fmt: skip
     assert (spreads > 0).all() and (spreads < 1).all()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing import main
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.flip_result import FROZEN, GAP, MEANS, NONE
 from oversmoothing.experiments.repeated.flips import flipped, sign_flips
@@ -115,11 +114,3 @@ def test_what_has_no_sign_to_flip_is_refused():
         sign_flips(shifted("pre"), random_pixels(3).double())
     with pytest.raises(InputError, match="no inputs"):
         sign_flips(shifted("pre"), [])
-
-
-def test_the_command_writes_and_says_what_it_found(tmp_path, capsys):
-    words = ["probe", "vit-random", "flips", "--count=4", "--plot", f"--out={tmp_path}"]
-    assert main(words) == 0
-    assert "T8e says that the verdict is reversed" in capsys.readouterr().out
-    folder = next((tmp_path / "flips").iterdir())
-    assert {"flips.json", "flips.png", "scores.csv"} <= {path.name for path in folder.iterdir()}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from oversmoothing import main
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
@@ -325,17 +322,3 @@ def test_half_precision_and_padding_are_refused():
         stability(model, batch)
     with pytest.raises(InputError, match="different lengths"):
         recorded(open_model(tiny("bert"), dtype=torch.float64), tokens((6, 4)))
-
-
-def test_the_command_writes_a_table_a_picture_and_two_sentences(tmp_path, capsys):
-    words = ["probe", "vit-random", "stability", "--count=1", "--plot", f"--out={tmp_path}"]
-    assert main(words) == 0
-    out = capsys.readouterr().out
-    assert (
-        "small differences between tokens (8 random directions each) grow in" in out
-        and "r2_jvp_observed" in out
-    )
-    folder = next((tmp_path / "stability").iterdir())
-    names = {path.name for path in folder.iterdir()}
-    assert {"stability.json", "stability.csv", "stability.png", "distances.csv"} <= names
-    assert json.loads((folder / "stability.json").read_text())["inputs"] == 1

@@ -357,8 +357,8 @@ def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_pat
 def test_the_command_offers_every_kind_and_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(pages.KINDS) == set(KINDS) and set(pages.PAGES) == set(WIDTHS)
     for words, said in (
-        (["--format", "gif"], "'gif' is none of pdf, png, svg"),
-        (["--width", "3"], "'3' is none of one-column, two-column"),
+        (["--format", "gif"], "no format 'gif'"),
+        (["--width", "3"], "no page '3'"),
     ):
         assert main(["figures", "--list", *words]) == 2
         assert said in capsys.readouterr().err

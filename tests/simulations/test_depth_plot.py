@@ -164,20 +164,7 @@ def test_the_picture_and_its_caption_name_the_same_curves():
 
 @pytest.mark.parametrize(("stem", "form"), [("simulate", []), ("heads", ["--heads=2"])])
 def test_the_command_draws_on_demand_beside_its_table(stem, form, tmp_path, capsys):
-    small = [
-        "simulate",
-        *form,
-        "--n",
-        "5",
-        "--d",
-        "2",
-        "--depth",
-        "200",
-        "--points",
-        "9",
-        "--device",
-        "cpu",
-    ]
+    small = ["simulate", *form, "--n=5", "--d=2", "--depth=200", "--points=9", "--device=cpu"]
     for name, options in (("plain", []), ("drawn", ["--plot"]), ("again", ["--plot"])):
         assert oversmoothing.main([*small, *options, "--out", str(tmp_path / name)]) == 0
     printed = capsys.readouterr().out

@@ -180,3 +180,8 @@ def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for() -> None:
         run = evolve(A=A, H=0.2 * np.eye(3), X0=X0, depth=[50], method="plain", dtype=dtype)
         eps = torch.finfo(dtype).eps
         assert eps < run.error[0] < 1e4 * eps
+
+
+def test_the_claim_of_heads_that_grow_by_60_digits_a_layer_is_finite() -> None:
+    run = evolve_heads(X0=[[1.0], [3.0], [2.0]], attention=CAUSAL, weights=[[1e60]], depth=[4])
+    assert run.error[0] < 1e-10

@@ -1,4 +1,4 @@
-"""The page of `prove --report` in a real browser: the style of every page, and what was found."""
+"""The page of `prove --out` in a real browser: the style of every page, and what was found."""
 
 from __future__ import annotations
 

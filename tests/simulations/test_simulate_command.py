@@ -115,12 +115,6 @@ def test_single_token_and_feature(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--n", "0"),
-        ("--d", "0"),
-        ("--depth", "-1"),
-        ("--points", "1"),
-        ("--seed", "-1"),
-        ("--temperature", "0"),
         ("--value", "spectrum"),
         ("--value", "spectrum", "--eigenvalues=1,2", "--d", "3"),
         ("--value", "goe", "--rank", "2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -127,3 +128,5 @@ def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
     assert "the certificate, for every branch and start" in capsys.readouterr().out
     assert (tmp_path / "streams.csv").exists()
+    assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["configuration"]["n"] == 4

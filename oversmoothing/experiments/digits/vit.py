@@ -34,7 +34,7 @@ from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
 from oversmoothing.experiments.models.model import Heads, Layer, Model
 from oversmoothing.experiments.models.pictures import scaled, upright_rgb
 from oversmoothing.experiments.models.weights import check_finite, recognise_norm
-from oversmoothing.simulations.spectra.layer_dominance import (
+from oversmoothing.simulations.spectra.head_values import (
     LayerDominance,
     layer_dominance,
     mean_attention,

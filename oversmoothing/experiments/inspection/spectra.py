@@ -32,8 +32,11 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
-from oversmoothing.simulations.spectra.head_values import known_values
-from oversmoothing.simulations.spectra.layer_dominance import layer_dominance, mean_attention
+from oversmoothing.simulations.spectra.head_values import (
+    known_values,
+    layer_dominance,
+    mean_attention,
+)
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import (

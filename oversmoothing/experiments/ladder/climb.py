@@ -295,7 +295,7 @@ def split_inputs(
     if model.modality == "text":
         if text is None:
             raise InputError(
-                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+                f"which inputs? '{model.name}' reads text.\nAdd --text FILE (one text a line)."
             )
         ids = [model.prepare([line])["input_ids"][0] for line in named_texts(text, data_dir)]
         texts = [each[:tokens] for each in ids if len(each) >= tokens]

@@ -339,7 +339,7 @@ def named_inputs(
     if model.modality == "text":
         if images is not None or text is None:
             raise InputError(
-                f"the model '{model.name}' reads text: give --text FILE, one text a line"
+                f"which inputs? '{model.name}' reads text.\nAdd --text FILE (one text a line)."
             )
         return _sample(named_texts(text, data_dir), count)
     if text is not None:

@@ -21,8 +21,7 @@ from oversmoothing.theory.support.sizes import Array
 
 SHOWN = ("blocks", "start", "exponent", "law's end", "end", "slope", "clusters", "loops to .2",
          "by the law", "outcome")  # fmt: skip
-# `inspect` has geometric means.
-UNITS = dict.fromkeys(("start", "law's end", "end"), "HFC/LFC, median over inputs")
+UNITS = dict.fromkeys(("start", "law's end", "end"), "HFC/LFC")
 COLUMNS = 4
 KINDS = {
     "collapsed": "blue",
@@ -135,7 +134,8 @@ class Loops(Result):
         said = [
             Sentence(
                 f"After {points - 1} loops of {groups} groups of blocks on {inputs} inputs "
-                f"({len(rows)} runs; collapsed: HFC/LFC <= {COLLAPSED:g}): {_listed(rows)}.",
+                f"({len(rows)} runs, the table has their medians; collapsed: HFC/LFC <= "
+                f"{COLLAPSED:g}): {_listed(rows)}.",
                 measured(inputs),
             )
         ]

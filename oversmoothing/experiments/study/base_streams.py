@@ -62,12 +62,14 @@ def streams_place(run: Run, results: Path) -> Path:
     return results / "measures" / f"{run.name}.streams.csv"
 
 
-def keep_streams(run: Run, found: TrainedModel, results: Path, data_dir: Path | None) -> None:
+def keep_streams(run: Run, finished: TrainedModel, results: Path, data_dir: Path | None) -> None:
     """Write `layer_metrics` of a base run, of IMAGES validation images of digits or test images of
     CIFAR, behind the columns run, variant, seed, images. Raises what `parts_of` does."""
-    data = parts_of(found.config, data_dir, progress=False)
-    inputs = (data.validation if found.config.data == "digits" else data.test).inputs(slice(IMAGES))
-    frame = layer_metrics(open_model(found.run.folder), inputs)
+    data = parts_of(finished.config, data_dir, progress=False)
+    inputs = (data.validation if finished.config.data == "digits" else data.test).inputs(
+        slice(IMAGES)
+    )
+    frame = layer_metrics(open_model(finished.run.folder), inputs)
     heads = pd.DataFrame([{**_head(run), "images": len(inputs)}] * len(frame))
     text = pd.concat([heads, frame], axis=1).to_csv(index=False, float_format="%.9g")
     write_atomically(streams_place(run, results), text)
@@ -103,12 +105,12 @@ def base_watched(chosen: Protocol, results: Path) -> pd.DataFrame:
     for run in _base_runs(chosen):
         if not (results / run.name / "manifest.json").exists():
             continue
-        found = load_model(results / run.name)
-        watched = found.run.watched
+        finished = load_model(results / run.name)
+        watched = finished.run.watched
         if "asymmetry" not in watched:
             continue
         own = watched.loc[watched["asymmetry"].notna(), ["step", "layer", "asymmetry"]]
-        own.insert(1, "epoch", own["step"] / found.config.per_epoch)
+        own.insert(1, "epoch", own["step"] / finished.config.per_epoch)
         frames.append(own.assign(**_head(run))[[*_head(run), *own.columns]])
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
@@ -121,11 +123,11 @@ def _head(run: Run) -> dict[str, Any]:
     return {"run": run.name, "variant": run.config.variant, "seed": run.seed}
 
 
-def start_spectra(found: TrainedModel) -> pd.DataFrame:
+def start_spectra(finished: TrainedModel) -> pd.DataFrame:
     """A row a layer: cos_start, cos(H_start, H_end); disc_at_start, disc_at_end, the shares of
     eigenvalues with |h + 1/2| <= 1/2 as drawn and as trained; negative_at_end, with Re h < 0."""
     start, end = (
-        each.value_projections().numpy() for each in (new_model(found.config), found.model)
+        each.value_projections().numpy() for each in (new_model(finished.config), finished.model)
     )
     rows = []
     for number, (first, last) in enumerate(zip(start, end, strict=True)):
@@ -133,7 +135,7 @@ def start_spectra(found: TrainedModel) -> pd.DataFrame:
         rows.append(
             {
                 "layer": number + 1,
-                "cos_start": (found.model.cos_start or [np.nan] * len(end))[number],
+                "cos_start": (finished.model.cos_start or [np.nan] * len(end))[number],
                 "disc_at_start": regions(drawn)["universal_disc"],
                 "disc_at_end": regions(trained)["universal_disc"],
                 "negative_at_end": float((trained.real < 0).mean()),

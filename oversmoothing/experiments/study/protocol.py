@@ -123,11 +123,11 @@ class Protocol:
                 f"'{self.source}' has no design for the study {study}, but for "
                 f"{', '.join(self.studies) or 'none'}: choose one of these"
             )
-        found = list(self._designed(study))
+        asked = list(self._designed(study))
         for each in self.hypotheses:
             if each.study == study:
-                found += [dict(choice) for choice in each.choices]
-        whole = {tuple(sorted(each.items())): each for each in map(self._without_base, found)}
+                asked += [dict(choice) for choice in each.choices]
+        whole = {tuple(sorted(each.items())): each for each in map(self._without_base, asked)}
         return list(whole.values())
 
     def _designed(self, study: str) -> Iterator[dict[str, Any]]:
@@ -183,13 +183,13 @@ class Protocol:
     def runs(self, studies: list[str]) -> list[Run]:
         """Every training of these studies, each once, seed by seed: the first seed is complete
         before the second begins."""
-        found = [
+        every = [
             self.run(choice, seed)
             for seed in self.seeds
             for study in studies
             for choice in self.choices(study)
         ]
-        return list({each.name: each for each in found}.values())
+        return list({each.name: each for each in every}.values())
 
 
 def protocol(path: str | Path | None = None) -> Protocol:
@@ -198,14 +198,14 @@ def protocol(path: str | Path | None = None) -> Protocol:
     source = str(path) if shipped is None else shipped.name
     table = read_toml(source if shipped is None else shipped)
     try:
-        found = _protocol(table, source)
-        for study in found.studies:
-            for choice in found.choices(study):
-                found.run(choice, found.seeds[0])
+        chosen = _protocol(table, source)
+        for study in chosen.studies:
+            for choice in chosen.choices(study):
+                chosen.run(choice, chosen.seeds[0])
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"'{source}': {type(error).__name__}, {error}: see {PREREGISTERED.name}") \
             from error  # fmt: skip
-    return found
+    return chosen
 
 
 def _protocol(table: dict[str, Any], source: str) -> Protocol:
@@ -234,15 +234,15 @@ def _protocol(table: dict[str, Any], source: str) -> Protocol:
     count = table.get("corrupted_images")
     if count is not None and (type(count) is not int or count < 1):
         raise InputError(f"'{source}': corrupted_images {count!r} is no whole number from 1")
-    found = Protocol(
+    made = Protocol(
         table.get("title", ""), tuple(seeds), confidence, table.get("base", {}), table["design"],
         hypotheses, source, count,
     )  # fmt: skip
-    if missing := {each.study for each in hypotheses} - set(found.studies):
+    if missing := {each.study for each in hypotheses} - set(made.studies):
         raise InputError(f"'{source}': no design for {', '.join(sorted(missing))}, of a hypothesis")
-    if not found.studies:
+    if not made.studies:
         raise InputError(f"'{source}': the design is of none of {', '.join(STUDIES)}")
-    return found
+    return made
 
 
 # What arXiv 2401.04301 (first version) reports of CIFAR-100, per cent correct, mean and sd: ViT-Ti,

@@ -41,8 +41,7 @@ from oversmoothing.simulations.spectra.batch_verdicts import (
     spectral_verdicts,
     values_error,
 )
-from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues, mean_attention
 from oversmoothing.theory.spectra.heads import (
     consensus_block,
     dense_radius,
@@ -66,21 +65,21 @@ Reading = Callable[[Layer, Attention, Folding], NDArray[np.str_]]
 def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E1: each head's own A and H_h, the maximum over all pairs of eigenvalues."""
     m, heads, n, _ = attention.shape
-    found = spectral_verdicts(
+    verdicts = spectral_verdicts(
         _plain(attention).reshape(m * heads, n, n),
         own_values(layer, folding),
         np.tile(np.arange(heads), m),
         dominant=True,
     )
-    return found.dominant.reshape(m, heads)
+    return verdicts.dominant.reshape(m, heads)
 
 
 def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
     mean = mean_attention(attention)
     index = np.zeros(len(mean), dtype=np.intp)
-    found = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
-    return found.dominant[:, None]
+    verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
+    return verdicts.dominant[:, None]
 
 
 def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
@@ -92,12 +91,12 @@ def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
     def won(A: Array) -> str:
         if A.shape[-1] == 1:
             return "consensus"
-        found = quotient_radius(layer_of_heads(A, W), beside=consensus)
-        if found.value is None:
+        quotient = quotient_radius(layer_of_heads(A, W), beside=consensus)
+        if quotient.value is None:
             return "undecided"
-        if abs(rho_c - found.value) <= SAFETY * (error + found.error):
+        if abs(rho_c - quotient.value) <= SAFETY * (error + quotient.error):
             return "tie"
-        return "consensus" if rho_c > found.value else "other"
+        return "consensus" if rho_c > quotient.value else "other"
 
     return np.array([[won(normalised(A))] for A in attention])
 
@@ -157,8 +156,8 @@ def dominance_cases(
                 f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
             )
         for reading in readings:
-            for image, found in enumerate(READINGS[reading](layer, A, folding), first_image):
-                counts = {name: np.count_nonzero(found == name) for name in CLASSES}
+            for image, classes in enumerate(READINGS[reading](layer, A, folding), first_image):
+                counts = {name: np.count_nonzero(classes == name) for name in CLASSES}
                 rows.append({"reading": reading, "image": image, "layer": number, **counts})
     return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
 

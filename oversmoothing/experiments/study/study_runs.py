@@ -39,7 +39,7 @@ from oversmoothing.experiments.remedies.digits_vit import RemediedViT
 from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place
 from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.spectra.layer_dominance import mean_attention
+from oversmoothing.simulations.spectra.head_values import mean_attention
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError
@@ -79,42 +79,42 @@ BOUNDED = 16
 
 
 def measures(
-    found: TrainedModel, *, with_corruptions: bool, images: int | None = None,
+    finished: TrainedModel, *, with_corruptions: bool, images: int | None = None,
     data_dir: Path | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """MEASURES of a trained model on the CPU; with_corruptions: those of corrupted test images too,
     the first `images` of them (None: all). data_dir: the folder of real inputs."""
-    own = found.run.metrics
-    log, data = found.run.log, parts_of(found.config, data_dir, progress=False)
+    own = finished.run.metrics
+    log, data = finished.run.log, parts_of(finished.config, data_dir, progress=False)
     kept = log[log["epoch"] == own["selected_epoch"]]
     result = {
         "test_error": 100 * (1 - own["test_accuracy"]),
         "validation_error": 100 * (1 - own["validation_accuracy"]),
         "outside_share": float(kept["outside_share"].mean()),
         "inside_share": float((log["region"] == "inside").mean()),
-        **_stream_and_bound(found, data.validation),
-        **_spectra(found),
+        **_stream_and_bound(finished, data.validation),
+        **_spectra(finished),
     }
-    return {**result, **(_corruption(found, images, data_dir) if with_corruptions else {})}
+    return {**result, **(_corruption(finished, images, data_dir) if with_corruptions else {})}
 
 
 @torch.no_grad()
-def _stream_and_bound(found: TrainedModel, images: LabelledImages) -> dict[str, float]:
+def _stream_and_bound(finished: TrainedModel, images: LabelledImages) -> dict[str, float]:
     record: list[LayerTrace] = []
-    found.model(images.inputs(slice(PROBED)), record)
+    finished.model(images.inputs(slice(PROBED)), record)
     behind = stream_metrics(record[-1].after_ffn)
     result = {
         name: float(behind[name].mean()) for name in ("log_hfc_lfc", "cos_mean", "effective_rank")
     }
-    if found.config.form == "band":
-        result["void_share"] = _void_share(found, record)
+    if finished.config.form == "band":
+        result["void_share"] = _void_share(finished, record)
     return result
 
 
-def _void_share(found: TrainedModel, record: list[LayerTrace]) -> float:
+def _void_share(finished: TrainedModel, record: list[LayerTrace]) -> float:
     """The share of images on which T7b's recursion, iterated beside the network on its own A and H
     without norms and FFN, meets a layer whose factor is not below 1: tau reached p/q there."""
-    products = [H.numpy().T for H in found.model.value_projections()]
+    products = [H.numpy().T for H in finished.model.value_projections()]
     void = []
     for k in range(BOUNDED):
         attention = []
@@ -126,9 +126,9 @@ def _void_share(found: TrainedModel, record: list[LayerTrace]) -> float:
     return float(np.mean(void))
 
 
-def _spectra(found: TrainedModel) -> dict[str, float]:
+def _spectra(finished: TrainedModel) -> dict[str, float]:
     rows = []
-    for H in found.model.value_projections().numpy():
+    for H in finished.model.value_projections().numpy():
         h, V = np.linalg.eig(H)
         shares = regions(h.astype(np.complex128))
         rows.append(
@@ -141,17 +141,19 @@ def _spectra(found: TrainedModel) -> dict[str, float]:
             }
         )
     means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-    return {**means, "cos_start": float(np.mean(found.model.cos_start or [np.nan]))}
+    return {**means, "cos_start": float(np.mean(finished.model.cos_start or [np.nan]))}
 
 
-def _corruption(found: TrainedModel, count: int | None, data_dir: Path | None) -> dict[str, float]:
+def _corruption(
+    finished: TrainedModel, count: int | None, data_dir: Path | None
+) -> dict[str, float]:
     """Mean error over the kinds of corruption, at each severity."""
     errors: dict[str, Any] = {}
-    name = found.config.data
+    name = finished.config.data
     kinds = kinds_for(_test(name, count, data_dir))
     for severity in SEVERITIES:
         of_kind = [
-            100 * (1 - score(found.model, images)[1] / len(images))
+            100 * (1 - score(finished.model, images)[1] / len(images))
             for kind in (kinds if severity else kinds[:1])
             for images in [_altered(name, count, data_dir, kind, severity)]
         ]
@@ -173,10 +175,10 @@ def _altered(
     name: str, count: int | None, data_dir: Path | None, kind: str, severity: int
 ) -> LabelledImages:
     """Of the published files where there are any, else made here."""
-    found = published(name, data_dir, kind, severity) if severity else None
-    if found is None:
+    files = published(name, data_dir, kind, severity) if severity else None
+    if files is None:
         return corrupted(_test(name, count, data_dir), kind, severity)
-    return LabelledImages(found.pixels[:count], found.labels[:count])
+    return LabelledImages(files.pixels[:count], files.labels[:count])
 
 
 # Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
@@ -230,9 +232,9 @@ def run_table(
             bar.update()
     rows = []
     for each in runs:
-        found = _stored(each, results, each.name in corrupted)
-        assert found is not None
-        rows.append({**each.config.model_dump(), "remedy": each.remedy, "run": each.name, **found})
+        values = _stored(each, results, each.name in corrupted)
+        assert values is not None
+        rows.append({**each.config.model_dump(), "remedy": each.remedy, "run": each.name, **values})
     return pd.DataFrame(rows)
 
 
@@ -277,24 +279,24 @@ def measured(
     kind = None if run.remedy is None else ModelKind(run.remedy, partial(model_of, run.remedy))
     keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
     own = None if run.remedy else keeping  # a layer under a remedy has no one H to be read
-    found = trained(
+    finished = trained(
         run.config, results, device=device, progress=False, data_dir=data_dir, keeping=own,
         kind=kind,
     )  # fmt: skip
-    found.model.cpu()
+    finished.model.cpu()
     with_corruptions = run.name in corrupted
     with one_thread():
         if is_base(run):
-            keep_streams(run, found, results, data_dir)
+            keep_streams(run, finished, results, data_dir)
         if _stored(run, results, with_corruptions) is not None:
             return run.name
         values = measures(
-            found, with_corruptions=with_corruptions, images=images, data_dir=data_dir
+            finished, with_corruptions=with_corruptions, images=images, data_dir=data_dir
         )
     kept = {
         "version": VERSION,
         "corruptions": with_corruptions,
-        "seconds": found.run.metrics["seconds"],
+        "seconds": finished.run.metrics["seconds"],
         "measures": {name: json_number(value) for name, value in values.items()},
     }
     write_atomically(_place(run, results), to_json(kept))
@@ -310,14 +312,14 @@ def _stored(run: Run, results: Path, corrupted: bool) -> dict[str, float] | None
     path = _place(run, results)
     if not path.exists():
         return None
-    found: Any = parse_json(read_text(path), str(path))
+    record: Any = parse_json(read_text(path), str(path))
     try:
-        if found["version"] != VERSION or (corrupted and not found["corruptions"]):
+        if record["version"] != VERSION or (corrupted and not record["corruptions"]):
             return None
         values = {
-            name: float(value) for name, value in found["measures"].items() if name in MEASURES
+            name: float(value) for name, value in record["measures"].items() if name in MEASURES
         }
-        return {**values, "seconds": float(found["seconds"])}
+        return {**values, "seconds": float(record["seconds"])}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"'{path}' is damaged ({error}): delete it and run again") from error
 
@@ -327,7 +329,7 @@ def cost(chosen: Protocol, studies: list[str], results: Path, workers: int) -> s
     runs = chosen.runs(studies)
     left = [each for each in runs if _stored(each, results, False) is None]
     known = {each.name: _stored(each, results, False) for each in runs}
-    done = [(found["seconds"], _work(each)) for each in runs if (found := known[each.name])]
+    done = [(seen["seconds"], _work(each)) for each in runs if (seen := known[each.name])]
     if done:
         unit, source = sum(a for a, _ in done) / sum(b for _, b in done), "as those before took"
     else:

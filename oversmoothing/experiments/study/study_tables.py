@@ -49,10 +49,10 @@ def difference(values: list[float], confidence: float) -> Difference:
     return Difference(*mean_interval(values, fewest=2, confidence=confidence), m)
 
 
-def verdict(found: Difference, predicts: str, margin: float) -> str:
+def verdict(seen: Difference, predicts: str, margin: float) -> str:
     """Supported or refuted where the whole interval says so, else open; no runs without any."""
-    low, high = found.low, found.high
-    if found.m == 0:
+    low, high = seen.low, seen.high
+    if seen.m == 0:
         return "no runs"
     if math.isnan(low):
         return "open"
@@ -77,15 +77,15 @@ def paired(hypothesis: Hypothesis, chosen: Protocol, table: pd.DataFrame) -> lis
             return 0.0
         return float(values[chosen.run(choice, seed).name])
 
-    found = []
+    differences = []
     for seed in chosen.seeds:
         try:
             own = value(hypothesis.first, seed) - value(hypothesis.second, seed)
             own -= value(hypothesis.less_first, seed) - value(hypothesis.less_second, seed)
         except KeyError:
             continue
-        found.append(own - (hypothesis.value or 0.0))
-    return found
+        differences.append(own - (hypothesis.value or 0.0))
+    return differences
 
 
 def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +95,7 @@ def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd
     for each in chosen.hypotheses:
         if each.study not in studies:
             continue
-        found = difference(paired(each, chosen, table), chosen.confidence)
+        seen = difference(paired(each, chosen, table), chosen.confidence)
         rows.append(
             {
                 "name": each.name,
@@ -104,13 +104,13 @@ def adjudicated(chosen: Protocol, studies: list[str], table: pd.DataFrame) -> pd
                 "measure": each.measure,
                 "predicts": each.predicts,
                 "margin": each.margin,
-                "difference": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "seeds": found.m,
+                "difference": seen.mean,
+                "low": seen.low,
+                "high": seen.high,
+                "seeds": seen.m,
                 "verdict": "withdrawn"
                 if each.withdrawn
-                else verdict(found, each.predicts, each.margin),
+                else verdict(seen, each.predicts, each.margin),
                 "note": each.note,
             }
         )
@@ -178,12 +178,8 @@ def _compared(chosen: Protocol, choice: Choice, table: pd.DataFrame) -> dict[str
                 [values.get(chosen.run(each, seed).name, math.nan) for each in (choice, against)]
                 for seed in chosen.seeds
             ]
-            found = difference([a - b for a, b in pairs if math.isfinite(a - b)], chosen.confidence)
-            row |= {
-                f"{name}_less": found.mean,
-                f"{name}_low": found.low,
-                f"{name}_high": found.high,
-            }
+            seen = difference([a - b for a, b in pairs if math.isfinite(a - b)], chosen.confidence)
+            row |= {f"{name}_less": seen.mean, f"{name}_low": seen.low, f"{name}_high": seen.high}
     return row
 
 

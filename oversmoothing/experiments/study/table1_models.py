@@ -1,6 +1,6 @@
 """Table 1 of arXiv 2401.04301 on the digits models, and its first column: a ViT before training.
 
-Reading E2 of `readings`, with what `simulations.spectra.layer_dominance` says of H besides, and
+Reading E2 of `readings`, with what `simulations.spectra.head_values` says of H besides, and
 intervals that are not empty at 0 or 100 %. Two lines are theorems and are demanded of every run:
 ViT+ has 100 % consensus (T2d, all h_j > 0), and no case is won by consensus in a layer whose h_j
 all lie in [-1, 0) (T3d).
@@ -18,7 +18,7 @@ from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.models.adapters import TimmViT
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
-from oversmoothing.simulations.spectra.layer_dominance import LayerDominance
+from oversmoothing.simulations.spectra.head_values import LayerDominance
 from oversmoothing.theory.support.errors import RequirementError
 
 

@@ -92,8 +92,8 @@ def value_spectra_table(model: Model) -> pd.DataFrame:
 
 
 def _row(layer: Layer, folding: Folding, of: str) -> dict[str, float]:
-    found = [whole_values(layer, folding)] if of == "whole" else own_values(layer, folding)
-    h = np.concatenate([each.discs.centres for each in found])
+    parts = [whole_values(layer, folding)] if of == "whole" else own_values(layer, folding)
+    h = np.concatenate([each.discs.centres for each in parts])
     h = h[h != 0]
     disc = [in_universal_disc(complex(value)) for value in h]
     row = {

@@ -5,7 +5,6 @@ HFC/LFC, mean pairwise cosine and effective rank of the residual stream, as v1 a
 beside each other, because a mean cosine near 1 or a rank near 1 is not HFC/LFC -> 0 (T4).
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,21 +58,17 @@ def data(context: Context) -> pd.DataFrame:
     frames = []
     of_imagenet = on_imagenet(IMAGES)
     for each in [*trained_here(context, IMAGES, True), *([of_imagenet] if of_imagenet else [])]:
-        head = {"model": each.label, "variant": each.variant, "data": each.data}
+        known = {name: getattr(each, name) for name in ("variant", "data", "images", "test_error")}
         frame = layer_metrics(each.model, each.inputs)
-        frame = frame.assign(images=each.images, trained=each.trained, test_error=each.test_error)
-        frames.append(_headed(frame, head))
+        frames.append(frame.assign(model=each.label, trained=each.trained, **known))
     rows, trained = recorded_cifar("streams", context.results)
-    for variant, own in rows.groupby("variant", sort=False) if len(rows) else ():
-        head = {"model": f"{LABEL[str(variant)]}, {CIFAR}", "variant": str(variant), "data": CIFAR}
-        frame = own[[name for name in frames[0] if name in own and name not in head]]
-        frames.append(_headed(frame.assign(trained=trained), head))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _headed(frame: pd.DataFrame, head: Mapping[str, str]) -> pd.DataFrame:
-    heads = pd.DataFrame([head] * len(frame))
-    return pd.concat([heads, frame.reset_index(drop=True)], axis=1)
+    if len(rows):
+        rows = rows.assign(data=CIFAR, trained=trained)
+        rows["model"] = rows["variant"].map(LABEL) + f", {CIFAR}"
+        frames.append(rows[list(frames[0])])
+    table = pd.concat(frames, ignore_index=True)
+    heads = ["model", "variant", "data"]
+    return table[[*heads, *(name for name in table if name not in heads)]]
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -1,7 +1,7 @@
 """Figure: what mixing does to several residual streams (T13): a phase diagram, and agreement.
 
-Above the plane of h and of how much R mixes: for the mean of streams mixed in (doubly stochastic)
-and for a rotation (orthogonal). Below how four doubly stochastic streams come to agree, beside the
+First the plane of h and of how much R mixes: for the mean of streams mixed in (doubly stochastic)
+and for a rotation (orthogonal). Then how four doubly stochastic streams come to agree, beside the
 certificate tau(R_L ... R_1).
 """
 

@@ -25,12 +25,13 @@ import numpy as np
 
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.layers import (
+    ATTENTION_STREAM,
     Drawn,
     Fixed,
     PerLayer,
     Rule,
     as_rule,
-    prescribed_attention,
+    head_attention,
     weights_at,
 )
 from oversmoothing.simulations.engine.state_attention import FromState
@@ -98,7 +99,12 @@ def lyapunov_exponents(
     logs: list[tuple[Array, Array]] = []
     for layer in range(discard + layers):
         W = weights_at(W_rule, layer).dense()
-        A = prescribed_attention(A_rule, layer, len(W), "has no Lyapunov exponents of its own")
+        asked = A_rule.at(layer, ATTENTION_STREAM)
+        if isinstance(asked, FromState):
+            raise InputError(
+                "attention that follows the state has no Lyapunov exponents of its own: prescribe A"
+            )
+        A = head_attention(asked, len(W))
         if A.ndim != 3:
             raise InputError(
                 f"A has shape {list(A.shape)}: exponents are of one stack, not a batch"

@@ -1,1 +1,1 @@
-"""The layer X' = X + A X W run to any depth, by several methods (T1, T11)."""
+"""One head, many heads, several streams, run to any depth by several methods (T1, T7, T11, T13)."""

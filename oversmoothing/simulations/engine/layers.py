@@ -108,14 +108,6 @@ class Made:
         return made
 
 
-def prescribed_attention(rule: Rule, layer: int, heads: int, refusal: str) -> Array:
-    """`head_attention` of that layer. Raises `InputError` where it follows the state."""
-    asked = rule.at(layer, ATTENTION_STREAM)
-    if isinstance(asked, FromState):
-        raise InputError(f"attention that follows the state {refusal}: prescribe A")
-    return head_attention(asked, heads)
-
-
 def head_attention(value: Any, heads: int) -> Array:
     """The attention of one layer, float64 [*batch, heads, n, n], rows divided by their sums.
 

@@ -1,8 +1,8 @@
 """Rates per layer, the effective rank they lead to, Jordan structure (T4c, T5, T6a); their table.
 
 Spectra come in as plain arrays: `a` [n-1] the eigenvalues of attention without one copy of 1
-(T1c), `h` [d] those of H = W^T. Depth bounds are in theory.depth.bounds. The table, which `rates`
-prints, sets what is predicted from the two spectra in float64 against what is measured on X_L at
+(T1c), `h` [d] those of H = W^T. Depth bounds are in theory.depth.bounds. The table (`make bench`)
+sets what is predicted from the two spectra in float64 against what is measured on X_L at
 1200 digits between two depths, since float64 sees nothing beyond 1e-16.
 """
 
