@@ -278,7 +278,7 @@ def test_the_command_prints_json_alone(
     [
         (["vit+"], "run `oversmoothing train --variant vit\\+ --seed 0 --out"),
         (["vit7"], "no model 'vit7' was found"),
-        (["vit-random", "--text", "x.txt"], "reads images, not text"),
+        (["vit-random", "--text", __file__], "reads images, not text"),
         (["vit-random", "--device", "abacus"], "not available here"),
     ],
 )
