@@ -124,7 +124,7 @@ OF_ANOTHER_KIND = {
     ),
     "spectra by name": (
         lambda: oversmoothing.inspect(tiny_model(), random_pixels(2), spectra="all"),
-        "spectra is 'all': give a whole number",
+        "spectra is 'all': give 0 for none, or a number of inputs",
     ),
     "half a batch": (
         lambda: oversmoothing.inspect(tiny_model(), random_pixels(2), batch_size=0.5),

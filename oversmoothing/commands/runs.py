@@ -330,7 +330,7 @@ def sweep(
     out: opt.Out = opt.RESULTS,
     workers: Annotated[int | None, opt.whole("number of processes at the same time (default 1)",
         most=10 ** 6)] = None,
-    cluster: Annotated[str | None, opt.one_of("cluster", ("local"),
+    cluster: Annotated[str | None, opt.one_of("cluster", ("local",),
         "kind of Dask cluster that runs the workers on this machine")] = None,
     scheduler: Annotated[str | None, Option(metavar="ADDRESS",
         help="running Dask cluster, e.g. tcp://host:8786")] = None,

@@ -21,7 +21,7 @@ from oversmoothing.simulations.state import (
     split,
     to_quotient,
 )
-from oversmoothing.theory.numbers.rounding import two_product
+from oversmoothing.theory.depth.accurate import two_product
 
 # An SVD has sigma2 / sigma1 to eps: below this, to less than ten digits.
 _LOST = 1e-6

@@ -12,11 +12,11 @@ from hypothesis import given, settings, strategies as st
 from benchmarks.hundred_digits import direction, draw
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.theory.depth.accurate import accurate_product
 from oversmoothing.theory.depth.closed_form import FeatureModes, TokenModes
 from oversmoothing.theory.depth.eigenbasis import Eigenbasis, by_lapack
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.numbers.rounding import accurate_product
 from oversmoothing.theory.proofs.strategies import SEEDS, circulant_attention, walsh_attention
 from oversmoothing.theory.support.errors import InputError
 from tests.support.kronecker import evolve_by

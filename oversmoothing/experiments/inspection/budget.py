@@ -55,7 +55,7 @@ class Plan:
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
             if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise InputError(f"{name} is {number}: give 0 for none, or a number of inputs")
+                raise InputError(f"{name} is {number!r}: give 0 for none, or a number of inputs")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.depth.accurate import accurate_product, two_product, two_sum
 from oversmoothing.theory.depth.eigenbasis import (
     DEEP,
     EPS,
@@ -26,7 +27,7 @@ from oversmoothing.theory.depth.eigenbasis import (
 )
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.rounding import accurate_product, add, two_product, two_sum
+from oversmoothing.theory.numbers.rounding import add
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 

@@ -18,6 +18,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.depth.accurate import ratio_text
 from oversmoothing.theory.depth.recurrence import PRIMES, modulo, squared_norms_at
 from oversmoothing.theory.layer.attention import (
     complement_basis,
@@ -40,7 +41,6 @@ from oversmoothing.theory.numbers.exact import (
 )
 from oversmoothing.theory.numbers.rounding import add, at_precision, doublings, normalise, to_ball
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import ratio_text
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64

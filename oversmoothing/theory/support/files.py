@@ -238,23 +238,6 @@ class _Staged:
                 Path(name).unlink(missing_ok=True)
 
 
-def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:
-    """A ratio to so many digits, '-' for none; from its natural logarithm where binary64 cannot
-    hold it, as 3.4e-301031."""
-    if log is None or not math.isfinite(log):
-        return "-" if value is None or math.isnan(value) else f"{value:.{digits}g}"
-    if value is not None and 1e-300 < value < math.inf:
-        return f"{value:.{digits}g}"
-    # The logarithm has 15 digits: those in front of its point are none of the mantissa.
-    digits = min(digits, max(1, 14 - len(str(int(abs(log))))))
-    power = log / math.log(10)
-    exponent = math.floor(power)
-    mantissa = f"{10 ** (power - exponent):.{digits}g}"
-    if float(mantissa) >= 10:
-        mantissa, exponent = "1", exponent + 1
-    return f"{mantissa}e{exponent:+03d}"
-
-
 def json_number(value: float | None) -> float | str | None:
     """A number as this project writes it in JSON: unknown is null, infinite is "inf" or "-inf"."""
     if value is None or math.isnan(value):
