@@ -52,8 +52,8 @@ def inspect(
     their differences by layer are written. Of a model in stages (Swin) every stage has its report,
     in a folder of its own.
 
-    What it will take is said first: forward passes on all inputs, time and memory. The budget says
-    on how many inputs more than the streams is measured.
+    What it will take is said before it measures: forward passes on all inputs, time and memory. The
+    budget says on how many inputs more than the streams is measured.
     """
     from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.inspect import inspect as ask

@@ -1,1 +1,1 @@
-"""Trained models of any library in one form: sources, adapters, weights, pictures and texts."""
+"""Trained models in one form: sources, adapters (by families), describe (weights), model."""
