@@ -8,7 +8,8 @@ Every head h has its own values, k = d / heads columns of W_V [d, d] and the sam
     sym        W_V = Q, W_O = diag(psi) Q^T, Q of Theta = QR: d^2 + d parameters
     plus minus the same with psi^2 and -psi^2 (ViT+ and ViT-)
     clip+ clip-  the same with psi cut to [0, 1] and to [-1, 0] (third version)
-    old        one free H for all heads, on the mean of their attention
+    old        one free H for all heads, on the mean of their attention; 'old plus' and 'old minus'
+               the same with Q Lambda Q^T, the reading that earlier runs of ours had
 
 Splitting one Q among the heads is our reading: putting the result of QR in the place of the two
 matrices of ordinary code gives it, and H_h = Q_h Lambda_h Q_h^T is symmetric in every head. Arms of
@@ -36,8 +37,10 @@ from oversmoothing.experiments.models.model import NO_NORM, Heads, Layer, Model,
 from oversmoothing.experiments.models.pictures import upright_rgb
 from oversmoothing.theory.support.errors import InputError
 
-Form = Literal["ord", "sym", "plus", "minus", "clip+", "clip-", "old"]
-FORMS = ("ord", "sym", "plus", "minus", "clip+", "clip-", "old")
+Form = Literal[
+    "ord", "sym", "plus", "minus", "clip+", "clip-", "old", "old plus", "old minus"
+]  # fmt: skip
+FORMS = ("ord", "sym", "plus", "minus", "clip+", "clip-", "old", "old plus", "old minus")
 START = ("normal", "mimetic", "small mimetic")
 PLACEMENTS = ("pre", "post", "sandwich", "peri")
 MASKS = ("dense", "local", "strided", "axial")
@@ -116,7 +119,7 @@ class Reads:
         return self.patch * round(self.tokens**0.5)
 
 
-def eigenvalues(form: Form, psi: Tensor) -> Tensor:
+def eigenvalues(form: str, psi: Tensor) -> Tensor:
     """Lambda [d] of a signed form."""
     if form == "plus":
         return psi.square()
@@ -132,7 +135,9 @@ class HeadedAttention(nn.Module):
 
     def __init__(self, design: Design, reads: Reads, number: int, seed: int) -> None:
         super().__init__()
-        self.form, self.heads, self.causal = design.form_of(number), design.heads, reads.causal
+        form, self.heads, self.causal = design.form_of(number), design.heads, reads.causal
+        # shared: one H on the mean of the heads' attention.
+        self.shared, self.form = form.startswith("old"), form.removeprefix("old ")
         self.laplacian = design.laplacian
         d, std = design.width, design.std
 
@@ -165,13 +170,14 @@ class HeadedAttention(nn.Module):
         self.out = nn.Identity()
 
     def maps(self) -> tuple[Tensor, Tensor]:
-        """(W_V, W_O), [d, d] each, heads side by side and below each other; of `old` (H^T, 1)."""
+        """(W_V, W_O), [d, d] each, heads side by side and below each other; shared: (H^T, 1)."""
         if self.form == "ord":
             return self.W_V, self.W_O
         if self.form == "old":
             return self.W_H, torch.eye(len(self.W_H)).to(self.W_H)
         Q = orthogonal_factor(self.theta)
-        return Q, eigenvalues(self.form, self.psi)[:, None] * Q.mT
+        W_O = eigenvalues(self.form, self.psi)[:, None] * Q.mT
+        return (Q @ W_O, torch.eye(len(Q)).to(Q)) if self.shared else (Q, W_O)
 
     def total(self) -> Tensor:
         """W_V W_O = H^T [d, d], the sum over heads."""
@@ -183,7 +189,7 @@ class HeadedAttention(nn.Module):
         h, k = self.heads, d // self.heads
         q, key = (y @ self.query_key).view(b, n, 2, h, k).permute(2, 0, 3, 1, 4)
         W_V, W_O = self.maps()
-        whole = self.form == "old"
+        whole = self.shared
         values = y @ W_V if whole else (y @ W_V).view(b, n, h, k).transpose(1, 2)
         if n > FUSED and not (whole or self.laplacian):
             mixed = functional.scaled_dot_product_attention(
@@ -414,9 +420,9 @@ class StudyNet(nn.Module):
     def _heads(self, number: int) -> Heads:
         attention = self.blocks()[number].attention
         d, h = self.design.width, self.design.heads
-        W_Q, W_K = attention.query_key.view(d, 2, h, d // h).permute(1, 2, 0, 3)
-        W_V, W_O = attention.maps()
-        if attention.form == "old":
+        W_Q, W_K = attention.query_key.detach().view(d, 2, h, d // h).permute(1, 2, 0, 3)
+        W_V, W_O = (each.detach() for each in attention.maps())
+        if attention.shared:
             return Heads(W_Q, W_K, (W_V / h).expand(h, d, d), W_O.expand(h, d, d))
         return Heads(W_Q, W_K, W_V.view(d, h, d // h).transpose(0, 1), W_O.view(h, d // h, d))
 
