@@ -224,6 +224,8 @@ def power(n: int, sd: float, distance: float, confidence: float = 0.95) -> float
     `distance` beyond, in normal values of deviation sd: the noncentral t distribution."""
     if n < 2:
         return 0.0
+    if sd == 0:
+        return float(distance > 0)
     cut = float(student.ppf((1 + confidence) / 2, n - 1))
     return float(nct.sf(cut, n - 1, distance / (sd / n**0.5)))
 
@@ -232,8 +234,6 @@ def seeds_needed(sd: float, distance: float, wanted: float = 0.8) -> float:
     """The least n with that power; NaN beyond MOST, and where there is no distance."""
     if not distance > 0 or math.isnan(sd):
         return NAN
-    if sd == 0:
-        return 2.0
     return next((float(n) for n in range(2, MOST + 1) if power(n, sd, distance) >= wanted), NAN)
 
 

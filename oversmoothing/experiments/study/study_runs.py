@@ -19,13 +19,15 @@ import fcntl
 import json
 import math
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -312,21 +314,40 @@ def run_blocks(
             total=sum(map(len, left)), unit="run", file=sys.stderr,
             disable=None if progress else True,
         )  # fmt: skip
+        # Spawned: torch's threads do not survive a fork.
         pool = ProcessPoolExecutor(
             workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)
         )
-        with bar, pool:
-            for block in left:
-                bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
-                waiting = {
-                    pool.submit(_one, cell, seed, folder, data) for cell, seed in block
-                }  # fmt: skip
-                try:
+        before = set(active_children())
+        with bar:
+            try:
+                for block in left:
+                    bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
+                    with _unheard():
+                        waiting = {pool.submit(_one, cell, seed, folder, data)
+                                   for cell, seed in block}  # fmt: skip
                     made += _kept(waiting, rows, folder / ROWS, bar)
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+            except BaseException:
+                # What is in work is lost: it would be waited for, minutes long.
+                for worker in set(active_children()) - before:
+                    worker.terminate()
+                raise
+            finally:
+                pool.shutdown(cancel_futures=True)
     return made
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes that start within it never hear Ctrl-C, which is for their parent."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def _begin(parent: int) -> None:
