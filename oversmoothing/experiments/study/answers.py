@@ -157,8 +157,7 @@ def _rank(rows: Sequence[Row], measure: str) -> float:
 @dataclass(frozen=True)
 class Decided:
     """mean [low, high] of n values; decision: of DECISIONS, p: the smallest level at which the rule
-    gives it (1 for 'open'); needed: seeds at which the rule would decide with the wanted power, were
-    the mean and spread those that were seen (NaN: more than MOST)."""
+    gives it (1 for 'open')."""
 
     mean: float
     low: float
@@ -166,7 +165,6 @@ class Decided:
     n: int
     decision: str
     p: float
-    needed: float = NAN
 
 
 def decide(question: Question, seen: np.ndarray, confidence: float = 0.95) -> Decided:

@@ -196,7 +196,7 @@ def foreseen(
 def run(
     model: Model, inputs: Any, change: Change | None = None, batch_size: int = BATCH
 ) -> tuple[Array, list[Tensor]]:
-    """(log10 HFC/LFC behind every layer [layers, inputs], scores of each batch), with the change."""
+    """(log10 HFC/LFC behind every layer [layers, inputs], scores by batch), with the change."""
     ratios, scores = [], []
     with evaluating(model.module), ExitStack() as hooks:
         if change is not None:
@@ -295,9 +295,7 @@ def effects(
     for change in changes:
         moved, said = run(model, inputs, change, batch_size)
         kl, same = _said(scores, said)
-        beside = [
-            run(model, inputs, change.control(rng), batch_size) for _ in range(controls)
-        ]
+        beside = [run(model, inputs, change.control(rng), batch_size) for _ in range(controls)]
         found = {
             "effect": moved[-1] - base[-1],
             "control": np.mean([each[0][-1] for each in beside], 0) - base[-1],

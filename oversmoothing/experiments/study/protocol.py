@@ -28,6 +28,7 @@ RECIPE = 1
 # Processor seconds of a step: of each layer, and of each token in each layer (one core of 2024).
 LAYER, TOKEN = 1.45e-3, 5.3e-6
 TOKENS = {"cifar100": 17, "cifar20": 17, "digits": 17, "bible": 64, "bible-masked": 64}
+USUAL_DESIGN = Design()
 # Steps that a name does not say.
 USUAL = {"cifar100": 4212, "cifar20": 4212, "digits": 990, "bible": 1500, "bible-masked": 1500}
 
@@ -38,7 +39,7 @@ class Cell:
 
     task: str
     steps: int
-    design: Design = Design()
+    design: Design = USUAL_DESIGN
     fraction: float = 1.0
     tier: str = "core"
 
@@ -50,13 +51,13 @@ class Cell:
             )
         if self.steps < 1 or not 0 < self.fraction <= 1:
             raise InputError(
-                f"{self.steps} steps of the share {self.fraction}: give steps from 1, a share up to 1"
+                f"{self.steps} steps of the share {self.fraction}: at least 1, and at most 1"
             )
 
     @property
     def name(self) -> str:
         """'digits-minus-fraction0.1': the task, the form, and what is not as usual."""
-        usual, words = Design(), [self.task, self.design.form]
+        usual, words = USUAL_DESIGN, [self.task, self.design.form]
         for each in fields(Design):
             value = getattr(self.design, each.name)
             if each.name != "form" and value != getattr(usual, each.name):
@@ -74,8 +75,10 @@ class Cell:
     def configuration(self) -> dict[str, Any]:
         """Everything but the seed that decides what it trains to."""
         recipe = vars(RECIPES[self.task])
-        return {"task": self.task, "fraction": self.fraction, "steps": self.steps,
-                "design": plain(self.design), "training": dict(recipe), "recipe": RECIPE}  # fmt: skip
+        return {
+            "task": self.task, "fraction": self.fraction, "steps": self.steps,
+            "design": plain(self.design), "training": dict(recipe), "recipe": RECIPE,
+        }  # fmt: skip
 
     @property
     def digest(self) -> str:

@@ -20,9 +20,10 @@ is that of `ord`. What cannot be equal: signed arms have d^2 - d fewer parameter
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -37,10 +38,8 @@ from oversmoothing.experiments.models.model import NO_NORM, Heads, Layer, Model,
 from oversmoothing.experiments.models.pictures import upright_rgb
 from oversmoothing.theory.support.errors import InputError
 
-Form = Literal[
-    "ord", "sym", "plus", "minus", "clip+", "clip-", "old", "old plus", "old minus"
-]  # fmt: skip
-FORMS = ("ord", "sym", "plus", "minus", "clip+", "clip-", "old", "old plus", "old minus")
+Form = Literal["ord", "sym", "plus", "minus", "clip+", "clip-", "old", "old plus", "old minus"]
+FORMS: tuple[str, ...] = get_args(Form)
 START = ("normal", "mimetic", "small mimetic")
 PLACEMENTS = ("pre", "post", "sandwich", "peri")
 MASKS = ("dense", "local", "strided", "axial")
@@ -56,10 +55,13 @@ class Design:
 
     std: of the start of every weight of a layer; .035 at width 64 gives H the rms eigenvalue of a
     DeiT's start. start: of W_V and W_O of `ord`, 'mimetic' as in arXiv 2305.09828, 'small mimetic'
-    the same with the ||H||_F of a normal start. placement: of the norms; 'sandwich' has one behind each sublayer too, 'peri' also one behind the embedding
-    (arXiv 2502.02732). removal: the mean token is taken out behind every layer (2312.06182).
-    laplacian: how many heads have I - A for A (2602.09297). signed: the first layers that have the
-    form, the others are `ord` (None: all). mask: which tokens a token sees.
+    the same with the ||H||_F of a normal start. placement: of the norms; 'sandwich' has one behind
+    each sublayer too, 'peri' also one behind the embedding (arXiv 2502.02732). removal: the mean
+    token is taken out behind every layer (2312.06182). laplacian: how many heads have I - A for A
+    (2602.09297). signed: the first layers that have the form, the others are `ord` (None: all).
+    mask: which tokens a token sees.
+
+    Raises `InputError` for another name, and heads that do not divide the width.
     """
 
     form: Form = "ord"
@@ -111,12 +113,12 @@ class Reads:
     @property
     def patch(self) -> int:
         """Pixels along the side of a patch."""
-        return round((self.inputs / self.channels) ** 0.5)
+        return math.isqrt(self.inputs // self.channels)
 
     @property
     def side(self) -> int:
         """Pixels along the side of an image."""
-        return self.patch * round(self.tokens**0.5)
+        return self.patch * math.isqrt(self.tokens)
 
 
 def eigenvalues(form: str, psi: Tensor) -> Tensor:
@@ -132,6 +134,8 @@ def eigenvalues(form: str, psi: Tensor) -> Tensor:
 
 class HeadedAttention(nn.Module):
     """sum_h A_h y W_V,h W_O,h of normed tokens y [b, n, d]."""
+
+    seen: Tensor | None
 
     def __init__(self, design: Design, reads: Reads, number: int, seed: int) -> None:
         super().__init__()
@@ -234,7 +238,7 @@ def seen(mask: str, reads: Reads) -> Tensor | None:
         if mask == "axial":
             raise InputError("an axial mask is of patches in rows and columns: choose local")
         return near & (apart >= 0) if reads.causal else near
-    side = round(reads.tokens**0.5)
+    side = math.isqrt(reads.tokens)
     row, column = torch.arange(side).repeat_interleave(side), torch.arange(side).repeat(side)
     across, along = row[:, None] - row, column[:, None] - column
     if mask == "local":
@@ -369,9 +373,10 @@ class StudyNet(nn.Module):
         return decayed, free
 
     def described(self, name: str | None) -> Model:
-        """How the theory sees it (`models.model.DescribesItself`). Raises `InputError` for Laplacian
-        heads and removal of the mean, which are no attention with rows that sum to 1 and no layer
-        of the form that is described."""
+        """How the theory sees it (`models.model.DescribesItself`).
+
+        Raises `InputError` for Laplacian heads, whose rows do not sum to 1, and for removal of the
+        mean, which no layer of the described form has."""
         if self.design.laplacian or self.design.removal:
             raise InputError(
                 "Laplacian heads and removal of the mean are not described as layers X + A N(X) H^T"

@@ -104,7 +104,7 @@ def trained(cell: Cell, seed: int, data: Path | None = None) -> tuple[StudyNet, 
             group["lr"] = learning_rate(recipe, step, cell.steps)
         loss = loss_of(net(inputs), targets, recipe.smoothing)
         optimizer.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
         total, since = total + float(loss.detach()), since + 1

@@ -146,7 +146,7 @@ class ImageTask(Task):
 
     @torch.no_grad()
     def corruption(self, net: nn.Module) -> list[float]:
-        """Error in per cent at severities 0 to 5, means over the kinds, of CORRUPTED test images."""
+        """Error in per cent at severities 0 to 5, means over kinds, of CORRUPTED test images."""
         errors = []
         for severity in SEVERITIES:
             kinds = _corrupted(self.name, self.data, severity)
@@ -164,9 +164,7 @@ class TextTask(Task):
         cut = int((1 - TEST_SHARE) * len(text))
         self.train, held = text[:cut], text[cut:]
         number = len(alphabet)
-        self.reads = Reads(
-            "characters", CONTEXT, number + masked, number, causal=not masked
-        )
+        self.reads = Reads("characters", CONTEXT, number + masked, number, causal=not masked)
         whole = (len(held) - 1) // CONTEXT
         windows = held[: whole * CONTEXT].view(-1, CONTEXT)
         after = held[1 : whole * CONTEXT + 1].view(-1, CONTEXT)
@@ -239,13 +237,16 @@ def _images(name: str, data: Path | None) -> DataParts:
     if name == "digits":
         return digits()
     parts = cifar("cifar100", data, progress=False)
-    return DataParts(*(_smaller(each, name) for each in (parts.train, parts.validation, parts.test)))
+    return DataParts(
+        *(_smaller(each, name) for each in (parts.train, parts.validation, parts.test))
+    )
 
 
 def _smaller(images: LabelledImages, name: str) -> LabelledImages:
     """Means of 2 x 2 pixels, rounded to whole levels; of cifar20 with superclasses."""
     pieces = [
-        functional.avg_pool2d(part.float(), 2).round().byte() for part in images.pixels.split(5000)
+        functional.avg_pool2d(part.float(), 2).round().byte()
+        for part in torch.split(images.pixels, 5000)
     ]
     labels = torch.tensor(COARSE)[images.labels] if name == "cifar20" else images.labels
     return LabelledImages(torch.cat(pieces), labels)
