@@ -20,8 +20,10 @@ from oversmoothing.theory.spectra.layer_discs import (
     Interval,
     PairModuli,
     Spectrum,
+    attention_by_parts,
     attention_discs,
     attention_discs_all,
+    by_parts,
     consensus_radius,
     core_within,
     head_discs,
@@ -86,10 +88,34 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     A, error = _attention(case, relative)
     attention = attention_discs(A, error, keep=True)
     if isinstance(attention, Failure):
-        attention = within_unit(A)
+        attention = attention_by_parts(A, error) or within_unit(A)
     value = _value(case, relative)
     if isinstance(value, Failure):
-        value = within_norm(case.H, relative)
+        value = _value_by_parts(case, relative)
+    return _with_ones(case, relative, A, error, attention, value)
+
+
+def finer(cell: CellDiscs) -> CellDiscs | None:
+    """The same cell through the zeros of A and H, where they have any that tell."""
+    case, relative, A, error = cell.case, cell.relative, cell.A, cell.error
+    attention = attention_by_parts(A, error)
+    value = cell.value if case.factors is not None else by_parts(*value_within(case, relative))
+    if attention is None and value.radii.max() >= cell.value.radii.max():
+        return None
+    return _with_ones(case, relative, A, error, attention or cell.attention, value)
+
+
+def _value_by_parts(case: Layer, relative: float) -> Discs:
+    """Of a matrix with zeros that tell, of another what its norm gives."""
+    if case.factors is not None:
+        return within_norm(case.H, relative)
+    found = by_parts(*value_within(case, relative))
+    return found if np.isfinite(found.radii).all() else within_norm(case.H, relative)
+
+
+def _with_ones(
+    case: Layer, relative: float, A: Array, error: Array, attention: Discs, value: Discs
+) -> CellDiscs:
     repeated = len(case.classes) - 1
     one = _at_one(attention) if repeated else None
     if one is not None and int(one.sum()) == repeated:
