@@ -292,8 +292,9 @@ def _order(row: pd.Series, where: str) -> Comparison:
     models = f"{seeds} of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
     interval = f"[{signed(row['low'])}, {signed(row['high'])}]"
+    ends: tuple[float, float, float] | None = (row["difference"], row["low"], row["high"])
     if np.isnan(row["low"]):
-        why, interval = f"{models}: no interval without spread", ""
+        why, interval, ends = f"{models}: no interval without spread", "", None
     elif row["verdict"] == "open":
         why += "; the interval reaches to both sides"
     return Comparison(
@@ -303,6 +304,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
         "the whole interval over seeds on one side",
         _VERDICT.get(row["verdict"], UNCHECKED),
         why,
+        ends,
     )
 
 
