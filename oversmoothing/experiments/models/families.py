@@ -29,7 +29,7 @@ CROSS = ("encoder_attn", "layer.1.EncDecAttention", "crossattention", "multihead
 class Family:
     """Names of the parts of a block; see `describe`. cls: of a text model that sees both ways,
     whether its first token is a CLS token. causal None: what the module and its config say
-    of it cannot be relied on, so that it is tried out. marks: further parts that tell it from others."""
+    of it cannot be relied on, so that it is tried out. marks: further parts that tell it apart."""
 
     label: str
     q: str
