@@ -22,8 +22,8 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import rows_of, transposed
-from oversmoothing.theory.numbers.rounding import UNIT
+from oversmoothing.theory.numbers.exact import plain, rows_of, transposed
+from oversmoothing.theory.numbers.rounding import UNIT, USUAL
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import (
     DENSE_SIZE,
@@ -192,7 +192,8 @@ _DIGITS = {"float32": 12, "float16": 5, "bfloat16": 4}
 
 def precision(value: Any) -> str | None:
     """The name of a matrix's type where it is one of EPS, else None."""
-    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    kind = getattr(value if hasattr(value, "dtype") else plain(value, "A"), "dtype", "")
+    name = str(getattr(kind, "name", kind)).removeprefix("torch.")
     return name if name in EPS else None
 
 
@@ -242,7 +243,7 @@ def _is_short(value: Any) -> bool:
     kind = precision(value)
     if kind is None:
         return True
-    mantissas = np.frexp(value.tolist())[0] * 2.0 ** _DIGITS[kind]
+    mantissas = np.frexp(rows_of(value, "a matrix"))[0] * 2.0 ** _DIGITS[kind]
     return bool((mantissas == np.round(mantissas)).all())
 
 
@@ -267,6 +268,7 @@ def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
     )
 
 
+@np.errstate(**USUAL)
 def heads_verdict(
     *, A: Any, W: Any, residual: bool = True, dense_size: int = DENSE_SIZE
 ) -> Verdict:
@@ -304,6 +306,7 @@ def heads_verdict(
     return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])
 
 
+@np.errstate(**USUAL)
 def verdict(
     *,
     A: Any = None,
@@ -333,7 +336,7 @@ def verdict(
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         exact_binary = certified
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
