@@ -285,7 +285,8 @@ class _Exact:
         return next(
             k
             for k, x in enumerate(values)
-            if x.factor.polynomial == value.factor.polynomial and x.ball(64).overlaps(value.ball(64))
+            if x.factor.polynomial == value.factor.polynomial
+            and x.ball(64).overlaps(value.ball(64))
         )
 
     def vectors(self, place: tuple[int, int], left: bool) -> Any:
@@ -417,4 +418,3 @@ class _Floats:
                 if len(a_members) > 1 or len(h_members) > 1:
                     found.append(InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h)))
         return tuple(found)
-

@@ -206,7 +206,9 @@ class _Side:
         total, term = tuple(_ZERO for _ in c), c
         for k in range(1, len(c)):
             term = self.scaled(self.moved(term), inverse)
-            total = added(total, self.scaled(term, flint.fmpq_poly([flint.fmpq((-1) ** (k + 1), k)])))
+            total = added(
+                total, self.scaled(term, flint.fmpq_poly([flint.fmpq((-1) ** (k + 1), k)]))
+            )
         return total
 
     def vector(self, c: Coefficients) -> ExactVector:
