@@ -94,6 +94,20 @@ def rows_of(value: Any, name: str) -> list[list[Any]]:
     return rows
 
 
+def has_symbols(value: Any) -> bool:
+    """Whether a matrix-like value, or a pair of them, holds free symbols of sympy."""
+    if getattr(value, "free_symbols", None):
+        return True
+    if isinstance(value, tuple):
+        return any(map(has_symbols, value))
+    if getattr(value, "dtype", None) is not None:
+        return bool(value.dtype == object) and has_symbols(value.tolist())
+    if not isinstance(value, list):
+        return False
+    entries = (x for row in value if isinstance(row, list | tuple) for x in row)
+    return any(getattr(x, "free_symbols", None) for x in entries)
+
+
 def to_fraction(entry: Any, where: str) -> Fraction:
     """One entry as a Fraction, floats by their exact binary value.
 

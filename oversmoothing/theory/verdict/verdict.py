@@ -6,10 +6,11 @@ answer; rows in float32 or bfloat16 are divided by their sums first, and the ans
 rounds to them in their own precision.
 """
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import plain, rows_of, transposed
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT, USUAL
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import (
@@ -48,6 +49,7 @@ from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, all_zero
 from oversmoothing.theory.verdict.decide import (
     Comparison,
     compare_radii,
+    exact_pairs,
     generic_limits,
     limits_of_start,
 )
@@ -159,6 +161,7 @@ def _layer_verdict(
         tokens.cos_min,
         tokens.cos_mean,
         any(found.vague),
+        pairs=exact_pairs(found.dominance),
     )
 
 
@@ -306,9 +309,16 @@ def heads_verdict(
     return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])
 
 
+BY_NAME = (
+    "matrices go by name, so that none is transposed by mistake: verdict(A=..., W=...) with "
+    "W = W_V W_proj as the weights of a layer are, X' = X + A X W, or verdict(A=..., H=...) with H "
+    "= W^T, whose eigenvalues the theory is about"
+)
+
+
 @np.errstate(**USUAL)
 def verdict(
-    *,
+    *by_position: Never,
     A: Any = None,
     logits: Any = None,
     H: Any = None,
@@ -330,8 +340,21 @@ def verdict(
     are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
     exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
     layer that rounds to them (a verdict in fractions is about itself anyway). certified: the old
-    name of exact_binary. Raises `InputError` on illegal input.
+    name of exact_binary. With free symbols of sympy in A or H the answer is a `SymbolicVerdict`:
+    for which parameters it smooths. Raises `InputError` on illegal input, and `TypeError` for
+    matrices by position.
+
+    >>> import oversmoothing
+    >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
+    >>> str(answer.verdict), answer.status, answer.rate.text()
+    ('SMOOTHING', 'exact', '1/2')
+    >>> answer.dominant
+    (Pair(h=(-1.5+0j), a=(1+0j), multiplier=(-0.5+0j), consensus=True),)
     """
+    if by_position:
+        raise TypeError(BY_NAME)
+    if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
+        return _symbolic(A, logits, H, W, X0)
     if certified is not None:
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
@@ -347,6 +370,27 @@ def verdict(
     if error is None:
         return answer(case, start, depths, exact_binary)
     return within(layer_verdict(case, None, depths, error), case, kind, error)
+
+
+def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Any:
+    from oversmoothing.theory.verdict.symbolic import symbolic_verdict
+    from oversmoothing.theory.verdict.symbolic_layer import symbolic_matrix
+
+    if logits is not None or A is None:
+        raise InputError(
+            "logits with parameters have no rational softmax: give A with a positive symbol for "
+            "each exp(logit), divided by the sums of its rows"
+        )
+    if X0 is not None:
+        raise InputError("a verdict with parameters is for generic X_0: leave X0 out")
+    if one_of(H, W) == "H":
+        return symbolic_verdict(A, H)
+    if isinstance(W, tuple):
+        W_V, W_proj = (
+            symbolic_matrix(M, name) for M, name in zip(W, ("W_V", "W_proj"), strict=True)
+        )
+        return symbolic_verdict(A, (W_V * W_proj).T)
+    return symbolic_verdict(A, symbolic_matrix(W, "W").T)
 
 
 def answer(
