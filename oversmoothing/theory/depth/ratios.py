@@ -29,11 +29,13 @@ from oversmoothing.theory.layer.attention import (
 from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.exact import (
+    Heads,
     Matrix,
     fraction_text,
     identity,
     kronecker,
     layer,
+    on_vectors,
     plus_identity,
     squared_norms as squared_norms,
     to_flint,
@@ -154,9 +156,11 @@ def _with_enough_bits(
     return found
 
 
-def _by_recurrences(A: Matrix, H: Matrix, X0: Matrix, depths: list[int]) -> dict[int, Ratio]:
+def _by_recurrences(
+    A: Matrix, H: Matrix, X0: Matrix, depths: list[int], others: Heads = ()
+) -> dict[int, Ratio]:
     found = {}
-    for depth, (hfc, lfc) in squared_norms_at(A, H, X0, depths).items():
+    for depth, (hfc, lfc) in squared_norms_at(A, H, X0, depths, others).items():
         if hfc is None or lfc is None:
             found[depth] = Ratio(None, None)
         elif hfc == 0 or lfc == 0:
@@ -361,6 +365,8 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
     ITERATED_DEPTH where the eigenbases allow it.
     """
+    if case.several:
+        return ratios_of_heads(case, start, depths)
     small = (case.n - 1) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
         return dict(sorted(softmax_ratios(case, start, depths).items()))
@@ -375,6 +381,64 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
             found |= ball_ratios(A, H, X0, case.rational_pi, rest)
     rest = [depth for depth in depths if depth not in found]
     return dict(sorted((found | floating_ratios(case, start, rest)).items()))
+
+
+def ratios_of_heads(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
+    """The same for several heads, whose operator takes vec X_0 for its start."""
+    n, d = case.n, case.d
+    found: dict[int, Ratio] = {}
+    if case.decidable or n * d <= BALL_SIZE:
+        A, H, X0 = case.rational_A, case.rational_H, start.fractions
+        operator, one, vector = on_vectors(A, H, X0, case.others)
+        shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
+        for depth, state in exact_state(operator, one, vector, shallow).items():
+            column = [x for (x,) in state]
+            rows = [column[k : k + d] for k in range(0, n * d, d)]
+            found[depth] = ratio_of_squares(*squared_norms(rows))
+        if n * d <= BALL_SIZE:
+            # Nothing is decoupled: bits make up for what cancels.
+            def attempt(wanted: list[int], _: int) -> dict[int, Ratio]:
+                powers = Powers(
+                    flint.arb_mat(to_flint(plus_identity(operator))),
+                    [to_ball(x) for (x,) in vector],
+                )
+                states = {depth: powers.at(depth) for depth in wanted}
+                means = {
+                    k: [sum(x[j::d], flint.arb(0)) / n for j in range(d)] for k, x in states.items()
+                }
+                still = [flint.arb(0)] * n
+                ratios = {k: ratio_from_balls(means[k], x, still, n, d) for k, x in states.items()}
+                return {k: ratio for k, ratio in ratios.items() if ratio is not None}
+
+            rest = set(depths) - found.keys()
+            found |= _with_enough_bits(attempt, rest)
+            found |= _by_recurrences(A, H, X0, sorted(rest - found.keys()), case.others)
+    rest = set(depths) - found.keys()
+    return dict(sorted((found | _iterated_heads(case, start, rest)).items()))
+
+
+def _iterated_heads(case: Layer, start: Entries, depths: set[int]) -> dict[int, Ratio]:
+    """In float64, (Y, m) with Y = Q^T X: m' = [m +] sum_h (m + g_h Y) W_h, g_h = 1^T A_h Q / n."""
+    A = case.A.reshape(-1, case.n, case.n)
+    W = np.swapaxes(case.H.reshape(-1, case.d, case.d), 1, 2)
+    Q, B = complement_basis(case.n), quotient(A)
+    # The mean of a doubly stochastic head is its own.
+    even = [not np.ptp(stationary_distribution(a)) for a in A]
+    g = np.where(np.array(even)[:, None], 0.0, A.mean(axis=1) @ Q)
+    X0, exponent = normalise(start.floats)
+    y, m = Q.T @ (X0 - X0[0]), X0.mean(axis=0)
+    y_exponent = m_exponent = exponent
+    own, total, zero = float(case.residual), W.sum(axis=0), np.zeros(case.n - 1)
+    found = {}
+    for depth in range(max(depths, default=-1) + 1):
+        y, y_exponent = normalise(y, y_exponent)
+        m, m_exponent = normalise(m, m_exponent)
+        if depth in depths:
+            found[depth] = _numerical_ratio(y, y_exponent, m, m_exponent, zero, case.n)
+        driven = np.einsum("hi,ij,hjk->k", g, y, W)
+        m, m_exponent = add(own * m + m @ total, m_exponent, driven, y_exponent)
+        y = own * y + ((B @ y) @ W).sum(axis=0)
+    return found
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:

@@ -42,18 +42,19 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     identity has n.
     """
     positive = A > 0
-    if positive.all():
-        return [np.arange(len(A))]
+    classes = strong_components(positive)
+    return [S for S in classes if not np.delete(positive[S], S, axis=1).any()]
+
+
+def strong_components(edges: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The indices that reach one another by edges [n, n], as index arrays."""
+    if edges.all():
+        return [np.arange(len(edges))]
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    _, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
-    classes = []
-    for k in range(int(label.max()) + 1):
-        inside = label == k
-        if not positive[np.ix_(inside, ~inside)].any():
-            classes.append(np.flatnonzero(inside))
-    return classes
+    _, label = connected_components(csr_matrix(edges), directed=True, connection="strong")
+    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
 
 
 def _irreducible_stationary(A: Array) -> Array:

@@ -12,7 +12,7 @@ over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +24,12 @@ from oversmoothing.theory.layer.layer import (
     _real_array,
     check_attention,
     check_square,
+    check_states,
+    read_entries,
 )
+from oversmoothing.theory.numbers.exact import rows_of, to_fraction, transposed
 from oversmoothing.theory.spectra.discs import Failure, enclose
-from oversmoothing.theory.spectra.layer_discs import EPS
+from oversmoothing.theory.spectra.layer_discs import EPS, modulus_interval
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -162,12 +165,9 @@ def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     if isinstance(found, Failure):
         moduli = np.abs(np.linalg.eigvals(M) + shift)
         return Radius(float(moduli.max()), float("inf"), method, found.reason)
-    moduli = np.abs(found.centres + shift)
-    value = float(moduli.max())
-    radii, least = found.radii, np.full(len(found), np.inf)
-    np.minimum.at(least, found.component, moduli - radii)
-    low = float(least[np.isfinite(least)].max())
-    return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
+    bounds = modulus_interval(found, shift)
+    value = bounds.shown
+    return Radius(value, max(bounds.high - value, value - bounds.low), method)
 
 
 def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:
@@ -225,16 +225,71 @@ def token_blocks(layer: Layer, residual: bool = True) -> Array:
     return blocks + np.eye(W.shape[-1]) if residual else blocks
 
 
-def other_radius(
-    layer: Layer, residual: bool, dense_size: int = DENSE_SIZE, beside: Radius | None = None
-) -> Radius:
-    """rho_Q by the way that suits: of causal heads token by token, else `quotient_radius`."""
-    if np.triu(layer.A, 1).any() or layer.n == 1:
-        return quotient_radius(layer, residual, dense_size, beside)
-    rest = [dense_radius(G, "causal") for G in token_blocks(layer, residual)[1:]]
-    top = max(rest, key=lambda r: r.value or 0.0)
-    reach = max((r.value or 0.0) + r.error for r in rest) - (top.value or 0.0)
-    return Radius(top.value, max(reach, top.error), "causal")
+def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:
+    """`layer_of_heads` and X_0 [n, d], in fractions where every entry is given exactly."""
+    start = None if X0 is None else read_entries(X0, "X0")
+    factors = list(W) if isinstance(W, tuple) and len(W) == 2 else [W]
+    given = [_listed(value) for value in (A, *factors)]
+    exact = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
+    if exact and (start is None or start.written is not None):
+        layer = _heads_in_fractions(*([x] if _depth(x) == 2 else x for x in given))
+    else:
+        matrices = [
+            value if x is None else _without_text(x)
+            for value, x in zip((A, *factors), given, strict=True)
+        ]
+        layer = layer_of_heads(matrices[0], W if len(factors) == 1 else tuple(matrices[1:]))
+        start = start and Entries(start.floats, None)
+    if start is not None:
+        check_states(start.floats, layer.n, layer.d)
+    return replace(layer, residual=residual), start
+
+
+def _listed(value: Any) -> Any:
+    """As nested lists, but for an array of floats: None."""
+    if "float" in str(getattr(value, "dtype", "")):
+        return None
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [_listed(x) for x in value] if isinstance(value, list | tuple) else value
+
+
+def _depth(value: Any) -> int:
+    return 1 + _depth(value[0]) if isinstance(value, list) and value else 0
+
+
+def _is_exact(value: Any) -> bool:
+    return all(map(_is_exact, value)) if isinstance(value, list) else not isinstance(value, float)
+
+
+def _without_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_text(x) for x in value]
+    return float(to_fraction(value, "an entry")) if isinstance(value, str) else value
+
+
+def _heads_in_fractions(A: Any, *weights: Any) -> Layer:
+    if len({len(value) for value in (A, *weights)}) > 1:
+        raise InputError(
+            f"A has {len(A)} heads but the weights have {len(weights[0])}: one W_h for each A_h"
+        )
+    parts = []
+    for i, (a, *w) in enumerate(zip(A, *weights, strict=True)):
+        try:
+            if len(w) == 2:
+                parts.append(Layer.of(a, factors=(w[0], w[1])))
+            else:
+                parts.append(Layer.of(a, transposed(rows_of(w[0], "W"))))
+        except InputError as error:
+            raise InputError(f"head {i}: {error}") from error
+    first, *more = parts
+    shapes = [{k: M.floats.shape for k, M in head.given.items()} for head in parts]
+    if any(shape != shapes[0] for shape in shapes):
+        raise InputError("the heads have matrices of different sizes")
+    if not more:
+        return first
+    given = {k: Entries(np.stack([h.given[k].floats for h in parts]), None) for k in first.given}
+    return Layer(np.stack([head.A for head in parts]), given, tuple(parts))
 
 
 def layer_of_heads(A: Any, W: Any) -> Layer:

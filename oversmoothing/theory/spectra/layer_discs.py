@@ -187,6 +187,17 @@ class Interval:
         return self.middle if self.centre is None else self.centre
 
 
+def modulus_interval(discs: Discs, shift: float) -> Interval:
+    """max |shift + m| over the discs; exact where m = 0 is."""
+    moduli = np.abs(discs.centres + shift)
+    rounding = np.where((discs.centres == 0) & (discs.radii == 0), 0.0, 4 * UNIT * moduli)
+    some, slack = rounding + discs.radii > 0, inflated(discs.radii + rounding, 4)
+    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    least = float(minimum_by(low, discs.component).max())
+    return Interval(max(0.0, least), float(high.max()), None, float(moduli.max()))
+
+
 def consensus_radius(value: Discs) -> Interval:
     """rho_C = max |1 + h_j|."""
     return pair_moduli(None, value)[0].radius()
@@ -369,7 +380,11 @@ def core_within(W_V: Array, W_proj: Array, relative: float = 0.0) -> tuple[Array
     """(core, error): W_proj W_V [r, r], or W_V W_proj [d, d] where r >= d, within the rounding of
     the product and what the factors may be off by."""
     d, r = W_V.shape
-    first, second = (W_V, W_proj) if r >= d else (W_proj, W_V)
+    return product_within(*((W_V, W_proj) if r >= d else (W_proj, W_V)), relative)
+
+
+def product_within(first: Array, second: Array, relative: float = 0.0) -> tuple[Array, Array]:
+    """(product, error) within its rounding and what the factors may be off by."""
     k = first.shape[1]
     wide = (gamma(k + 2) + 2 * relative + relative**2) * (1 + 8 * UNIT)
     # Products of zeros are zeros; others lose what is below all numbers.
