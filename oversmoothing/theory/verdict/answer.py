@@ -25,9 +25,9 @@ class Verdict:
     verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
     where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
     status: "exact" (fractions), "certified" (proved for every layer that rounds to these floats),
-    "estimated" (Arnoldi's method) or "numerical" (rounding decides). about: "cell", all that rounds to
-    the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
-    within rounding is about the doubly stochastic ones of its cell.
+    "estimated" (Arnoldi's method) or "numerical" (rounding decides). about: "cell", all that rounds
+    to the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum
+    to 1 within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
     rho_Q. Of an exact answer they, and the distance, are a `Number`: a float with its bounds, and
     the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import flint
 import numpy as np
@@ -251,7 +252,7 @@ def decide_heads(case: Layer, dense_size: int) -> HeadsDecision:
     closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
     method = "causal" if max(map(len, tokens)) == 1 else "dense"
     shift, one = float(case.residual), np.ones((len(A), 1, 1))
-    consensus, rest = [], [Interval(0.0, 0.0)]
+    consensus, rest = list[Interval](), [Interval(0.0, 0.0)]
     for F in features:
         h, e = H[:, F[:, None], F], off[:, F[:, None], F]
         consensus += _radii([(one, 0 * one)], h, e, shift)
@@ -307,7 +308,7 @@ def _radii(
     for _, group in groupby(sorted(blocks, key=lambda b: b[0].shape[-1]), lambda b: b[0].shape[-1]):
         a, w = (np.stack(x) for x in zip(*group, strict=True))
 
-        def summed(x: Array, y: Array) -> Array:
+        def summed(x: Any, y: Any) -> Array:
             rows = x.shape[-1] * y.shape[-1]
             found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
             return found

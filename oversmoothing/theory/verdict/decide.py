@@ -57,10 +57,10 @@ class Comparison:
     rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
     radii, and why.
 
-    attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0 where exact
-    arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell: the discs of
-    a case in floats, dominance: the modes of one in fractions. error: how far rho_C - rho_Q may be
-    off by rounding.
+    attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0
+    where exact arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell:
+    the discs of a case in floats, dominance: the modes of one in fractions. error: how far rho_C -
+    rho_Q may be off by rounding.
     """
 
     outcome: Outcome
@@ -161,6 +161,8 @@ def _of_heads(case: Layer, dense_size: int) -> Comparison:
         reason = _overlap(fixed, moving)
     else:
         reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {found.method}")
+    if found.method == "arnoldi" and not found.reason:
+        reason += f" This is an estimate: dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if found.reason else moving.shown
     vague = not found.reason and _vague(fixed), not found.reason and _vague(moving)
     return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, found.error)
