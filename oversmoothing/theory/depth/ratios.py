@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.accurate import ratio_text
-from oversmoothing.theory.depth.recurrence import PRIMES, modulo, squared_norms_at
+from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
 from oversmoothing.theory.layer.attention import (
     complement_basis,
     quotient,
@@ -42,7 +42,9 @@ from oversmoothing.theory.numbers.exact import (
     weighted_mean,
 )
 from oversmoothing.theory.numbers.rounding import add, at_precision, doublings, normalise, to_ball
+from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -109,24 +111,6 @@ def _ratio_of_ball(squared: flint.arb) -> Ratio:
 def ratio_of_log(log: float) -> Ratio:
     """The ratio with this logarithm, its value inf only where no binary64 can hold it."""
     return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)
-
-
-class Powers:
-    """M^L v for several L from one table of squarings, at the precision of the context."""
-
-    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
-        self._squares = [M]
-        self._start = flint.arb_mat([[x] for x in start])
-
-    def at(self, depth: int) -> list[flint.arb]:
-        vector = self._start
-        for k in range(depth.bit_length()):
-            if k == len(self._squares):
-                self._squares.append(self._squares[-1] * self._squares[-1])
-            if depth >> k & 1:
-                vector = self._squares[k] * vector
-        entries: list[flint.arb] = vector.entries()
-        return entries
 
 
 def ball_ratios(
@@ -242,6 +226,11 @@ def ratio_from_balls(
     return _ratio_of_ball(squared) if squared.rel_accuracy_bits() >= _GOOD_BITS else None
 
 
+def _of_state(x: list[flint.arb], n: int, d: int) -> Ratio | None:
+    mean = [sum(x[j::d], flint.arb(0)) / n for j in range(d)]
+    return ratio_from_balls(mean, x, [flint.arb(0)] * n, n, d)
+
+
 def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
     """The first k with block^k start = 0 exactly, None if it never is.
 
@@ -264,24 +253,44 @@ def numerical_ratios(
     A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
 ) -> dict[int, Ratio]:
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
-    n = len(A)
-    Q, B, pi = complement_basis(n), quotient(A), stationary_distribution(A)
+    Q, pi = complement_basis(len(A)), stationary_distribution(A)
+    # m = c + (1/n - pi)^T Q Y.
+    eta = Q.T @ (1.0 / len(A) - pi)
+    return _iterated(A[None], H.T[None], X0, depths, pi, eta, np.zeros((1, len(eta))), 1.0)
+
+
+def _iterated(
+    A: Array,
+    W: Array,
+    X0: Array,
+    depths: Iterable[int],
+    weights: Array,
+    eta: Array,
+    g: Array,
+    own: float,
+) -> dict[int, Ratio]:
+    """Of X' = own X + sum_h A_h X W_h, in Y = Q^T X and c = weights^T X.
+
+    c' = own c + sum_h (c + g_h Y) W_h; the mean is c + eta Y.
+    """
+    n = A.shape[-1]
+    Q, B = complement_basis(n), quotient(A)
     # Scaled first: differences of the largest numbers would overflow.
     X0, exponent = normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
-    y, c = Q.T @ (X0 - X0[0]), pi @ X0
-    # m = c + (1/n - pi)^T Q Y.
-    eta = Q.T @ (1.0 / n - pi)
+    y, c = Q.T @ (X0 - X0[0]), weights @ X0
     y_exponent = c_exponent = exponent
-    wanted = sorted(set(depths))
+    wanted, total = sorted(set(depths)), W.sum(axis=0)
     result = {}
     for depth in range(wanted[-1] + 1 if wanted else 0):
         y, y_exponent = normalise(y, y_exponent)
         c, c_exponent = normalise(c, c_exponent)
         if depth in wanted:
             result[depth] = _numerical_ratio(y, y_exponent, c, c_exponent, eta, n)
-        y = y + (B @ y) @ H.T
-        c = c + c @ H.T
+        c = own * c + c @ total
+        if g.any():
+            c, c_exponent = add(c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent)
+        y = own * y + ((B @ y) @ W).sum(axis=0)
     return result
 
 
@@ -365,7 +374,7 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
     ITERATED_DEPTH where the eigenbases allow it.
     """
-    if case.several:
+    if isinstance(case, ManyHeads):
         return ratios_of_heads(case, start, depths)
     small = (case.n - 1) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
@@ -383,7 +392,7 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     return dict(sorted((found | floating_ratios(case, start, rest)).items()))
 
 
-def ratios_of_heads(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
+def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
     """The same for several heads, whose operator takes vec X_0 for its start."""
     n, d = case.n, case.d
     found: dict[int, Ratio] = {}
@@ -398,47 +407,22 @@ def ratios_of_heads(case: Layer, start: Entries, depths: list[int]) -> dict[int,
         if n * d <= BALL_SIZE:
             # Nothing is decoupled: bits make up for what cancels.
             def attempt(wanted: list[int], _: int) -> dict[int, Ratio]:
-                powers = Powers(
-                    flint.arb_mat(to_flint(plus_identity(operator))),
-                    [to_ball(x) for (x,) in vector],
-                )
-                states = {depth: powers.at(depth) for depth in wanted}
-                means = {
-                    k: [sum(x[j::d], flint.arb(0)) / n for j in range(d)] for k, x in states.items()
-                }
-                still = [flint.arb(0)] * n
-                ratios = {k: ratio_from_balls(means[k], x, still, n, d) for k, x in states.items()}
-                return {k: ratio for k, ratio in ratios.items() if ratio is not None}
+                table = flint.arb_mat(to_flint(plus_identity(operator)))
+                powers = Powers(table, [to_ball(x) for (x,) in vector])
+                ratios = {depth: _of_state(powers.at(depth), n, d) for depth in wanted}
+                return {depth: ratio for depth, ratio in ratios.items() if ratio is not None}
 
             rest = set(depths) - found.keys()
             found |= _with_enough_bits(attempt, rest)
             found |= _by_recurrences(A, H, X0, sorted(rest - found.keys()), case.others)
-    rest = set(depths) - found.keys()
-    return dict(sorted((found | _iterated_heads(case, start, rest)).items()))
-
-
-def _iterated_heads(case: Layer, start: Entries, depths: set[int]) -> dict[int, Ratio]:
-    """In float64, (Y, m) with Y = Q^T X: m' = [m +] sum_h (m + g_h Y) W_h, g_h = 1^T A_h Q / n."""
-    A = case.A.reshape(-1, case.n, case.n)
-    W = np.swapaxes(case.H.reshape(-1, case.d, case.d), 1, 2)
-    Q, B = complement_basis(case.n), quotient(A)
-    # The mean of a doubly stochastic head is its own.
-    even = [not np.ptp(stationary_distribution(a)) for a in A]
-    g = np.where(np.array(even)[:, None], 0.0, A.mean(axis=1) @ Q)
-    X0, exponent = normalise(start.floats)
-    y, m = Q.T @ (X0 - X0[0]), X0.mean(axis=0)
-    y_exponent = m_exponent = exponent
-    own, total, zero = float(case.residual), W.sum(axis=0), np.zeros(case.n - 1)
-    found = {}
-    for depth in range(max(depths, default=-1) + 1):
-        y, y_exponent = normalise(y, y_exponent)
-        m, m_exponent = normalise(m, m_exponent)
-        if depth in depths:
-            found[depth] = _numerical_ratio(y, y_exponent, m, m_exponent, zero, case.n)
-        driven = np.einsum("hi,ij,hjk->k", g, y, W)
-        m, m_exponent = add(own * m + m @ total, m_exponent, driven, y_exponent)
-        y = own * y + ((B @ y) @ W).sum(axis=0)
-    return found
+    # m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h; the mean of a doubly stochastic head is its own.
+    even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
+    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(n))
+    rest, zero = set(depths) - found.keys(), np.zeros(n - 1)
+    uniform = np.full(n, 1.0 / n)
+    W, own = np.swapaxes(case.H, 1, 2), float(case.residual)
+    found |= _iterated(case.A, W, start.floats, rest, uniform, zero, g, own)
+    return dict(sorted(found.items()))
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:

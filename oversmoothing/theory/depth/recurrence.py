@@ -98,6 +98,24 @@ class Recurrence:
             self._bits *= 2
 
 
+class Powers:
+    """M^L v for several L from one table of squarings, at the precision of the context."""
+
+    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
+        self._squares = [M]
+        self._start = flint.arb_mat([[x] for x in start])
+
+    def at(self, depth: int) -> list[flint.arb]:
+        vector = self._start
+        for k in range(depth.bit_length()):
+            if k == len(self._squares):
+                self._squares.append(self._squares[-1] * self._squares[-1])
+            if depth >> k & 1:
+                vector = self._squares[k] * vector
+        entries: list[flint.arb] = vector.entries()
+        return entries
+
+
 def squared_norms_at(
     A: Matrix, H: Matrix, X0: Matrix, depths: list[int], others: Heads = ()
 ) -> dict[int, tuple[flint.arb | None, flint.arb | None]]:

@@ -9,7 +9,7 @@ numerical. Every entry is read once, here.
 A declared property is verified here, never believed. Every refusal names the place and the remedy.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.numbers.exact import (
+    Heads,
     Matrix,
     exact_stationary,
     from_flint,
-    identity,
     normalised_rows,
     rows_of,
     to_flint,
@@ -36,8 +36,6 @@ from oversmoothing.theory.support.sizes import Array
 _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
 # Fractions are decided exactly up to this n and d; larger ones are rounded to binary64.
 EXACT_SIZE = 48
-# Several heads up to this n d: their one operator has n d rows.
-EXACT_OPERATOR = 128
 # Weights that exist and underflow stay the smallest number, so that only masks are zeros.
 _TINY = 5e-324
 # Binary64 numbers of at most so many significant bits, in matrices up to this size, are taken at
@@ -117,14 +115,11 @@ class Layer:
     numbers: "fractions" where every entry was given exactly (logits too), else
     "binary64". The fractions (`rational_*`) are exact in both: those of binary64 input are its
     binary values, with the rows of A divided by their sums. For logits `rational_A` is a matrix
-    near A, not A. parts: of several heads each by itself, where they were given exactly. residual:
-    whether the layer adds X.
+    near A, not A.
     """
 
     A: Array
     given: dict[str, Entries]
-    parts: "tuple[Layer, ...]" = ()
-    residual: bool = True
 
     @cached_property
     def H(self) -> Array:
@@ -140,26 +135,9 @@ class Layer:
         return 1 if self.A.ndim == 2 else len(self.A)
 
     @property
-    def several(self) -> bool:
-        """Whether the layer is more than X' = X + A X H^T."""
-        return self.heads > 1 or not self.residual
-
-    @cached_property
-    def singly(self) -> "tuple[Layer, ...]":
-        """Each head by itself."""
-        if self.parts or self.heads == 1:
-            return self.parts or (self,)
-        given = [
-            {k: Entries(M.floats[i], None) for k, M in self.given.items()}
-            for i in range(self.heads)
-        ]
-        return tuple(Layer(A, parts) for A, parts in zip(self.A, given, strict=True))
-
-    @cached_property
-    def others(self) -> list[tuple[Matrix, Matrix]]:
-        """(A_h, H_h) of the heads after the first, and (I, -I) where there is no residual."""
-        found = [(head.rational_A, head.rational_H) for head in self.singly[1:]]
-        return found if self.residual else [*found, (identity(self.n), identity(self.d, -1))]
+    def others(self) -> Heads:
+        """(A_h, H_h) of the heads after the first, exactly."""
+        return ()
 
     @property
     def n(self) -> int:
@@ -172,7 +150,7 @@ class Layer:
 
     @property
     def numbers(self) -> str:
-        some = next(iter((self.parts[0] if self.parts else self).given.values()))
+        some = next(iter(self.given.values()))
         return "binary64" if some.written is None else "fractions"
 
     @property
@@ -183,8 +161,6 @@ class Layer:
     @property
     def decidable(self) -> bool:
         """Whether exact arithmetic decides the layer: fractions, and not too many of them."""
-        if self.several:
-            return self.exact and self.n * self.d <= EXACT_OPERATOR
         return self.exact and max(self.n, self.d) <= EXACT_SIZE
 
     @property
@@ -201,10 +177,7 @@ class Layer:
 
     @cached_property
     def positive(self) -> NDArray[np.bool_]:
-        """Where A_ij > 0 in some head, by the input, since rounding can lose what is small."""
-        if self.heads > 1:
-            every: NDArray[np.bool_] = np.any([head.positive for head in self.singly], axis=0)
-            return every
+        """Where A_ij > 0, by the input, since rounding can lose what is small."""
         if self.logits is not None:
             return np.isfinite(self.logits)
         if not self.exact:
@@ -227,9 +200,6 @@ class Layer:
 
     @cached_property
     def rational_A(self) -> Matrix:
-        """Of several heads that of the first, as `rational_H`; the rest are `others`."""
-        if self.heads > 1:
-            return self.singly[0].rational_A
         if "A" not in self.given:
             return normalised_rows(to_fractions(self.A.tolist(), "A"))
         A = self.given["A"].fractions
@@ -237,8 +207,6 @@ class Layer:
 
     @cached_property
     def rational_H(self) -> Matrix:
-        if self.heads > 1:
-            return self.singly[0].rational_H
         if "H" in self.given:
             return self.given["H"].fractions
         W_V, W_proj = (to_flint(factor) for factor in self.rational_factors)
@@ -254,10 +222,6 @@ class Layer:
 
         They do where A, with rows that sum to 1 exactly, and H (or its factors) have short entries.
         """
-        if self.heads > 1:
-            parts = tuple(head.as_fractions() for head in self.singly)
-            known = tuple(head for head in parts if head is not None)
-            return replace(self, parts=known) if len(known) == len(parts) else None
         if self.numbers == "fractions" or "A" not in self.given:
             return None
         if max(self.n, self.d) > _SHORT_SIZE:
@@ -267,15 +231,7 @@ class Layer:
         if any(sum(row) != 1 for row in fractions["A"]) or not all(map(_is_short, entries)):
             return None
         factors = None if "H" in fractions else (fractions["W_V"], fractions["W_proj"])
-        found = Layer.of(fractions["A"], fractions.get("H"), factors=factors)
-        return replace(found, residual=self.residual)
-
-    def taken_exactly(self) -> "Layer":
-        """The binary64 numbers of all heads as the fractions that they are."""
-        parts = tuple(Layer.of(head.rational_A, head.rational_H) for head in self.singly)
-        if self.heads == 1:
-            return replace(parts[0], residual=self.residual)
-        return replace(self, parts=parts)
+        return Layer.of(fractions["A"], fractions.get("H"), factors=factors)
 
     @cached_property
     def rational_pi(self) -> list[Fraction]:

@@ -12,10 +12,12 @@ over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import (
@@ -27,7 +29,14 @@ from oversmoothing.theory.layer.layer import (
     check_states,
     read_entries,
 )
-from oversmoothing.theory.numbers.exact import rows_of, to_fraction, transposed
+from oversmoothing.theory.numbers.exact import (
+    Heads,
+    Matrix,
+    identity,
+    rows_of,
+    to_fraction,
+    transposed,
+)
 from oversmoothing.theory.spectra.discs import Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS, modulus_interval
 from oversmoothing.theory.support.errors import InputError
@@ -36,6 +45,8 @@ from oversmoothing.theory.support.sizes import Array
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
+# In fractions the operator of several heads is decided up to this n d: seconds.
+EXACT_OPERATOR = 128
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400
 # Fewer Arnoldi vectors have been seen not to converge on weak heads; two wanted, for a pair.
@@ -46,6 +57,64 @@ _TOLERANCE = 1e-9
 # The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A comparison
 # first asks for less, and takes it where the radii are a hundred times as far apart.
 _ROUGH, _FAR = 1e-4, 1e-2
+
+
+@dataclass(frozen=True)
+class ManyHeads(Layer):
+    """A layer of several heads, A [heads, n, n] and H [heads, d, d], or of one without residual.
+
+    singly: each head by itself. residual: whether the layer adds X. What is exact is so in every
+    head; `rational_A` and `rational_H` are those of the first.
+    """
+
+    singly: tuple[Layer, ...]
+    residual: bool
+
+    @staticmethod
+    def of_heads(singly: tuple[Layer, ...], residual: bool) -> ManyHeads:
+        names = singly[0].given
+        given = {
+            k: Entries(np.stack([head.given[k].floats for head in singly]), None) for k in names
+        }
+        return ManyHeads(np.stack([head.A for head in singly]), given, singly, residual)
+
+    @cached_property
+    def others(self) -> Heads:
+        """With (I, -I) where there is no residual."""
+        found = [(head.rational_A, head.rational_H) for head in self.singly[1:]]
+        return found if self.residual else [*found, (identity(self.n), identity(self.d, -1))]
+
+    @property
+    def numbers(self) -> str:
+        return self.singly[0].numbers
+
+    @property
+    def decidable(self) -> bool:
+        return self.exact and self.n * self.d <= EXACT_OPERATOR
+
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """Where some head attends."""
+        every: NDArray[np.bool_] = np.any([head.positive for head in self.singly], axis=0)
+        return every
+
+    @cached_property
+    def rational_A(self) -> Matrix:
+        return self.singly[0].rational_A
+
+    @cached_property
+    def rational_H(self) -> Matrix:
+        return self.singly[0].rational_H
+
+    def as_fractions(self) -> Layer | None:
+        heads = [head.as_fractions() for head in self.singly]
+        known = tuple(head for head in heads if head is not None)
+        return ManyHeads.of_heads(known, self.residual) if len(known) == len(heads) else None
+
+    def taken_exactly(self) -> ManyHeads:
+        """The binary64 numbers as the fractions that they are."""
+        heads = tuple(Layer.of(head.rational_A, head.rational_H) for head in self.singly)
+        return ManyHeads.of_heads(heads, self.residual)
 
 
 @dataclass(frozen=True)
@@ -242,7 +311,10 @@ def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries 
         start = start and Entries(start.floats, None)
     if start is not None:
         check_states(start.floats, layer.n, layer.d)
-    return replace(layer, residual=residual), start
+    if not residual:
+        singly = layer.singly if isinstance(layer, ManyHeads) else (layer,)
+        layer = ManyHeads.of_heads(singly, residual)
+    return layer, start
 
 
 def _listed(value: Any) -> Any:
@@ -282,14 +354,10 @@ def _heads_in_fractions(A: Any, *weights: Any) -> Layer:
                 parts.append(Layer.of(a, transposed(rows_of(w[0], "W"))))
         except InputError as error:
             raise InputError(f"head {i}: {error}") from error
-    first, *more = parts
-    shapes = [{k: M.floats.shape for k, M in head.given.items()} for head in parts]
+    shapes = [[M.floats.shape for M in head.given.values()] for head in parts]
     if any(shape != shapes[0] for shape in shapes):
         raise InputError("the heads have matrices of different sizes")
-    if not more:
-        return first
-    given = {k: Entries(np.stack([h.given[k].floats for h in parts]), None) for k in first.given}
-    return Layer(np.stack([head.A for head in parts]), given, tuple(parts))
+    return parts[0] if len(parts) == 1 else ManyHeads.of_heads(tuple(parts), True)
 
 
 def layer_of_heads(A: Any, W: Any) -> Layer:
@@ -304,9 +372,11 @@ def layer_of_heads(A: Any, W: Any) -> Layer:
         )
     parts = {"H": np.ascontiguousarray(Q.swapaxes(1, 2))} if P is None else {"W_V": P, "W_proj": Q}
     matrices = {"A": stacked(np.array(A, dtype=np.float64))} | parts
-    if weights.heads == 1:
-        checked, matrices = checked[0], {name: M[0] for name, M in matrices.items()}
-    return Layer(checked, {name: Entries(M, None) for name, M in matrices.items()})
+    heads = tuple(
+        Layer(checked[h], {name: Entries(M[h], None) for name, M in matrices.items()})
+        for h in range(weights.heads)
+    )
+    return heads[0] if len(heads) == 1 else ManyHeads.of_heads(heads, True)
 
 
 @dataclass(frozen=True)

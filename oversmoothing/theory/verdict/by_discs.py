@@ -22,10 +22,10 @@ from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.heads import (
+    ManyHeads,
     consensus_block,
     dense_radius,
     quotient_radius as quotient_radius_of_heads,
-    stacked,
 )
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
@@ -237,7 +237,7 @@ class HeadsDecision(Decision):
     reason: str = ""
 
 
-def decide_heads(case: Layer, dense_size: int) -> HeadsDecision:
+def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
     """rho_C against rho_Q over all heads that round to these, each entry in its own precision (T7).
 
     The operator [I +] sum_h H_h (x) A_h falls into blocks: by the features that depend on one
@@ -245,7 +245,7 @@ def decide_heads(case: Layer, dense_size: int) -> HeadsDecision:
     one another have consensus and a quotient of their own, others the block of what they see of one
     another (of one token T7e's). A block of more than dense_size rows is left to Arnoldi's method.
     """
-    A, wide = _shares_within(stacked(case.given["A"].floats), case.positive, UNIT)
+    A, wide = _shares_within(case.given["A"].floats, case.positive, UNIT)
     H, off = _weights_within(case)
     tokens = strong_components(case.positive)
     features = strong_components(((H != 0) | (off > 0)).any(axis=0))
@@ -276,7 +276,7 @@ def decide_heads(case: Layer, dense_size: int) -> HeadsDecision:
     return HeadsDecision(outcome, fixed, moving, method)
 
 
-def _by_arnoldi(case: Layer) -> HeadsDecision:
+def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
     consensus = dense_radius(consensus_block(case, case.residual), "dense")
     found = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
     sides = []
@@ -288,14 +288,12 @@ def _by_arnoldi(case: Layer) -> HeadsDecision:
     return HeadsDecision(outcome, fixed, moving, "arnoldi", found.reason)
 
 
-def _weights_within(case: Layer) -> tuple[Array, Array]:
+def _weights_within(case: ManyHeads) -> tuple[Array, Array]:
     """(H, error) [heads, d, d]."""
     if case.factors is None:
-        H = stacked(case.H)
+        H = case.H
         return H, np.where(H == 0, 0.0, inflated(UNIT * np.abs(H), 2))
-    products = [
-        product_within(V, P, UNIT) for V, P in zip(*map(stacked, case.factors), strict=True)
-    ]
+    products = [product_within(V, P, UNIT) for V, P in zip(*case.factors, strict=True)]
     H, off = (np.swapaxes(np.stack(x), 1, 2) for x in zip(*products, strict=True))
     return H, off
 

@@ -18,6 +18,7 @@ from oversmoothing.theory.layer.cell import RoundingCell, cell_of
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
 from oversmoothing.theory.spectra.blocks import Block, enclose_in_balls
+from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_cells import Mode, Modes, Side, lasts, modes_of
 from oversmoothing.theory.verdict.disc_limits import (
@@ -280,7 +281,7 @@ def merged(first: Limits, second: Limits) -> Limits:
 _OPERATOR = 64
 
 
-def heads_in_balls(case: Layer, X0: Array | None, outcome: Outcome) -> Decided:
+def heads_in_balls(case: ManyHeads, X0: Array | None, outcome: Outcome) -> Decided:
     """What generic X_0 (None), or this one, leads to for all heads that round to these.
 
     outcome: the one that all of them share for generic X_0. With z the last token and y the
@@ -323,7 +324,7 @@ def heads_in_balls(case: Layer, X0: Array | None, outcome: Outcome) -> Decided:
 _SOLVED = 128
 
 
-def _operator(case: Layer) -> tuple[flint.acb_mat, flint.acb_mat, flint.acb_mat]:
+def _operator(case: ManyHeads) -> tuple[flint.acb_mat, flint.acb_mat, flint.acb_mat]:
     """C, D and K of `heads_in_balls`, y row by row."""
     m, d = case.n - 1, case.d
     C, D, K = (flint.acb_mat(*shape) for shape in ((d, d), (d, m * d), (m * d, m * d)))
@@ -357,7 +358,7 @@ def _last_and_differences(X0: Array) -> tuple[flint.acb_mat, flint.acb_mat]:
 
 
 def _limit_of_heads(
-    case: Layer, C: flint.acb_mat, D: flint.acb_mat, K: flint.acb_mat, mu: flint.acb
+    case: ManyHeads, C: flint.acb_mat, D: flint.acb_mat, K: flint.acb_mat, mu: flint.acb
 ) -> Limits:
     """Where one mu, in this ball, is larger than all others."""
     turned = next(iter(enclose_in_balls(K.transpose())), None)

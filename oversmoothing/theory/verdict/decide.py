@@ -11,7 +11,7 @@ from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.exact import plus
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
-from oversmoothing.theory.spectra.heads import DENSE_SIZE
+from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
 from oversmoothing.theory.verdict.answer import (
     AT_CONSENSUS,
@@ -81,7 +81,7 @@ def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_S
     """Exactly where the case allows it, else for everything within the rounding of its entries,
     with UNDECIDED where that decides. relative: how well they are known, if not as float64.
     dense_size: of the operator of several heads, up to which it is formed."""
-    if case.several:
+    if isinstance(case, ManyHeads):
         return _of_heads(case, dense_size)
     return _exactly(case) if case.decidable else _numerically(case, relative)
 
@@ -141,7 +141,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     )
 
 
-def _of_heads(case: Layer, dense_size: int) -> Comparison:
+def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     """The radii of the operator of all heads."""
     if case.decidable:
         exact = exact_dominance(case.rational_A, case.rational_H, case.others)
@@ -168,7 +168,7 @@ def _of_heads(case: Layer, dense_size: int) -> Comparison:
     return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, found.error)
 
 
-def _heads_reason(case: Layer, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:
+def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:
     heads = f"{case.heads} head" + ("s" if case.heads > 1 else "") + how
     operator = f"{'I + ' if case.residual else ''}sum_h H_h"
     return {
@@ -234,7 +234,7 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
     set: what they agree on holds for generic X_0 (the exceptions are algebraic), as far as such
     draws can show it; a limit on which they differ depends on X_0 and is None.
     """
-    if case.several and not case.decidable:
+    if isinstance(case, ManyHeads) and not case.decidable:
         return heads_in_balls(case, None, found.outcome).limits
     if case.n == 1:
         return ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
@@ -282,7 +282,7 @@ def limits_of_start(case: Layer, start: Entries, found: Comparison, generic: Out
 
     generic: the verdict for generic X_0, and found what it rests on.
     """
-    if case.several and not case.decidable:
+    if isinstance(case, ManyHeads) and not case.decidable:
         return _start_of_heads(case, start, found.status, generic)
     if found.cell is not None:
         return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
@@ -325,7 +325,7 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
-def _start_of_heads(case: Layer, start: Entries, status: str, generic: Outcome) -> OfStart:
+def _start_of_heads(case: ManyHeads, start: Entries, status: str, generic: Outcome) -> OfStart:
     """Of several heads in floats, as far as balls show which modes X_0 contains."""
     if (start.floats[0] == start.floats).all():
         return _at_consensus(case, start, None)

@@ -25,7 +25,7 @@ from oversmoothing.theory.layer.layer import (
 from oversmoothing.theory.numbers.exact import rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
-from oversmoothing.theory.spectra.heads import DENSE_SIZE, read_heads
+from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import (
@@ -176,7 +176,7 @@ def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
         return None
-    if case.several or (
+    if isinstance(case, ManyHeads) or (
         not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None)
     ):
         return None
@@ -343,12 +343,12 @@ def answer(
     dense_size: int = DENSE_SIZE,
 ) -> Verdict:
     """The verdict on a validated layer."""
-    if exact_binary and case.several and not case.exact:
+    if exact_binary and isinstance(case, ManyHeads) and not case.exact:
         case = case.taken_exactly()
         found = layer_verdict(case, start, depths, dense_size=dense_size)
         return replace(found, status="certified", point=True) if case.decidable else found
     found = layer_verdict(case, start, depths, dense_size=dense_size)
-    if not exact_binary or case.decidable or case.several:
+    if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return found
     # Loaded for who asks for it: a verdict is quick to start.
     from oversmoothing.theory.verdict.stages import certify_case
