@@ -42,19 +42,18 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     identity has n.
     """
     positive = A > 0
-    classes = strong_components(positive)
-    return [S for S in classes if not np.delete(positive[S], S, axis=1).any()]
+    return [S for S in communicating(positive) if not np.delete(positive[S], S, axis=1).any()]
 
 
-def strong_components(edges: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """The indices that reach one another by edges [n, n], as index arrays."""
-    if edges.all():
-        return [np.arange(len(edges))]
+def communicating(positive: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The sets of indices that lead to one another, where i leads to j if positive [n, n] does."""
+    if positive.all():
+        return [np.arange(len(positive))]
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    _, label = connected_components(csr_matrix(edges), directed=True, connection="strong")
-    return np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+    count, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
+    return [np.flatnonzero(label == k) for k in range(count)]
 
 
 def _irreducible_stationary(A: Array) -> Array:

@@ -15,7 +15,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import closed_classes, strong_components
+from oversmoothing.theory.layer.attention import closed_classes, communicating
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
@@ -31,8 +31,10 @@ from oversmoothing.theory.spectra.layer_discs import (
     Interval,
     PairModuli,
     Spectrum,
+    attention_by_parts,
     attention_discs,
     attention_discs_all,
+    by_parts,
     consensus_radius,
     core_within,
     head_discs,
@@ -100,10 +102,34 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     A, error = _attention(case, relative)
     attention = attention_discs(A, error, keep=True)
     if isinstance(attention, Failure):
-        attention = within_unit(A)
+        attention = attention_by_parts(A, error) or within_unit(A)
     value = _value(case, relative)
     if isinstance(value, Failure):
-        value = within_norm(case.H, relative)
+        value = _value_by_parts(case, relative)
+    return _with_ones(case, relative, A, error, attention, value)
+
+
+def finer(cell: CellDiscs) -> CellDiscs | None:
+    """The same cell through the zeros of A and H, where they have any that tell."""
+    case, relative, A, error = cell.case, cell.relative, cell.A, cell.error
+    attention = attention_by_parts(A, error)
+    value = cell.value if case.factors is not None else by_parts(*value_within(case, relative))
+    if attention is None and value.radii.max() >= cell.value.radii.max():
+        return None
+    return _with_ones(case, relative, A, error, attention or cell.attention, value)
+
+
+def _value_by_parts(case: Layer, relative: float) -> Discs:
+    """Of a matrix with zeros that tell, of another what its norm gives."""
+    if case.factors is not None:
+        return within_norm(case.H, relative)
+    found = by_parts(*value_within(case, relative))
+    return found if np.isfinite(found.radii).all() else within_norm(case.H, relative)
+
+
+def _with_ones(
+    case: Layer, relative: float, A: Array, error: Array, attention: Discs, value: Discs
+) -> CellDiscs:
     repeated = len(case.classes) - 1
     one = _at_one(attention) if repeated else None
     if one is not None and int(one.sum()) == repeated:
@@ -247,8 +273,8 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
     """
     A, wide = _shares_within(case.given["A"].floats, case.positive, UNIT)
     H, off = _weights_within(case)
-    tokens = strong_components(case.positive)
-    features = strong_components(((H != 0) | (off > 0)).any(axis=0))
+    tokens = communicating(case.positive)
+    features = communicating(((H != 0) | (off > 0)).any(axis=0))
     closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
     method = "causal" if max(map(len, tokens)) == 1 else "dense"
     shift, one = float(case.residual), np.ones((len(A), 1, 1))

@@ -24,7 +24,13 @@ from oversmoothing.theory.verdict.answer import (
     number,
     shown,
 )
-from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs, decide_cell, decide_heads
+from oversmoothing.theory.verdict.by_discs import (
+    CellDiscs,
+    cell_discs,
+    decide_cell,
+    decide_heads,
+    finer,
+)
 from oversmoothing.theory.verdict.by_fractions import (
     ExactDominance,
     Mode,
@@ -126,6 +132,8 @@ def _mode_words(mode: Mode) -> str:
 def _numerically(case: Layer, relative: float) -> Comparison:
     cell = cell_discs(case, relative)
     found = decide_cell(cell)
+    if found.outcome is Outcome.UNDECIDED and (parts := finer(cell)) is not None:
+        cell, found = parts, decide_cell(parts)
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
         outcome = decided_in_cell(case, None).outcome
