@@ -37,8 +37,9 @@ from oversmoothing.theory.numbers.exact import (
     to_fraction,
     transposed,
 )
-from oversmoothing.theory.spectra.discs import Failure, enclose
-from oversmoothing.theory.spectra.layer_discs import EPS, modulus_interval
+from oversmoothing.theory.numbers.rounding import UNIT, inflated
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import EPS, Interval, minimum_by
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -237,6 +238,17 @@ def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     bounds = modulus_interval(found, shift)
     value = bounds.shown
     return Radius(value, max(bounds.high - value, value - bounds.low), method)
+
+
+def modulus_interval(discs: Discs, shift: float) -> Interval:
+    """max |shift + m| over the discs; exact where m = 0 is."""
+    moduli = np.abs(discs.centres + shift)
+    rounding = np.where((discs.centres == 0) & (discs.radii == 0), 0.0, 4 * UNIT * moduli)
+    some, slack = rounding + discs.radii > 0, inflated(discs.radii + rounding, 4)
+    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    least = float(minimum_by(low, discs.component).max())
+    return Interval(max(0.0, least), float(high.max()), None, float(moduli.max()))
 
 
 def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:

@@ -188,17 +188,6 @@ class Interval:
         return self.middle if self.centre is None else self.centre
 
 
-def modulus_interval(discs: Discs, shift: float) -> Interval:
-    """max |shift + m| over the discs; exact where m = 0 is."""
-    moduli = np.abs(discs.centres + shift)
-    rounding = np.where((discs.centres == 0) & (discs.radii == 0), 0.0, 4 * UNIT * moduli)
-    some, slack = rounding + discs.radii > 0, inflated(discs.radii + rounding, 4)
-    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
-    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
-    least = float(minimum_by(low, discs.component).max())
-    return Interval(max(0.0, least), float(high.max()), None, float(moduli.max()))
-
-
 def consensus_radius(value: Discs) -> Interval:
     """rho_C = max |1 + h_j|."""
     return pair_moduli(None, value)[0].radius()

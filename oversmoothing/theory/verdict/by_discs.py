@@ -25,6 +25,7 @@ from oversmoothing.theory.spectra.heads import (
     ManyHeads,
     consensus_block,
     dense_radius,
+    modulus_interval,
     quotient_radius as quotient_radius_of_heads,
 )
 from oversmoothing.theory.spectra.layer_discs import (
@@ -38,7 +39,6 @@ from oversmoothing.theory.spectra.layer_discs import (
     consensus_radius,
     core_within,
     head_discs,
-    modulus_interval,
     normalised,
     pair_moduli,
     product_within,
