@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from oversmoothing.theory.support.errors import InputError, refuse_endless
 
 Matrix = list[list[Fraction]]
+# The heads (A_h, H_h) of a layer beside its first one.
+Heads = Sequence[tuple[Matrix, Matrix]]
 
 
 # Types of a tensor that numpy has too, and its letters for what is no number.
@@ -216,6 +218,14 @@ def plus_identity(M: Matrix, factor: Fraction | int = 1) -> Matrix:
 
 def kronecker(X: Matrix, Y: Matrix) -> Matrix:
     return [[x * y for x in p for y in q] for p in X for q in Y]
+
+
+def on_vectors(A: Matrix, H: Matrix, X: Matrix, others: Heads) -> tuple[Matrix, Matrix, Matrix]:
+    """(sum_h A_h (x) H_h, [[1]], vec X), vec row by row: a layer of several heads as one head."""
+    operator = kronecker(A, H)
+    for a, h in others:
+        operator = plus(operator, kronecker(a, h))
+    return operator, identity(1), [[x] for row in X for x in row]
 
 
 def weighted_mean(weights: Iterable[Fraction], X: Matrix) -> list[Fraction]:

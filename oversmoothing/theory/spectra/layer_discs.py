@@ -418,7 +418,11 @@ def core_within(W_V: Array, W_proj: Array, relative: float = 0.0) -> tuple[Array
     """(core, error): W_proj W_V [r, r], or W_V W_proj [d, d] where r >= d, within the rounding of
     the product and what the factors may be off by."""
     d, r = W_V.shape
-    first, second = (W_V, W_proj) if r >= d else (W_proj, W_V)
+    return product_within(*((W_V, W_proj) if r >= d else (W_proj, W_V)), relative)
+
+
+def product_within(first: Array, second: Array, relative: float = 0.0) -> tuple[Array, Array]:
+    """(product, error) within its rounding and what the factors may be off by."""
     k = first.shape[1]
     wide = (gamma(k + 2) + 2 * relative + relative**2) * (1 + 8 * UNIT)
     # Products of zeros are zeros; others lose what is below all numbers.

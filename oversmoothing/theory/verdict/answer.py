@@ -39,9 +39,9 @@ class Verdict:
     verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
     where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
     status: "exact" (fractions), "certified" (proved for every layer that rounds to these floats),
-    "estimated" (several heads) or "numerical" (rounding decides). about: "cell", all that rounds to
-    the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
-    within rounding is about the doubly stochastic ones of its cell.
+    "estimated" (Arnoldi's method) or "numerical" (rounding decides). about: "cell", all that rounds
+    to the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum
+    to 1 within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
     rho_Q. Of an exact answer they, and the distance, are a `Number`: a float with its bounds, and
     the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,
@@ -236,6 +236,10 @@ WRITE_EXACTLY = (
 )
 VANISHES = " From this X_0 the state becomes exactly 0."
 ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes this X_0 contains."
+NOT_SHOWN = (
+    " Whether this X_0 contains the modes that decide is not shown in floats: write the entries as "
+    "fractions."
+)
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
@@ -291,11 +295,12 @@ def compared(name: Outcome, rho_c: str, rho_q: str, consensus: str, quotient: st
     )
 
 
-def repeated_one(classes: int) -> str:
+def repeated_one(classes: int, heads: int = 1) -> str:
     """What follows where the eigenvalue 1 of A occurs more than once."""
+    which = "A" if heads == 1 else "every A_h"
     return (
-        f" The eigenvalue 1 of A occurs {classes} times ({classes} groups of tokens that attend "
-        "only within): consensus is not the only fixed family."
+        f" The eigenvalue 1 of {which} occurs {classes} times ({classes} groups of tokens that "
+        "attend only within): consensus is not the only fixed family."
     )
 
 
