@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, TrainedModel
-from oversmoothing.experiments.study.protocol import STUDIES, protocol
-from oversmoothing.experiments.study.study_files import write_study
+from oversmoothing.experiments.models.pictures import real_inputs
+from oversmoothing.experiments.study.protocol import TIERS, protocol
+from oversmoothing.experiments.study.study_runs import run_blocks
 from oversmoothing.paper_figures import FIGURES
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.models_shown import digits_model
@@ -29,11 +30,11 @@ from oversmoothing.theory.verdict.verdict import verdict
 PRESETS = {
     False: (
         "The reduced preset: digits models of one seed, 30 epochs and 8 layers; recorded runs of "
-        "the study's several seeds, and of DeiT-Ti where one takes longer than minutes."
+        "the study, and of DeiT-Ti where one takes longer than minutes."
     ),
     True: (
-        "All of it: the figures' models of one seed, and every model of the study, three seeds and "
-        "up to 32 layers; recorded runs of DeiT-Ti where one takes longer than minutes."
+        "All of it: the figures' models of one seed, and every model of the study; recorded runs "
+        "of DeiT-Ti where one takes longer than minutes."
     ),
 }
 
@@ -45,7 +46,10 @@ def reproduce(context: Context, *, full: bool = False, workers: int = 1) -> int:
     """
     folder, checks = context.results, []
     if full:
-        write_study(protocol(), list(STUDIES), folder, workers=workers, progress=context.progress)
+        run_blocks(
+            protocol(), folder / "study", tiers=TIERS, workers=workers, data=real_inputs(),
+            progress=context.progress,
+        )  # fmt: skip
     for check in _checks(context):
         print(f"{'holds' if check.holds else 'FAILS'}: {check.statement}: {check.measured}")
         checks.append(check)
