@@ -30,12 +30,19 @@ def record(drawn: Mapping[str, tuple[float, Sequence[Comparison]]]) -> pd.DataFr
     """A row a comparison; drawn: seconds of processor time and comparisons by figure."""
     parts = []
     for name, (seconds, comparisons) in drawn.items():
-        rows = pd.DataFrame(comparisons) if comparisons else pd.DataFrame([{"verdict": "ours"}])
+        rows = (
+            pd.DataFrame(comparisons).drop(columns="interval")
+            if comparisons
+            else pd.DataFrame([{"verdict": "ours"}])
+        )
         rows.insert(0, "seconds", round(seconds))
         rows.insert(0, "title", figure(name).title)
         rows.insert(0, "figure", name)
         parts.append(rows)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+_WORDS = [key for key in Comparison.__dataclass_fields__ if key != "interval"]
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -47,8 +54,7 @@ def markdown(table: pd.DataFrame) -> str:
         cells = ["", "", "ours alone"]
         if first["verdict"] != "ours":
             comparisons = [
-                Comparison(**{key: str(row[key]) for key in Comparison.__dataclass_fields__})
-                for _, row in part.iterrows()
+                Comparison(**{key: str(row[key]) for key in _WORDS}) for _, row in part.iterrows()
             ]
             decided = [each for each in comparisons if each.verdict != UNCHECKED]
             shown = (decided or comparisons)[0]

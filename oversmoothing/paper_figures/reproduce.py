@@ -30,8 +30,7 @@ from oversmoothing.theory.verdict.verdict import verdict
 PRESETS = {
     False: (
         "The reduced preset: digits models of one seed, 30 epochs and 8 layers; recorded runs of "
-        "the study, and of DeiT-Ti where one takes longer than minutes. "
-        "`oversmoothing reproduce --full` trains the study's models first."
+        "the study, and of DeiT-Ti where one takes longer than minutes."
     ),
     True: (
         "All of it: the figures' models of one seed, and every model of the study; recorded runs "

@@ -50,6 +50,7 @@ from oversmoothing.experiments.models.library import (
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
 from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError, required
 
 # Of the inputs that are named, where no count says how many.
@@ -78,6 +79,7 @@ class Source:
 SOURCES = (Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),)
 
 
+@undisturbed()
 def open_model(
     source: str | Path | nn.Module | Model,
     *,
@@ -142,6 +144,7 @@ def open_model(
     return model.noted(*notes, *more)
 
 
+@undisturbed()
 def open_stages(source: str | Path | nn.Module, **settings: Any) -> list[Model]:
     """The stages of a model whose tokens grow fewer between them (Swin), each as a `Model`.
 

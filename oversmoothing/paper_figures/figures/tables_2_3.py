@@ -249,6 +249,9 @@ def _order(row: pd.Series, where: str) -> Comparison:
         return unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
     models = f"{row['seeds']:.0f} seeds of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
+    ends: tuple[float, float, float] | None = (row["value"], row["low"], row["high"])
+    if np.isnan(row["low"]):
+        ends = None
     if row["decision"] not in _VERDICT:
         why += f"; {row['decision']}"
     return Comparison(
@@ -258,6 +261,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
         "the rule written before the runs (oversmoothing study answers)",
         _VERDICT.get(row["decision"], UNCHECKED),
         why,
+        ends,
     )
 
 

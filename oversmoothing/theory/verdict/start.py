@@ -14,17 +14,25 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 import flint
 import numpy as np
 
 from oversmoothing.theory.depth.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import closed_classes
-from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, identity
+from oversmoothing.theory.numbers.exact import (
+    Heads,
+    Matrix,
+    exact_stationary,
+    identity,
+    plus,
+    to_flint,
+)
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.cosines import TokensOfStart
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, infinite
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.resolvent import (
@@ -77,24 +85,28 @@ def start_content(
     X0: Matrix,
     classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
+    others: Heads = (),
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
     classes: the closed classes of A, found where they are not given. begins: whether `onset` is
-    wanted, which takes longest.
+    wanted, which takes longest. others: further heads of the layer.
     """
-    found = resolvent(A, H, X0)
+    found = resolvent(A, H, X0, others)
     if found is None:
         return None
     if classes is None:
         positive = np.array([[float(x > 0) for x in row] for row in A])
         classes = [members.tolist() for members in closed_classes(positive)]
     n = len(A)
-    multipliers = Multipliers(A, H, found.scale)
+    multipliers = Multipliers(A, H, found.scale, others)
     whole = found.part(identity(n))
     hfc = found.part([[n * x - 1 for x in row] for row in identity(n)])
     mean = found.part([[Fraction(1)] * n])
-    consensus = found.part([exact_stationary(A, [members]) for members in classes])
+    if others:
+        consensus = _consensus_of_heads(found, whole, ((A, H), *others))
+    else:
+        consensus = found.part([exact_stationary(A, [members]) for members in classes])
     comparison = first = None
     behaviour = UNKNOWN
     try:
@@ -102,7 +114,7 @@ def start_content(
         behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
         if begins and not whole.dies:
             first = onset_of_start(
-                (whole, hfc, mean), multipliers, changes(A, H, X0), behaviour.tends_to
+                (whole, hfc, mean), multipliers, changes(A, H, X0, others), behaviour.tends_to
             )
     except OutOfReachError:
         pass
@@ -116,6 +128,23 @@ def start_content(
         first,
         TokensOfStart(found, multipliers),
     )
+
+
+def _consensus_of_heads(found: Resolvent, whole: Part, heads: Heads) -> Part:
+    """What an X_0 contains of consensus: u^T X_L for the u with u^T A_h = u^T in every head.
+
+    Without any the differences between tokens drive every mean. Then its modes are those that
+    sum_h H_h has, also where the differences have the same multiplier.
+    """
+    n, d = len(heads[0][0]), len(heads[0][1])
+    table = [[A[j][i] - (i == j) for j in range(n)] for A, _ in heads for i in range(n)]
+    kernel, nullity = to_flint(table).numer_denom()[0].nullspace()
+    if nullity:
+        columns = kernel.transpose().tolist()[: int(nullity)]
+        return found.part([[Fraction(int(x)) for x in column] for column in columns])
+    total = reduce(plus, (H for _, H in heads), identity(d))
+    own = (to_flint(total) * found.scale).charpoly().numer()
+    return Part((), tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero()))
 
 
 def _compare(consensus: Part, hfc: Part, multipliers: Multipliers) -> int:
@@ -133,17 +162,17 @@ def _limits(
 ) -> Limits:
     if whole.dies:
         return UNKNOWN
-    rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
     if hfc.dies:
-        return Limits("zero", 0.0, rank)
-    if mean.dies:
-        return infinite(rank)
-    growths: tuple[Growth, Growth] = (growth_of(hfc, multipliers), growth_of(mean, multipliers))
-    sign = compare_growth(*growths, multipliers)
-    if sign > 0:
-        return infinite(rank)
+        return ZERO
+    growths: tuple[Growth, Growth] | None = None
+    if not mean.dies:
+        growths = growth_of(hfc, multipliers), growth_of(mean, multipliers)
+    sign = compare_growth(*growths, multipliers) if growths else 1
     if sign < 0:
-        return Limits("zero", 0.0, rank)
+        return ZERO
+    rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
+    if sign > 0 or growths is None:
+        return infinite(rank)
     return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
 
 
@@ -241,14 +270,16 @@ def _taylor(polynomial: flint.fmpz_poly, x: flint.acb, count: int) -> Iterator[f
         polynomial = polynomial.derivative()
 
 
-def changes(A: Matrix, H: Matrix, X0: Matrix) -> Callable[[int], int]:
+def changes(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> Callable[[int], int]:
     """The sign of HFC/LFC at the next layer less that at this one; 0 where both are infinite.
 
     With S = ||X_L||^2 and T = ||1^T X_L||^2, n HFC^2 = n S - T and n LFC^2 = T: in integers it is
     the sign of S_(L+1) T_L - S_L T_(L+1).
     """
-    step, state = in_integers(A, H, X0)
-    ones = flint.fmpz_mat([[1] * state.nrows()])
+    step, state = in_integers(A, H, X0, others)
+    # Of a state as a vector every d-th entry belongs to one feature.
+    d = len(H) // state.ncols()
+    ones = flint.fmpz_mat([[int(j % d == i) for j in range(state.nrows())] for i in range(d)])
     known: list[list[flint.fmpz]] = []
 
     def change(layer: int) -> int:
