@@ -27,6 +27,7 @@ from oversmoothing.experiments.study.study_runs import (
 )
 from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
 from oversmoothing.theory.support.errors import InputError, RequirementError
+from tests.support.tiny_models import study_row
 
 TINY = """
 title = "tiny"
@@ -314,22 +315,8 @@ def test_seeds_are_those_of_the_textbook() -> None:
     assert math.isnan(seeds_needed(1.0, 0.0)) and math.isnan(seeds_needed(1.0, 1e-3))
 
 
-def row(cell: Cell, seed: int, error: float, **more: Any) -> dict[str, Any]:
-    """A run of that error; its weights left their start."""
-    watched = {name: [[0.0], [0.1]] for name in (
-        "alignment", "negative", "disc", "head_negative", "head_disc", "folded_alignment", "norm",
-        "cos_free", "hfc_lfc")} | {"step": [0, cell.steps], "loss": [None, 1.0],
-                                   "cos": [[1.0], [0.2]]}  # fmt: skip
-    return {
-        "cell": cell.name, "seed": seed, "digest": cell.digest, "diverged": None,
-        "score": {"error": error, "loss": error}, "trajectory": watched, "seconds_in_all": 1.0,
-        "start": {"gradient": error, "change": 0.0},
-        "made": {"date": "2026-01-01", "commit": "c"}, **more,
-    }  # fmt: skip
-
-
 def rows_of(chosen: Protocol, error: Callable[[str, int], float], seeds: int) -> list[Any]:
-    return [row(cell, seed, error(cell.design.form, seed)) for cell, planned in
+    return [study_row(cell, seed, error(cell.design.form, seed)) for cell, planned in
             chosen.cells.values() for seed in range(min(seeds, planned))]  # fmt: skip
 
 
@@ -358,7 +345,7 @@ def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:
         each["diverged"] = 7
     asked = answers.answers(rows, tiny).table.iloc[0]
     assert asked["decision"] == "void" and asked["void"] == 3
-    still = row(next(iter(tiny.cells.values()))[0], 0, 1.0)
+    still = study_row(next(iter(tiny.cells.values()))[0], 0, 1.0)
     assert answers.value(still, "alignment gain") == pytest.approx(0.1)
     still["trajectory"]["cos"] = [[1.0, 1.0], [0.2, 0.31]]
     assert math.isnan(answers.value(still, "alignment gain"))
@@ -380,7 +367,9 @@ def test_the_lever_is_read_as_it_was_written() -> None:
 
 def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst() -> None:
     cells = [Cell("digits", steps) for steps in (1, 2, 3, 4)]
-    rows = [row(cell, 0, error) for cell, error in zip(cells, (1.0, 2.0, 3.0, 4.0), strict=True)]
+    rows = [
+        study_row(cell, 0, error) for cell, error in zip(cells, (1.0, 2.0, 3.0, 4.0), strict=True)
+    ]
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(1.0)
     rows[0]["diverged"] = 3
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(-0.2)
