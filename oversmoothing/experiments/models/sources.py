@@ -76,7 +76,10 @@ class Source:
         return import_module(self.module)
 
 
-SOURCES = (Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),)
+SOURCES = (
+    Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),
+    Source("rows.jsonl", "study:", "oversmoothing.experiments.study.study_runs"),
+)
 
 
 @undisturbed()

@@ -269,7 +269,7 @@ class Effects:
 
     def slope(self, values: Array) -> Array:
         """Per unit of dose over the shifts, by input: least squares through 0."""
-        chosen = [k for k, each in enumerate(self.changes) if each.name.startswith("shift")]
+        chosen = [k for k, each in enumerate(self.changes) if each.name == "shift"]
         dose = np.array([self.changes[k].dose for k in chosen])
         slope: Array = dose @ values[chosen] / (dose @ dose)
         return slope

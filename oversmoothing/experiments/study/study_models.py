@@ -31,6 +31,7 @@ from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training_loop import generator
 from oversmoothing.experiments.forms.form import orthogonal_factor
 from oversmoothing.experiments.models.inputs import Images
@@ -109,6 +110,7 @@ class Reads:
     causal: bool = False
     mean: tuple[float, ...] = (0.5,)
     deviation: tuple[float, ...] = (0.5,)
+    alphabet: str = ""
 
     @property
     def patch(self) -> int:
@@ -394,7 +396,7 @@ class StudyNet(nn.Module):
             run=self,
             prepare=Pixels(reads.side, reads.mean, reads.deviation)
             if reads.kind == "pixels"
-            else partial(_no_text, reads),
+            else partial(numbers, reads),
         )
 
     def _layer(self, number: int, block: Any) -> Layer:
@@ -441,6 +443,16 @@ class Pixels(Images):
     def shape(self) -> tuple[int, ...]:
         return len(self.mean), self.size, self.size
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing is in the place of settings: the network was trained so."""
+        return ()
+
+    @property
+    def usual(self) -> Any:
+        """Of greys the digits' validation images: what is read where no pictures are named."""
+        return None if len(self.mean) > 1 else lambda n: digits().validation.pixels[:n, None]
+
     def pixels(self, image: Image.Image) -> Tensor:
         rgb = upright_rgb(image).resize((self.size, self.size), Image.Resampling.BOX)
         values = np.asarray(rgb if len(self.mean) == 3 else rgb.convert("L"), dtype=np.float64)
@@ -448,13 +460,20 @@ class Pixels(Images):
         return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
 
 
-def _no_text(reads: Reads, texts: list[Any]) -> Tensor:
-    if all(isinstance(each, Tensor) for each in texts):
-        return torch.stack(texts)
-    raise InputError(
-        f"this network reads numbers of {reads.inputs} characters: give tensors [n] of them "
-        "(`study_tasks.characters` has the alphabet)"
-    )
+def numbers(reads: Reads, texts: list[Any]) -> Tensor:
+    """Texts, or tensors [n], as numbers of characters [b, n], cut to what the network reads.
+
+    Raises `InputError` for texts of different lengths, and for characters it does not know."""
+    rows = []
+    for text in texts:
+        if isinstance(text, str):
+            if odd := sorted(set(text[: reads.tokens]) - set(reads.alphabet)):
+                raise InputError(f"the network knows no {odd[0]!r}: it knows {reads.alphabet!r}")
+            text = torch.tensor([reads.alphabet.index(letter) for letter in text[: reads.tokens]])
+        rows.append(text[: reads.tokens])
+    if len({len(row) for row in rows}) != 1:
+        raise InputError(f"texts of different lengths: give {reads.tokens} characters of each")
+    return torch.stack(rows)
 
 
 def _norm(module: nn.LayerNorm) -> Norm:

@@ -33,12 +33,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import save as saved
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
-from oversmoothing.experiments.study.protocol import Cell, Protocol
+from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
 from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import (
     RECIPES,
@@ -383,6 +385,43 @@ def write_rows(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     """A line a run, the whole file or nothing."""
     text = "".join(json.dumps(row, allow_nan=False, separators=(",", ":")) + "\n" for row in rows)
     return write_atomically(path, text)
+
+
+# ---------------------------------------------------- trained networks by name, for `open_model`
+
+# For the table of `models.sources`: 'study:digits-ord' and so on, of a seed.
+NAMES = tuple(f"study:{name}" for name in protocol().cells)
+USUAL = ("study:CELL",)
+
+
+def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
+    """The trained network of a cell and seed, from the weights in the folder of results.
+
+    Raises `InputError` where it was not trained there, or is of an earlier recipe.
+    """
+    cell, _ = protocol().cells[name.removeprefix("study:")]
+    path = results / "study" / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
+    if not path.exists():
+        raise InputError(
+            f"'{name}' (seed {seed}) has not been trained in '{results}': run `oversmoothing study "
+            f"{cell.tier} --out {results}` first"
+        )
+    with safe_open(path, "pt") as file:
+        said = file.metadata()
+        weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    if said.get("configuration") != json.dumps(cell.configuration):
+        raise InputError(f"'{path}' is of an earlier recipe: delete it and run the study again")
+    net = StudyNet(cell.design, task(cell.task, real_inputs()).reads, seed)
+    net.load_state_dict(weights)
+    net.cos_start = json.loads(said["cos_start"])
+    return net.to(device).eval()
+
+
+def stored(folder: Path) -> StudyNet:
+    """No folder of runs is one network: raises `InputError`, which says how one is named."""
+    raise InputError(
+        f"'{folder}' holds many networks: name one, study:digits-ord, with --seed and --out"
+    )
 
 
 def cost(

@@ -164,7 +164,14 @@ class TextTask(Task):
         cut = int((1 - TEST_SHARE) * len(text))
         self.train, held = text[:cut], text[cut:]
         number = len(alphabet)
-        self.reads = Reads("characters", CONTEXT, number + masked, number, causal=not masked)
+        self.reads = Reads(
+            "characters",
+            CONTEXT,
+            number + masked,
+            number,
+            causal=not masked,
+            alphabet="".join(alphabet),
+        )
         whole = (len(held) - 1) // CONTEXT
         windows = held[: whole * CONTEXT].view(-1, CONTEXT)
         after = held[1 : whole * CONTEXT + 1].view(-1, CONTEXT)

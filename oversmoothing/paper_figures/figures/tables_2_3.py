@@ -75,7 +75,7 @@ def data(context: Context) -> pd.DataFrame:
             of = {"table": title, "source": source, "size": _size(chosen, source),
                   "recorded": recorded}  # fmt: skip
             parts.append(_summary(errors).assign(kind="error", **of))
-            named = asked["question"].str.startswith(TABLES[title][0])
+            named = asked["question"].str.split().str[0].isin(TABLES[title][0])
             named &= asked["question"].str.endswith(DATA[source])
             parts.append(asked[named].assign(kind="order", **of).drop(columns="seeds").assign(
                 seeds=asked.loc[named, "seeds"].astype(float)))  # fmt: skip
