@@ -23,8 +23,10 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Pair:
-    """An eigenvalue h of H and one a of A, with the multiplier 1 + h a, in complex128; consensus:
-    a = 1, the mode in which all tokens are equal."""
+    """An eigenvalue h of H and one a of A, with the multiplier 1 + h a, in complex128.
+
+    consensus: a = 1, the mode in which all tokens are equal.
+    """
 
     h: complex
     a: complex
@@ -114,8 +116,10 @@ class Verdict:
 
     @property
     def dominant(self) -> tuple[Pair, ...]:
-        """The pair of eigenvalues of largest |1 + h a|: of consensus, of another mode, or one of
-        each where the two tie or are not told apart. Empty where the spectra are not known."""
+        """The pair of eigenvalues of largest |1 + h a|: of consensus, of another mode, or both.
+
+        Both where the two tie or are not told apart; none where the spectra are not known.
+        """
         if self.pairs or self.attention is None or self.value is None or self.rho_consensus is None:
             return self.pairs
         quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
