@@ -1,5 +1,5 @@
-"""```{study-answers}```: every question of the study with its answer, from the recorded rows, then a
-folded table of the means behind it. ```{study-power}```: what the planned seeds can decide. Made
+"""```{study-answers}```: every question of the study with its answer, from the recorded rows, then
+the means behind it. ```{study-power}```: what the planned seeds can decide. Made
 when the book is built."""
 
 from __future__ import annotations

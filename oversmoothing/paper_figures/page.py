@@ -154,8 +154,8 @@ def _figure(place: int, name: str, drawn: Drawn, folder: Path) -> dict[str, Any]
 
 def _smaller(png: bytes) -> str:
     """A picture for the page: no wider than a screen shows it, as WebP."""
-    with Image.open(io.BytesIO(png)) as picture:
-        picture = picture.convert("RGB")
+    with Image.open(io.BytesIO(png)) as opened:
+        picture = opened.convert("RGB")
         picture.thumbnail((_WIDTH, _WIDTH))
         out = io.BytesIO()
         picture.save(out, "WEBP", quality=80, method=6)

@@ -1,4 +1,4 @@
-"""The operator of a layer, I + H (x) A or I + sum_h H_h (x) A_h, never built, and its eigenpairs (T1a).
+"""The operator of a layer, I + sum_h H_h (x) A_h, never built, and its eigenpairs (T1a).
 
 It acts on x = vec(X), the columns of X [n, d] one under the other: op @ vec(X) is
 vec(X + sum_h A_h X W_h) with W_h = H_h^T. Of one head the eigenvectors are v u^T with A v = a v and
@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Matrix, transposed
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
-from oversmoothing.theory.spectra.chains import Chain, PairVector, jordan_chains, product_chains
+from oversmoothing.theory.spectra.chains import Chain, jordan_chains, product_chains
 from oversmoothing.theory.spectra.heads import head_weights, side_by_side, stacked
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
@@ -35,7 +35,7 @@ _MANY = (
 )
 
 
-class KroneckerOperator(LinearOperator):  # type: ignore[misc]
+class KroneckerOperator(LinearOperator):
     """I + sum_h H_h (x) A_h as a `scipy.sparse.linalg.LinearOperator`, [n d, n d] in float64.
 
     op @ x with x = vec(X), columns stacked, costs 2 n d (n + d) operations a head (with factors
@@ -150,11 +150,11 @@ class Eigenpair:
     _place: tuple[int, int]
 
     @cached_property
-    def right(self) -> tuple[tuple[PairVector, ...], ...]:
+    def right(self) -> tuple[tuple[Any, ...], ...]:
         return self._source.vectors(self._place, left=False)
 
     @cached_property
-    def left(self) -> tuple[tuple[PairVector, ...], ...]:
+    def left(self) -> tuple[tuple[Any, ...], ...]:
         return self._source.vectors(self._place, left=True)
 
     def state(self, chain: int = 0, place: int = 0) -> Complex:
@@ -198,7 +198,7 @@ class InvariantSubspace:
 
 
 class Eigenpairs(Sequence[Eigenpair]):
-    """The pairs (h, a) of a layer of one head, each with its vectors, which are computed when asked.
+    """The pairs (h, a) of a layer of one head, each with its vectors, computed when asked.
 
     Exact where the layer is exact and n, d <= 48: one `Eigenpair` for each pair of distinct
     eigenvalues, with full Jordan chains. In floats one for each of the n d products, with
@@ -206,10 +206,10 @@ class Eigenpairs(Sequence[Eigenpair]):
     modulus, consensus first; several in a tie, conjugates, and where rounding does not part them.
 
     >>> import oversmoothing
-    >>> pairs = oversmoothing.operator(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]]).eigenpairs()
-    >>> pairs
-    [<h = -1.5, a = 1: 1 + h a = -0.5, 1 times, consensus>, <h = -1.5, a = 0.5: 1 + h a = 0.25, 1 times>]
-    >>> pairs.dominant[0].right
+    >>> op = oversmoothing.operator(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
+    >>> op.eigenpairs().dominant
+    (<h = -1.5, a = 1: 1 + h a = -0.5, 1 times, consensus>,)
+    >>> op.eigenpairs().dominant[0].right
     ((((1), (1, 1)),),)
     """
 
@@ -262,11 +262,11 @@ class _Exact:
             for i, a in enumerate(self.a_values):
                 mode = Mode(a, h)
                 multiplicity = h.factor.multiplicity * a.factor.multiplicity
-                numbers = (complex(x.mid()) for x in (h.ball(128), a.ball(128)))
+                value, attention = (complex(x.ball(128).mid()) for x in (h, a))
                 multiplier = complex(mode.multiplier(128).mid())
                 found.append(
-                    Eigenpair(*numbers, multiplier, a.is_one, multiplicity, jordan_size(mode), 0.0,
-                              self, (j, i))
+                    Eigenpair(value, attention, multiplier, a.is_one, multiplicity,
+                              jordan_size(mode), 0.0, self, (j, i))
                 )  # fmt: skip
         return found
 
@@ -289,7 +289,7 @@ class _Exact:
             and x.ball(64).overlaps(value.ball(64))
         )
 
-    def vectors(self, place: tuple[int, int], left: bool) -> Any:
+    def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
         h, a = self.h_values[place[0]], self.a_values[place[1]]
         of_h, of_a = (self._chains(M, left) for M in (self.H, self.A))
         return tuple(product_chains(h, _with(h, of_h), a, _with(a, of_a)))
@@ -398,7 +398,7 @@ class _Floats:
         top = np.argwhere(moduli + moved >= np.max(moduli - moved))
         return {(int(j), int(i)) for j, i in top}
 
-    def vectors(self, place: tuple[int, int], left: bool) -> Any:
+    def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
         j, i = place
         sides = (self.of_h, self.of_a)
         u, v = (side.left if left else side.right for side in sides)

@@ -7,6 +7,7 @@ be 0 at single parameters, and eigenvalues may meet there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict
 from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer, spectrum_of
@@ -24,8 +26,8 @@ _INVERTED = 24
 
 @dataclass(frozen=True)
 class SymbolicPair:
-    """The multiplier 1 + h a, how often the pair occurs, and its vectors as pairs (u, v) of columns:
-    the operator takes vec(v u^T) to the multiplier times it (its transpose does the left ones)."""
+    """The multiplier 1 + h a, how often the pair occurs, and its vectors, pairs (u, v) of columns:
+    the operator takes vec(v u^T) to the multiplier times it (its transpose the left ones)."""
 
     h: Any
     a: Any
@@ -39,31 +41,31 @@ class SymbolicOperator:
     """I + H (x) A of A [n, n] and H [d, d] with parameters, as sympy has it; see `symbolic`."""
 
     def __init__(self, layer: SymbolicLayer) -> None:
-        self._layer = layer
+        self.layer = layer
 
     @property
     def parameters(self) -> tuple[Any, ...]:
-        return tuple(self._layer.symbols)
+        return tuple(self.layer.symbols)
 
     @property
     def assumed(self) -> tuple[Any, ...]:
         """What A must satisfy to be attention, as far as it is not settled."""
-        return tuple(map(self._layer.as_given, self._layer.assumed))
+        return tuple(map(self.layer.as_given, self.layer.assumed))
 
     @cached_property
     def matrix(self) -> Any:
         """I + H (x) A [n d, n d], on vec(X) with stacked columns."""
-        layer = self._layer
+        layer = self.layer
         product = sp.kronecker_product(layer.H, layer.A)
         return self._given(sp.eye(layer.n * layer.d) + product)
 
     def _given(self, M: Any) -> Any:
-        return self._layer.as_given(M)
+        return self.layer.as_given(M)
 
     @cached_property
     def _spectra(self) -> tuple[list[EigenvalueClass], list[EigenvalueClass]]:
         """Of H, and of all of A."""
-        return self._layer.value, spectrum_of(self._layer.A)
+        return self.layer.value, spectrum_of(self.layer.A)
 
     def polynomial(self, x: Any) -> Any:
         """The characteristic polynomial det(x I - operator), in factors.
@@ -84,7 +86,7 @@ class SymbolicOperator:
     @cached_property
     def determinant(self) -> Any:
         """The product of all 1 + h a."""
-        size = self._layer.n * self._layer.d
+        size = self.layer.n * self.layer.d
         return sp.factor((-1) ** size * self.polynomial(sp.Integer(0)))
 
     @cached_property
@@ -95,9 +97,9 @@ class SymbolicOperator:
         """
         if self.determinant == 0:
             raise InputError("the determinant is 0 for all parameters: there is no inverse")
-        if self._layer.n * self._layer.d > _INVERTED:
+        if self.layer.n * self.layer.d > _INVERTED:
             raise InputError(
-                f"the operator has {self._layer.n * self._layer.d} rows, more than the {_INVERTED} "
+                f"the operator has {self.layer.n * self.layer.d} rows, more than the {_INVERTED} "
                 "whose inverse is written out: solve with numbers, by `operator`"
             )
         found = DomainMatrix.from_Matrix(self.matrix).to_field().inv().to_Matrix()
@@ -106,7 +108,7 @@ class SymbolicOperator:
     @cached_property
     def eigenpairs(self) -> tuple[SymbolicPair, ...]:
         """The pairs (h, a) whose eigenvalues are roots of factors of degree 1 or 2."""
-        layer, found = self._layer, []
+        layer, found = self.layer, []
         of_h, of_a = (
             [
                 (self._given(root), each, _vectors(M, each, root), _vectors(M.T, each, root))
@@ -134,8 +136,19 @@ class SymbolicOperator:
         return tuple(self._given(sp.factor(each.polynomial(x))) for each in higher)
 
     def verdict(self) -> SymbolicVerdict:
-        """For which parameters it smooths."""
-        return SymbolicVerdict(self._layer)
+        """For which parameters it smooths. Raises `InputError` for one token."""
+        return SymbolicVerdict(self.layer)
+
+    def at(self, values: Mapping[Any, Any]) -> tuple[Matrix, Matrix]:
+        """A and H in fractions where all parameters have values, {symbol or name: number}.
+
+        Raises `InputError` where one is missing, or A is no attention there.
+        """
+        known = self.layer.read_values(values, {})
+        missing = [s.name for s in self.layer.parameters if s not in known]
+        if missing:
+            raise InputError(f"give values of {', '.join(missing)} too")
+        return self.layer.at(known)
 
     def latex(self) -> str:
         return str(sp.latex(self.matrix))
@@ -145,7 +158,7 @@ class SymbolicOperator:
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self.parameters)
-        return f"<I + H (x) A: {self._layer.n} tokens, {self._layer.d} features, in {names}>"
+        return f"<I + H (x) A: {self.layer.n} tokens, {self.layer.d} features, in {names}>"
 
 
 def _vectors(M: Any, each: EigenvalueClass, root: Any) -> list[Any]:

@@ -338,7 +338,11 @@ class Number(float):
 
     def __format__(self, form: str) -> str:
         beyond = self.low and not _NORMAL <= abs(float(self)) < float("inf")
-        return format(_quotient(self.low), form) if beyond else super().__format__(form)
+        return (
+            format(_quotient((self.low + self.high) / 2), form)
+            if beyond
+            else super().__format__(form)
+        )
 
 
 def _dyadic(x: flint.arb) -> Fraction:

@@ -54,14 +54,12 @@ class ExactVector:
 
     def numpy(self) -> Complex:
         """The entries as complex128 [n]."""
-        x = self.root.ball(128)
-        powers = [x**m for m in range(self.root.factor.degree)]
-        entries = [
-            sum((p * flint.fmpq(c.numerator, c.denominator) for p, c in zip(powers, row, strict=True)),
-                flint.acb(0))
-            for row in self.table
-        ]  # fmt: skip
-        return np.array([complex(entry.mid()) for entry in entries])
+        x, total = self.root.ball(128), [flint.acb(0)] * len(self.table)
+        for m in range(self.root.factor.degree):
+            power = x**m
+            for i, row in enumerate(self.table):
+                total[i] += power * flint.fmpq(row[m].numerator, row[m].denominator)
+        return np.array([complex(entry.mid()) for entry in total])
 
     def __len__(self) -> int:
         return len(self.table)

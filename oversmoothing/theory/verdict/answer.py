@@ -23,8 +23,10 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Pair:
-    """An eigenvalue h of H and one a of A, with the multiplier 1 + h a, in complex128; consensus:
-    a = 1, the mode in which all tokens are equal."""
+    """An eigenvalue h of H and one a of A, with the multiplier 1 + h a, in complex128.
+
+    consensus: a = 1, the mode in which all tokens are equal.
+    """
 
     h: complex
     a: complex
@@ -50,8 +52,8 @@ class Verdict:
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
     in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from
-    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`); None
-    where rounding leaves it open.
+    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`), beyond
+    binary64 by powers of two of them: then it is a `Number`; None where rounding leaves it open.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,
     near-ties and what is undecided, else None.
     token_growth: for each token i its (rate, power), x_i(L) growing like L^power rate^L (T14e).
@@ -114,8 +116,10 @@ class Verdict:
 
     @property
     def dominant(self) -> tuple[Pair, ...]:
-        """The pair of eigenvalues of largest |1 + h a|: of consensus, of another mode, or one of
-        each where the two tie or are not told apart. Empty where the spectra are not known."""
+        """The pair of eigenvalues of largest |1 + h a|: of consensus, of another mode, or both.
+
+        Both where the two tie or are not told apart; none where the spectra are not known.
+        """
         if self.pairs or self.attention is None or self.value is None or self.rho_consensus is None:
             return self.pairs
         quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
@@ -181,7 +185,9 @@ class Verdict:
             "distance": json_number(self.distance),
             "dominant": [_pair_fields(pair) for pair in self.dominant],
         }
-        known = ("rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance")
+        known = (
+            "rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance", "shows_from"
+        )  # fmt: skip
         result |= {
             f"{name}_exact": value.text()
             for name in known

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import flint
@@ -87,8 +87,7 @@ class Boundaries:
             key = list(powers)
             key[place + 1] = m - powers[place]
             terms[tuple(key)] = c
-        for factor in self._factors(of_y.resultant(self._context.from_dict(terms), "y"), x):
-            yield factor
+        yield from self._factors(of_y.resultant(self._context.from_dict(terms), "y"), x)
 
     def _factors(self, polynomial: Any, of: Any = None) -> Iterator[Any]:
         """The irreducible factors that hold a parameter, or the variable `of`."""
@@ -133,7 +132,7 @@ def between(roots: list[Any]) -> list[Any]:
     if not roots:
         return [sp.Integer(0)]
     first, last = sp.floor(roots[0]) - 1, sp.ceiling(roots[-1]) + 1
-    return [first, *(_short_between(x, y) for x, y in zip(roots, roots[1:], strict=False)), last]
+    return [first, *(_short_between(x, y) for x, y in pairwise(roots)), last]
 
 
 def _short_between(low: Any, high: Any) -> Any:
@@ -163,7 +162,7 @@ def larger_radius(A: Matrix, H: Matrix) -> int:
     traces_b = _power_sums(B, size * (size + 1))
     quotient, row = [], [flint.fmpz(1)]
     for _ in range(size * (size + 1)):
-        row = [flint.fmpz(1), *(x + y for x, y in zip(row, row[1:], strict=False)), flint.fmpz(1)]
+        row = [flint.fmpz(1), *(x + y for x, y in pairwise(row)), flint.fmpz(1)]
         joint = (c * x * y for c, x, y in zip(row[1:], traces_h, traces_b, strict=False))
         quotient.append(size + sum(joint, flint.fmpq(0)))
     sides = [_largest_products(len(H), consensus), _largest_products(size, quotient)]
@@ -203,12 +202,10 @@ def _largest_products(size: int, sums: list[flint.fmpq]) -> list[flint.fmpz_poly
 def _largest_root(factors: list[flint.fmpz_poly]) -> tuple[Any, flint.arb]:
     """(factor, root) of the largest real root of them all; None for the factor where it is not
     parted from others at this precision. FLINT gives real roots the imaginary part 0."""
-    roots = [
-        (factor, root.real)
-        for factor in factors
-        for root, _ in factor.complex_roots()
-        if root.imag == 0
-    ]
+    roots = []
+    for factor in factors:
+        found: list[Any] = factor.complex_roots()
+        roots += [(factor, root.real) for root, _ in found if root.imag == 0]
     best = roots[0]
     for each in roots[1:]:
         best = each if each[1] > best[1] else best

@@ -240,7 +240,7 @@ class Candidates:
             # Integers and powers alone, so that fractions stay exact.
             parts = [sp.expand(part) for part in sp.fraction(sp.together(expression))]
             self._evaluators[expression] = [sp.lambdify(self.layer.parameters, p) for p in parts]
-        numbers = [Fraction(int(x.p), int(x.q)) for x in map(values.get, self.layer.parameters)]
+        numbers = [Fraction(int(x.p), int(x.q)) for x in (values[s] for s in self.layer.parameters)]
         top, below = (Fraction(f(*numbers)) for f in self._evaluators[expression])
         return top / below
 

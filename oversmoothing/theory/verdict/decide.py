@@ -125,7 +125,7 @@ def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: 
 
 
 def exact_pairs(found: ExactDominance | None) -> tuple[Pair, ...]:
-    """One dominant pair of each side that leads, consensus first; none where that is not decided."""
+    """One dominant pair of each side that leads, consensus first; none where undecided."""
     if found is None or found.comparison is None:
         return ()
     leading = [found.consensus] if found.comparison >= 0 else []

@@ -24,6 +24,7 @@ from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
+    Number,
     exact_stationary,
     identity,
     plus,
@@ -185,7 +186,13 @@ def _radius(part: Part, found: Resolvent) -> float | None:
 
 
 # Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.
-_KNOWN, _FIRST, _MOST = 60, 128, 2**14
+_KNOWN, _FIRST, _MOST = 60, 128, 2**16
+# Logarithms from 2^-_SLOW on are looked at by layers; of smaller ones so many bits are left above
+# the point where layers are counted by powers of two. What such a count leaves open is more than
+# what sizes to twelve digits do.
+_SLOW, _KEPT, _LEFT_OPEN = 960, 50, Fraction(1, 2**20)
+# What is this much smaller a step is gone after one.
+_GONE = 1e300
 
 
 def onset_of_start(
@@ -195,16 +202,75 @@ def onset_of_start(
     tends_to: str | None,
 ) -> Onset | None:
     """The onset of an X_0 that does not die out. Raises `OutOfReachError`."""
+    whole, *_ = parts
+    first = growth_of(whole, multipliers).roots[0]
+    logs = [
+        _log_quotient(root, first, multipliers) for root, _ in whole.roots() if not root.is_zero
+    ]
+    found = _onset(parts, multipliers, change, tends_to, 0)
+    slowest = max((-_exponent(x) for x in logs if x != 0), default=0)
+    if found is not None or slowest < _SLOW:
+        return found
+    # More layers than binary64 counts: by 2^unit of them.
+    unit = slowest - _KEPT
+    found = _onset(parts, multipliers, None, tends_to, unit)
+    if found is None or found.layer <= 1:
+        # Somewhere in the first step.
+        return None
+    layer = Fraction(int(found.layer)) * 2**unit
+    return Onset(Number(layer * (1 - _LEFT_OPEN), layer * (1 + _LEFT_OPEN)), found.how)
+
+
+def _onset(
+    parts: tuple[Part, Part, Part],
+    multipliers: Moduli,
+    change: Callable[[int], int] | None,
+    tends_to: str | None,
+    unit: int,
+) -> Onset | None:
     whole, hfc, mean = parts
-    drift, sides = 0.0, [None if part.dies else series(part, multipliers) for part in (hfc, mean)]
+    sides = [None if part.dies else series(part, multipliers, unit) for part in (hfc, mean)]
+    drift = 0.0
     if None not in sides:
         first, second = (growth_of(part, multipliers).roots[0] for part in (hfc, mean))
-        drift = _log_quotient(first, second, multipliers)
-    return onset(Sides(series(whole, multipliers), sides[0], sides[1], drift, change), tends_to)
+        drift = _in_units(_log_quotient(first, second, multipliers), unit)
+    every = series(whole, multipliers, unit)
+    if unit:
+        moves = sides if tends_to in ("zero", "infinity") else []
+        for part, together in ((every, False), *((side, True) for side in moves)):
+            if part is not None and not _keeps_its_sign(part, together):
+                return None
+    return onset(Sides(every, sides[0], sides[1], drift, change), tends_to)
 
 
-def series(part: Part, multipliers: Moduli) -> Series:
-    """A part that does not die out as a sum of terms."""
+def _keeps_its_sign(part: Series, together: bool) -> bool:
+    """Whether the terms that last turn by 0 or pi a layer, those that lead and the others each (or
+    together) alike: only then steps of many layers show what each layer does."""
+    lasts = part.rate.real > -_GONE / 2
+    groups = [lasts] if together else [part.leads, lasts & ~part.leads]
+    turns = [part.rate.imag[group] for group in groups]
+    return all(len(set(x)) <= 1 and set(x) <= {0.0, math.pi} for x in turns)
+
+
+def _exponent(x: flint.arb) -> int:
+    """e with |x| about 2^e."""
+    mantissa, exponent = x.mid().man_exp()
+    return int(exponent) + abs(int(mantissa)).bit_length()
+
+
+def _in_units(x: flint.arb, unit: int) -> float:
+    """x 2^unit: what is not 0 stays so, and nothing is infinite."""
+    if x == 0:
+        return 0.0
+    if _exponent(x) + unit > 1000:
+        return math.copysign(_GONE, float(x.sgn().mid()))
+    with at_precision(64):
+        found = float((x * flint.arb(2) ** unit).mid())
+    return found or math.copysign(5e-324, float(x.sgn().mid()))
+
+
+def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
+    """A part that does not die out as a sum of terms, by steps of 2^exponent layers."""
     growth = growth_of(part, multipliers)
     first, bits = growth.roots[0], working_bits(part)
     rates, powers, sizes, leads, units = [], [], [], [], []
@@ -214,7 +280,8 @@ def series(part: Part, multipliers: Moduli) -> Series:
             if not root.is_zero:
                 turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
                 turned = 0.0 if root == first else float(turn.mid())
-                rate = complex(_log_quotient(root, first, multipliers), turned)
+                log = _in_units(_log_quotient(root, first, multipliers), exponent)
+                rate = complex(log, turned)
             # Over the power of the first mu, also what mu = 0 leaves at the layer k.
             unit = first.ball(bits) if root.is_zero else root.ball(bits)
             for power, G in enumerate(_coefficients(part, root, multiplicity, unit, bits)):
@@ -224,7 +291,8 @@ def series(part: Part, multipliers: Moduli) -> Series:
                     continue
                 rates.append(rate)
                 powers.append(float(power))
-                sizes.append(float(size.log().mid()))
+                # C(2^e t, k) is about 2^(e k) C(t, k).
+                sizes.append(float(size.log().mid()) + exponent * power * math.log(2))
                 leads.append(power == growth.power and root in growth.roots)
                 units.append([complex((x / size).mid()) for x in G])
     table = np.array(units)
@@ -233,15 +301,15 @@ def series(part: Part, multipliers: Moduli) -> Series:
     )
 
 
-def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> float:
+def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> flint.arb:
     """log(|first| / |second|), 0 where they are equal. Raises `OutOfReachError`."""
     if not multipliers.compare(first, second):
-        return 0.0
+        return flint.arb(0)
     for bits in doublings(_FIRST, _MOST):
         with at_precision(bits):
             found = (squared_modulus(first, bits) / squared_modulus(second, bits)).log() / 2
             if found.rel_accuracy_bits() >= _KNOWN:
-                return float(found.mid())
+                return found
     raise OutOfReachError
 
 

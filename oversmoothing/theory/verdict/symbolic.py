@@ -244,10 +244,10 @@ class SymbolicVerdict:
 
         def at(place: int) -> Outcome | None:
             if place % 2 == 0:
-                return self._exactly({t: samples[place // 2]})
+                return self.exactly({t: samples[place // 2]})
             root = roots[place // 2]
             if root.is_Rational:
-                return self._exactly({t: root})
+                return self.exactly({t: root})
             # |rho_C - rho_Q| is continuous: it is 0 between different signs.
             sides = {at(place - 1), at(place + 1)}
             if len(sides) == 2 and None not in sides:
@@ -272,10 +272,11 @@ class SymbolicVerdict:
         # Far above what rounding does to small matrices, defective ones too.
         return known if abs(apart) > 1e-3 else Outcome.UNDECIDED
 
-    def _exactly(self, values: Mapping[Any, Any]) -> Outcome | None:
-        """The exact verdict at a point, None where A is no attention there."""
+    def exactly(self, values: Mapping[Any, Any]) -> Outcome | None:
+        """The verdict of fractions at a point, and not by the conditions; None where A is no
+        attention."""
         try:
-            A, H = self._layer.at(values)
+            A, H = self._layer.at(self._layer.read_values(values, {}))
         except InputError:
             return None
         return outcome_of_sign(exact_dominance(A, H).comparison)
@@ -299,6 +300,16 @@ class SymbolicVerdict:
             return outcome_of_sign(self._candidates.comparison(known))
         return outcome_of_sign(larger_radius(A, H))
 
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """Polynomials that are 0 where an entry of A is, or a denominator."""
+        return tuple(map(self._layer.as_given, self._known_boundaries.edges()))
+
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """The entries of A that hold parameters: all are >= 0 where A is attention."""
+        return tuple(self._layer.as_given(x) for x in self._layer.A if not x.is_number)
+
     # ------------------------------------------------------------------------------------ cells
 
     def cells(self) -> list[Cell]:
@@ -320,7 +331,7 @@ class SymbolicVerdict:
             cut = [p.xreplace(start) for p in polynomials]
             for sample in between(real_roots(cut, t)):
                 point = {**start, t: sample}
-                outcome = self._exactly(point)
+                outcome = self.exactly(point)
                 if outcome is not None:
                     given = {layer.as_given(s): value for s, value in point.items()}
                     found.append(Cell(given, outcome))

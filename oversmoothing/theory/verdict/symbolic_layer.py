@@ -8,7 +8,7 @@ what sympy cannot settle of rows and signs is a condition in `assumed`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +22,7 @@ from oversmoothing.theory.numbers.exact import Matrix, rows_of
 from oversmoothing.theory.support.errors import InputError
 
 _VALUE = sp.Dummy("x")
-_OPERATIONS = {
+_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda x, y: x + y,
     ast.Sub: lambda x, y: x - y,
     ast.Mult: lambda x, y: x * y,

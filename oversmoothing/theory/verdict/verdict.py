@@ -343,7 +343,9 @@ def verdict(
     if by_position:
         raise TypeError(BY_NAME)
     if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
-        return _symbolic(A, logits, H, W, X0)
+        # Typed as what numbers give: `symbolic(A, H).verdict()` has the type of the other.
+        found: Any = _symbolic(A, logits, H, W, X0)
+        return found  # type: ignore[no-any-return]
     if certified is not None:
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
