@@ -99,10 +99,10 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
 @pytest.mark.parametrize(
     ("words", "wrong", "todo"),
     [
-        ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all 16."),
+        ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all 18."),
         ("bench", "'bench' has left the installed program.", "make bench"),
         ("verdict --depht 3", "no option --depht. Did you mean --depth?", "verdict --help'"),
-        ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all 8."),
+        ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all 9."),
         ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
         ("check", "FILE is missing.", "check --help'"),
         ("explorer x y", "'x y' is too much.", "explorer --help'"),
@@ -237,6 +237,7 @@ CHEAP = {
     "enclose": f"{SEEN} --count 1",
     "train": "config.json",
     "study": "core --dry-run",
+    "atlas": "shallow",
     "intervene": f"{SEEN} --count 2 --shift 0.1",
     "figures": "lambda_plane --list",
     "remedies": "attnscale --draws 1",
