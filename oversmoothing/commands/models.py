@@ -104,11 +104,18 @@ def inspect(
         print(to_json(report.to_json_object()), end="")
         return
     width = get_terminal_size((100, 24)).columns
-    table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-    print(f"{table}\n\n{report.words(width)}")
+    # One model answers in three sentences; two are told apart by their table.
+    brief = len(models) == 1 and not wide
+    if brief:
+        print(report.short_words(width))  # type: ignore[union-attr]
+    else:
+        table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
+        print(f"{table}\n\n{report.words(width)}")
     first, *more = files.values()
     beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
-    print(f"wrote {first} (and {beside} beside it)")
+    print(f"\nwrote {first} (and {beside} beside it)")
+    if brief:
+        print("every layer in numbers, and all that was found: on that page, or with --wide")
 
 
 def enclose(
