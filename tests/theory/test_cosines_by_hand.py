@@ -388,3 +388,18 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
     assert smallest(limits, features) == least and mean(limits, features) == average
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "cosine"),
+    [
+        # mu = i and -i lead all: four residues with one cosine.
+        ("1/2 1/2; 1/2 1/2", "-1 -1; 1 -1", "-1 0; -1 2", 1 / 5**0.5),
+        # mu = 1 + 2^(1/2) - 1 and its conjugate: irrational roots whose sum is rational.
+        ("1 0; 0 1", "0 1; 1 -2", "-2 2; -1 0", 1 / 2**0.5),
+    ],
+)
+def test_T14h_equal_limits_at_all_residues_are_one_limit(A, H, X0, cosine):
+    seen = found(A, H, X0)
+    for limit in (seen.cosine_limits[0, 1], seen.cos_min, seen.cos_mean):
+        assert (limit.tends_to, limit.values) == ("constant", (pytest.approx(cosine, rel=1e-15),))
