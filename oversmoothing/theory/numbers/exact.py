@@ -7,6 +7,7 @@ A matrix is nested lists of `Fraction`; products go through FLINT. Text as matri
 `theory.proofs.instances`.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
@@ -24,8 +25,60 @@ Matrix = list[list[Fraction]]
 Heads = Sequence[tuple[Matrix, Matrix]]
 
 
+# Types of a tensor that numpy has too, and its letters for what is no number.
+_PLAIN = re.compile(r"bool|u?int(8|16|32|64)|b?float(16|32|64)|complex(64|128)")
+_NO_NUMBERS = {"b": "truth values", "M": "dates", "m": "times", "V": "records"}
+
+
+def refuse_odd_tensor(value: Any, name: str) -> None:
+    """Raise `InputError` for a tensor that is meta, sparse, nested or quantised, or of fp8."""
+    kind = str(value.dtype).removeprefix("torch.")
+    marks = {
+        "meta": value.is_meta, "nested": value.is_nested, "quantised": value.is_quantized,
+        "sparse": "sparse" in str(value.layout), kind: not _PLAIN.fullmatch(kind),
+    }  # fmt: skip
+    odd = [mark for mark, is_so in marks.items() if is_so]
+    if odd:
+        raise InputError(
+            f"{name} is a tensor that holds no plain numbers ({', '.join(odd)}): give a dense one "
+            "of float32 or float64"
+        )
+
+
+def plain(value: Any, name: str) -> Any:
+    """An array of any library (numpy, torch, pandas) as numpy's, in this machine's byte order; what
+    is none, as nested lists, as it is.
+
+    No number changes: bfloat16 becomes float32, and longdouble becomes float64 where every number
+    has room in it. Raises `InputError` for masked entries, and for all that holds no plain numbers.
+    """
+    if hasattr(value, "detach"):
+        refuse_odd_tensor(value, name)
+        value = value.detach().cpu().resolve_conj().resolve_neg()
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+    if np.ma.is_masked(value):
+        raise InputError(f"{name} has masked entries: fill them, or leave their tokens out")
+    if not hasattr(value, "__array__"):
+        return value
+    array = np.asarray(value)
+    kind = array.dtype.kind
+    if kind in _NO_NUMBERS:
+        raise InputError(f"{name} holds {_NO_NUMBERS[kind]} ({array.dtype}), not numbers")
+    if kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = array.astype(np.float64)
+        if ((narrow != array) & ~np.isnan(array)).any():
+            raise InputError(
+                f"{name} is {array.dtype}, with digits that float64 has no room for: round it, "
+                "or give fractions as strings"
+            )
+        return narrow
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
 def rows_of(value: Any, name: str) -> list[list[Any]]:
     """Nested lists of equal length from a matrix-like value. Raises `InputError` otherwise."""
+    value = plain(value, name)
     if hasattr(value, "tolist"):
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) == 0:
@@ -41,6 +94,20 @@ def rows_of(value: Any, name: str) -> list[list[Any]]:
     if len(lengths) != 1 or 0 in lengths:
         raise InputError(f"{name} is ragged or empty: its rows have lengths {sorted(lengths)}")
     return rows
+
+
+def has_symbols(value: Any) -> bool:
+    """Whether a matrix-like value, or a pair of them, holds free symbols of sympy."""
+    if getattr(value, "free_symbols", None):
+        return True
+    if isinstance(value, tuple):
+        return any(map(has_symbols, value))
+    if getattr(value, "dtype", None) is not None:
+        return bool(value.dtype == object) and has_symbols(value.tolist())
+    if not isinstance(value, list):
+        return False
+    entries = (x for row in value if isinstance(row, list | tuple) for x in row)
+    return any(getattr(x, "free_symbols", None) for x in entries)
 
 
 def to_fraction(entry: Any, where: str) -> Fraction:

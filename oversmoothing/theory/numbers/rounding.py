@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.support.sizes import Array
 
+# What numpy does of itself: a public function does so too, whatever `np.seterr` was told.
+USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 UNIT = 2.0**-53
 # Smallest positive subnormal: the most that one product can lose to underflow.
 TINY = 2.0**-1074

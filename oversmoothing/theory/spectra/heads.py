@@ -23,11 +23,11 @@ from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import (
     Entries,
     Layer,
-    _real_array,
     check_attention,
     check_square,
     check_states,
     read_entries,
+    real_array,
 )
 from oversmoothing.theory.numbers.exact import (
     Heads,
@@ -383,7 +383,7 @@ def layer_of_heads(A: Any, W: Any) -> Layer:
             f"be [{weights.heads}, n, n]"
         )
     parts = {"H": np.ascontiguousarray(Q.swapaxes(1, 2))} if P is None else {"W_V": P, "W_proj": Q}
-    matrices = {"A": stacked(np.array(A, dtype=np.float64))} | parts
+    matrices = {"A": stacked(np.array(real_array(A, "A")))} | parts
     heads = tuple(
         Layer(checked[h], {name: Entries(M[h], None) for name, M in matrices.items()})
         for h in range(weights.heads)
@@ -426,7 +426,7 @@ def head_weights(value: Any) -> HeadWeights:
     if isinstance(value, tuple):
         if len(value) != 2:
             raise InputError(f"weights as factors are a pair (W_V, W_O), not {len(value)} arrays")
-        P, Q = (stacked(_real_array(x, f"W_{s}")) for x, s in zip(value, "VO", strict=True))
+        P, Q = (stacked(real_array(x, f"W_{s}")) for x, s in zip(value, "VO", strict=True))
         if P.ndim != 3 or Q.shape != (P.shape[0], P.shape[2], P.shape[1]) or 0 in P.shape:
             raise InputError(
                 f"W_V {list(P.shape)} and W_O {list(Q.shape)} do not belong together: they must "

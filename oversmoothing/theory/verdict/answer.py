@@ -5,17 +5,33 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES, Onset
 from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.exact import Number, fraction_text
-from oversmoothing.theory.spectra.layer_discs import Spectrum
+from oversmoothing.theory.spectra.layer_discs import Spectrum, largest_modulus
 from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
 from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An eigenvalue h of H and one a of A, with the multiplier 1 + h a, in complex128.
+
+    consensus: a = 1, the mode in which all tokens are equal.
+    """
+
+    h: complex
+    a: complex
+    multiplier: complex
+    consensus: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +61,7 @@ class Verdict:
     cos_min, cos_mean: over all pairs. None where X_0 is not given or it is not decided.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     vague: rounding leaves no digit of one radius, and so of the rate; `reason` has its bounds, and
-    margin is as good as ever.
+    margin is as good as ever. pairs: what `dominant` gives, where fractions know it.
     """
 
     verdict: Outcome
@@ -69,6 +85,7 @@ class Verdict:
     cos_mean: CosineLimit | None = None
     vague: bool = False
     point: bool = False
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def about(self) -> str:
@@ -96,6 +113,23 @@ class Verdict:
         if not (isinstance(c, Number) and isinstance(q, Number)):
             return c - q
         return Number.of(Fraction(0)) if q is c else c.minus(q)
+
+    @property
+    def dominant(self) -> tuple[Pair, ...]:
+        """The pair of eigenvalues of largest |1 + h a|: of consensus, of another mode, or both.
+
+        Both where the two tie or are not told apart; none where the spectra are not known.
+        """
+        if self.pairs or self.attention is None or self.value is None or self.rho_consensus is None:
+            return self.pairs
+        quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
+        open_ = self.verdict is Outcome.UNDECIDED and quotient >= 0
+        found = []
+        if open_ or self.rho_consensus >= quotient:
+            found.append(_largest(np.array([1.0 + 0j]), self.value, consensus=True))
+        if open_ or quotient >= self.rho_consensus:
+            found.append(_largest(self.attention.values, self.value, consensus=False))
+        return tuple(found)
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, by its distance from 1 where they do not show it."""
@@ -149,6 +183,7 @@ class Verdict:
             "limit": json_number(self.limit),
             "limit_rank": self.limit_rank,
             "distance": json_number(self.distance),
+            "dominant": [_pair_fields(pair) for pair in self.dominant],
         }
         known = (
             "rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance", "shows_from"
@@ -178,6 +213,17 @@ class Verdict:
             ]
             result["cos_min"], result["cos_mean"] = _fields(self.cos_min), _fields(self.cos_mean)
         return result
+
+
+def _largest(attention: Complex, value: Spectrum, consensus: bool) -> Pair:
+    _, i, j = largest_modulus(attention, value.values)
+    h, a = complex(value.values[j]), complex(attention[i])
+    return Pair(h, a, 1 + h * a, consensus)
+
+
+def _pair_fields(pair: Pair) -> dict[str, Any]:
+    parts = {name: getattr(pair, name) for name in ("h", "a", "multiplier")}
+    return {name: [z.real, z.imag] for name, z in parts.items()} | {"consensus": pair.consensus}
 
 
 def _fields(limit: CosineLimit | None) -> dict[str, Any] | None:

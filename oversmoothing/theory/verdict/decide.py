@@ -21,6 +21,7 @@ from oversmoothing.theory.verdict.answer import (
     TOO_MANY_MODES,
     VANISHES,
     WRITE_EXACTLY,
+    Pair,
     compared,
     number,
     shown,
@@ -122,6 +123,20 @@ def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: 
             f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b)."
         )
     return reason
+
+
+def exact_pairs(found: ExactDominance | None) -> tuple[Pair, ...]:
+    """One dominant pair of each side that leads, consensus first; none where undecided."""
+    if found is None or found.comparison is None:
+        return ()
+    leading = [found.consensus] if found.comparison >= 0 else []
+    leading += [found.quotient] if found.comparison <= 0 else []
+    pairs = []
+    for mode in (side[0] for side in leading):
+        h, multiplier = complex(mode.value.ball(64).mid()), complex(mode.multiplier(64).mid())
+        a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
+        pairs.append(Pair(h, complex(a), multiplier, mode.attention is None))
+    return tuple(pairs)
 
 
 def _mode_words(mode: Mode) -> str:

@@ -6,10 +6,11 @@ answer; rows in float32 or bfloat16 are divided by their sums first, and the ans
 rounds to them in their own precision.
 """
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import rows_of, transposed
-from oversmoothing.theory.numbers.rounding import UNIT
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
+from oversmoothing.theory.numbers.rounding import UNIT, USUAL
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
 from oversmoothing.theory.support.errors import InputError
@@ -42,6 +43,7 @@ from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, all_zero
 from oversmoothing.theory.verdict.decide import (
     Comparison,
     compare_radii,
+    exact_pairs,
     generic_limits,
     limits_of_start,
 )
@@ -161,6 +163,7 @@ def _layer_verdict(
         tokens.cos_min,
         tokens.cos_mean,
         any(found.vague),
+        pairs=exact_pairs(found.dominance),
     )
 
 
@@ -196,7 +199,8 @@ _DIGITS = {"float32": 12, "float16": 5, "bfloat16": 4}
 
 def precision(value: Any) -> str | None:
     """The name of a matrix's type where it is one of EPS, else None."""
-    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    kind = getattr(value if hasattr(value, "dtype") else plain(value, "A"), "dtype", "")
+    name = str(getattr(kind, "name", kind)).removeprefix("torch.")
     return name if name in EPS else None
 
 
@@ -246,7 +250,7 @@ def _is_short(value: Any) -> bool:
     kind = precision(value)
     if kind is None:
         return True
-    mantissas = np.frexp(value.tolist())[0] * 2.0 ** _DIGITS[kind]
+    mantissas = np.frexp(rows_of(value, "a matrix"))[0] * 2.0 ** _DIGITS[kind]
     return bool((mantissas == np.round(mantissas)).all())
 
 
@@ -271,6 +275,7 @@ def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
     )
 
 
+@np.errstate(**USUAL)
 def heads_verdict(
     *,
     A: Any,
@@ -293,8 +298,16 @@ def heads_verdict(
     return answer(case, start, check_depths(depth), exact_binary, dense_size)
 
 
+BY_NAME = (
+    "matrices go by name, so that none is transposed by mistake: verdict(A=..., W=...) with "
+    "W = W_V W_proj as the weights of a layer are, X' = X + A X W, or verdict(A=..., H=...) with H "
+    "= W^T, whose eigenvalues the theory is about"
+)
+
+
+@np.errstate(**USUAL)
 def verdict(
-    *,
+    *by_position: Never,
     A: Any = None,
     logits: Any = None,
     H: Any = None,
@@ -316,13 +329,28 @@ def verdict(
     are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
     exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
     layer that rounds to them (a verdict in fractions is about itself anyway). certified: the old
-    name of exact_binary. Raises `InputError` on illegal input.
+    name of exact_binary. With free symbols of sympy in A or H the answer is a `SymbolicVerdict`:
+    for which parameters it smooths. Raises `InputError` on illegal input, and `TypeError` for
+    matrices by position.
+
+    >>> import oversmoothing
+    >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
+    >>> str(answer.verdict), answer.status, answer.rate.text()
+    ('SMOOTHING', 'exact', '1/2')
+    >>> answer.dominant
+    (Pair(h=(-1.5+0j), a=(1+0j), multiplier=(-0.5+0j), consensus=True),)
     """
+    if by_position:
+        raise TypeError(BY_NAME)
+    if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
+        # Typed as what numbers give: `symbolic(A, H).verdict()` has the type of the other.
+        found: Any = _symbolic(A, logits, H, W, X0)
+        return found  # type: ignore[no-any-return]
     if certified is not None:
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         exact_binary = certified
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
@@ -333,6 +361,27 @@ def verdict(
     if error is None:
         return answer(case, start, depths, exact_binary)
     return within(layer_verdict(case, None, depths, error), case, kind, error)
+
+
+def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Any:
+    from oversmoothing.theory.verdict.symbolic import symbolic_verdict
+    from oversmoothing.theory.verdict.symbolic_layer import symbolic_matrix
+
+    if logits is not None or A is None:
+        raise InputError(
+            "logits with parameters have no rational softmax: give A with a positive symbol for "
+            "each exp(logit), divided by the sums of its rows"
+        )
+    if X0 is not None:
+        raise InputError("a verdict with parameters is for generic X_0: leave X0 out")
+    if one_of(H, W) == "H":
+        return symbolic_verdict(A, H)
+    if isinstance(W, tuple):
+        W_V, W_proj = (
+            symbolic_matrix(M, name) for M, name in zip(W, ("W_V", "W_proj"), strict=True)
+        )
+        return symbolic_verdict(A, (W_V * W_proj).T)
+    return symbolic_verdict(A, symbolic_matrix(W, "W").T)
 
 
 def answer(
