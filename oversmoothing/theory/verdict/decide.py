@@ -1,5 +1,6 @@
 """rho_C against rho_Q for one case, and what HFC/LFC tends to, exactly or by discs (T2-T6, T14)."""
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -375,6 +376,8 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
             known = infinite(known.limit_rank)
     if outcome is Outcome.UNDECIDED:
         return OfStart(known, outcome, ILL_CONDITIONED)
+    if known.tends_to == "infinity" and pair.balanced and not np.any([*map(math.fsum, X0.T)]):
+        known = replace(known, reached="every")
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
     begins = onset_of_cell(cell, X0, tends_to)
     return OfStart(known, outcome, shown(begins), begins)
