@@ -102,9 +102,7 @@ def check_relations(pair, chains, A, H) -> int:
             for p, q in X:
                 # op X - X, and h a X by the companion matrices.
                 left = A * X[p, q] * turned
-                right = sum(
-                    (X[r, s] * (moved_h[r, p] * moved_a[s, q]) for r, s in X), X[p, q] * 0
-                )
+                right = sum((X[r, s] * (moved_h[r, p] * moved_a[s, q]) for r, s in X), X[p, q] * 0)
                 assert left == (right if before is None else right + before[p, q])
             before = X
     return sum(map(len, chains))
