@@ -13,13 +13,21 @@ import sys
 import tomllib
 import venv
 import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 import oversmoothing
+from oversmoothing import InputError
 from oversmoothing.moved import MOVED
+from oversmoothing.theory.verdict.formulas import Outcome
+from tests.support.tiny_models import random_pixels, tiny_model
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
@@ -501,3 +509,112 @@ def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, 
     assert f"`theory.{old}`" in page
     for home in MOVED[full]:
         assert f"`{home.removeprefix('oversmoothing.')}`" in page
+
+
+# ------------------------------------------------------------------------- what arrays are read as
+
+EVEN = {
+    "A": [[0.75, 0.25], [0.5, 0.5]],
+    "W": [[-0.5, 0.25], [0.0, 0.75]],
+    "X0": [[1.0, 2.0], [-3.0, 0.5]],
+}
+READ: dict[str, Callable[[Any], Any]] = {
+    "lists": lambda x: x,
+    "backwards": lambda x: np.array(x)[::-1].copy()[::-1],
+    "by columns": lambda x: np.array(x, order="F"),
+    "of the other byte order": lambda x: np.array(x, dtype=">f8"),
+    "longdouble": lambda x: np.array(x, dtype=np.longdouble),
+    "halves": lambda x: np.array(x, dtype=np.float16),
+    "read only": lambda x: np.broadcast_to(np.array(x), (2, 2)),
+    "masked nowhere": lambda x: np.ma.masked_array(x, mask=False),
+    "a table": lambda x: pd.DataFrame(x),
+    "with a gradient": lambda x: torch.tensor(x, dtype=torch.float64, requires_grad=True),
+    "bfloat16": lambda x: torch.tensor(x, dtype=torch.bfloat16),
+    "a conjugate": lambda x: torch.tensor(x, dtype=torch.complex128).conj().real,
+}
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "masked": (lambda x: np.ma.masked_array(x, mask=[[True, False]] * 2), "masked entries: fill"),
+    "truth": (lambda x: np.array(x) > 0, "truth values"),
+    "dates": (lambda x: np.full((2, 2), np.datetime64("2024-01-01")), "dates"),
+    "records": (lambda x: np.zeros((2, 2), dtype=[("a", float)]), "records"),
+    "digits": (lambda x: np.array(x, dtype=np.longdouble) / 3, "no room for"),
+    "meta": (lambda x: torch.empty(2, 2, device="meta"), "no plain numbers .meta"),
+    "sparse": (lambda x: torch.tensor(x).to_sparse(), "no plain numbers .sparse"),
+    "rows": (lambda x: torch.tensor(x).to_sparse_csr(), "no plain numbers .sparse"),
+    "fp8": (lambda x: torch.tensor(x).to(torch.float8_e4m3fn), "no plain numbers .float8_e4m3fn"),
+    "quantised": (
+        lambda x: torch.quantize_per_tensor(torch.tensor(x), 0.25, 0, torch.qint8),
+        "no plain numbers .quantised",
+    ),
+}
+ENTRIES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "verdict": ("A W X0", lambda **given: _radii(oversmoothing.verdict(**given))),
+    "heads_verdict": ("A W", lambda **given: _radii(oversmoothing.heads_verdict(**given))),
+    "evolve": ("A W X0", lambda **given: oversmoothing.evolve(**given, depth=9)),
+    "evolve_heads": (
+        "A W X0",
+        lambda A, W, X0: oversmoothing.evolve_heads(attention=A, weights=W, X0=X0, depth=9),
+    ),
+    "metrics": ("X0", lambda X0: list(map(float, oversmoothing.metrics(X0).values()))),
+    "lasting_bound": (
+        "A W X0",
+        lambda A, W, X0: oversmoothing.lasting_bound([A], [W], X0).table.to_numpy(),
+    ),
+}  # fmt: skip
+
+
+def _radii(found: oversmoothing.Verdict) -> list[Any]:
+    return [found.verdict, found.rho_consensus, found.rho_quotient]
+
+
+def _numbers(name: str, **given: Any) -> Any:
+    needed, entry = ENTRIES[name]
+    made = entry(**{each: given.get(each, EVEN[each]) for each in needed.split()})
+    return made.metrics().to_numpy() if hasattr(made, "metrics") else made
+
+
+@pytest.mark.parametrize("form", READ)
+@pytest.mark.parametrize("name", ENTRIES)
+def test_one_matrix_in_any_form_is_one_matrix(name: str, form: str) -> None:
+    """Numbers that every one of these types holds; of float32 and less, answers to its digits."""
+    wanted = _numbers(name)
+    found = _numbers(name, **{each: READ[form](x) for each, x in EVEN.items()})
+    if isinstance(wanted[0], Outcome):
+        assert wanted.pop(0) is found.pop(0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("form", REFUSED)
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_holds_no_plain_numbers_is_refused_by_name(name: str, form: str) -> None:
+    make, said = REFUSED[form]
+    for each in ENTRIES[name][0].split():
+        with pytest.raises(InputError, match=said):
+            _numbers(name, **{each: make(EVEN[each])})
+
+
+@pytest.mark.parametrize("name", [*ENTRIES, "evolve, each way", "inspect"])
+def test_settings_of_numpy_and_torch_change_no_answer(name: str) -> None:
+    """A user's np.seterr(all="raise") and a device on which torch would make its tensors."""
+    rng, d = np.random.default_rng(0), 3
+    A = np.tril(np.ones((5, 5))) / np.arange(1.0, 6.0)[:, None]
+    given = {"A": A, "W": rng.standard_normal((d, d)), "X0": 1e-100 * rng.standard_normal((5, d))}
+    model, pixels = tiny_model(), random_pixels(2)
+
+    def answer() -> Any:
+        if name == "inspect":
+            return oversmoothing.inspect(model, pixels).table["hfc_lfc"].to_numpy()
+        if name == "evolve, each way":
+            methods = ("plain", "closed_form", "balls", "squaring")
+            runs = [oversmoothing.evolve(**given, depth=50, method=each) for each in methods]
+            return [x for run in runs for x in (*run.error, run.metrics()["log_hfc_lfc"].iloc[-1])]
+        return _numbers(name, **given)
+
+    wanted = answer()
+    torch.set_default_device("meta")
+    with np.errstate(all="raise"):
+        try:
+            found = answer()
+        finally:
+            torch.set_default_device(None)
+    np.testing.assert_array_equal(found, wanted)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
 _VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
-_STUDIES = ("data-efficiency", "corruption", "depth", "layernorm", "spectrum", "remedies", "all")
+_STUDIES = ("core", "trainability", "exploratory", "all", "answers", "spreads")
 
 
 def inspect(
@@ -230,48 +230,57 @@ def train(
 
 
 def study(
-    name: Annotated[str, Argument(metavar="NAME", help=f"study: {', '.join(_STUDIES[:-1])} or all",
-        callback=opt.checked("study", _STUDIES), autocompletion=lambda: list(_STUDIES))],
-    protocol: Annotated[str | None, Option(metavar="NAME|FILE.toml",
-        help="protocol: digits (default), cifar100, or your seeds, design and hypotheses")] = None,
+    name: Annotated[str, Argument(metavar="NAME", help="runs to make: core, trainability, "
+        "exploratory or all; or answers, spreads", callback=opt.checked("study", _STUDIES),
+        autocompletion=lambda: list(_STUDIES))],
+    protocol: Annotated[Path | None, Option(metavar="FILE.toml",
+        help="cells and questions of your own (default: the project's)")] = None,
     workers: opt.Workers = 1,
-    dry_run: opt.DryRun = False,
+    blocks: Annotated[int | None, opt.whole(
+        "number of blocks, one seed each, to finish (default all)")] = None,
     so_far: Annotated[bool, Option("--so-far",
-        help="train nothing: tables of the runs that are finished")] = False,
+        help="show intervals of unfinished questions too, which decide nothing")] = False,
+    dry_run: opt.DryRun = False,
     data_dir: opt.DataDir = None,
-    device: opt.Device = "cpu",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Do forms of H that cannot smooth train better: hypotheses first, then runs.
+    """Ask what the sign of H does, where it turns and what moving it does: questions first.
 
-    Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
-    soon as it is finished; interrupted, the same command goes on. Writes study/NAME.csv, its
-    picture, runs.csv and hypotheses.csv into the folder of results; of other data than digits
-    into study-DATA.
+    The questions, their margins, seeds and the rule of decision were written before the runs
+    (preregistered.toml). `study core` trains what they need, one process a core, block by block;
+    interrupted, the same command goes on. Each finished run is a row of study/rows.jsonl in the
+    folder of results. `study answers` decides every question from these rows, or from the recorded
+    ones where the folder has none; `study spreads` shows how spread the first seeds are, and no
+    difference.
     """
     from oversmoothing.experiments.models.pictures import real_inputs
-    from oversmoothing.experiments.study.protocol import protocol as read
-    from oversmoothing.experiments.study.study_files import folder_name, write_study
-    from oversmoothing.experiments.study.study_runs import cost
-    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.experiments.study import answers as said
+    from oversmoothing.experiments.study.protocol import TIERS, protocol as read
+    from oversmoothing.experiments.study.study_runs import ROWS, cost, read_rows, run_blocks
     from oversmoothing.theory.support.files import output_folder, to_json
 
-    chosen = read(protocol)
-    studies: list[str] = chosen.studies if name == "all" else [name]
-    results = output_folder(out, room=2**24)
-    said = cost(chosen, studies, results, workers)
-    if not as_json:
-        print(said, flush=True)
-    if dry_run:
-        if as_json:
-            print(to_json({"cost": said}), end="")
+    chosen, folder = read(protocol), out / "study"
+    rows = read_rows(folder / ROWS)
+    if name in ("answers", "spreads"):
+        rows = rows or said.recorded_rows()
+        if name == "spreads":
+            result = said.spreads(rows, chosen)
+        else:
+            result = said.answers(rows, chosen, so_far=so_far)
+        opt.finish(result, output_folder(folder), as_json)
         return
-    result = write_study(
-        chosen, studies, results, workers=workers, data_dir=real_inputs(data_dir),
-        device=str(choose_device(device)), so_far=so_far,
-    )  # fmt: skip
+    tiers = TIERS if name == "all" else (name,)
+    takes = cost(chosen, tiers, rows, workers)
+    if not as_json:
+        print(takes, flush=True)
+    made = 0
+    if not dry_run:
+        made = run_blocks(
+            chosen, folder, tiers=tiers, workers=workers, data=real_inputs(data_dir),
+            blocks=blocks, progress=not as_json,
+        )  # fmt: skip
     if as_json:
-        print(to_json(result.to_json_object()), end="")
-    else:
-        print(f"{result.text(opt.table_text)}\nwrote {results / folder_name(chosen)}")
+        print(to_json({"cost": takes, "made": made}), end="")
+    elif not dry_run:
+        print(f"{made} runs made; their rows are in {folder / ROWS}: `oversmoothing study answers`")

@@ -10,6 +10,8 @@ without torch.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,8 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
+from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
+from oversmoothing.theory.numbers.rounding import USUAL
 from oversmoothing.theory.support.errors import InputError
 
 # 2^k is a normal number for |k| <= this; two factors reach every finite ratio.
@@ -135,14 +139,30 @@ class SplitState:
         return scale(self.rows, self.row_exponent, 1)
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """numpy and torch as they are of themselves, within the context (or decorated function),
+    whatever `np.seterr` and `torch.set_default_device` were told."""
+    with ExitStack() as ways:
+        ways.enter_context(np.errstate(**USUAL))
+        if torch.get_default_device().type != "cpu":
+            ways.enter_context(torch.device("cpu"))
+        yield
+
+
 def tensor_of(X: Any) -> Tensor:
     """A tensor as it is; an array of numpy or nested lists of numbers as one."""
     if isinstance(X, Tensor):
+        refuse_odd_tensor(X, "X")
         return X
+    array = plain(X, "X")
+    kept = hasattr(array, "dtype") and array.dtype != object
     try:
-        array = np.asarray(X, dtype=None if hasattr(X, "dtype") else np.float64)
-        # torch warns of arrays that cannot be written: those of pandas, and of a broadcast.
-        return torch.from_numpy(array if array.flags.writeable else array.copy())
+        array = np.asarray(array, dtype=None if kept else np.float64)
+        # torch warns of arrays that cannot be written, those of pandas and of a broadcast, and
+        # reads none backwards.
+        odd = not array.flags.writeable or min(array.strides, default=0) < 0
+        return torch.from_numpy(array.copy() if odd else array)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"X is a {type(X).__name__} that holds no numbers [..., n, d]: give a tensor or an "

@@ -32,9 +32,11 @@ from oversmoothing.simulations.state import (
     normalise,
     scale,
     split,
+    undisturbed,
 )
 
 
+@undisturbed()
 def log_hfc_lfc_ratio(X: Any) -> Float64[Tensor, "*batch"]:
     """Natural logarithm of ||HFC||_F / ||LFC||_F, [...]; O(n d). -inf, +inf and NaN are kept."""
     hfc, lfc, exponent = _norms(X)
@@ -48,6 +50,7 @@ def _norms(X: Any) -> tuple[Tensor, Tensor, Tensor]:
     return hfc, lfc, state.hfc_exponent - state.mean_exponent
 
 
+@undisturbed()
 def metrics(X: Any) -> dict[str, Float64[Tensor, "*batch"]]:
     """Every metric of X [..., n, d], each a float64 tensor [...].
 

@@ -142,6 +142,14 @@ def test_what_holds_several_stacks_names_them() -> None:
     assert not open_model(module, part="encoder").cls
 
 
+def test_a_mask_of_later_tokens_is_found_where_no_config_tells_of_it() -> None:
+    """Against the attention itself: XGLM says nothing, CLIP's texts say the contrary."""
+    for name in ("XGLM", "BioGPT", "OPT", "BART", "CLIP, texts", "SigLIP, texts"):
+        attentions, _ = reference(today(name), inputs(name))
+        own = all(torch.equal(A, A.tril()) for A in attentions)
+        assert open_model(today(name)).causal is own is (name not in ("BART", "SigLIP, texts"))
+
+
 def test_where_norms_stand_is_told_by_what_a_block_calls_first() -> None:
     """BART and mBART have the same parts, in another order."""
     found = {name: open_model(today(name)).layers[0] for name in ("BART", "mBART", "Marian")}
@@ -152,8 +160,11 @@ def test_where_norms_stand_is_told_by_what_a_block_calls_first() -> None:
     assert not block._forward_pre_hooks and not block.self_attn._forward_pre_hooks
     module = today("BART")
     for each in module.layers:
-        each.forward = lambda hidden_states, other: hidden_states.missing
+        each.forward = lambda X, *_, **__: X if X.shape[1] == 2 else X.missing
     with pytest.raises(InputError, match=r"does not run alone \(AttributeError\); describe"):
+        open_model(module)
+    module.layers[1].forward = lambda X: X
+    with pytest.raises(InputError, match=r"on two tokens \(TypeError\); describe .* causal="):
         open_model(module)
 
 

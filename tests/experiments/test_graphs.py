@@ -114,6 +114,38 @@ def test_a_complex_eigenvalue_decides_by_its_disc() -> None:
         assert bool(C[0] > Q[0]) is smooths
 
 
+def test_the_boundary_from_homophily_alone_by_hand() -> None:
+    """Degree 8, two labels: a_1 = (1 + 8 (2 s - 1))/9, at s = 1/100 -0.76; from s = 1/3 on the
+    end of the bulk, (1 - 2 sqrt 8)/9. The boundary is -2/(1 + a_1)."""
+    s = np.array([0.01, 0.5, 0.9])
+    bulk = -2 / (1 + (1 - 32**0.5) / 9)
+    wanted = [-2 / (1 - 6.84 / 9), bulk, bulk]
+    np.testing.assert_allclose(phase.boundary(s), wanted, rtol=1e-14)
+    for h, smooths in ((wanted, [False] * 3), (np.nextafter(wanted, -np.inf), [True] * 3)):
+        assert phase.by_homophily(s, np.array(h)).tolist() == smooths
+    assert phase.by_homophily(s, np.array([1e-9, 0.0, -1e-9])).tolist() == [True, False, False]
+
+
+def test_a_run_smooths_where_it_falls_at_half_the_rate_of_its_gap(monkeypatch) -> None:
+    """gap = log rho_C/rho_Q. A run that should smooth must fall faster than gap/2 a layer, another
+    not by half of what counts as a near tie."""
+    for share, other, smooths in ((0.49, 0.49, (False, False)), (0.51, 0.51, (True, True))):
+
+        def run(batch: phase.Batch, share: float = share, other: float = other):
+            C, Q = phase.radii(phase.deciding(batch.A, batch.h), batch.h)
+            gap = np.log(C / Q)
+            slope = np.where(gap > 0, -share * gap, -other * phase.NEAR_TIE)
+            return slope, batch.X0, batch.X0
+
+        monkeypatch.setattr(phase, "run", run)
+        table = phase.phase_table(20, seed=1)
+        assert table["predicted"].nunique() == 2
+        gap = np.log(table["rho_C"] / table["rho_Q"])
+        assert (table["predicted"] == (gap > 0)).all()
+        assert (table["observed"] == np.where(gap > 0, *smooths)).all()
+        assert (table["clear"] == (gap.abs() > 0.02)).all()
+
+
 @pytest.mark.parametrize("attention", ["walk", "gat"])
 def test_graphs_smooth_as_their_spectrum_says(attention: str) -> None:
     table = phase.phase_table(60, seed=1, attention=attention)

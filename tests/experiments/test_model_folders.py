@@ -132,20 +132,60 @@ def test_a_tokenizer_whose_longest_text_is_no_number_is_refused(
     tokenizer.save_pretrained(tmp_path)
     assert library.tokenizer_of(transformers, tmp_path)("a")["input_ids"] == [1]
     changed(tmp_path, "tokenizer_config.json", model_max_length=stated)
-    with pytest.raises(InputError, match="TypeError"):
+    with pytest.raises(InputError, match="model_max_length is no number"):
         library.tokenizer_of(transformers, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "field",
-    [
-        {"backbone": "/elsewhere"},
-        {"encoder": {"backbone_checkpoint": "owner/model"}},
-        {"_attn_implementation": "owner/kernel"},
-    ],
+    "field", [{"backbone": "/elsewhere"}, {"encoder": {"backbone_checkpoint": "owner/model"}}]
 )
 def test_another_model_is_not_fetched(folder: Path, field: dict[str, Any]) -> None:
     refused(changed(folder, **field), "to be fetched")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("_attn_implementation", "owner/kernel"),
+        ("_attn_implementation", "flash_attention_2"),
+        ("attn_implementation", {"": "evil/kernel"}),
+        ("_attn_implementation_internal", {"text_config": "paged|flash_attention_3"}),
+        ("attn_implementation", ["eager"]),
+        ("experts_implementation", "sonicmoe"),
+    ],
+)
+def test_no_attention_is_fetched_as_a_kernel(folder: Path, key: str, value: Any) -> None:
+    """The library looks for flash attention, by any name, among the kernels of the hub."""
+    refused(changed(folder, **{key: value}), "asks for a kernel that would be fetched")
+    refused(changed(folder, **{key: "eager"}, parts=[{key: value}]), r"\(parts.0.* is ")
+
+
+@pytest.mark.parametrize("own", ["eager", "sdpa", "flex_attention", {"": "eager"}, None])
+def test_the_librarys_own_attention_may_be_named(folder: Path, own: Any) -> None:
+    assert open_model(changed(folder, _attn_implementation=own)).depth == 2
+
+
+def test_a_sentence_transformer_is_read_as_it_is_published(tmp_path: Path) -> None:
+    """As MiniLM: data_config.json is a list (of what it was trained on), which may name code."""
+    tiny("bert").save_pretrained(tmp_path)
+    listed = tmp_path / "data_config.json"
+    listed.write_text(json.dumps([{"name": "pairs.jsonl", "weight": 1}]))
+    assert open_model(tmp_path).depth == 2
+    listed.write_text(json.dumps([{"auto_map": {"AutoModel": "evil.Evil"}}]))
+    refused(tmp_path, "names code of its own")
+
+
+def test_a_vocabulary_alone_is_read_where_the_library_reads_it(tmp_path: Path) -> None:
+    import transformers
+
+    tiny("bert").save_pretrained(tmp_path)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    assert open_model(tmp_path).prepare(["the cats"])["input_ids"].tolist() == [[2, 5, 6, 7, 3]]
+    # Of another kind of model the library takes no vocab.txt, and knows five words of its own.
+    changed(tmp_path, model_type="albert", architectures=["AlbertModel"])
+    with pytest.raises(InputError, match=r"no tokenizer .* knows no words but its special tokens"):
+        library.tokenizer_of(transformers, tmp_path)
 
 
 # --- no file outside ---

@@ -99,6 +99,22 @@ def test_the_words_say_which_rule_the_tilt_is_for() -> None:
     assert "no test between" in same.words()
 
 
+def test_attention_that_adds_nothing_tilts_towards_nothing() -> None:
+    """All tilts are 0: above no random direction, above no other, towards and away in no layer."""
+    module = tiny_model()
+    with torch.no_grad():
+        for block in module.stack():
+            for weights in block.parameters():
+                weights.zero_()
+    model = oversmoothing.open_model(module, dtype=torch.float64)
+    found = tilt.tilts(model, random_pixels(5).double(), random=10)
+    assert not found.tilt.any() and not found.table[["above_random", "above_other"]].any(axis=None)
+    assert "in 0 of 2 layers and away in 0 " in found.words()
+    nothing, half = np.zeros((1, 2, 5)), np.full((1, 2), 0.5)
+    even = tilt.Tilts("toy", nothing, nothing, half, half, np.array([[-1.5, 1.0]]))
+    assert "for neither" in even.words()
+
+
 def test_bad_input_is_a_sentence() -> None:
     model = oversmoothing.open_model(tiny_model())
     with pytest.raises(InputError, match="there are no inputs"):

@@ -275,6 +275,14 @@ def test_one_layer_by_hand() -> None:
         assert found == pytest.approx([float(each) for each in radii], abs=1e-14), module.title
 
 
+def test_the_shift_of_the_radii_is_the_mean_of_its_logarithm() -> None:
+    """rho_C by 1/4 and 4: no shift on average; rho_Q by 1/2 and 2 e^2: e. A mean of 0 is -inf."""
+    before = torch.tensor([[2.0, 1.0], [1.0, 1.0]])
+    after = torch.tensor([[0.5, 0.5], [4.0, 2 * np.exp(2.0)]])
+    assert shift.log_shift(before, after) == (pytest.approx(0, abs=1e-6), pytest.approx(1.0))
+    assert shift.log_shift(before, torch.zeros(2, 2)) == (-np.inf, -np.inf)
+
+
 def test_contranorm_is_de_escalation_where_tokens_are_equal(layers: shift.Drawn) -> None:
     both = [remedies.ContraNorm(0.25), remedies.DeEscalation(0.25)]
     found = [shift.measured(each.double(), layers) for each in both]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -175,6 +176,12 @@ def test_the_closed_form_is_exact_at_consensus_and_fails_far_from_it(measured):
     assert list(table["median_error"]) == sorted(table["median_error"])
     assert table.loc[1.0, "r2"] < 0.9
     assert holds_to(measured.tables["distances"].rows) < 1.0
+
+
+def test_the_closed_form_holds_up_to_the_last_distance_before_r2_falls_below_9_10():
+    distances = pd.DataFrame({"distance": [0.0, 0.1, 0.3, 1.0], "r2": [1.0, 0.9, 0.89, 0.95]})
+    assert holds_to(distances) == 0.1
+    assert np.isnan(holds_to(distances.iloc[2:]))
 
 
 def test_exponents_are_the_singular_values_of_the_product_of_derivatives():

@@ -271,6 +271,18 @@ def test_the_constants_are_what_the_definitions_say() -> None:
         assert torch.allclose(corrupted(grey, kind, 5).pixels, grey.pixels, atol=1.01 / 255)
 
 
+@pytest.mark.parametrize(("severity", "sigma"), [(1, 0.4), (2, 0.6), (3, 0.7), (4, 0.8), (5, 1)])
+def test_a_blur_is_the_gaussian_of_its_severity(severity: int, sigma: float) -> None:
+    """A white point on black: exp(-k^2/(2 sigma^2)) along either side, which sums to 1."""
+    point = torch.full((1, 15, 15), -1.0)
+    point[0, 7, 7] = 1.0
+    found = corrupted(LabelledImages(point, torch.zeros(1)), "gaussian_blur", severity).pixels
+    k = torch.arange(-7.0, 8.0)
+    weights = torch.exp(-(k**2) / (2 * sigma**2)).where(k.abs() <= int(4 * sigma + 0.5), 0.0)
+    weights = weights / weights.sum()
+    torch.testing.assert_close((found[0] + 1) / 2, weights.outer(weights), rtol=0, atol=1e-6)
+
+
 def test_unknown_corruptions_are_refused() -> None:
     with pytest.raises(InputError, match="no corruption 'snow'"):
         corrupted(colours(), "snow", 1)

@@ -21,7 +21,7 @@ from oversmoothing.experiments.models.weights import recognise_norm
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import DECODER, TODAY, WINDOW, inputs, today
 from tests.support.tampered import TAMPERED, WHERE, opened
-from tests.support.tiny_transformers import FAMILIES, TEXT, batch, tokens
+from tests.support.tiny_transformers import FAMILIES, TEXT, batch, tiny, tokens
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -97,6 +97,27 @@ def test_a_sink_excuses_no_other_token() -> None:
     with pytest.raises(InputError, match="layer 1: attention times values"):
         extract(TAMPERED[name][1](model), given)
     assert math.isfinite(max(found.av_error))
+
+
+@pytest.mark.parametrize(("left", "verified"), [(1e-1, True), (1e-2, True), (1e-3, False)])
+def test_attention_whose_heads_cancel_to_rounding_is_refused(left: float, verified: bool) -> None:
+    """Pairs of equal heads, one with -(1 - left) times the other's output: what rounding may be is
+    some 10 times 32 eps/left of it, and above 5e-3 verifies nothing."""
+    model = tiny("llama")
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.q_proj.weight.view(2, 2, 8, -1)[:, 1] = (
+                layer.self_attn.q_proj.weight.view(2, 2, 8, -1)[:, 0]
+            )
+            out = layer.self_attn.o_proj.weight.view(-1, 2, 2, 8)
+            out[:, :, 1] = -(1 - left) * out[:, :, 0]
+    if verified:
+        extract(open_model(model), batch("llama"))
+    else:
+        with pytest.raises(InputError, match=r"cannot be verified: .* terms cancelling") as refused:
+            extract(open_model(model), batch("llama"))
+        found = re.search(r"may be (\S+) of it", str(refused.value))
+        assert found and 5e-3 < float(found[1]) < 0.1
 
 
 def test_blocks_within_one_another_are_refused_in_a_sentence() -> None:

@@ -96,6 +96,12 @@ TODAY: dict[str, Today] = {
         "OPT",
         DECODER | {"ffn_dim": 24, "word_embed_proj_dim": WIDTH, "do_layer_norm_before": False},
     ),
+    "XGLM": Today(
+        "XGLM", TOKENS | {"d_model": WIDTH, "ffn_dim": 24, "num_layers": DEPTH,
+                          "attention_heads": HEADS, "max_position_embeddings": LONGEST},
+        fused=False,
+    ),
+    "BioGPT": Today("BioGpt", DECODER),
     "Falcon": Today("Falcon", DECODER | {"multi_query": True}),
     "Falcon, grouped": Today(
         "Falcon", DECODER | {"new_decoder_architecture": True, "num_kv_heads": 2}

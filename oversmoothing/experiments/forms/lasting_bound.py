@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from oversmoothing.theory.layer.layer import check_attention
+from oversmoothing.theory.layer.layer import check_attention, real_array
 from oversmoothing.theory.support.errors import InputError
 
 Matrix = NDArray[np.float64]
@@ -73,7 +73,7 @@ class LastingBound:
 
 def dobrushin(A: ArrayLike) -> float:
     """tau(A) = max over pairs of rows of half their l1 distance, A [n, n]."""
-    rows = np.asarray(A, dtype=np.float64)
+    rows = real_array(A, "A")
     return max(float(np.abs(rows - row).sum(1).max()) / 2 for row in rows)
 
 
@@ -87,7 +87,7 @@ def lasting_bound(
     The mean and the differences are iterated apart, so that neither rounds the other away. Raises
     `InputError` where shapes do not go together and where all tokens are equal.
     """
-    X = np.asarray(X0, dtype=np.float64)
+    X = real_array(X0, "X0")
     if X.ndim != 2 or not X.size:
         raise InputError(f"X0 must be [n, d] with n, d >= 1; this one is {list(X.shape)}")
     if len(attention) != len(products):
@@ -124,7 +124,7 @@ def lasting_bound(
 
 
 def _heads(value: ArrayLike, layer: int) -> Matrix:
-    heads = np.asarray(value, dtype=np.float64)
+    heads = real_array(value, f"layer {layer}")
     heads = heads[None] if heads.ndim == 2 else heads
     if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
         raise InputError(f"layer {layer}: square matrices, head by head; got {list(heads.shape)}")

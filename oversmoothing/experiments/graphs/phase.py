@@ -84,11 +84,16 @@ def radii(a: NDArray[np.complex128], h: Matrix) -> tuple[Matrix, Matrix]:
     return np.abs(1 + h), np.abs(1 + h * a)
 
 
-def by_homophily(homophily: Matrix, h: Matrix) -> np.ndarray:
-    """Smooths or not [m], from homophily, degree and h alone."""
+def boundary(homophily: Matrix) -> Matrix:
+    """-2/(1 + a_1) [m], from homophily and degree alone: below this h consensus dominates (T2b)."""
     bulk = (1 - 2 * DEGREE**0.5) / (DEGREE + 1)
     a_1 = np.minimum([class_eigenvalue(s, DEGREE, CLASSES) for s in homophily], bulk)
-    return np.asarray((h > 0) | (h < -2 / (1 + a_1)))
+    return np.asarray(-2 / (1 + a_1))
+
+
+def by_homophily(homophily: Matrix, h: Matrix) -> np.ndarray:
+    """Smooths or not [m], from homophily, degree and h alone."""
+    return np.asarray((h > 0) | (h < boundary(homophily)))
 
 
 def run(batch: Batch, depth: int = DEPTH) -> tuple[Matrix, Matrix, Matrix]:
@@ -268,10 +273,8 @@ def phase_picture(table: pd.DataFrame, attention: str = "walk") -> Figure:
             label=f"spectrum predicts otherwise ({len(wrong)})",
         )  # fmt: skip
         s = np.linspace(*HOMOPHILY, 200)
-        bulk = (1 - 2 * DEGREE**0.5) / (DEGREE + 1)
-        a_1 = np.minimum([class_eigenvalue(each, DEGREE, CLASSES) for each in s], bulk)
-        for boundary in (-2 / (1 + a_1), np.zeros_like(s)):
-            axes.plot(s, boundary, color="black", linestyle="--", linewidth=1)
+        for line in (boundary(s), np.zeros_like(s)):
+            axes.plot(s, line, color="black", linestyle="--", linewidth=1)
         axes.plot([], [], color="black", linestyle="--", label="from homophily alone (walk)")
         axes.set(
             xlabel="homophily: share of edges within labels", ylabel="h, H = h I", ylim=H,

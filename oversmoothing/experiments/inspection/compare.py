@@ -29,6 +29,7 @@ from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 from oversmoothing.theory.support.sizes import Array
@@ -208,6 +209,7 @@ class Comparison:
         return paths
 
 
+@undisturbed()
 def compare(first: Report, second: Report) -> Comparison:
     """Compare two reports on the same inputs, in the same order.
 
@@ -376,6 +378,7 @@ class Stages:
         return paths | pages
 
 
+@undisturbed()
 def inspect_stages(
     model: str | Path | nn.Module | Sequence[Model],
     inputs: Any,

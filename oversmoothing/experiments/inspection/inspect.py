@@ -25,6 +25,7 @@ from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -33,6 +34,7 @@ _AUTOCAST = "autocast is left out: the model runs in the dtype of its weights"
 
 
 @one_thread()
+@undisturbed()
 def inspect(
     model: Model | nn.Module | str,
     inputs: Tensor | Iterable[Any] | dict[str, Tensor],

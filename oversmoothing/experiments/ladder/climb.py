@@ -70,6 +70,7 @@ from oversmoothing.experiments.models.pictures import (
 )
 from oversmoothing.experiments.models.sources import named_texts
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -80,6 +81,7 @@ SMALLEST = 0.75
 
 @one_thread()
 @torch.no_grad()
+@undisturbed()
 def ladder(
     model: Model,
     calibration: Sequence[Any],

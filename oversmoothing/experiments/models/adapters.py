@@ -84,7 +84,7 @@ def from_module(
     run = _run(module, reads)
     causal = getattr(first, "is_causal", getattr(config, "is_decoder", family.causal))
     if family.causal is None:
-        causal = modality == "text" and _sees_no_later(module, run)
+        causal = modality == "text" and _sees_no_later(module, stack[0], run)
     tokenizer = settings.pop("tokenizer", None)
     prepares: dict[Modality, Callable[[], Callable[[list[Any]], Any]]] = {
         "vision": lambda: images_of(module, **settings),
@@ -225,12 +225,22 @@ def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:
 
 
 @torch.no_grad()
-def _sees_no_later(module: nn.Module, run: Callable[[Any], Any]) -> bool:
-    """Whether another second token leaves the output at the first one as it is."""
-    device = next(module.parameters()).device
-    texts = torch.tensor([[1, 0], [1, 1]], device=device)
-    with evaluating(module):
-        first, other = run(texts)[0][:, 0]
+def _sees_no_later(module: nn.Module, block: nn.Module, run: Callable[[Any], Any]) -> bool:
+    """Whether another second token leaves what the block makes of the first one as it is."""
+    made: list[Any] = []
+    texts = torch.tensor([[1, 0], [1, 1]], device=next(module.parameters()).device)
+    hook = block.register_forward_hook(lambda _, __, out: made.append(out))
+    try:
+        with evaluating(module):
+            run(texts)
+    except Exception as error:  # the module is anybody's
+        raise InputError(
+            f"whether a token of {type(module).__name__} sees later ones cannot be told: it does "
+            f"not run on two tokens ({type(error).__name__}); describe the model with causal="
+        ) from error
+    finally:
+        hook.remove()
+    first, other = (made[0] if isinstance(made[0], Tensor) else made[0][0])[:, 0]
     return bool(torch.equal(first, other))
 
 

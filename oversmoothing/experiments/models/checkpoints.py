@@ -33,10 +33,15 @@ BUFFERS = re.compile(
     r"(^|\.)(position_ids|masked_bias|attn\.bias|inv_freq|num_batches_tracked|"
     r"relative_position_index)$"
 )
-# Keys that name code to run, another model to fetch, or (with a slash) a kernel of the hub.
+# Keys that name code to run, another model to fetch, or what computes attention and experts: all
+# but these of the library's own may be fetched as a kernel of the hub.
 _CODE = ("auto_map", "custom_pipelines", "custom_generate")
 _MODELS = ("backbone", "backbone_checkpoint", "base_model_name_or_path")
-_KERNELS = ("attn_implementation", "_attn_implementation", "_attn_implementation_internal")
+_IMPLEMENTATION = re.compile(r"_?(attn|experts)_implementation(_internal)?")
+_OWN = {
+    "attn": ("eager", "sdpa", "flex_attention"),
+    "experts": ("eager", "grouped_mm", "batched_mm"),
+}
 # Numbers that the library counts to, and the most of them where the files hold fewer tensors.
 _COUNTS = re.compile(r"(layers?|depths?|blocks?|stages|experts|codebooks)$")
 MOST = 1024
@@ -199,19 +204,25 @@ def check_configs(folder: Path) -> None:
         if path.exists() and not path.is_dir():
             file_size(path)
     for path in sorted(folder.glob("*config.json")):
-        for place, key, value in _entries(read_object(path)):
+        for place, key, value in _entries(read_json(path)):
             if key in _CODE:
                 raise InputError(
                     f"'{path}' names code of its own ({place}): code of a model folder is never "
                     "run; load the model with its own code where you trust it, and give the module "
                     "to describe()"
                 )
-            kernel = key in _KERNELS and isinstance(value, str) and "/" in value
-            if kernel or (key in _MODELS and isinstance(value, str)):
+            if key in _MODELS and isinstance(value, str):
                 raise InputError(
-                    f"'{path}' names another model or kernel to be fetched ({place}): load it "
-                    "where you trust it, and give the module"
+                    f"'{path}' names another model to be fetched ({place}): load it where you "
+                    "trust it, and give the module"
                 )
+            if of := _IMPLEMENTATION.fullmatch(key):
+                named = value.values() if isinstance(value, dict) else [value]
+                if any(each is not None and each not in _OWN[of[1]] for each in named):
+                    raise InputError(
+                        f"'{path}' asks for a kernel that would be fetched ({place} is {value}): "
+                        f"give {', '.join(_OWN[of[1]])}, or leave it out"
+                    )
             if key == "num_labels" and isinstance(value, int) and value > LABELS:
                 raise InputError(f"'{path}': {place} is {value}, more than {LABELS}")
 

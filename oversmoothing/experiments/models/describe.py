@@ -54,6 +54,7 @@ from oversmoothing.experiments.models.weights import (
     recognise_head_norm,
     recognise_norm,
 )
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
 Ffn = str | Sequence[str] | Callable[[nn.Module], Callable[[Tensor], Tensor]]
@@ -64,6 +65,7 @@ _LETTER = re.compile(r"(?:to_|w|in_)?([qkv])[a-z_0-9]*")
 _NUMBERS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads", "nhead", "h")
 
 
+@undisturbed()
 def describe(
     module: nn.Module,
     *,

@@ -28,8 +28,8 @@ CROSS = ("encoder_attn", "layer.1.EncDecAttention", "crossattention", "multihead
 @dataclass(frozen=True)
 class Family:
     """Names of the parts of a block; see `describe`. cls: of a text model that sees both ways,
-    whether its first token is a CLS token. causal None: neither the module nor its config says it,
-    so that it is tried out. marks: further parts that tell it from others."""
+    whether its first token is a CLS token. causal None: what the module and its config say
+    of it cannot be relied on, so that it is tried out. marks: further parts that tell it apart."""
 
     label: str
     q: str
@@ -156,7 +156,8 @@ FAMILIES = (
            "post_attention_layernorm", "mlp", "attention", causal=True, fused="heads",
            placement=_flag("use_parallel_residual", "parallel", "pre")),
     Family("OPT", *OUT, "self_attn_layer_norm", "final_layer_norm", ("fc1", "activation_fn", "fc2"),
-           "self_attn", placement=_first_called("self_attn_layer_norm", "self_attn"), cls=False),
+           "self_attn", placement=_first_called("self_attn_layer_norm", "self_attn"), causal=None,
+           cls=False),
     Family("Llama", *LLAMA, "input_layernorm", "post_attention_layernorm", "mlp", "self_attn",
            causal=True),
     Family("Phi-3", *_fused("self_attn.qkv_proj", "self_attn.o_proj"), "input_layernorm",

@@ -62,17 +62,18 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
             )
         # Without a file the library makes a tokenizer that knows its special tokens alone.
         if len(tokenizer.get_vocab()) <= len(set(tokenizer.all_special_tokens)):
-            raise LookupError("no vocabulary")
+            raise InputError("it knows no words but its special tokens")
         longest = tokenizer.model_max_length
         if (
             not isinstance(longest, int | float)
             or not 1 <= longest < math.inf
             or longest != int(longest)
         ):
-            raise TypeError("model_max_length is no number of tokens")
+            raise InputError("model_max_length is no number of tokens")
     except Exception as error:  # the library raises many kinds
+        why = error if isinstance(error, InputError) else type(error).__name__
         raise InputError(
-            f"'{folder}' has no tokenizer that can be loaded ({type(error).__name__}): put its "
+            f"'{folder}' has no tokenizer that can be loaded ({why}): put its "
             "tokenizer.json there, give open_model(..., tokenizer=), or token ids as a tensor"
         ) from error
     return tokenizer

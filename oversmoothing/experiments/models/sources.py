@@ -50,6 +50,7 @@ from oversmoothing.experiments.models.library import (
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
 from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError, required
 
 # Of the inputs that are named, where no count says how many.
@@ -75,9 +76,13 @@ class Source:
         return import_module(self.module)
 
 
-SOURCES = (Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),)
+SOURCES = (
+    Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),
+    Source("rows.jsonl", "study:", "oversmoothing.experiments.study.study_runs"),
+)
 
 
+@undisturbed()
 def open_model(
     source: str | Path | nn.Module | Model,
     *,
@@ -142,6 +147,7 @@ def open_model(
     return model.noted(*notes, *more)
 
 
+@undisturbed()
 def open_stages(source: str | Path | nn.Module, **settings: Any) -> list[Model]:
     """The stages of a model whose tokens grow fewer between them (Swin), each as a `Model`.
 

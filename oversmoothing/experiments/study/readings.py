@@ -42,6 +42,7 @@ from oversmoothing.simulations.spectra.batch_verdicts import (
     values_error,
 )
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues, mean_attention
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.spectra.heads import (
     consensus_block,
     dense_radius,
@@ -225,6 +226,7 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 @one_thread()
+@undisturbed()
 def readings_of(
     models: Mapping[str, Any],
     inputs: Any,

@@ -43,6 +43,7 @@ from oversmoothing.simulations.engine.problem import (
     make_problem,
 )
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
 METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring")
@@ -106,6 +107,7 @@ _SMALL_ERROR_LIMIT = 1e-8
 _AFFORDABLE = 5.0
 
 
+@undisturbed()
 def evolve(
     *,
     X0: Any,

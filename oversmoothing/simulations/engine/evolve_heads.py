@@ -58,7 +58,6 @@ from oversmoothing.simulations.engine.layers import (
     weights_at,
 )
 from oversmoothing.simulations.engine.problem import (
-    as_numpy,
     broadcast_batches,
     check_depths,
     choose_device,
@@ -76,8 +75,10 @@ from oversmoothing.simulations.state import (
     scale,
     split,
     to_differences,
+    undisturbed,
 )
 from oversmoothing.theory.layer.layer import check_states
+from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
 
 __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
@@ -187,6 +188,7 @@ def next_tokens(
     return normalise(moved, 1, top + weights.shift)
 
 
+@undisturbed()
 def evolve_heads(
     *,
     X0: Any,
@@ -259,7 +261,7 @@ def _start(
 ) -> tuple[tuple[int, ...], Tensor, Tensor, Tensor, Tensor]:
     """The batch shape with that of A; [y; m] [N, n, d] and the tokens, with their exponents."""
     given = X0 if isinstance(X0, SplitState) else None
-    array = as_numpy(X0 if given is None else given.hfc)
+    array = plain(X0 if given is None else given.hfc, "X0")
     asked = attention.at(0, ATTENTION_STREAM)
     more: tuple[int, ...] = ()
     if isinstance(asked, FromState):

@@ -31,10 +31,20 @@ from oversmoothing.simulations.engine.iteration import (
     stacked,
 )
 from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Stack, as_rule, branch
-from oversmoothing.simulations.engine.problem import as_numpy, check_depths, choose_device
+from oversmoothing.simulations.engine.problem import check_depths, choose_device
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.state import from_differences, log_of_two_to, powers_of_two
-from oversmoothing.theory.layer.layer import check_square, check_states, row_sum_tolerance
+from oversmoothing.simulations.state import (
+    from_differences,
+    log_of_two_to,
+    powers_of_two,
+    undisturbed,
+)
+from oversmoothing.theory.layer.layer import (
+    check_square,
+    check_states,
+    real_array,
+    row_sum_tolerance,
+)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -131,7 +141,7 @@ class Streams:
         return self._made.of("mixing", self.rule, layer, self._mixing)
 
     def _mixing(self, layer: int) -> _Mixed:
-        R = check_square(as_numpy(self.rule.at(layer, MIXING_STREAM)), name="R")
+        R = check_square(self.rule.at(layer, MIXING_STREAM), name="R")
         if R.shape != (self.s, self.s):
             raise InputError(
                 f"R has shape {list(R.shape)} in layer {layer}; X0 has {self.s} streams"
@@ -238,6 +248,7 @@ class StreamTrajectory:
         return table
 
 
+@undisturbed()
 def evolve_streams(
     *,
     X0: Any,
@@ -262,7 +273,7 @@ def evolve_streams(
     """
     depths = check_depths(depth)
     where = choose_device(device)
-    states = np.asarray(as_numpy(X0), dtype=np.float64)
+    states = real_array(X0, "X0")
     if states.ndim != 3 or 0 in states.shape:
         raise InputError(f"X0 has shape {list(states.shape)}; it must be [s, n, d]: streams first")
     s, n, d = states.shape
@@ -285,7 +296,7 @@ def evolve_streams(
 
 def _vector(value: Any, name: str, default: Array) -> Array:
     s = len(default)
-    found = default if value is None else np.asarray(as_numpy(value), dtype=np.float64)
+    found = default if value is None else real_array(value, name)
     if found.shape != (s,) or not np.isfinite(found).all():
         raise InputError(f"{name} must be {s} finite numbers, one a stream of X0")
     return found

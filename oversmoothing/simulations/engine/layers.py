@@ -21,10 +21,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Nudge, nudge_of
-from oversmoothing.simulations.engine.problem import as_numpy, norm_bounds, row_tolerance
+from oversmoothing.simulations.engine.problem import norm_bounds, row_tolerance
 from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.state import normalise
-from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
+from oversmoothing.theory.layer.layer import check_attention, real_array, row_sum_tolerance
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_by_side
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -87,10 +87,7 @@ def as_rule(value: Any) -> Rule:
 
 def weights_at(rule: Rule, layer: int) -> HeadWeights:
     """The weights of that layer. Raises `InputError` for what `head_weights` refuses."""
-    value = rule.at(layer, WEIGHT_STREAM)
-    return head_weights(
-        tuple(map(as_numpy, value)) if isinstance(value, tuple) else as_numpy(value)
-    )
+    return head_weights(rule.at(layer, WEIGHT_STREAM))
 
 
 class Made:
@@ -114,7 +111,7 @@ def head_attention(value: Any, heads: int) -> Array:
     [n, n] is one head, or the same for all heads. Raises `InputError` where it is not
     row-stochastic (within n eps of the precision it comes in) or the number of heads differs.
     """
-    A = check_attention(as_numpy(value), tolerance=row_tolerance(value))
+    A = check_attention(value, tolerance=row_tolerance(value))
     if A.ndim == 2:
         return np.broadcast_to(A, (heads, *A.shape))
     if A.shape[-3] != heads:
@@ -283,7 +280,7 @@ class Stack:
         if isinstance(asked, FromState):
             nudge = self._nudge(ATTENTION_STREAM)
             if nudge is not None:
-                W_Q, W_K = (nudge(np.asarray(as_numpy(W))) for W in (asked.W_Q, asked.W_K))
+                W_Q, W_K = (nudge(real_array(W, "W_Q and W_K")) for W in (asked.W_Q, asked.W_K))
                 asked = replace(asked, W_Q=W_Q, W_K=W_K)
             return SoftmaxHeads(asked, heads, self.n, self.d, self.where, self.dtype)
         return self._extended(head_attention(asked, heads), row_tolerance(asked), layer)

@@ -23,6 +23,7 @@ from torch import Tensor
 from oversmoothing.simulations.state import centred, normalise
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
+from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -76,14 +77,6 @@ def choose_device(device: str) -> torch.device:
             f"the device '{device}' is not available here ({first}): use auto or cpu"
         ) from error
     return chosen
-
-
-def as_numpy(x: Any) -> Any:
-    """A tensor as a numpy array on the CPU (half precision as float32), anything else as it is."""
-    if isinstance(x, Tensor):
-        x = x.detach().cpu()
-        return (x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x).numpy()
-    return x
 
 
 def row_tolerance(A: Any) -> float | None:
@@ -277,7 +270,7 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
     its rows are divided by their sums. Raises `InputError`.
     """
     tolerance = row_tolerance(A)
-    raw = as_numpy(A)
+    raw = plain(A, "A")
     attention = check_attention(raw, tolerance=tolerance)
     if tolerance is None or getattr(raw, "dtype", None) == np.float64:
         attention = np.asarray(raw, dtype=np.float64)
@@ -286,13 +279,13 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
     if isinstance(W, tuple):
         if len(W) != 2:
             raise InputError(f"a tuple W must be the two factors (W_V, W_proj), not {len(W)}")
-        P, Q = _factors(as_numpy(W[0]), as_numpy(W[1]))
+        P, Q = _factors(*(plain(each, name) for each in W))
         d, weight_batch = P.shape[-2], np.broadcast_shapes(P.shape[:-2], Q.shape[:-2])
     else:
-        given = check_square(as_numpy(H if W is None else W), name=name)
+        given = check_square(H if W is None else W, name=name)
         dense = given if name == "W" else np.swapaxes(given, -1, -2)
         d, weight_batch = dense.shape[-1], dense.shape[:-2]
-    start = check_states(as_numpy(X0), attention.shape[-1], d)
+    start = check_states(X0, attention.shape[-1], d)
     batches = {"A": attention.shape[:-2], name: weight_batch, "X0": start.shape[:-2]}
     batch = broadcast_batches(**batches)
     return Problem(attention, dense, P, Q, start, batch, bool(residual))

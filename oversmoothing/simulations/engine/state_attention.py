@@ -31,9 +31,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.problem import as_numpy
 from oversmoothing.simulations.state import normalise, normalised_sum, scale
-from oversmoothing.theory.layer.layer import _real_array
+from oversmoothing.theory.layer.layer import real_array
 from oversmoothing.theory.spectra.heads import side_by_side, stacked
 from oversmoothing.theory.support.errors import InputError
 
@@ -80,8 +79,8 @@ class SoftmaxHeads:
     def __init__(
         self, given: FromState, heads: int, n: int, d: int, where: torch.device, dtype: torch.dtype
     ) -> None:
-        W_Q = stacked(_real_array(as_numpy(given.W_Q), "W_Q"))
-        W_K = stacked(_real_array(as_numpy(given.W_K), "W_K"))
+        W_Q = stacked(real_array(given.W_Q, "W_Q"))
+        W_K = stacked(real_array(given.W_K, "W_K"))
         if W_Q.shape != W_K.shape or W_Q.shape[:-1] != (heads, d) or W_Q.shape[-1] == 0:
             raise InputError(
                 f"W_Q {list(W_Q.shape)} and W_K {list(W_K.shape)} must both be [{heads}, {d}, r]"
@@ -93,7 +92,7 @@ class SoftmaxHeads:
         self.column: Tensor | None = None
         self.beta: Tensor | None = None
         if given.bias is not None:
-            bias = _real_array(as_numpy(given.bias), "bias")
+            bias = real_array(given.bias, "bias")
             if bias.shape not in ((n, n), (heads, n, n)):
                 raise InputError(
                     f"bias has shape {list(bias.shape)}; it must be [{n}, {n}] or "

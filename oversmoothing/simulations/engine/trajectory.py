@@ -17,7 +17,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, few
 from oversmoothing.simulations.engine.errors import TOGETHER, States, errors_of, split_states
-from oversmoothing.simulations.state import UNUSED, SplitState, scale
+from oversmoothing.simulations.state import UNUSED, SplitState, scale, undisturbed
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, whole_number
 
@@ -92,9 +92,11 @@ class Trajectory:
         return tuple(2.0 * float(e) for e in self._errors[2].amax((-2, -1)))
 
     @cached_property
+    @undisturbed()
     def _errors(self) -> tuple[Tensor, Tensor, Tensor]:
         return errors_of(self.kept)
 
+    @undisturbed()
     def state(self, index: int) -> SplitState:
         """The split state at depths[index], batched as the input was, in float64.
 
@@ -117,6 +119,7 @@ class Trajectory:
             flat.row_exponent.reshape(*self.batch, n),
         )
 
+    @undisturbed()
     def X(self, index: int) -> tuple[Float64[Tensor, "*batch n d"], Int64[Tensor, "*batch"]]:
         """(X [..., n, d], exponent [...]): the state at depths[index] is 2^exponent X."""
         state = self.state(index)
@@ -125,6 +128,7 @@ class Trajectory:
         top = torch.where((rows != 0).any(-1).any(-1), top, torch.zeros_like(top))
         return scale(rows, exponent - top.unsqueeze(-1), 1), top
 
+    @undisturbed()
     def metrics(self) -> pd.DataFrame:
         """One row for each depth (and batch element): depth and every metric of `metrics`.
 

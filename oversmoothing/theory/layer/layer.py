@@ -19,10 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.numbers.exact import (
+    Heads,
     Matrix,
     exact_stationary,
     from_flint,
     normalised_rows,
+    plain,
     rows_of,
     to_flint,
     to_fraction,
@@ -76,8 +78,9 @@ def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
 
     Raises `InputError` where an entry is no number; NaN and infinite floats are left to the checks.
     """
-    plain = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 2
-    if plain and value.size:
+    value = plain(value, name)
+    ready = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 2
+    if ready and value.size:
         return Entries(np.array(value, order="C"), None)
     rows = [
         [
@@ -132,6 +135,11 @@ class Layer:
     @property
     def heads(self) -> int:
         return 1 if self.A.ndim == 2 else len(self.A)
+
+    @property
+    def others(self) -> Heads:
+        """(A_h, H_h) of the heads after the first, exactly."""
+        return ()
 
     @property
     def n(self) -> int:
@@ -359,13 +367,17 @@ def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
 EPS = float(np.finfo(np.float64).eps)
 
 
-def _real_array(value: ArrayLike, name: str) -> Array:
+def real_array(value: ArrayLike, name: str) -> Array:
     try:
-        raw = np.asarray(value)
+        raw = np.asarray(plain(value, name))
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"{name} is ragged: every row must have the same length") from error
     if raw.dtype.kind == "c":
         raise InputError(f"{name} is complex; the theory is about real matrices")
+    if raw.dtype.kind in "iu" and raw.size and max(-int(raw.min()), int(raw.max())) > 2**53:
+        raise InputError(f"{name} has whole numbers beyond 2^53: give them as floats")
     try:
         array = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -381,7 +393,7 @@ def _real_array(value: ArrayLike, name: str) -> Array:
 
 def check_square(H: ArrayLike, *, name: str = "H") -> Array:
     """H as float64 [..., d, d], d >= 1. Raises `InputError` on other shapes, NaN or infinity."""
-    array = _real_array(H, name)
+    array = real_array(H, name)
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] == 0:
         raise InputError(
             f"{name} has shape {list(array.shape)}; it must be square, [..., d, d] with d >= 1"
@@ -425,7 +437,7 @@ def check_attention(A: ArrayLike, *, tolerance: float | None = None) -> Array:
 
 def check_states(X0: ArrayLike, n: int, d: int, *, name: str = "X0") -> Array:
     """X_0 as float64 [..., n, d] (rows = tokens). Raises `InputError` on any other shape."""
-    array = _real_array(X0, name)
+    array = real_array(X0, name)
     if array.ndim < 2 or array.shape[-2:] != (n, d):
         hint = " (it looks transposed)" if array.shape[-2:] == (d, n) else ""
         raise InputError(

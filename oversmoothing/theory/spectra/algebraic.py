@@ -51,6 +51,10 @@ class Factor:
         return int(self.polynomial.degree())
 
     @cached_property
+    def text(self) -> str:
+        return str(self.polynomial)
+
+    @cached_property
     def leading(self) -> int:
         return abs(int(self.polynomial[self.degree]))
 
@@ -174,6 +178,11 @@ class Eigenvalue:
     @property
     def conjugate(self) -> Eigenvalue:
         return Eigenvalue(self.factor, self.factor.conjugate_index[self.index])
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Equal for equal numbers, eigenvalues of different matrices too."""
+        return self.factor.text, self.index
 
     @property
     def is_real(self) -> bool:

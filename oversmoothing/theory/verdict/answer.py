@@ -41,9 +41,9 @@ class Verdict:
     verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
     where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
     status: "exact" (fractions), "certified" (proved for every layer that rounds to these floats),
-    "estimated" (several heads) or "numerical" (rounding decides). about: "cell", all that rounds to
-    the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
-    within rounding is about the doubly stochastic ones of its cell.
+    "estimated" (Arnoldi's method) or "numerical" (rounding decides). about: "cell", all that rounds
+    to the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum
+    to 1 within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
     rho_Q. Of an exact answer they, and the distance, are a `Number`: a float with its bounds, and
     the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,
@@ -52,8 +52,8 @@ class Verdict:
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
     in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from
-    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`); None
-    where rounding leaves it open.
+    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`), beyond
+    binary64 by powers of two of them: then it is a `Number`; None where rounding leaves it open.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,
     near-ties and what is undecided, else None.
     token_growth: for each token i its (rate, power), x_i(L) growing like L^power rate^L (T14e).
@@ -185,7 +185,9 @@ class Verdict:
             "distance": json_number(self.distance),
             "dominant": [_pair_fields(pair) for pair in self.dominant],
         }
-        known = ("rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance")
+        known = (
+            "rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance", "shows_from"
+        )  # fmt: skip
         result |= {
             f"{name}_exact": value.text()
             for name in known
@@ -240,6 +242,10 @@ WRITE_EXACTLY = (
 )
 VANISHES = " From this X_0 the state becomes exactly 0."
 ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes this X_0 contains."
+NOT_SHOWN = (
+    " Whether this X_0 contains the modes that decide is not shown in floats: write the entries as "
+    "fractions."
+)
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
@@ -295,11 +301,12 @@ def compared(name: Outcome, rho_c: str, rho_q: str, consensus: str, quotient: st
     )
 
 
-def repeated_one(classes: int) -> str:
+def repeated_one(classes: int, heads: int = 1) -> str:
     """What follows where the eigenvalue 1 of A occurs more than once."""
+    which = "A" if heads == 1 else "every A_h"
     return (
-        f" The eigenvalue 1 of A occurs {classes} times ({classes} groups of tokens that attend "
-        "only within): consensus is not the only fixed family."
+        f" The eigenvalue 1 of {which} occurs {classes} times ({classes} groups of tokens that "
+        "attend only within): consensus is not the only fixed family."
     )
 
 

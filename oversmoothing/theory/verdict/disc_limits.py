@@ -232,7 +232,7 @@ class DominantPair:
         low = self.cell.quotient.low[i, j]
         high[i, j] = -np.inf
         if turning:
-            high[_conjugate(a, i), _conjugate(h, j)] = -np.inf
+            high[conjugate(a, i), conjugate(h, j)] = -np.inf
         return bool(low > high.max() and low > self.cell.consensus.high.max())
 
     def limits(self, i: int, j: int) -> Limits:
@@ -345,7 +345,7 @@ class DominantPair:
         return bool((np.abs(rest) > radii * (1 + 8 * UNIT)).all())
 
 
-def _conjugate(discs: Discs, i: int) -> int:
+def conjugate(discs: Discs, i: int) -> int:
     """The disc of the conjugate of one that is alone."""
     if discs.centres[i].imag == 0:
         return i

@@ -182,7 +182,7 @@ def leading_rank(
 ) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
     pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
-    upper = rank_bound(pairs, growth.power)
+    upper = min(shape) if multipliers.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
     with at_precision(bits):

@@ -23,16 +23,10 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import has_symbols, rows_of, transposed
-from oversmoothing.theory.numbers.rounding import UNIT
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
+from oversmoothing.theory.numbers.rounding import UNIT, USUAL
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
-from oversmoothing.theory.spectra.heads import (
-    DENSE_SIZE,
-    consensus_block,
-    dense_radius,
-    layer_of_heads,
-    other_radius,
-)
+from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import (
@@ -54,7 +48,7 @@ from oversmoothing.theory.verdict.decide import (
     limits_of_start,
 )
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
+from oversmoothing.theory.verdict.formulas import Outcome
 
 
 def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
@@ -82,7 +76,11 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
 
 
 def layer_verdict(
-    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+    case: Layer,
+    start: Entries | None,
+    depths: list[int],
+    relative: float = UNIT,
+    dense_size: int = DENSE_SIZE,
 ) -> Verdict:
     """The verdict on a validated layer, exactly where the input is exact and not too large.
 
@@ -90,7 +88,7 @@ def layer_verdict(
     what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _layer_verdict(case, start, depths, relative)
+        found = _layer_verdict(case, start, depths, relative, dense_size)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -111,15 +109,19 @@ def layer_verdict(
 
 
 def _layer_verdict(
-    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+    case: Layer,
+    start: Entries | None,
+    depths: list[int],
+    relative: float = UNIT,
+    dense_size: int = DENSE_SIZE,
 ) -> Verdict:
-    found = compare_radii(case, relative)
+    found = compare_radii(case, relative, dense_size)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
     status = found.status
     if case.n == 1:
         outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
     elif len(case.classes) > 1:
-        reason += repeated_one(len(case.classes))
+        reason += repeated_one(len(case.classes), case.heads)
     verdict_x0 = shows_from = None
     tokens = UNKNOWN_TOKENS
     if start is None:
@@ -144,7 +146,7 @@ def _layer_verdict(
         outcome,
         status,
         found.rho_consensus,
-        None if case.n == 1 else rho_q,
+        None if case.n == 1 or rho_q != rho_q else rho_q,
         reason,
         behaviour.tends_to,
         behaviour.limit,
@@ -177,7 +179,9 @@ def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
         return None
-    if not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None):
+    if isinstance(case, ManyHeads) or (
+        not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None)
+    ):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
     from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
@@ -195,7 +199,8 @@ _DIGITS = {"float32": 12, "float16": 5, "bfloat16": 4}
 
 def precision(value: Any) -> str | None:
     """The name of a matrix's type where it is one of EPS, else None."""
-    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    kind = getattr(value if hasattr(value, "dtype") else plain(value, "A"), "dtype", "")
+    name = str(getattr(kind, "name", kind)).removeprefix("torch.")
     return name if name in EPS else None
 
 
@@ -245,7 +250,7 @@ def _is_short(value: Any) -> bool:
     kind = precision(value)
     if kind is None:
         return True
-    mantissas = np.frexp(value.tolist())[0] * 2.0 ** _DIGITS[kind]
+    mantissas = np.frexp(rows_of(value, "a matrix"))[0] * 2.0 ** _DIGITS[kind]
     return bool((mantissas == np.round(mantissas)).all())
 
 
@@ -270,41 +275,27 @@ def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
     )
 
 
+@np.errstate(**USUAL)
 def heads_verdict(
-    *, A: Any, W: Any, residual: bool = True, dense_size: int = DENSE_SIZE
+    *,
+    A: Any,
+    W: Any,
+    X0: Any = None,
+    depth: int | Iterable[int] = (),
+    residual: bool = True,
+    exact_binary: bool = False,
+    dense_size: int = DENSE_SIZE,
 ) -> Verdict:
-    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3), for generic X_0?
+    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3)? By keyword only.
 
     A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
-    (W_V [heads, d, r], W_O [heads, r, d]), which is quicker), by keyword only.
-    rho_C against rho_Q, each with its error; estimated: UNDECIDED where the errors meet or
-    Arnoldi's method does not converge, TIE only where both radii are exactly 0. Raises
-    `InputError` on illegal input.
+    (W_V [heads, d, r], W_O [heads, r, d])); X0, depth and exact_binary as for `verdict`, and so
+    are the answers: "exact" in fractions up to n d = 128 (seconds), "certified" in floats, by the
+    operator of (n - 1) d rows up to dense_size of them (causal heads token by token), beyond
+    "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
     """
-    layer = layer_of_heads(A, W)
-    consensus = dense_radius(consensus_block(layer, residual), "dense")
-    rho_c = consensus.value
-    if layer.n == 1:
-        return Verdict(Outcome.TRIVIAL, "estimated", rho_c, None, ONE_TOKEN)
-    quotient = other_radius(layer, residual, dense_size, beside=consensus)
-    rho_q = quotient.value
-    if rho_c is None or rho_q is None:
-        reason = f"rho_Q is not known: {quotient.reason}. A larger dense_size settles it by LAPACK."
-        return Verdict(Outcome.UNDECIDED, "estimated", rho_c, None, reason)
-    error = consensus.error + quotient.error
-    outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
-    heads = f"{layer.heads} head" + ("s" if layer.heads > 1 else "")
-    reasons = {
-        Outcome.SMOOTHING: "consensus dominates: the radius of "
-        f"{'I + ' if residual else ''}sum_h H_h ({heads}) is {rho_c:.6g}, that of the quotient "
-        f"{rho_q:.6g} ({quotient.method}).",
-        Outcome.NON_SMOOTHING: "consensus does not dominate: the radius of the quotient is "
-        f"{rho_q:.6g} ({heads}, {quotient.method}), that of consensus {rho_c:.6g}.",
-        Outcome.TIE: f"both radii are {rho_c:.6g}, exactly ({heads}).",
-        Outcome.UNDECIDED: f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and "
-        f"rho_Q = {rho_q:.12g} +- {quotient.error:.1e} overlap.",
-    }
-    return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])
+    case, start = read_heads(A, W, X0, residual)
+    return answer(case, start, check_depths(depth), exact_binary, dense_size)
 
 
 BY_NAME = (
@@ -314,6 +305,7 @@ BY_NAME = (
 )
 
 
+@np.errstate(**USUAL)
 def verdict(
     *by_position: Never,
     A: Any = None,
@@ -358,7 +350,7 @@ def verdict(
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         exact_binary = certified
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
@@ -393,11 +385,19 @@ def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Any:
 
 
 def answer(
-    case: Layer, start: Entries | None, depths: list[int], exact_binary: bool = False
+    case: Layer,
+    start: Entries | None,
+    depths: list[int],
+    exact_binary: bool = False,
+    dense_size: int = DENSE_SIZE,
 ) -> Verdict:
     """The verdict on a validated layer."""
-    found = layer_verdict(case, start, depths)
-    if not exact_binary or case.decidable:
+    if exact_binary and isinstance(case, ManyHeads) and not case.exact:
+        case = case.taken_exactly()
+        found = layer_verdict(case, start, depths, dense_size=dense_size)
+        return replace(found, status="certified", point=True) if case.decidable else found
+    found = layer_verdict(case, start, depths, dense_size=dense_size)
+    if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return found
     # Loaded for who asks for it: a verdict is quick to start.
     from oversmoothing.theory.verdict.stages import certify_case

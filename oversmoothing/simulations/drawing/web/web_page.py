@@ -59,9 +59,9 @@ def as_data(value: Any) -> Markup:
     return Markup(json.dumps(value, allow_nan=False).replace("<", "\\u003c"))
 
 
-def as_link(png: bytes) -> str:
-    """A PNG as the address of an image within the page."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+def as_link(picture: bytes, kind: str = "png") -> str:
+    """A picture as the address of an image within the page."""
+    return f"data:image/{kind};base64," + base64.b64encode(picture).decode("ascii")
 
 
 def _text(package: str, name: str) -> str:
