@@ -193,7 +193,11 @@ def regions(
             for each in region.slices
             for cell in each.cells
         ]
-        body = {"form": found.form, **conditions, "assumed": [str(x) for x in found.assumed]}
+        body: dict[str, Any] = {
+            "form": found.form,
+            **conditions,
+            "assumed": [str(x) for x in found.assumed],
+        }
         body |= {"boundaries": [str(p) for p in found.boundaries], "cells": cells}
         print(to_json(body | {"written": paths}), end="")
         return
