@@ -64,6 +64,7 @@ FIELDS = {
     "limit",
     "limit_rank",
     "distance",
+    "dominant",
 }
 # Beside a float, the same number as a fraction or its two bounds.
 EXACT = {"rho_consensus_exact", "rho_quotient_exact", "rate_exact", "margin_exact"}
