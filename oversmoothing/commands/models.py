@@ -240,6 +240,50 @@ def train(
         print(opt.table_text(table))
 
 
+def atlas(
+    models: Annotated[list[str] | None, Argument(metavar="MODEL...",
+        help="folders, files or hub names; vit, vit-, study:CELL; none with --join alone")] = None,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 8,
+    tokens: opt.CutTexts = None,
+    join: Annotated[list[Path] | None, Option(metavar="FILE",
+        help="rows.csv of others (several), joined after it is checked")] = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:  # fmt: skip
+    """Where the eigenvalues of H lie in each layer and head of trained models, one row each.
+
+    From the weights alone; with --images (vision) or --text also where attention goes, and on how
+    many inputs consensus dominates each head. Writes atlas.json, atlas.csv (a row a model) and
+    rows.csv into atlas of the folder of results; rows.csv has columns that stay, and is what --join
+    takes.
+    """
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.study import atlas as made
+    from oversmoothing.theory.support.files import output_folder
+
+    if not models and not join:
+        raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
+    opt.look_up(images, text, data_dir)
+    frames = [made.read_atlas(path) for path in join or []]
+    for name in models or []:
+        model = named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
+        model = model.renamed(Path(model.name).name)
+        asked = {"vision": images, "text": text}.get(model.modality)
+        inputs = None
+        if asked is not None:
+            cut_texts([model], tokens if model.modality == "text" else None)
+            given: Any = {"images": images} if model.modality == "vision" else {"text": text}
+            inputs = named_inputs(model, count=count, data_dir=data_dir, quiet=as_json, **given)
+            inputs = inputs[:count]
+        frames.append(made.rows_of(model, inputs))
+    opt.finish(made.atlas(made.joined(frames)), output_folder(out / "atlas"), as_json, plot)
+
+
 def study(
     name: Annotated[str, Argument(metavar="NAME", help="runs to make: core, trainability, "
         "exploratory or all; or answers, spreads", callback=opt.checked("study", _STUDIES),
