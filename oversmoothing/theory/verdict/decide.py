@@ -341,11 +341,17 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
-    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
+    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones, and
+    so does one that contains the mode which decides, by discs."""
     if len(set(map(tuple, start.fractions))) == 1:
         return _at_consensus(case, start, None)
     if has_every_mode(case.rational_A, case.rational_H, start.fractions, case.others):
         return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
+    if not case.others:
+        # What holds for all layers and starts that round to these floats holds for this one.
+        found = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
+        if found.outcome is not Outcome.UNDECIDED:
+            return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, found.outcome)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
