@@ -237,6 +237,7 @@ CHEAP = {
     "enclose": f"{SEEN} --count 1",
     "train": "config.json",
     "study": "core --dry-run",
+    "atlas": "shallow",
     "intervene": f"{SEEN} --count 2 --shift 0.1",
     "regions": "parameters.json --vary h=-3:1 --vary a=-1:1",
     "figures": "lambda_plane --list",

@@ -58,12 +58,10 @@ def verdict(
         from oversmoothing.theory.streams.stream_verdict import stream_verdict
         from oversmoothing.theory.streams.streams import load_streams
 
-        if depths or exact_binary:
-            raise InputError(
-                '--depth and --exact-binary are for a case without "R": leave them out'
-            )
+        opt.needs(False, 'a case without "R"', "--depth", "--exact-binary")
         result = stream_verdict(load_streams(str(case), data), certified, agree)
     else:
+        opt.needs(False, 'a case with "R"', "--agree")
         layer, start = _read(case, example, data)
         if depths and start is None:
             raise InputError('--depth needs a start: add "X0" to the case')

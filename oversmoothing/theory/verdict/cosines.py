@@ -7,17 +7,19 @@ and again near each of its values over the depths, since all phases recur togeth
 values are no limit, and equal ones are a limit where structure says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations, combinations_with_replacement, product
 from math import fsum, isfinite, lcm
+from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import identity
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.exact import dot, identity
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import (
@@ -240,7 +242,9 @@ class TokensOfStart:
             pass
         return None
 
-    def _by_residue(self, pair: Pair, tokens: tuple[Token, Token], period: int) -> CosineLimit:
+    def _by_residue(
+        self, pair: Pair, tokens: tuple[Token, Token], period: int
+    ) -> CosineLimit | None:
         try:
             values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
         except _UnsettledError:
@@ -249,14 +253,17 @@ class TokensOfStart:
             values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
         if not any(value is not None for value in values):
             return UNDEFINED
+        if len(set(values)) > 1:
+            return CosineLimit("periodic", values)
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
-        if len(set(values)) == 1 and (
+        if (
             len(values) == 1
             or len(tokens[0].part.numerators) == 1
+            or same(values)
             or keep_their_angle(pair, tokens, self._found, self._multipliers)
         ):
             return CosineLimit("constant", values[:1])
-        return CosineLimit("periodic", values)
+        return None
 
     def _residue(
         self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int
@@ -269,8 +276,13 @@ class TokensOfStart:
         directions = [direction for direction in found if direction is not None]
         if len(directions) < len(tokens):
             return None
+        # At one depth: both may turn their signs in every layer.
+        depth = residue + period * max(token.growth.power for token in tokens)
+        x, y = (direction.in_fractions(depth) for direction in directions)
+        if x is not None and y is not None:
+            return Cosine.of(x, y)
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
-            value = _cosine([direction(bits) for direction in directions])
+            value = _cosine([direction.in_balls(bits) for direction in directions])
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
                 return _rounded(value)
         raise _UnsettledError
@@ -282,7 +294,7 @@ class TokensOfStart:
         """
         sum_here = token.leading_sum(residue, token.bits)
         if any(not c.contains(0) for c in sum_here):
-            return lambda bits: token.leading_sum(residue, bits)
+            return Direction(lambda bits: token.leading_sum(residue, bits), token.rational_sum)
         # The leading sum cancels at this residue: what grows more slowly shows there.
         slower = every(token.part, period, residue, self._multipliers)
         if slower is None:
@@ -291,10 +303,42 @@ class TokensOfStart:
         if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
         # One positive root leads: the direction is the same at every depth.
-        return lambda bits: slower.leading_sum(residue, max(bits, slower.bits))
+        return Direction(
+            lambda bits: slower.leading_sum(residue, max(bits, slower.bits)),
+            lambda _: slower.rational_sum(slower.growth.power),
+        )
 
 
-Direction = Callable[[int], list[flint.arb]]
+class Cosine(float):
+    """A cosine whose square is rational. square: with the sign of the cosine."""
+
+    square: Fraction
+
+    @staticmethod
+    def of(x: list[Fraction], y: list[Fraction]) -> "Cosine":
+        """That of two vectors of fractions, neither 0."""
+        along = dot(x, y)
+        square = along * abs(along) / (dot(x, x) * dot(y, y))
+        with at_precision(SHOWN_BITS):
+            size = to_ball(abs(square)).sqrt()
+        found = Cosine(_rounded(-size if square < 0 else size))
+        found.square = square
+        return found
+
+
+def same(values: Sequence[float | None]) -> bool:
+    """Whether cosines are known to be the same number."""
+    squares = [x.square if isinstance(x, Cosine) else None for x in values]
+    return None not in squares and len(set(squares)) == 1
+
+
+@dataclass(frozen=True)
+class Direction:
+    """That of a token at the depths of a residue. in_balls: by bits. in_fractions: by one such
+    depth, up to a positive factor; None where it is no vector of fractions."""
+
+    in_balls: Callable[[int], list[flint.arb]]
+    in_fractions: Callable[[int], list[Fraction] | None]
 
 
 class _UnsettledError(ArithmeticError):
@@ -386,10 +430,18 @@ def _by_residues(
     if period > LARGEST_PERIOD:
         return None
     values: list[float | None] = []
+    # What a value comes from: its square, or its place among the limits.
+    sources = set[Any]()
     for residue in range(period):
-        here = [v for x in limits if (v := x.values[residue % len(x.values)]) is not None]
-        values.append(of(here) if here else None)
+        here = [
+            (v, v.square if isinstance(v, Cosine) else (i, residue % len(x.values)))
+            for i, x in enumerate(limits)
+            if (v := x.values[residue % len(x.values)]) is not None
+        ]
+        values.append(of([v for v, _ in here]) if here else None)
+        kept = [source for v, source in here if of is not min or v == values[-1]]
+        sources.add(frozenset(Counter(kept).items() if of is not min else kept))
     # Of one feature all cosines are 1 or -1, exactly; else equal floats are no equal limits.
-    if period == 1 or (features == 1 and len(set(values)) == 1):
+    if period == 1 or (len(set(values)) == 1 and (features == 1 or len(sources) == 1)):
         return CosineLimit("constant", (values[0],))
-    return CosineLimit("periodic", tuple(values))
+    return CosineLimit("periodic", tuple(values)) if len(set(values)) > 1 else None

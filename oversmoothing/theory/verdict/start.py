@@ -12,7 +12,7 @@ first layers are looked at in integers.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
@@ -164,7 +164,7 @@ def _limits(
     if whole.dies:
         return UNKNOWN
     if hfc.dies:
-        return ZERO
+        return replace(ZERO, reached="every" if hfc.is_zero else "some")
     growths: tuple[Growth, Growth] | None = None
     if not mean.dies:
         growths = growth_of(hfc, multipliers), growth_of(mean, multipliers)
@@ -173,7 +173,8 @@ def _limits(
         return ZERO
     rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
     if sign > 0 or growths is None:
-        return infinite(rank)
+        reached = "every" if mean.is_zero else "some" if mean.dies else ""
+        return infinite(rank, reached)
     return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
 
 
