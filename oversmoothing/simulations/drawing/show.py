@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +53,7 @@ def show(figure: Figure, table: Mapping[str, Sequence[Any]], out: Any = None) ->
     paths = [folder / f"{name}.{kind}" for kind in ("png", "pdf", "csv")]
     for path in paths[:2]:
         figure.savefig(path, dpi=150)
-    rows = zip(*columns.values(), strict=True)
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
-    write_atomically(paths[2], "\n".join(lines) + "\n")
+    held = io.StringIO()
+    csv.writer(held, lineterminator="\n").writerows([columns, *zip(*columns.values(), strict=True)])
+    write_atomically(paths[2], held.getvalue())
     return paths

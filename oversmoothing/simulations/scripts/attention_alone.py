@@ -20,7 +20,7 @@ def diameter(X):
 
 
 found = []
-for size in np.geomspace(0.05, 3, 200):
+for size in np.geomspace(0.05, 3, 100):
     X, M, W = rng.standard_normal((8, 4)) * size, *rng.standard_normal((2, 4, 4)) / 2
     c = np.linalg.norm(M, 2) * np.linalg.norm(W, 2) / 4
     # The logits are X M X^T: FromState divides by sqrt(r) = 2.

@@ -4,7 +4,7 @@ A causal mask
 
 With a causal mask token i has the multiplier 1 + h A_ii of its own (T1h), and all tokens are
 drawn to the first, which sees itself alone. You see their distances from the first token: for h =
-1/2 all of them vanish beside it, for h = -1/2 each leaves it at a rate of its own.
+1/2 all of them vanish beside it, for h = -1/2 each leaves it behind.
 """
 
 import matplotlib.pyplot as plt

@@ -11,15 +11,17 @@ import os
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from PIL import Image
 
 import oversmoothing
 
-folder = Path(os.environ.get("OVERSMOOTHING_DATA", "")) / "deit-tiny-patch16-224"
-pictures = Path(os.environ.get("OVERSMOOTHING_DATA", "")) / "photographs"
-if not folder.exists():
+data = Path(os.environ.get("OVERSMOOTHING_DATA", "no data"))
+if not (data / "deit-tiny-patch16-224").exists():
     print("OVERSMOOTHING_DATA names no folder with deit-tiny-patch16-224: nothing is drawn")
 else:
-    report = oversmoothing.inspect(folder, pictures, count=2)
+    files = sorted((data / "photographs").glob("*.jpg"))[:4]
+    images = [Image.open(path).convert("RGB") for path in files]
+    report = oversmoothing.inspect(str(data / "deit-tiny-patch16-224"), images)
     print(report.summary())
     figure = plt.figure(report.plot())
     oversmoothing.show(figure, report.to_frame().to_dict("list"))

@@ -18,7 +18,7 @@ K = 2 * (n - 1) * (1 + h) / (np.e * (2 + h))
 attention = oversmoothing.FromState(W_Q=[[1.0]], W_K=[[1.0]])
 
 found = []
-for size in np.geomspace(0.3, 5, 200):
+for size in np.geomspace(0.3, 5, 100):
     X = rng.uniform(-1, 1, (n, 1)) * size
     if X.max() <= 0:
         continue

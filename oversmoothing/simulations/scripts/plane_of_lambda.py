@@ -3,8 +3,8 @@ The plane of an eigenvalue of H
 ===============================
 
 For which complex h does consensus lose to some mode of a given A? Exactly in the union of discs
-D(a), one for each eigenvalue a (T3b): blue, with black rims. The disc on the diameter [-1, 0]
-(orange) lies within the union for every A (T3c).
+D(a), one for each eigenvalue a (T3b). You see the union in blue, the rims of the discs in black.
+The disc on the diameter [-1, 0] (orange) lies within the union for every A (T3c).
 """
 
 import matplotlib.pyplot as plt

@@ -15,7 +15,7 @@ rng = np.random.default_rng(5)
 logits = 2 * rng.standard_normal((8, 8))
 logits = logits + logits.T
 layer = oversmoothing.Layer(logits=logits, H=np.diag([0.9, 0.5, -0.3]))
-depths = list(range(0, 61, 4))
+depths = list(range(0, 401, 16))
 run = layer.evolve(rng.standard_normal((8, 3)), depths).metrics()
 
 pairs = layer.eigenpairs()

@@ -4,7 +4,7 @@ Attention that follows the state
 
 In a network A is the softmax of X W_Q W_K^T X^T and changes with X. You see HFC/LFC of that run
 beside the run with the first attention kept: the two part, and the eigenvalues of the first layer
-alone predict the second. Once tokens are alike, attention is uniform and its other eigenvalues 0.
+alone predict the second.
 """
 
 import matplotlib.pyplot as plt

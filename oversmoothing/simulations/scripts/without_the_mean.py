@@ -13,7 +13,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 
 import oversmoothing
 
-h, a = np.meshgrid(np.linspace(-3, 1, 401), np.linspace(0, 1, 201)[1:-1])
+h, a = np.meshgrid(np.linspace(-3, 1, 201), np.linspace(0, 1, 101)[1:-1])
 with_mean, without = np.abs(1 + h * a) < np.abs(1 + h), np.abs(1 + h * a) < 1
 
 # The same from the theory, at a few points of the picture.
@@ -25,7 +25,9 @@ for at in (-2.5, -0.5, 0.5):
 
 figure, axes = plt.subplots(figsize=(6.4, 4.2))
 colours = ListedColormap(["#f2f2f2", "#9ecae1", "#fdae6b", "#bcbddc"])
-shown = axes.pcolormesh(h, a, with_mean + 2 * without, cmap=colours, norm=BoundaryNorm(range(5), 4))
+shown = axes.pcolormesh(
+    h, a, with_mean + 2 * without, cmap=colours, norm=BoundaryNorm(range(5), 4), rasterized=True
+)
 axes.set(xlabel="h", ylabel="a", title="What smooths")
 bar = figure.colorbar(shown, ax=axes, ticks=[0.5, 1.5, 2.5, 3.5])
 bar.ax.set_yticklabels(["none", "A alone", "A - 11ᵀ/n alone", "both"])
