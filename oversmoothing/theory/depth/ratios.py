@@ -10,7 +10,7 @@ cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whos
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -60,15 +60,19 @@ _LARGEST_LOG = 709.78
 @dataclass(frozen=True)
 class Ratio:
     """HFC/LFC at one depth. value: inf where LFC = 0 < HFC, None where X_L = 0 (undefined) or out
-    of reach. log: its natural logarithm, -inf where HFC = 0. squared: exact, where asked for."""
+    of reach. log: its natural logarithm, -inf where HFC = 0. squared: exact, where asked for.
+    gone: whether X_L is known to be 0."""
 
     value: float | None
     log: float | None
     squared: Fraction | None = None
+    gone: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
+        if self.gone:
+            return "no value: the state is 0"
         if self.value is None:
-            return "no value (the state is 0, or too cancelled to measure)"
+            return "no value: HFC and LFC cancel further than is computed"
         said = f"HFC/LFC = {ratio_text(self.value, self.log, 10)}, log {self.log:.12g}"
         if self.squared is None:
             return said
@@ -90,7 +94,7 @@ def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict
 def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     """The ratio for exact squared norms, degenerate cases included (T11.7)."""
     if hfc == 0 and lfc == 0:
-        return Ratio(None, None)
+        return Ratio(None, None, gone=True)
     if lfc == 0:
         return Ratio(math.inf, math.inf)
     squared = hfc / lfc
@@ -193,7 +197,7 @@ def _decoupled(
             continue
         c_dead, y_dead = (end is not None and depth >= end for end in deaths)
         if y_dead:
-            found[depth] = Ratio(None, None) if c_dead else Ratio(0.0, -math.inf)
+            found[depth] = Ratio(None, None, gone=True) if c_dead else Ratio(0.0, -math.inf)
             continue
         mean = [flint.arb(0)] * d if c_dead else c.at(depth)
         ratio = ratio_from_balls(mean, y.at(depth) + [flint.arb(0)] * d, eta, n, d)
@@ -374,6 +378,8 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
     ITERATED_DEPTH where the eigenbases allow it.
     """
+    if not depths:
+        return {}
     if isinstance(case, ManyHeads):
         return ratios_of_heads(case, start, depths)
     small = (case.n - 1) * case.d <= BALL_SIZE

@@ -180,7 +180,7 @@ class Interval:
 
     @property
     def middle(self) -> float:
-        return 0.5 * (self.low + self.high)
+        return self.low + 0.5 * (self.high - self.low)
 
     @property
     def shown(self) -> float:

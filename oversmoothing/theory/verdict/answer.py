@@ -322,7 +322,13 @@ def limit_words(behaviour: Limits, for_x0: bool) -> str:
             value = f"{behaviour.limit:.6g}"
         return f" For {start} HFC/LFC tends to {value}{rank}."
     words = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates"}
-    return f" For {start} HFC/LFC {words[behaviour.tends_to]}{rank}."
+    said = words[behaviour.tends_to]
+    if behaviour.reached:
+        value = "0" if behaviour.tends_to == "zero" else "infinite"
+        said = f"is {value} " + (
+            "at every depth" if behaviour.reached == "every" else "from some depth on"
+        )
+    return f" For {start} HFC/LFC {said}{rank}."
 
 
 def token_words(tokens: TokenLimits) -> str:

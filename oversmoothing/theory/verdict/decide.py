@@ -1,5 +1,6 @@
 """rho_C against rho_Q for one case, and what HFC/LFC tends to, exactly or by discs (T2-T6, T14)."""
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -340,11 +341,17 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
-    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
+    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones, and
+    so does one that contains the mode which decides, by discs."""
     if len(set(map(tuple, start.fractions))) == 1:
         return _at_consensus(case, start, None)
     if has_every_mode(case.rational_A, case.rational_H, start.fractions, case.others):
         return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
+    if not case.others:
+        # What holds for all layers and starts that round to these floats holds for this one.
+        found = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
+        if found.outcome is not Outcome.UNDECIDED:
+            return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, found.outcome)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
 
 
@@ -375,6 +382,8 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
             known = infinite(known.limit_rank)
     if outcome is Outcome.UNDECIDED:
         return OfStart(known, outcome, ILL_CONDITIONED)
+    if known.tends_to == "infinity" and pair.balanced and not np.any([*map(math.fsum, X0.T)]):
+        known = replace(known, reached="every")
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
     begins = onset_of_cell(cell, X0, tends_to)
     return OfStart(known, outcome, shown(begins), begins)

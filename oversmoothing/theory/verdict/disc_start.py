@@ -401,7 +401,8 @@ class _Expansion:
         if np.isneginf(top):
             return None, 0.0
         leads = there & (logs >= top + np.log1p(-GAP))
-        turned = np.angle(self.mu * self.mu[leads][0].conj())
+        mu = self.mu / np.abs(self.mu).max()
+        turned = np.angle(mu * mu[leads][0].conj())
         rate = np.where(leads, 0.0, logs - top) + 1j * turned
         phases = np.exp(1j * np.angle(C))
         units = np.divide(phases, lengths, out=np.zeros_like(phases), where=lengths > 0)
