@@ -1,4 +1,4 @@
-"""The operator of a layer and its eigenpairs: op x = multiplier x, and the Jordan relations (T1a)."""
+"""The operator of a layer and its eigenpairs: op x = multiplier x, and Jordan relations (T1a)."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ def check_relations(pair, chains, A, H) -> int:
             for p, q in X:
                 # op X - X, and h a X by the companion matrices.
                 left = A * X[p, q] * turned
-                right = sum(
-                    (X[r, s] * (moved_h[r, p] * moved_a[s, q]) for r, s in X), X[p, q] * 0
-                )
+                right = sum((X[r, s] * (moved_h[r, p] * moved_a[s, q]) for r, s in X), X[p, q] * 0)
                 assert left == (right if before is None else right + before[p, q])
             before = X
     return sum(map(len, chains))
@@ -170,8 +168,8 @@ def test_eigenpairs_in_floats_keep_their_residuals(seed: int) -> None:
         basis = np.kron(space.U, space.V)
         small = np.eye(basis.shape[1]) + np.kron(space.T_h, space.T_a)
         assert np.linalg.norm(dense @ basis - basis @ small) <= 1e-12 * np.linalg.norm(dense)
-    defective = any(p.index > 1 for p in oversmoothing.Layer(A=drawn_layer(seed)[0],
-                                                             H=drawn_layer(seed)[1]).eigenpairs())  # fmt: skip
+    exact = oversmoothing.Layer(**dict(zip("AH", drawn_layer(seed), strict=True)))
+    defective = any(pair.index > 1 for pair in exact.eigenpairs())
     assert bool(pairs.subspaces) or not defective
 
 

@@ -23,6 +23,7 @@ from oversmoothing.theory.verdict.answer import (
     WRITE_EXACTLY,
     Pair,
     compared,
+    left_out_for_cost,
     number,
     shown,
 )
@@ -40,6 +41,7 @@ from oversmoothing.theory.verdict.by_fractions import (
     generic_rank,
     jordan_size,
 )
+from oversmoothing.theory.verdict.by_projectors import by_projectors
 from oversmoothing.theory.verdict.cell_limits import decided_in_cell, heads_in_balls, merged
 from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.disc_limits import (
@@ -52,7 +54,7 @@ from oversmoothing.theory.verdict.disc_limits import (
 )
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.resolvent import has_every_mode
+from oversmoothing.theory.verdict.resolvent import LARGEST_WORK, has_every_mode, resolvent_seconds
 from oversmoothing.theory.verdict.start import start_content
 
 # Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
@@ -286,7 +288,9 @@ def _drawn_limits(case: Layer, rng: np.random.Generator) -> Limits:
     content = start_content(
         case.rational_A, case.rational_H, start, case.classes, False, case.others
     )
-    return UNKNOWN if content is None else content.limits
+    if content is None:
+        return UNKNOWN if case.others else by_projectors(case, start).limits
+    return content.limits
 
 
 @dataclass(frozen=True)
@@ -301,17 +305,26 @@ class OfStart:
     tokens: TokenLimits = UNKNOWN_TOKENS
 
 
-def limits_of_start(case: Layer, start: Entries, found: Comparison, generic: Outcome) -> OfStart:
+def limits_of_start(
+    case: Layer, start: Entries, found: Comparison, generic: Outcome, thorough: bool = False
+) -> OfStart:
     """What an X_0 (not 0) leads to (T4e), exactly where the layer is decidable.
 
-    generic: the verdict for generic X_0, and found what it rests on.
+    generic: the verdict for generic X_0, and found what it rests on. thorough: also what is left
+    out for its cost else.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
         return _start_of_heads(case, start, found.status, generic)
     if found.cell is not None:
         return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
+    work = math.inf if thorough else LARGEST_WORK
     content = start_content(
-        case.rational_A, case.rational_H, start.fractions, case.classes, others=case.others
+        case.rational_A,
+        case.rational_H,
+        start.fractions,
+        case.classes,
+        others=case.others,
+        work=work,
     )
     if content is None:
         return _large_start(case, start, generic)
@@ -341,12 +354,20 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
-    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones."""
-    if len(set(map(tuple, start.fractions))) == 1:
+    """Where the resolvent is too large: by projectors, or as generic ones if X_0 contains every
+    mode."""
+    X0 = start.fractions
+    if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
-    if has_every_mode(case.rational_A, case.rational_H, start.fractions, case.others):
-        return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
-    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+    left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
+    if not case.others:
+        found = by_projectors(case, X0)
+        if found.outcome is not Outcome.UNDECIDED:
+            return OfStart(found.limits, found.outcome, left_out, None, found.tokens)
+    if has_every_mode(case.rational_A, case.rational_H, X0, case.others):
+        limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
+        return OfStart(limits, generic, left_out)
+    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
 
 
 def _start_of_heads(case: ManyHeads, start: Entries, status: str, generic: Outcome) -> OfStart:

@@ -37,6 +37,7 @@ from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infi
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.resolvent import (
+    LARGEST_WORK,
     Growth,
     Moduli,
     Multipliers,
@@ -87,13 +88,14 @@ def start_content(
     classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
     others: Heads = (),
+    work: float = LARGEST_WORK,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
     classes: the closed classes of A, found where they are not given. begins: whether `onset` is
-    wanted, which takes longest. others: further heads of the layer.
+    wanted, which takes longest. others: further heads of the layer. work: of `resolvent`.
     """
-    found = resolvent(A, H, X0, others)
+    found = resolvent(A, H, X0, others, work)
     if found is None:
         return None
     if classes is None:
@@ -285,7 +287,9 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
                 rate = complex(log, turned)
             # Over the power of the first mu, also what mu = 0 leaves at the layer k.
             unit = first.ball(bits) if root.is_zero else root.ball(bits)
-            terms = [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            terms = (
+                [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            )
             for power, G in enumerate(terms):
                 size = norm(G)
                 # A lower coefficient may be 0.
