@@ -47,9 +47,11 @@ class Leading:
 
 
 def by_projectors(case: Layer, X0: Matrix) -> Leading:
-    """The answer for X_0 [n, d], its tokens not all alike, of a layer in fractions."""
+    """The answer for X_0 [n, d], its tokens not all alike, of a layer of one head in fractions."""
+    if case.others:
+        return Leading(Outcome.UNDECIDED)
     modes = all_modes(case.rational_A, case.rational_H)
-    blocks = [root.factor.jordan for mode in modes for root in (mode.attention, mode.value) if root]
+    blocks = [root.factor.jordan for mode in modes for root in _roots(mode)]
     if any(sizes[0] > 1 for sizes in blocks) or len(case.classes) > 1:
         return Leading(Outcome.UNDECIDED)
     parts = _Parts(case, X0, modes)
@@ -164,17 +166,31 @@ class _Parts:
             pairs: dict[tuple[int, int], CosineLimit | None]
             pairs = dict.fromkeys(combinations(range(n), 2), one)
             return Leading(outcome, ZERO, TokenLimits((growth,) * n, pairs, one, one))
-        if not all(_is_real(mode) for mode in leads) or len({bool(x.real > 0) for x in mu}) > 1:
+        pair = len(leads) == 2 and _are_conjugate(*leads)
+        turns = pair and not _is_real_and_simple(leads[0].attention)
+        steady = all(map(_is_real, leads)) and len({bool(x.real > 0) for x in mu}) == 1
+        if not (pair or steady):
             return Leading(outcome, open_)
         for bits in doublings(_FIRST, _MOST):
             with at_precision(bits):
-                total = sum((self.in_balls(mode, bits) for mode in leads), flint.acb_mat(n, d))
+                # Of a pair the other half is the conjugate.
+                summed = leads[:1] if pair else leads
+                total = sum((self.in_balls(mode, bits) for mode in summed), flint.acb_mat(n, d))
                 rows = total.tolist()
                 average = [sum(column, flint.acb(0)) / n for column in zip(*rows, strict=True)]
-                spread = norm([x - m for row in rows for x, m in zip(row, average, strict=True)])
-                ratio = spread / norm(average) / flint.arb(n).sqrt()
+                spread = [x - m for row in rows for x, m in zip(row, average, strict=True)]
+                sizes = norm(spread), norm(average)
+                ratio = sizes[0] / sizes[1] / flint.arb(n).sqrt()
+                # T3f: ||HFC||^2 and ||LFC||^2 turn by these shares of themselves.
+                apart = sizes[1] ** 2 * _square(spread) - sizes[0] ** 2 * _square(average)
             if ratio.rel_accuracy_bits() >= 60:
                 break
+        if turns:
+            simple = all(root.factor.multiplicity == 1 for root in _roots(leads[0]))
+            rank = 2 if simple and not leads[0].value.is_real else 1 if simple else None
+            tends = "oscillates" if not apart.contains(0) else None
+            limits = infinite(rank) if open_.tends_to else Limits(tends, None, rank)
+            return Leading(outcome, limits)
         bound = min(rank_bound(leads), n, d)
         rank = bound if ball_rank(rows) == bound else None
         if open_.tends_to is not None:
@@ -219,13 +235,32 @@ def _applied(M: flint.fmpq_mat, factors: Iterable[Factor], state: flint.fmpq_mat
     return state
 
 
+def _roots(mode: Mode) -> list[Eigenvalue]:
+    return [root for root in (mode.attention, mode.value) if root is not None]
+
+
 def _is_real(mode: Mode) -> bool:
-    a = mode.attention
-    return mode.value.is_real and (a is None or a.is_real)
+    return all(root.is_real for root in _roots(mode))
+
+
+def _is_real_and_simple(a: Eigenvalue | None) -> bool:
+    return a is not None and a.is_real and a.factor.multiplicity == 1
+
+
+def _are_conjugate(first: Mode, second: Mode) -> bool:
+    if first.attention is None or second.attention is None:
+        return False
+    mirrored = first.attention.conjugate, first.value.conjugate
+    return not _is_real(first) and mirrored == (second.attention, second.value)
+
+
+def _square(x: list[flint.acb]) -> flint.acb:
+    return sum((z * z for z in x), flint.acb(0))
 
 
 def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:
-    value = cosine_of([[z.real for z in row] for row in (x, y)])
+    # Of a pair that leads with one real a, x and y are real multiples of one row.
+    value = cosine_of([[z.real for z in row] + [z.imag for z in row] for row in (x, y)])
     if value is None or not value.rad() < flint.arb(2) ** -60:
         return None
     return CosineLimit("constant", (min(1.0, max(-1.0, float(value.mid()))),))

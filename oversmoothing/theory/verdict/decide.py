@@ -9,7 +9,7 @@ import numpy as np
 
 from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.exact import plus
+from oversmoothing.theory.numbers.exact import Matrix, plus
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads
@@ -54,8 +54,13 @@ from oversmoothing.theory.verdict.disc_limits import (
 )
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.resolvent import LARGEST_WORK, has_every_mode, resolvent_seconds
-from oversmoothing.theory.verdict.start import start_content
+from oversmoothing.theory.verdict.resolvent import (
+    LARGEST_WORK,
+    QUICK_WORK,
+    has_every_mode,
+    resolvent_seconds,
+)
+from oversmoothing.theory.verdict.start import Content, start_content
 
 # Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
 _NO_DIGIT = 2.0**-10
@@ -285,12 +290,13 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
 def _drawn_limits(case: Layer, rng: np.random.Generator) -> Limits:
     draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
     start = [[Fraction(int(x)) for x in row] for row in draw]
-    content = start_content(
-        case.rational_A, case.rational_H, start, case.classes, False, case.others
-    )
+    content = _content(case, start, QUICK_WORK, False)
     if content is None:
-        return UNKNOWN if case.others else by_projectors(case, start).limits
-    return content.limits
+        found = by_projectors(case, start)
+        if found.limits.tends_to is not None:
+            return found.limits
+        content = _content(case, start, LARGEST_WORK, False)
+    return UNKNOWN if content is None else content.limits
 
 
 @dataclass(frozen=True)
@@ -317,17 +323,16 @@ def limits_of_start(
         return _start_of_heads(case, start, found.status, generic)
     if found.cell is not None:
         return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
-    work = math.inf if thorough else LARGEST_WORK
-    content = start_content(
-        case.rational_A,
-        case.rational_H,
-        start.fractions,
-        case.classes,
-        others=case.others,
-        work=work,
-    )
-    if content is None:
-        return _large_start(case, start, generic)
+    content = _content(case, start.fractions, math.inf if thorough else QUICK_WORK)
+    return _large_start(case, start, generic) if content is None else _of_content(content, case)
+
+
+def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
+    A, H = case.rational_A, case.rational_H
+    return start_content(A, H, X0, case.classes, begins, case.others, work)
+
+
+def _of_content(content: Content, case: Layer) -> OfStart:
     tokens, outcome = token_limits(content.tokens, case.d), content.outcome
     if outcome in _SETTLED:
         return OfStart(content.limits, outcome, _SETTLED[outcome], tokens=tokens)
@@ -360,10 +365,12 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
     left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
-    if not case.others:
-        found = by_projectors(case, X0)
-        if found.outcome is not Outcome.UNDECIDED:
-            return OfStart(found.limits, found.outcome, left_out, None, found.tokens)
+    found = by_projectors(case, X0)
+    if found.outcome is not Outcome.UNDECIDED:
+        return OfStart(found.limits, found.outcome, left_out, None, found.tokens)
+    content = _content(case, X0, LARGEST_WORK)
+    if content is not None:
+        return _of_content(content, case)
     if has_every_mode(case.rational_A, case.rational_H, X0, case.others):
         limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
         return OfStart(limits, generic, left_out)

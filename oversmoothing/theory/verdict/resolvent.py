@@ -27,9 +27,9 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
 
-# The largest (degree of p)^4 times the bits of a layer's entries that is computed unasked, and the
-# seconds that each of it takes, with what is made of it.
-LARGEST_WORK, _SECONDS = 4e8, 7e-9
+# (Degree of p)^4 times the bits of a layer's entries: up to the first all that follows from p takes
+# seconds, up to the second p is computed where there is no other way. The seconds of a unit.
+QUICK_WORK, LARGEST_WORK, _SECONDS = 4e8, 4e9, 7e-9
 # Rank modulo a prime is at most the rank: a bad prime only sends the search to the next.
 _PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
 
@@ -128,20 +128,23 @@ def resolvent_seconds(A: Matrix, H: Matrix, others: Heads = ()) -> float:
 
 
 def resolvent(
-    A: Matrix, H: Matrix, X0: Matrix, others: Heads = (), work: float = LARGEST_WORK
+    A: Matrix, H: Matrix, X0: Matrix, others: Heads = (), work: float | None = None
 ) -> Resolvent | None:
-    """The resolvent of X_0 [n, d], None where it would take more than this work to compute.
+    """The resolvent of X_0 [n, d], None where it would take more work (LARGEST_WORK) to compute.
 
     A [n, n] and H [d, d] are rational; nothing else is asked of them.
     """
     step, start = in_integers(A, H, X0, others)
+    work = LARGEST_WORK if work is None else work
     for prime in _PRIMES:
         size = start.nrows() * start.ncols()
-        most = size if work == inf else min(size, int((work / step.bits) ** 0.25))
+        most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)
         independent = _independent_rows(step, start, prime, most)
         if independent is None:
             return None
         order = len(independent)
+        if order**4 * step.bits > work:
+            return None
         states = [start]
         for _ in range(order):
             states.append(step(states[-1]))

@@ -37,7 +37,6 @@ from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infi
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.resolvent import (
-    LARGEST_WORK,
     Growth,
     Moduli,
     Multipliers,
@@ -88,7 +87,7 @@ def start_content(
     classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
     others: Heads = (),
-    work: float = LARGEST_WORK,
+    work: float | None = None,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 

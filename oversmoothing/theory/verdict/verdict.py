@@ -293,9 +293,9 @@ def heads_verdict(
 
     A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
     (W_V [heads, d, r], W_O [heads, r, d])); X0, depth, exact_binary and thorough as for
-    `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (seconds), "certified" in floats, by the
-    operator of (n - 1) d rows up to dense_size of them (causal heads token by token), beyond
-    "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
+    `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (seconds), "certified"
+    in floats, by the operator of (n - 1) d rows up to dense_size of them (causal heads token by
+    token), beyond "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
     """
     case, start = read_heads(A, W, X0, residual)
     return answer(case, start, check_depths(depth), exact_binary, thorough, dense_size)
@@ -332,8 +332,8 @@ def verdict(
     bfloat16 (a network's softmax) may have rows that sum to 1 within the rounding of its type: they
     are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
     exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
-    layer that rounds to them (a verdict in fractions is about itself anyway). thorough: with an X0 in
-    fractions also what is left out for its cost else, as `reason` then says. certified: the old
+    layer that rounds to them (a verdict in fractions is about itself anyway). thorough: with an X0
+    in fractions also what is left out for its cost else, as `reason` then says. certified: the old
     name of exact_binary. With free symbols of sympy in A or H the answer is a `SymbolicVerdict`:
     for which parameters it smooths. Raises `InputError` on illegal input, and `TypeError` for
     matrices by position.
