@@ -46,8 +46,8 @@ class KroneckerOperator(LinearOperator):
     >>> op = oversmoothing.operator(A=[[0.75, 0.25], [0.25, 0.75]], W=[[-0.5, 0.0], [1.0, 0.5]])
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> (op @ X.ravel(order="F")).reshape(2, 2, order="F")
-    array([[3. , 3.25],
-           [5. , 5.75]])
+    array([[2.75, 3.25],
+           [5.25, 5.75]])
     """
 
     def __init__(self, layer: Layer) -> None:
