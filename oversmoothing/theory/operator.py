@@ -210,7 +210,7 @@ class Eigenpairs(Sequence[Eigenpair]):
     >>> op.eigenpairs().dominant
     (<h = -1.5, a = 1: 1 + h a = -0.5, 1 times, consensus>,)
     >>> op.eigenpairs().dominant[0].right
-    ((((1), (1, 1)),),)
+    (((((1), (1, 1)),),),)
     """
 
     def __init__(self, source: _Exact | _Floats) -> None:

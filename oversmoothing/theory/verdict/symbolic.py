@@ -147,7 +147,8 @@ class SymbolicVerdict:
 
     def _by_extremes(self) -> dict[Outcome, Any]:
         """Real spectra: |1 + h a| is convex in h and in a, so that the least and the largest decide
-        (T2d); they have names of their own."""
+        (T2d); they have names of their own.
+        """
         ends = {}
         for letter, classes in (("h", self._layer.value), ("a", self._layer.attention)):
             if len(classes) == 1 and classes[0].degree == 1:
@@ -171,7 +172,8 @@ class SymbolicVerdict:
 
     def _solved(self) -> dict[Outcome, Any] | None:
         """Solved for one parameter, in which every boundary is linear, where their order is known
-        wherever A is positive; else None."""
+        wherever A is positive; else None.
+        """
         known, layer = self._candidates, self._layer
         assert known is not None
         if known.quadratics:
@@ -260,7 +262,8 @@ class SymbolicVerdict:
 
     def _near(self, t: Any, root: Any, *sides: Outcome | None) -> Outcome | None:
         """At an irrational root between equal verdicts, or at an edge: by continuity the verdict
-        of a side where floats part the radii by far, else UNDECIDED."""
+        of a side where floats part the radii by far, else UNDECIDED.
+        """
         known = next((side for side in sides if side is not None), None)
         if known is None or known is Outcome.TIE:
             return known
@@ -274,7 +277,8 @@ class SymbolicVerdict:
 
     def exactly(self, values: Mapping[Any, Any]) -> Outcome | None:
         """The verdict of fractions at a point, and not by the conditions; None where A is no
-        attention."""
+        attention.
+        """
         try:
             A, H = self._layer.at(self._layer.read_values(values, {}))
         except InputError:
