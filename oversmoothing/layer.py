@@ -170,7 +170,7 @@ class Layer:
 
     @property
     def numbers(self) -> str:
-        """ "fractions", "binary64" or "symbols"."""
+        """What its entries are: "fractions", "binary64" or "symbols"."""
         if self._batch is not None:
             return "binary64"
         return "symbols" if self.has_parameters else self.core.numbers
@@ -291,7 +291,7 @@ class Layer:
         return Layer(A=A, H=H)
 
     def region(self, **ranges: Any) -> Region:
-        """Where it smooths, over ranges of its parameters: region(h=(-3, 1), a=(-1, 1)).
+        """Where it smooths, over a range of each parameter, as h=(-3, 1), a=(-1, 1).
 
         Two are drawn, one as a line, of a third slices. Raises `InputError` for other names.
         """

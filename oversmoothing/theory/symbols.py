@@ -46,6 +46,7 @@ class SymbolicOperator:
 
     @property
     def parameters(self) -> tuple[Any, ...]:
+        """The symbols, by name."""
         return tuple(self.layer.symbols)
 
     @property
@@ -153,6 +154,7 @@ class SymbolicOperator:
         return self.layer.at(known)
 
     def latex(self) -> str:
+        """The matrix in LaTeX."""
         return str(sp.latex(self.matrix))
 
     def _repr_latex_(self) -> str:
