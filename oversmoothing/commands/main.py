@@ -55,7 +55,7 @@ class Command(TyperCommand):
         """Run it; the exit status."""
         names = [param.name for param in self.params if not param.is_eager]
         given = {name for name in names if ctx.get_parameter_source(name).name == "COMMANDLINE"}
-        flags = {param.name: _typed_as(param) for param in self.params}
+        flags = {param.name: typed_as(param) for param in self.params}
         with opt.typed({flags[name] for name in given}):
             return int(super().invoke(ctx) or 0)
 
@@ -90,7 +90,7 @@ class Command(TyperCommand):
         formatter.write(f"\n  Example: oversmoothing {self.row.example}\n")
 
 
-def _typed_as(param: Any) -> str:
+def typed_as(param: Any) -> str:
     """An option or an operand as it is typed."""
     return str(param.opts[0]) if param.param_type_name == "option" else metavar(param)
 
@@ -301,7 +301,7 @@ def _in_words(error: typer.TyperException) -> str:
         said = error.format_message()
         extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
         return f"'{extra[1]}' is too much" if extra else said
-    name = _typed_as(param)
+    name = typed_as(param)
     return f"{name} is missing" if kind == "MissingParameter" else f"{name} {error.message}"
 
 

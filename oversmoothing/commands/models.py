@@ -297,6 +297,7 @@ def study(
         help="show intervals of unfinished questions too, which decide nothing")] = False,
     dry_run: opt.DryRun = False,
     data_dir: opt.DataDir = None,
+    plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
@@ -325,7 +326,7 @@ def study(
             result = said.spreads(rows, chosen)
         else:
             result = said.answers(rows, chosen, so_far=so_far)
-        opt.finish(result, output_folder(folder), as_json)
+        opt.finish(result, output_folder(folder), as_json, plot)
         return
     tiers = TIERS if name == "all" else (name,)
     takes = cost(chosen, tiers, rows, workers)

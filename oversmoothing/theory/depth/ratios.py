@@ -378,6 +378,8 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
     ITERATED_DEPTH where the eigenbases allow it.
     """
+    if not depths:
+        return {}
     if isinstance(case, ManyHeads):
         return ratios_of_heads(case, start, depths)
     small = (case.n - 1) * case.d <= BALL_SIZE

@@ -25,6 +25,7 @@ from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import (
     Multipliers,
     OutOfReachError,
+    Part,
     Resolvent,
     compare_growth,
     growth_of,
@@ -192,7 +193,11 @@ UNDEFINED, OSCILLATES = CosineLimit("undefined"), CosineLimit("oscillates")
 class TokensOfStart:
     """The tokens of one X_0 [n, d], by its resolvent."""
 
-    def __init__(self, found: Resolvent, multipliers: Multipliers) -> None:
+    def __init__(
+        self, found: Resolvent, multipliers: Multipliers, sides: tuple[Part, Part] | None = None
+    ) -> None:
+        """sides: n P X_L and 1^T X_L."""
+        self._sides = sides
         self._found, self._multipliers, self._n = found, multipliers, int(found.table.nrows())
         self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
         self._at_residue = cache(self._every)
@@ -209,9 +214,29 @@ class TokensOfStart:
         return result
 
     @cached_property
+    def _together(self) -> Token | None:
+        """The mean, where the differences to it grow more slowly and no phases make it small: every
+        token goes like it."""
+        if self._sides is None:
+            return None
+        hfc, mean = self._sides
+        try:
+            token = token_of(mean, self._multipliers)
+            if token is None or not _is_never_small(token):
+                return None
+            if hfc.dies:
+                return token
+            slower = growth_of(hfc, self._multipliers)
+            return token if compare_growth(slower, token.growth, self._multipliers) < 0 else None
+        except OutOfReachError:
+            return None
+
+    @cached_property
     def growth(self) -> tuple[TokenGrowth | None, ...]:
         """Of each token; None where it is not decided."""
         scale, still = self._found.scale, TokenGrowth(0.0, 0)
+        if self._together is not None:
+            return (self._together.measured(scale),) * self._n
         return tuple(
             token.measured(scale) if isinstance(token, Token) else None if token else still
             for token in self._tokens
@@ -220,7 +245,10 @@ class TokensOfStart:
     @cached_property
     def cosines(self) -> dict[Pair, CosineLimit | None]:
         """(i, j), i < j -> what their cosine tends to; None where it is not decided."""
-        return {pair: self._limit(pair) for pair in combinations(range(self._n), 2)}
+        pairs = combinations(range(self._n), 2)
+        if self._together is not None:
+            return dict.fromkeys(pairs, CosineLimit("constant", (1.0,)))
+        return {pair: self._limit(pair) for pair in pairs}
 
     def _limit(self, pair: Pair) -> CosineLimit | None:
         first, second = (self._tokens[k] for k in pair)
@@ -233,9 +261,11 @@ class TokensOfStart:
             period = period_of(tokens, self._order)
             if period is not None:
                 return self._by_residue(pair, tokens, period)
-            cosines = list(_shown(tokens))
-            if any(not a.overlaps(b) for a, b in combinations(cosines, 2)):
-                return OSCILLATES
+            cosines: list[flint.arb] = []
+            for cosine in _shown(tokens):
+                if any(not cosine.overlaps(other) for other in cosines):
+                    return OSCILLATES
+                cosines.append(cosine)
             if cosines and keep_their_angle(pair, tokens, self._found, self._multipliers):
                 return CosineLimit("constant", (_rounded(cosines.pop()),))
         except (UnknownPhaseError, OutOfReachError, _UnsettledError):

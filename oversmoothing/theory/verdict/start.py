@@ -127,7 +127,7 @@ def start_content(
         hfc.is_zero,
         behaviour,
         first,
-        TokensOfStart(found, multipliers),
+        TokensOfStart(found, multipliers, (hfc, mean)),
     )
 
 
@@ -273,7 +273,7 @@ def _in_units(x: flint.arb, unit: int) -> float:
 def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
     """A part that does not die out as a sum of terms, by steps of 2^exponent layers."""
     growth = growth_of(part, multipliers)
-    first, bits = growth.roots[0], working_bits(part)
+    first, (bits, simple) = growth.roots[0], _of_simple_roots(part)
     rates, powers, sizes, leads, units = [], [], [], [], []
     with at_precision(bits):
         for root, multiplicity in part.roots():
@@ -285,7 +285,8 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
                 rate = complex(log, turned)
             # Over the power of the first mu, also what mu = 0 leaves at the layer k.
             unit = first.ball(bits) if root.is_zero else root.ball(bits)
-            for power, G in enumerate(_coefficients(part, root, multiplicity, unit, bits)):
+            terms = [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            for power, G in enumerate(terms):
                 size = norm(G)
                 # A lower coefficient may be 0.
                 if not size > 0:
@@ -312,6 +313,28 @@ def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) ->
             if found.rel_accuracy_bits() >= _KNOWN:
                 return found
     raise OutOfReachError
+
+
+def _of_simple_roots(part: Part) -> tuple[int, dict[Eigenvalue, list[flint.acb]]]:
+    """(bits, G_0 at each root) of a part all of whose roots are simple, all at once, with as many
+    bits as it takes; (bits, nothing) of others."""
+    most = working_bits(part)
+    if any(exponent > 1 for _, exponent in part.factors):
+        return most, {}
+    roots, q = [root for root, _ in part.roots()], part.denominator
+    numerators = [[p[k] for k in range(q.degree())] for p in part.numerators]
+    for bits in (*doublings(256, most - 1), most):
+        with at_precision(bits):
+            points = [root.ball(bits) for root in roots]
+            powers = [[flint.acb(1)] * len(points)]
+            for _ in range(q.degree() - 1):
+                powers.append([p * x for p, x in zip(powers[-1], points, strict=True)])
+            columns = (flint.acb_mat(numerators) * flint.acb_mat(powers)).transpose().tolist()
+            slope = q.derivative()
+            found = [[y / slope(x) for y in G] for x, G in zip(points, columns, strict=True)]
+            if all(norm(G).rel_accuracy_bits() >= _KNOWN for G in found):
+                break
+    return bits, dict(zip(roots, found, strict=True))
 
 
 def _coefficients(
