@@ -226,8 +226,9 @@ class Layer:
         return heads_verdict(A=A, W=W)
 
     def evolve(self, X0: Any, depth: int | Sequence[int], **options: Any) -> Trajectory:
-        """Run it from X0 [*batch, n, d] and keep the asked depths; options as in `evolve`, and of
-        several heads as in `evolve_heads`.
+        """Run it from X0 [*batch, n, d] and keep the asked depths.
+
+        Options as in `evolve`, and of several heads as in `evolve_heads`.
         """
         from oversmoothing.simulations.engine.evolve import evolve
         from oversmoothing.simulations.engine.evolve_heads import evolve_heads
@@ -246,8 +247,10 @@ class Layer:
         return evolve(X0=X0, A=self.core.A, H=self.core.H, depth=depth, **options)
 
     def certify(self, X0: Any = None, *, eps: Any = "1/1000") -> Certificate:
-        """A certificate of the verdict, accepted by the independent checker; with X0 [n, d] also a
-        depth from which HFC/LFC stays below eps. Raises `InputError` for several heads.
+        """A certificate of the verdict, accepted by the independent checker.
+
+        With X0 [n, d] also a depth from which HFC/LFC stays below eps. Raises `InputError` for
+        several heads.
         """
         from oversmoothing.theory.certificate import make_certificate
 

@@ -26,8 +26,10 @@ _INVERTED = 24
 
 @dataclass(frozen=True)
 class SymbolicPair:
-    """The multiplier 1 + h a, how often the pair occurs, and its vectors, pairs (u, v) of columns:
-    the operator takes vec(v u^T) to the multiplier times it (its transpose the left ones).
+    """The multiplier 1 + h a, how often the pair occurs, and its vectors.
+
+    right, left: pairs (u, v) of columns; the operator takes vec(v u^T) to the multiplier times it,
+    its transpose the left ones.
     """
 
     h: Any
@@ -131,8 +133,9 @@ class SymbolicOperator:
 
     @property
     def unsolved(self) -> tuple[Any, ...]:
-        """Factors of degree 3 and more of the polynomials of H and A, in x: their roots have no
-        closed form here.
+        """Factors of degree 3 and more of the polynomials of H and A, in x.
+
+        Their roots have no closed form here.
         """
         x = sp.Symbol("x")
         higher = (each for classes in self._spectra for each in classes if each.degree > 2)

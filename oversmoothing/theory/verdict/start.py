@@ -285,7 +285,9 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
                 rate = complex(log, turned)
             # Over the power of the first mu, also what mu = 0 leaves at the layer k.
             unit = first.ball(bits) if root.is_zero else root.ball(bits)
-            terms = [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            terms = (
+                [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            )
             for power, G in enumerate(terms):
                 size = norm(G)
                 # A lower coefficient may be 0.

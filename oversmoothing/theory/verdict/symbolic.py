@@ -153,10 +153,9 @@ class SymbolicVerdict:
         return bool(M.is_symmetric()) or all(each.degree == 1 for each in classes)
 
     def _by_extremes(self) -> dict[Outcome, Any]:
-        """Real spectra.
+        """Of real spectra the least and the largest eigenvalues decide, which get names (T2d).
 
-        |1 + h a| is convex in h and in a, so that the least and the largest decide (T2d);
-        they have names of their own.
+        |1 + h a| is convex in h and in a.
         """
         ends = {}
         for letter, classes in (("h", self._layer.value), ("a", self._layer.attention)):
@@ -180,10 +179,10 @@ class SymbolicVerdict:
         return dict(self._names)
 
     def _solved(self) -> dict[Outcome, Any] | None:
-        """Solved for one parameter.
+        """Solved for one parameter in which every boundary is linear.
 
-        In which every boundary is linear, where their order is known wherever A is
-        positive; else None.
+        None where there is none, or where the order of the boundaries is not known wherever A is
+        positive.
         """
         known, layer = self._candidates, self._layer
         assert known is not None
@@ -272,10 +271,10 @@ class SymbolicVerdict:
         return found
 
     def _near(self, t: Any, root: Any, *sides: Outcome | None) -> Outcome | None:
-        """At an irrational root between equal verdicts.
+        """At an irrational root between equal verdicts, or at an edge.
 
-        Or at an edge: by continuity the verdict of a side where floats part the radii by
-        far, else UNDECIDED.
+        By continuity it is the verdict of a side where floats part the radii by far; else
+        UNDECIDED.
         """
         known = next((side for side in sides if side is not None), None)
         if known is None or known is Outcome.TIE:
@@ -289,9 +288,9 @@ class SymbolicVerdict:
         return known if abs(apart) > 1e-3 else Outcome.UNDECIDED
 
     def exactly(self, values: Mapping[Any, Any]) -> Outcome | None:
-        """The verdict of fractions at a point.
+        """The verdict of fractions at a point, which asks no condition.
 
-        And not by the conditions; None where A is no attention.
+        None where A is no attention.
         """
         try:
             A, H = self._layer.at(self._layer.read_values(values, {}))
@@ -302,11 +301,11 @@ class SymbolicVerdict:
     # ------------------------------------------------------------------------------ at a point
 
     def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
-        """The `Outcome` at rational values of all parameters.
+        """The `Outcome` at rational values of all parameters, by the conditions, in fractions.
 
-        By the conditions and in fractions; with values of some of them the
-        `SymbolicVerdict` on the others.  values: {symbol or name: number}, or by keyword.
-        Raises `InputError` for values that are not rational, and where A is no attention.
+        With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
+        name: number}, or by keyword. Raises `InputError` for values that are not rational, and
+        where A is no attention.
         """
         layer = self._layer
         known = layer.read_values(values or {}, more)
