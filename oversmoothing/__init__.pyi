@@ -24,6 +24,7 @@ from oversmoothing.experiments.models.describe import describe as describe
 from oversmoothing.experiments.models.sources import open_model as open_model
 from oversmoothing.experiments.study.readings import readings_of as readings_of
 from oversmoothing.layer import Layer as Layer, operator as operator
+from oversmoothing.simulations.drawing.show import show as show
 from oversmoothing.simulations.engine.evolve import evolve as evolve
 from oversmoothing.simulations.engine.evolve_heads import (
     Drawn as Drawn,

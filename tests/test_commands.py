@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -13,8 +15,9 @@ import pytest
 
 import oversmoothing
 from oversmoothing.commands import COMMANDS, OLD, ROWS, Row, forms
-from oversmoothing.commands.main import chosen, load, repeat_flags
+from oversmoothing.commands.main import chosen, load, repeat_flags, typed_as
 from tests.corpora import networks
+from tests.corpora.cases import case
 from tests.corpora.commands import TRAINED
 
 SHOWN = [row for row in ROWS if row.group]
@@ -55,7 +58,7 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
     for word, row in forms("probe").items():
         assert f"{word:10s} {row.summary}" in out
     assert not {line.split()[0] for line in lines if line.startswith("    ") and line[4] != " "} & {
-        *OLD, "bench", "atlas", "regions"
+        *OLD, "bench", "atlas"
     }  # fmt: skip
 
 
@@ -99,10 +102,10 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
 @pytest.mark.parametrize(
     ("words", "wrong", "todo"),
     [
-        ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all 16."),
+        ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all "),
         ("bench", "'bench' has left the installed program.", "make bench"),
         ("verdict --depht 3", "no option --depht. Did you mean --depth?", "verdict --help'"),
-        ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all 8."),
+        ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all "),
         ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
         ("check", "FILE is missing.", "check --help'"),
         ("explorer x y", "'x y' is too much.", "explorer --help'"),
@@ -237,7 +240,9 @@ CHEAP = {
     "enclose": f"{SEEN} --count 1",
     "train": "config.json",
     "study": "core --dry-run",
+    "atlas": "shallow",
     "intervene": f"{SEEN} --count 2 --shift 0.1",
+    "regions": "parameters.json --vary h=-3:1 --vary a=-1:1",
     "figures": "lambda_plane --list",
     "remedies": "attnscale --draws 1",
     "simulate --heads": SMALL,
@@ -266,9 +271,29 @@ def place(tmp_path_factory) -> Path:
         shutil.copy(folder / "pictures" / "0.png", folder / "pictures" / f"again-{k}.png")
     grid = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1]\n'
     (folder / "grid.toml").write_text(grid)
+    A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
+    (folder / "parameters.json").write_text(json.dumps({"A": A, "H": [["h"]]}))
+    (folder / "two.toml").write_text(grid.replace("[0, 1]", "[0, 1, 2]"))
     (folder / "config.json").write_text(json.dumps(TRAINED))
+    (folder / "twice.json").write_text(json.dumps(TRAINED | {"epochs": 2}))
+    shutil.copytree(folder / "pictures", folder / "others")
+    (folder / "others" / "0.png").unlink()
+    shutil.copytree(folder / "shallow", folder / "elsewhere" / "inner")
+    (folder / "words.txt").write_text("one two\n")
+    for name, number in (("case", 7), ("other", 9)):
+        (folder / f"{name}.json").write_text(json.dumps(case(number)))
+    third = {"A": [[0.75, 0.25], [0.25, 0.75]], "H": [[-4 / 3]]}
+    (folder / "tie.json").write_text(json.dumps(third))
+    (folder / "streams.json").write_text(json.dumps(third | {"R": [[0.5, 0.5], [0.25, 0.75]]}))
     out = str(folder / "certificate.json")
     assert oversmoothing.main(["certify", "--example", "GT4", "--out", out]) == 0
+    written = json.loads((folder / "certificate.json").read_text())
+    written["claim"]["rho_consensus"] = ["0x1p+9", "0x1p+9"]
+    (folder / "forged.json").write_text(json.dumps(written))
+    assert oversmoothing.main(["prove", "--init", str(folder / "own.py")]) == 0
+    proved = ["enclose", str(folder / "shallow"), "--images", str(folder / "pictures")]
+    assert oversmoothing.main([*proved, "--out", str(folder / "proved")]) == 0
+    shutil.copy(folder / "proved/enclose/shallow/enclosure-1.json", folder / "enclosure.json")
     return folder
 
 
@@ -297,3 +322,273 @@ def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
     assert shown["form"]["name"] == "flips"
     (folder,) = (tmp_path / "signs").iterdir()
     assert json.loads((folder / "flips.json").read_text())["words"] == shown["words"]
+
+
+# -------------------------------------------------------------- no option is dropped without a word
+
+PICTURED, RUN = "shallow --images pictures", "--n 3 --d 2 --depth 9 --points 3"
+# What an option is given, by name and by command: added to a command that runs it must change what
+# that does, behind "!" be refused; or the command without it and the command with it.
+Asked = str | tuple[str, str]
+SIMULATED: dict[str, Asked] = {
+    "--n": "--n 4", "--d": "--d 3", "--depth": "--depth 8", "--temperature": "--temperature 2",
+    "--points": "--points 4", "--scale": "--scale 0.25", "--dtype": "--dtype float32",
+    "--heads": "--heads 3", "--causal": "--causal",
+}  # fmt: skip
+ANYWHERE: dict[str, Asked] = {
+    "--json": "--json", "--plot": "--plot", "--seed": "--seed 7", "--device": "! --device nosuch",
+    "--out": "--out new", "--report": "--report new.file", "--images": "--images others",
+    "--count": "--count 3", "--part": "! --part nosuch", "--tokens": "! --tokens 4",
+    "--text": "! --text words.txt", "--list": "--list", "--draws": "--draws 2",
+}  # fmt: skip
+OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
+    "inspect": (f"{PICTURED} --count 6", {
+        "OTHER": "model", "--budget": "--budget 0", "--spectra": "--spectra 0", "--wide": "--wide",
+        "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
+        "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
+    }),
+    "verdict": ("case.json", {
+        "CASE.json": ("case.json", "other.json"), "--example": ("case.json", "--example GT4"),
+        "--depth": "--depth 3", "--exact-binary": ("tie.json", "tie.json --exact-binary"),
+        "--certified": ("streams.json", "streams.json --certified"),
+        "--agree": ("streams.json", "streams.json --agree 0.5"),
+    }),
+    "explorer": ("", {}),
+    "certify": ("--example GT4", {
+        "CASE.json": ("case.json", "other.json"), "--example": ("case.json", "--example GT4"),
+        "--eps": "--eps 1/10",
+    }),
+    "check": ("certificate.json", {"FILE": ("certificate.json", "forged.json")}),
+    "prove": ("T2b --kind searched --examples 5", {
+        "NAME": "T2d", "--kind": ("T2d", "T2d --kind written"), "--examples": "--examples 6",
+        "--seed": ("own.py --examples 9", "own.py --examples 9 --seed 1"),
+        "--init": ("T2d --kind written", "--init mine.py"), "--jobs": "! --jobs 0",
+        "--limit": ("T3d --kind sharp", "T3d --kind sharp --limit 1e-9"),
+        "--thorough": ("T2b --kind written", "T2b --thorough --minutes 0"),
+        "--minutes": ("T2b --thorough --minutes 0", "T2b --thorough --minutes 0.01"),
+    }),
+    "simulate": (RUN, SIMULATED | {
+        "--attention": "--attention causal", "--value": "--value goe", "--dim": "--dim 1",
+        "--help-options": "--help-options",
+        "--asymmetry": "--attention asymmetric --asymmetry 0.1",
+        "--coupling": "--attention nearly_reducible --coupling 0.1",
+        "--blocks": "--attention nearly_reducible --blocks 1",
+        "--basis": "--value interval --basis general", "--low": "--value interval --low -3",
+        "--eigenvalues": "--value spectrum --eigenvalues 1,2",
+        "--high": "--value interval --high 3", "--centre": "--value disc --centre 3",
+        "--radius": "--value disc --radius 3", "--positive": "--value plus_minus --positive 1",
+        "--rank": "--value low_rank --rank 1", "--eigenvalue": "--value defective --eigenvalue 3",
+        "--size": "! --value defective --size 9",
+    }),
+    "simulate --heads": (RUN, SIMULATED | {
+        "--rank": "--rank 1 --heads 1", "--attention": "--attention state",
+        "--weights": "--weights drawn", "--no-residual": "--no-residual",
+    }),
+    "simulate --streams": (RUN, SIMULATED | {
+        "--streams": "--streams 3", "--agree": "--agree 0.9", "--mixing": "--mixing orthogonal",
+        "--changing": "--changing", "--mixing-temperature": "--mixing-temperature 3",
+        "--any-p": "--any-p", "--any-q": "--any-q",
+    }),
+    "simulate --exponents": ("--ensemble iid --n 3 --d 2 --depth 200", SIMULATED | {
+        "--ensemble": "--ensemble causal", "--depth": "--depth 400",
+    }),
+    "sweep": ("grid.toml", {
+        "FILE.toml": ("grid.toml", "two.toml"), "--csv": "--csv", "--dry-run": "--dry-run",
+        "--example": ("grid.toml --dry-run", "--example heads --dry-run"),
+        "--workers": "! --workers 0", "--cluster": "! --cluster nosuch", "--chunk": "! --chunk 0",
+        "--scheduler": "! --scheduler nosuch", "--figure": "--figure seed n",
+        "--restart": ("grid.toml --out held", "grid.toml --out held --restart"),
+    }),
+    "graphs": ("--draws 3", {
+        "--attention": "--attention gat", "--classifier": "--classifier --steps 1",
+        "--steps": ("--draws 3 --classifier --steps 1", "--draws 3 --classifier --steps 2"),
+    }),
+    "enclose": (f"{PICTURED} --count 1", {
+        "--box": "--box --eps 0.0001", "--check": (PICTURED, "shallow --check enclosure.json"),
+        "--eps": (f"{PICTURED} --box --eps 1e-4", f"{PICTURED} --box --eps 2e-4"),
+        "--layer": (f"{PICTURED} --box --eps 1e-4", f"{PICTURED} --box --eps 1e-4 --layer 9"),
+    }),
+    "train": ("config.json", {
+        "CONFIG.toml": ("config.json", "twice.json"), "--variant": "--variant vit-",
+        "--recipe": "! --recipe cifar100-small", "--hub": "! --hub",
+        "--data-dir": "! --data-dir elsewhere",
+    }),
+    "study": ("depth --dry-run", {
+        "NAME": ("depth --dry-run", "spectrum --dry-run"), "--workers": "--workers 2",
+        "--protocol": ("corruption --dry-run", "corruption --dry-run --protocol cifar100"),
+        "--dry-run": ("depth --so-far", "depth --dry-run"), "--device": "! --device cpu",
+        "--so-far": ("depth --dry-run", "depth --so-far"), "--data-dir": "! --data-dir elsewhere",
+        "--json": "--json", "--out": ("depth --so-far", "depth --so-far --out new"),
+    }),
+    "figures": ("lambda_plane", {
+        "NAME": ("rotation", "lambda_plane"), "--format": "--format svg",
+        "--width": "--width one-column", "--seed": ("rotation", "rotation --seed 1"),
+    }),
+    "remedies": ("attnscale --draws 1", {"NAME": "contranorm", "--list": ("", "--list")}),
+    "probe stability": (f"{PICTURED} --count 1", {"--size": "--size 0.1"}),
+    "probe loop": (f"{PICTURED} --count 4 --loops 20", {
+        "--count": "--count 5", "--every": "--every 2", "--loops": "--loops 21",
+        "--recall": "--recall 0.5", "--group": "--group 1 1-1",
+    }),
+    "probe flips": (f"{PICTURED} --count 4", {"--count": "--count 5"}),
+    "probe tilt": (f"{PICTURED} --count 2", {"--steer": "--steer"}),
+    "probe readings": (f"{PICTURED} --count 2", {
+        "--readings": "--readings E1", "--folded": "--folded",
+        "--costly": "--readings E3 --costly 1",
+        "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
+    }),
+    "probe ladder": (f"{PICTURED} --calibration 9 --standard 2 --held-out 3", {
+        "--calibration": "--calibration 8", "--standard": "--standard 3",
+        "--held-out": "--held-out 2", "--held-out-from": "--held-out-from 1",
+        "--copies": "--copies 1", "--first-layers": "--first-layers 1",
+    }),
+    "probe exponents": (f"{PICTURED} --depth 200", {
+        "--scale": "--scale 0.1", "--depth": "--depth 400",
+        "--seed": ("vit-random --depth 200", "vit-random --depth 200 --seed 1"),
+    }),
+    "probe certified": (f"{PICTURED} --count 1", {}),
+    "rates": ("", {}),
+    "steer": ("--draws 1", {}),
+}  # fmt: skip
+# `probe` alone is no command; what `reproduce` hands on is seen below.
+BY_HAND = ("probe", "reproduce")
+
+
+def flags_of(row: Row) -> list[str]:
+    return [typed_as(param) for param in load(row).params]
+
+
+def without_and_with(name: str, flag: str) -> tuple[str, str, bool]:
+    """The words of a command, those with the option, and whether these are refused."""
+    usual, own = OPTIONS[name]
+    asked = own.get(flag) or ANYWHERE.get(flag)
+    if asked is None and flag == "MODEL":
+        asked = usual, usual.replace("shallow", "model")
+    if asked is None and flag == "--data-dir":
+        far = usual.replace("shallow", "inner")
+        asked = far, f"{far} --data-dir elsewhere"
+    assert asked is not None, f"{name}: what does {flag} change?"
+    if isinstance(asked, tuple):
+        return *asked, False
+    words = asked.removeprefix("!").split()
+    kept, again = [], False
+    for word in usual.split():
+        again = word in words if word.startswith("--") else again
+        kept += [] if again else [word]
+    return usual, " ".join([*kept, *words]), asked.startswith("!")
+
+
+def entries_of(value: object, at: str) -> Iterator[tuple[str, object]]:
+    """The entries of JSON, or the lines of a text, by their places."""
+    if isinstance(value, str) and at[-1:] != "/":
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = value.splitlines()
+    if isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from entries_of(each, f"{at}{key}/")
+    else:
+        yield at, value
+
+
+def done(name: str, words: str, capsys, folder: Path) -> dict[str, object]:
+    """All that a command says and writes, entry by entry."""
+    head, *form = name.split()
+    status, out, err = asked(head, *words.split(), *form, capsys=capsys)
+    found = dict(entries_of({"status": status, "err": err.splitlines()}, ""))
+    found |= entries_of(out, "out")
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            place = str(path.relative_to(folder))
+            found[place] = True
+            if path.suffix in (".json", ".csv", ".txt", ".toml"):
+                found |= entries_of(path.read_text(), place)
+    return found
+
+
+@pytest.fixture
+def fresh(place, tmp_path, monkeypatch):
+    """Run within a folder that links to the place's contents, another for each run."""
+
+    def within(name: str, words: str, capsys) -> dict[str, object]:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        for each in place.iterdir():
+            (folder / each.name).symlink_to(each)
+        monkeypatch.chdir(folder)
+        return done(name, words, capsys, folder)
+
+    return within
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [(row.name, flag) for row in ROWS if row.name not in BY_HAND for flag in flags_of(row)],
+    ids=" ".join,
+)
+def test_every_option_changes_what_a_command_does_or_is_refused(name, flag, fresh, capsys):
+    """What differs from run to run, such as seconds, does not count."""
+    usual, words, is_refused = without_and_with(name, flag)
+    runs = [fresh(name, usual, capsys) for _ in range(2)]
+    stable = {key for key in runs[0] if runs[0][key] == runs[1].get(key)}
+    found = fresh(name, words, capsys)
+    differ = {key for key in stable if runs[0][key] != found.get(key)}
+    more = found.keys() - runs[0].keys() - runs[1].keys()
+    assert differ or more, f"{flag} changes nothing: {words}"
+    assert (found["status/"] == 2) is is_refused, (words, found)
+    # What is refused is so for this option alone.
+    assert runs[0]["status/"] != 2 or not is_refused, usual
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("verdict --example GT4 --agree 0.5", '--agree does nothing without a case with "R"'),
+        ("verdict streams.json --depth 3", '--depth does nothing without a case without "R"'),
+        ("prove T2b --minutes 2", "--minutes does nothing without --thorough"),
+        ("prove T2b --thorough --seed 1 --limit 2", "--limit and --seed do nothing beside --tho"),
+        ("prove T2b --thorough --kind searched", "--kind does nothing beside --thorough"),
+        ("prove own.py --jobs 2", "--jobs does nothing without claims of the ledger"),
+        ("prove --list --seed 1", "--seed does nothing beside --list"),
+        ("prove T2d --init mine.py", "NAME does nothing beside --init"),
+        ("graphs --steps 5", "--steps does nothing without --classifier"),
+        ("probe shallow readings --costly 3", "--costly does nothing without --readings E3"),
+        ("study depth --dry-run --so-far", "--so-far does nothing beside --dry-run"),
+        ("enclose shallow --layer 1", "--layer does nothing without --box"),
+        ("enclose shallow --check a.json --box", "--box does nothing beside --check"),
+        ("figures --list --seed 1", "--seed does nothing beside --list"),
+        ("remedies --list --draws 3", "--draws does nothing beside --list"),
+        ("train --hub", '--hub does nothing without data = "cifar10"'),
+        ("inspect shallow --wide --json", "--wide does nothing beside --json"),
+        ("simulate --size 3", "size"),
+        ("probe shallow ladder --images pictures --tokens 9", "--tokens does nothing without a m"),
+        ("simulate --depth 2147483648", "2,147,483,648 layers one by one would take about"),
+    ],
+)  # fmt: skip
+def test_an_option_that_would_not_be_read_is_refused(words, said, place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    assert said in refused(*words.split(), capsys=capsys)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        ("--full", {"full": True}), ("--workers 3", {"workers": 3}), ("--seed 5", {"seed": 5}),
+        ("--out new", {"out": "new"}), ("--device cpu", {"device": "cpu"}),
+    ],
+)  # fmt: skip
+def test_reproduce_hands_on_what_it_is_given(words, changed, capsys, monkeypatch, tmp_path):
+    from oversmoothing.paper_figures import reproduce
+
+    seen: list[dict[str, object]] = []
+
+    def run(context, full: bool, workers: int) -> int:
+        seen.append({"out": context.results.name, "seed": context.seed, "device": context.device,
+                     "full": full, "workers": workers})  # fmt: skip
+        return 0
+
+    monkeypatch.setattr(reproduce, "reproduce", run)
+    monkeypatch.chdir(tmp_path)
+    asked("reproduce", capsys=capsys)
+    asked("reproduce", *words.split(), capsys=capsys)
+    assert seen[1] == seen[0] | changed != seen[0]

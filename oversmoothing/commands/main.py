@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from oversmoothing.commands import COMMANDS, GONE, HIDDEN, OLD, ROWS, Row, forms
+from oversmoothing.commands import COMMANDS, GONE, HIDDEN, OLD, ROWS, Row, forms, options as opt
 from oversmoothing.commands.ending import interrupted, say
 from oversmoothing.theory.support.errors import InputError, RequirementError, explained, unknown
 
@@ -53,7 +53,11 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> int:
         """Run it; the exit status."""
-        return int(super().invoke(ctx) or 0)
+        names = [param.name for param in self.params if not param.is_eager]
+        given = {name for name in names if ctx.get_parameter_source(name).name == "COMMANDLINE"}
+        flags = {param.name: typed_as(param) for param in self.params}
+        with opt.typed({flags[name] for name in given}):
+            return int(super().invoke(ctx) or 0)
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """The command with its operands."""
@@ -84,6 +88,11 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The example on one line, to be copied."""
         formatter.write(f"\n  Example: oversmoothing {self.row.example}\n")
+
+
+def typed_as(param: Any) -> str:
+    """An option or an operand as it is typed."""
+    return str(param.opts[0]) if param.param_type_name == "option" else metavar(param)
 
 
 def metavar(param: Any) -> str:
@@ -292,7 +301,7 @@ def _in_words(error: typer.TyperException) -> str:
         said = error.format_message()
         extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
         return f"'{extra[1]}' is too much" if extra else said
-    name = param.opts[0] if param.param_type_name == "option" else metavar(param)
+    name = typed_as(param)
     return f"{name} is missing" if kind == "MissingParameter" else f"{name} {error.message}"
 
 

@@ -9,7 +9,6 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.compare import Comparison, Stages
@@ -64,6 +63,8 @@ def inspect(
     def opened(name: str, part: str | None) -> "Model":
         return named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
 
+    if as_json:
+        opt.unread("beside --json", "--wide")
     opt.look_up(images, text, data_dir)
     staged = False
     try:
@@ -104,11 +105,18 @@ def inspect(
         print(to_json(report.to_json_object()), end="")
         return
     width = get_terminal_size((100, 24)).columns
-    table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-    print(f"{table}\n\n{report.words(width)}")
+    # One model answers in three sentences; two are told apart by their table.
+    brief = len(models) == 1 and not wide
+    if brief:
+        print(report.short_words(width))  # type: ignore[union-attr]
+    else:
+        table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
+        print(f"{table}\n\n{report.words(width)}")
     first, *more = files.values()
     beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
-    print(f"wrote {first} (and {beside} beside it)")
+    print(f"\nwrote {first} (and {beside} beside it)")
+    if brief:
+        print("every layer in numbers, and all that was found: on that page, or with --wide")
 
 
 def enclose(
@@ -143,8 +151,9 @@ def enclose(
     from oversmoothing.experiments.models.sources import named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
-    if (eps is not None or layer) and not box:
-        raise InputError("--eps and --layer are of a box: give --box too")
+    opt.needs(box, "--box", "--eps", "--layer")
+    if check:
+        opt.alone("--check", "MODEL", "--data-dir", "--json", "--out")
     opt.look_up(images, text, data_dir)
     opened = named_model(model, out, device="cpu", data_dir=data_dir, dtype=torch.float64)
     if check:
@@ -211,6 +220,8 @@ def train(
     from oversmoothing.theory.support.files import output_folder, to_json
 
     configs = configurations(config, variant, seed, recipe)
+    pictures = any(each.data != "digits" for each in configs)
+    opt.needs(pictures, 'data = "cifar10" or "cifar100" in CONFIG', "--data-dir", "--hub")
     chosen = choose_device(device)
     # Without a limit of its own: what is recorded must not depend on the machine.
     keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
@@ -229,6 +240,50 @@ def train(
         print(opt.table_text(table))
 
 
+def atlas(
+    models: Annotated[list[str] | None, Argument(metavar="MODEL...",
+        help="folders, files or hub names; vit, vit-, study:CELL; none with --join alone")] = None,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 8,
+    tokens: opt.CutTexts = None,
+    join: Annotated[list[Path] | None, Option(metavar="FILE",
+        help="rows.csv of others (several), joined after it is checked")] = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:  # fmt: skip
+    """Where the eigenvalues of H lie in each layer and head of trained models, one row each.
+
+    From the weights alone; with --images (vision) or --text also where attention goes, and on how
+    many inputs consensus dominates each head. Writes atlas.json, atlas.csv (a row a model) and
+    rows.csv into atlas of the folder of results; rows.csv has columns that stay, and is what --join
+    takes.
+    """
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.study import atlas as made
+    from oversmoothing.theory.support.files import output_folder
+
+    if not models and not join:
+        raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
+    opt.look_up(images, text, data_dir)
+    frames = [made.read_atlas(path) for path in join or []]
+    for name in models or []:
+        model = named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
+        model = model.renamed(Path(model.name).name)
+        asked = {"vision": images, "text": text}.get(model.modality)
+        inputs = None
+        if asked is not None:
+            cut_texts([model], tokens if model.modality == "text" else None)
+            given: Any = {"images": images} if model.modality == "vision" else {"text": text}
+            inputs = named_inputs(model, count=count, data_dir=data_dir, quiet=as_json, **given)
+            inputs = inputs[:count]
+        frames.append(made.rows_of(model, inputs))
+    opt.finish(made.atlas(made.joined(frames)), output_folder(out / "atlas"), as_json, plot)
+
+
 def study(
     name: Annotated[str, Argument(metavar="NAME", help="runs to make: core, trainability, "
         "exploratory or all; or answers, spreads", callback=opt.checked("study", _STUDIES),
@@ -242,6 +297,7 @@ def study(
         help="show intervals of unfinished questions too, which decide nothing")] = False,
     dry_run: opt.DryRun = False,
     data_dir: opt.DataDir = None,
+    plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
@@ -260,6 +316,8 @@ def study(
     from oversmoothing.experiments.study.study_runs import ROWS, cost, read_rows, run_blocks
     from oversmoothing.theory.support.files import output_folder, to_json
 
+    if dry_run:
+        opt.alone("--dry-run", "NAME", "--protocol", "--workers", "--json", "--out")
     chosen, folder = read(protocol), out / "study"
     rows = read_rows(folder / ROWS)
     if name in ("answers", "spreads"):
@@ -268,7 +326,7 @@ def study(
             result = said.spreads(rows, chosen)
         else:
             result = said.answers(rows, chosen, so_far=so_far)
-        opt.finish(result, output_folder(folder), as_json)
+        opt.finish(result, output_folder(folder), as_json, plot)
         return
     tiers = TIERS if name == "all" else (name,)
     takes = cost(chosen, tiers, rows, workers)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,6 +92,41 @@ def one_of(kind: str, names: Iterable[str], help: str, *, todo: str = "") -> Any
         callback=checked(kind, known, todo),
         autocompletion=lambda: known,
     )
+
+
+_TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
+
+
+@contextmanager
+def typed(flags: Iterable[str]) -> Iterator[None]:
+    """While a command runs: the options and operands that were typed, each as it is typed."""
+    token = _TYPED.set(frozenset(flags))
+    try:
+        yield
+    finally:
+        _TYPED.reset(token)
+
+
+def unread(why: str, *flags: str) -> None:
+    """Raise `InputError` for one of these options that was typed: nothing that is given is dropped.
+
+    why: completes "--x does nothing ...".
+    """
+    given = sorted(_TYPED.get() & set(flags))
+    if given:
+        does, it = ("does", "it") if len(given) == 1 else ("do", "them")
+        raise InputError(f"{' and '.join(given)} {does} nothing {why}: leave {it} out")
+
+
+def alone(flag: str, *beside: str) -> None:
+    """Raise `InputError` for all that was typed but `flag` and what it reads beside itself."""
+    unread(f"beside {flag}", *(_TYPED.get() - {flag, *beside}))
+
+
+def needs(holds: bool, what: str, *flags: str) -> None:
+    """Raise `InputError` for one of these options that was typed where `what` does not hold."""
+    if not holds:
+        unread(f"without {what}", *flags)
 
 
 def layers(given: str | int) -> int:

@@ -45,6 +45,7 @@ def figures(
         if new and new not in wanted:
             wanted.append(new)
     if names:
+        opt.alone("--list", "NAME", "--json")
         opt.listed({name: figure(name).title for name in wanted}, as_json)
         return
     from oversmoothing.paper_figures.figure_base import Context
@@ -125,6 +126,7 @@ def remedies(
             todo = f"'oversmoothing remedies --list' shows all {len(REMEDIES)}."
             raise unknown("remedy", name, REMEDIES, todo)
     if names:
+        opt.alone("--list", "NAME", "--json", "--out", "--report")
         rows = {}
         for name, each in REMEDIES.items():
             reading = f"; our reading: {each.reading}" if each.reading else ""  # type: ignore[attr-defined]

@@ -274,6 +274,7 @@ def readings(
     from oversmoothing.experiments.study.readings import readings as read
     from oversmoothing.theory.support.files import output_folder
 
+    opt.needs("E3" in (readings or ()), "--readings E3", "--costly")
     # No remark on which pictures stand in: the table says how many.
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
@@ -316,6 +317,8 @@ def ladder(
     opt.look_up(images, text, data_dir)
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)
     opened = opened.renamed(Path(opened.name).name)
+    opt.needs(opened.modality == "text", "a model that reads text", "--text", "--tokens")
+    opt.needs(opened.modality != "text", "a model that reads images", "--images")
     parts = split_inputs(
         opened, images=images, text=text, tokens=tokens, calibration=calibration,
         held_out=held_out, held_out_from=held_out_from, seed=seed, data_dir=data_dir,

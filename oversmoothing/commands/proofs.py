@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from oversmoothing.theory.proofs.ledger import Entry, Ledger
     from oversmoothing.theory.proofs.run import MakeLedger
 
-_THOROUGH_EXAMPLES = 100_000
+_EXAMPLES, _THOROUGH_EXAMPLES = 200, 100_000
 _LONGEST = 1_000_000  # seconds; a process waits for no longer ones
 
 
@@ -40,16 +40,16 @@ def prove(
         "kinds of evidence (default all)")] = None,
     names: opt.Listed = False,
     as_json: opt.Json = False,
-    examples: Annotated[int, opt.whole("number of examples a search, thorough: a claim",
-        most=sizes.EXAMPLES)] = 200,
+    examples: Annotated[int | None, opt.whole("number of examples a search (default "
+        f"{_EXAMPLES}), thorough: a claim (default {_THOROUGH_EXAMPLES})",
+        most=sizes.EXAMPLES)] = None,
     seed: opt.Seed = 0,
     init: Annotated[Path | None, Option(metavar="FILE.py",
         help="write an example of a file of your own claims, and stop")] = None,
     limit: Annotated[float, opt.positive("seconds for one query of one solver", "SECONDS")] = 60.0,
     jobs: Annotated[int, opt.whole("number of worker processes")] = min(2, os.cpu_count() or 1),
     thorough: Annotated[bool, Option("--thorough",
-        help=f"search {_THOROUGH_EXAMPLES} examples a claim, in chunks, going on where it "
-        "stopped")] = False,
+        help="search many examples a claim, in chunks, going on where it stopped")] = False,
     minutes: Annotated[float | None, opt.real("minutes after which a thorough search stops",
         "M")] = None,
     out: opt.OutFile = None,
@@ -71,28 +71,31 @@ def prove(
 
     words = what or []
     if init is not None:
-        if words:
-            raise InputError("--init writes an example and runs nothing: leave the rest out")
+        opt.alone("--init")
         return _write_example(init)
     own = _own_file(words)
     make: MakeLedger = whole_ledger if own is None else partial(ledger_with, own)
     ledger = make()
     chosen = ledger.select([word for word in words if own is None or Path(word) != own])
+    opt.needs(thorough, "--thorough", "--minutes")
     if names:
+        opt.alone("--list", "NAME", "--json", "--out", "--report")
         rows = {each.name: f"{each.on_record or ''!s:31s} {each.statement}" for each in chosen}
         opt.listed(rows, as_json, out or report, width=28)
         return 0
     if limit > _LONGEST:
         raise InputError(f"--limit must be at most {_LONGEST:,} seconds")
+    opt.needs(own is None, "claims of the ledger", "--jobs")
     if thorough:
+        opt.alone("--thorough", "NAME", "--examples", "--jobs", "--minutes", "--json", "--out")
         if report is not None or (out is not None and out.suffix):
             raise InputError("--thorough writes thorough.json and no page: give a folder to --out")
-        much = max(examples, _THOROUGH_EXAMPLES)
+        much = _THOROUGH_EXAMPLES if examples is None else examples
         return _thorough(chosen, make, own, much, jobs, minutes, out or opt.RESULTS, as_json)
     page = opt.file_in(out, report, "claims.html")
     kinds = frozenset(map(Kind, kind)) if kind else None
     asked = {each.name for each in chosen}
-    entries = _run(ledger, chosen, make, own, kinds, (examples, seed, limit, jobs))
+    entries = _run(ledger, chosen, make, own, kinds, (examples or _EXAMPLES, seed, limit, jobs))
     _show(entries, asked, in_full=bool(kind or words), page=page, as_json=as_json)
     if own is not None:
         return int(any(_stands_not(e, kinds is None) for e in entries if e.claim.name in asked))

@@ -413,6 +413,7 @@ def graphs(
     from oversmoothing.experiments.graphs.phase import phase
     from oversmoothing.theory.support.files import output_folder
 
+    opt.needs(classifier, "--classifier", "--steps")
     folder = output_folder(out)
     scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM if classifier]
     result = phase(draws, seed, attention, [each.sentence() for each in scores])

@@ -6,6 +6,7 @@ run checks the code as it stands now.
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import pandas as pd
 from oversmoothing.experiments.digits.training import REQUIRED_TEST_ACCURACY, TrainedModel
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.study.protocol import TIERS, protocol
-from oversmoothing.experiments.study.study_runs import run_blocks
+from oversmoothing.experiments.study.study_runs import run_blocks, trained
 from oversmoothing.paper_figures import FIGURES, figure
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.models_shown import digits_model
@@ -96,6 +97,26 @@ def _checks(context: Context) -> Iterator[Check]:
         yield _accuracy(variant, model)
         if variant != "vit":
             yield _dominance(variant, model)
+    yield _pair()
+
+
+def _pair() -> Check:
+    """A pair of the study's networks, trained for a tenth of its steps."""
+    chosen, said, held = protocol(), [], True
+    for form in ("plus", "minus"):
+        cell, _ = chosen.cells[f"digits-{form}"]
+        watched = trained(replace(cell, steps=cell.steps // 10, tier="trainability"), 0)[1]
+        seen = np.array(watched["trajectory"]["head_negative"])
+        moved = float(np.max(watched["trajectory"]["cos_free"][-1]))
+        held &= bool((seen == (form == "minus")).all()) and moved < 0.9
+        said.append(f"{form}: {100 * seen.mean():.0f} % negative, cosine to the start {moved:.2f}")
+    return Check(
+        "a pair of the study",
+        "plus and minus, every head with values of its own: all h keep their sign at each watched "
+        "step while H leaves its start",
+        "; ".join(said),
+        held,
+    )
 
 
 def _golden() -> Check:

@@ -334,6 +334,12 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> No
     words = answers.answers(rows, tiny).words()
     assert words.startswith("errs less, supported: Negative sign errs less. error: -4.1")
     assert "mean" not in answers.spreads(rows, tiny).table
+    picture = answers.answers(rows, tiny).picture
+    assert picture is not None and picture.draw is not None
+    turns, leans, lever, trains = picture.draw().axes
+    # A line a form of the core; the shifts and their controls of the plain one; dots by form.
+    assert len(turns.lines) == 2 and len(leans.lines) == 3 and len(trains.collections) == 2
+    assert [line.get_label() for line in lever.lines[-3:-1]] == ["foreseen", "random"]
 
 
 def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:
@@ -345,6 +351,7 @@ def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:
         each["diverged"] = 7
     asked = answers.answers(rows, tiny).table.iloc[0]
     assert asked["decision"] == "void" and asked["void"] == 3
+    assert "nan" not in answers.answers(rows, tiny).words()
     still = study_row(next(iter(tiny.cells.values()))[0], 0, 1.0)
     assert answers.value(still, "alignment gain") == pytest.approx(0.1)
     still["trajectory"]["cos"] = [[1.0, 1.0], [0.2, 0.31]]

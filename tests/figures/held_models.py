@@ -329,7 +329,13 @@ def check_ours(csv: pd.DataFrame, context: Context, title: str) -> None:
     forms = {"vit": "ord", "vit+": "plus", "vit-": "minus"}
     for data in ("digits", "cifar100"):
         errors = csv[(csv["kind"] == "error") & (csv["source"] == data)]
-        assert len(errors) == (6 if title == "Table 2" else 18) and errors["size"].nunique() == 1
+        places = (1.0, 0.1) if title == "Table 2" else range(6)
+        wanted = {(variant, float(x)) for variant in forms for x in places}
+        assert set(zip(errors["variant"], errors["x"], strict=True)) == wanted
+        assert len(errors) == len(wanted)
+        depth = {"digits": "depth 6, width 64, 990 steps"}
+        depth["cifar100"] = "16 x 16 pixels, depth 6, width 64, 4212 steps"
+        assert set(csv.loc[csv["source"] == data, "size"]) == {depth[data]}
 
         def of(variant: str, x: float, data: str = data) -> np.ndarray:
             share = x if title == "Table 2" else 1.0
@@ -357,6 +363,7 @@ def check_ours(csv: pd.DataFrame, context: Context, title: str) -> None:
             kept = not question.primary or levels[question.name] < 0.05
             assert row.decision == (decide(question, seen).decision if kept else "open")
             assert row.says == question.says and row.seeds == len(seen)
+            assert row.planned == chosen.seeds(question)
 
 
 @holds("loops", rows=lambda csv: csv["kind"] == "block")

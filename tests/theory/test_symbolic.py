@@ -60,7 +60,7 @@ CASES = {
         "cells",
     ),
     "symmetric-4": (
-        [["1-p", "p", 0, 0], ["p", "1/2-p", "1/2", 0], [0, "1/2", "1/4", "1/4"], [0, 0, "1/4", "3/4"]],
+        [["1-p", "p", 0, 0], ["p", ".5-p", ".5", 0], [0, ".5", ".25", ".25"], [0, 0, ".25", ".75"]],
         [["h", 1], [1, "-h"]],
         "closed form",
     ),
@@ -83,10 +83,9 @@ ORDER = (Outcome.SMOOTHING, Outcome.TIE, Outcome.NON_SMOOTHING)
 
 
 def drawn_points(found, count: int, seed: int) -> list[dict]:
-    """Rational points where A is attention, every second one on a boundary where that is rational."""
+    """Rational points where A is attention, every second one on a boundary where it can be."""
     rng = random.Random(seed)
-    A = oversmoothing.theory.verdict.symbolic_layer.symbolic_matrix
-    boundaries = found.boundaries
+    linear = [(p, s) for p in found.boundaries for s in found.parameters if sp.degree(p, s) == 1]
     entries = sp.Matrix([found.entries]) if found.entries else sp.Matrix([[1]])
     points = []
     while len(points) < count:
@@ -96,7 +95,6 @@ def drawn_points(found, count: int, seed: int) -> list[dict]:
             else sp.Rational(rng.randint(-16, 16), rng.choice([1, 2, 3, 5, 8]))
             for s in found.parameters
         }
-        linear = [(p, s) for p in boundaries for s in point if sp.degree(p, s) == 1]
         if linear and len(points) % 2:
             polynomial, s = rng.choice(linear)
             rest = sp.Poly(polynomial.xreplace({k: x for k, x in point.items() if k != s}), s)
@@ -125,11 +123,14 @@ def check(name: str, count: int, seed: int) -> set[Outcome]:
     found = symbols.verdict()
     assert found.form == form
     seen = set()
-    for point in drawn_points(found, count, seed):
+    for k, point in enumerate(drawn_points(found, count, seed)):
         right = exact_verdict(symbols.layer.A, symbols.layer.H, point)
         assert found.subs(point) is right, point
         seen.add(right)
-        if form == "closed form" and not found.names and found.where.subs(point) == sp.true:
+        # As sympy evaluates them itself, which takes longer.
+        if k >= 20 or form == "cells" or found.names:
+            continue
+        if found.where.subs(point) == sp.true:
             conditions = (found.smooths, found.ties, found.does_not)
             truth = [bool(condition.subs(point)) for condition in conditions]
             assert truth == [right is each for each in ORDER], point
@@ -147,7 +148,8 @@ def test_conditions_agree_with_the_exact_verdict_at_a_few_points(name: str) -> N
 @pytest.mark.parametrize("name", CASES)
 def test_conditions_agree_with_the_exact_verdict_at_200_points(name: str) -> None:
     seen = check(name, 200, 0)
-    assert Outcome.TIE in seen or name in ("symmetric-4", "cubic-values")
+    # Only this one has no boundary with rational points at hand.
+    assert Outcome.TIE in seen or name == "both-turning"
 
 
 def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:

@@ -9,7 +9,7 @@ all of them the identity but where a remedy says otherwise:
 
 `Remedy.layer` is this layer, the one whose spectrum is predicted and measured (`shift.py`);
 `Remedy.around` puts the places in front of and behind any branch; a network of one's own calls them
-where they belong (`digits_vit.py` does): `normed` behind the norm in front of a branch, `join` in
+where they belong: `normed` behind the norm in front of a branch, `join` in
 front of a norm behind it. `layer` has such a norm only where the remedy is defined with one.
 
 The prediction: consensus states 1 x^T and the states modulo consensus evolve apart (T1). Along

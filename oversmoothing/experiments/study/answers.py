@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -20,6 +21,7 @@ from scipy.stats import nct, spearmanr, t as student
 
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
+from oversmoothing.experiments.study.study_pictures import drawn
 from oversmoothing.experiments.study.study_runs import ROWS, known
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.theory.support.errors import InputError
@@ -385,6 +387,7 @@ def answers(
     return Result(
         "study", chosen.title, tables, _sentences(asked), {"protocol": chosen.source,
         "confidence": chosen.confidence, "so_far": so_far}, details=details,
+        picture=partial(drawn, chosen, own) if own else None,
     )  # fmt: skip
 
 
@@ -404,10 +407,8 @@ def _sentences(asked: pd.DataFrame) -> list[Sentence]:
             more = f" No number of seeds up to {MOST} would decide what was seen."
         void = f" {row['void']} seeds are void." if row["void"] else ""
         kind = "" if row["primary"] else " (exploratory)"
-        says = (
-            f"{row['question']}{kind}, {row['decision']}: {row['says']} "
-            f"{row['measure']}: {row['value']:+.3g}.{void}{more}"
-        )
+        seen = "" if math.isnan(row["value"]) else f" {row['measure']}: {row['value']:+.3g}."
+        says = f"{row['question']}{kind}, {row['decision']}: {row['says']}{seen}{void}{more}"
         carried = measured(n, low, high, "seed") if n else UNTESTED
         said.append(Sentence(says, carried))
     left = asked[asked["decision"] == "not run"]

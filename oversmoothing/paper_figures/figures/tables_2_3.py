@@ -47,6 +47,8 @@ DATA = {"cifar100": "CIFAR-100", "digits": "digits"}
 # Form of H in the study -> the paper's model.
 VARIANT = {"ord": "vit", "plus": "vit+", "minus": "vit-"}
 LABEL = {"vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+# Of a question, what is kept.
+_ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decision")
 _VERDICT = {"supported": REPRODUCED, "refuted": DIFFERS}
 _MARKER = {"vit+": "^", "vit-": "v"}
 
@@ -77,8 +79,7 @@ def data(context: Context) -> pd.DataFrame:
             parts.append(_summary(errors).assign(kind="error", **of))
             named = asked["question"].str.split().str[0].isin(TABLES[title][0])
             named &= asked["question"].str.endswith(DATA[source])
-            parts.append(asked[named].assign(kind="order", **of).drop(columns="seeds").assign(
-                seeds=asked.loc[named, "seeds"].astype(float)))  # fmt: skip
+            parts.append(asked.loc[named, list(_ORDER)].assign(kind="order", **of))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
-from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.engine.evolve import evolve, without_eigenvectors
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.evolve_streams import (
     MIXING_STREAM,
@@ -21,6 +21,7 @@ from oversmoothing.simulations.engine.evolve_streams import (
     evolve_streams,
 )
 from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM, Drawn, Fixed
+from oversmoothing.simulations.engine.problem import make_problem
 from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.generators.attention import (
     ATTENTION,
@@ -120,8 +121,10 @@ def simulate(
 
     # In float32 the run is of the rounded X_0; so is the prediction.
     X0 = X0.astype(c.dtype).astype(np.float64)
+    problem = make_problem(X0=X0, A=A, W=None, H=H, residual=True)
+    method, said = without_eigenvectors(problem, depths, DTYPES[c.dtype])
     table = evolve(
-        X0=X0, A=A, H=H, depth=depths, method="plain", dtype=DTYPES[c.dtype],
+        X0=X0, A=A, H=H, depth=depths, method=method, dtype=DTYPES[c.dtype],
         device=device, progress=progress,
     ).metrics()  # fmt: skip
     found = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)
@@ -138,7 +141,7 @@ def simulate(
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
     largest = float(off.max()) if len(off) else None
-    words = f"{found.verdict} ({found.status}): {found.reason}"
+    words = f"{said}{found.verdict} ({found.status}): {found.reason}"
     if note is not None:
         words = f"no closed form: {note}\n{words}"
     elif largest is not None:

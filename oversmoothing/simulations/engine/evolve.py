@@ -100,6 +100,30 @@ def make_plan(
     return Plan(method, reason, iteration, seconds[iteration], squaring)
 
 
+# Seconds that layers may take one by one.
+PATIENCE = 600.0
+
+
+def without_eigenvectors(
+    problem: Problem, depths: Sequence[int], dtype: torch.dtype
+) -> tuple[str, str]:
+    """A method that a closed form can be held against: 'plain', or for too many layers 'squaring'.
+
+    With a line that says so. Raises `InputError` where that is too large.
+    """
+    plan = make_plan(problem, tuple(depths), torch.device("cpu"), dtype)
+    seconds, deepest = plan.iteration_seconds, depths[-1]
+    if seconds <= PATIENCE:
+        return "plain", ""
+    took = f"{deepest:,} layers one by one would take about {seconds / 3600:.2g} h"
+    if math.isinf(plan.squaring_seconds):
+        raise InputError(
+            f"{took}.\nGive --depth {deepest * PATIENCE / seconds:.0e} at most, or n times d of at "
+            f"most {SQUARING_SIZE}, where layers are squared."
+        )
+    return "squaring", f"{took}: they were squared instead\n"
+
+
 # Past this error another method is tried, if it takes less than these seconds.
 _ERROR_LIMIT = 1e-6
 # The same where balls are at hand.

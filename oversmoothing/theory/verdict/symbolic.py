@@ -392,11 +392,12 @@ def symbolic_verdict(A: Any, H: Any) -> SymbolicVerdict:
 
 
 def _three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
-    return {
-        Outcome.SMOOTHING: smooths,
-        Outcome.NON_SMOOTHING: does_not,
-        Outcome.TIE: sp.And(sp.Not(smooths), sp.Not(does_not)),
-    }
+    single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
+    if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
+        ties = sp.Eq(smooths.lhs, 0)
+    else:
+        ties = sp.And(sp.Not(smooths), sp.Not(does_not))
+    return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}
 
 
 def _intervals(
