@@ -359,8 +359,8 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
-    """Where the resolvent is too large: by projectors, or as generic ones if X_0 contains every
-    mode, or by discs the one that decides."""
+    """Where the resolvent is too large: by projectors; else an X_0 that contains every mode behaves
+    as generic ones, and so does one that contains the mode which decides, by discs."""
     X0 = start.fractions
     if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
@@ -376,10 +376,10 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
         return OfStart(limits, generic, left_out)
     if not case.others:
         # What holds for all layers and starts that round to these floats holds for this one.
-        decided = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
-        if decided.outcome is not Outcome.UNDECIDED:
+        discs = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
+        if discs.outcome is not Outcome.UNDECIDED:
             limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-            return OfStart(limits, decided.outcome, left_out)
+            return OfStart(limits, discs.outcome, left_out)
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
 
 
