@@ -87,13 +87,14 @@ def start_content(
     classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
     others: Heads = (),
+    work: float | None = None,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
     classes: the closed classes of A, found where they are not given. begins: whether `onset` is
-    wanted, which takes longest. others: further heads of the layer.
+    wanted, which takes longest. others: further heads of the layer. work: of `resolvent`.
     """
-    found = resolvent(A, H, X0, others)
+    found = resolvent(A, H, X0, others, work)
     if found is None:
         return None
     if classes is None:
@@ -285,7 +286,9 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
                 rate = complex(log, turned)
             # Over the power of the first mu, also what mu = 0 leaves at the layer k.
             unit = first.ball(bits) if root.is_zero else root.ball(bits)
-            terms = [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            terms = (
+                [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            )
             for power, G in enumerate(terms):
                 size = norm(G)
                 # A lower coefficient may be 0.
