@@ -58,7 +58,7 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
     for word, row in forms("probe").items():
         assert f"{word:10s} {row.summary}" in out
     assert not {line.split()[0] for line in lines if line.startswith("    ") and line[4] != " "} & {
-        *OLD, "bench", "atlas"
+        *OLD, "bench"
     }  # fmt: skip
 
 
@@ -341,6 +341,10 @@ ANYWHERE: dict[str, Asked] = {
     "--count": "--count 3", "--part": "! --part nosuch", "--tokens": "! --tokens 4",
     "--text": "! --text words.txt", "--list": "--list", "--draws": "--draws 2",
 }  # fmt: skip
+MOVED: dict[str, Asked] = {
+    "--shift": "--shift 0.2", "--into-disc": "--into-disc 0.5", "--head": "--head 1.1",
+    "--every": "--every 2",
+}  # fmt: skip
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--budget": "--budget 0", "--spectra": "--spectra 0", "--wide": "--wide",
@@ -370,6 +374,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "simulate": (RUN, SIMULATED | {
         "--attention": "--attention causal", "--value": "--value goe", "--dim": "--dim 1",
         "--help-options": "--help-options",
+        "--reach": "--attention local --reach 1", "--stride": "--attention strided --stride 3",
         "--asymmetry": "--attention asymmetric --asymmetry 0.1",
         "--coupling": "--attention nearly_reducible --coupling 0.1",
         "--blocks": "--attention nearly_reducible --blocks 1",
@@ -413,12 +418,17 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--recipe": "! --recipe cifar100-small", "--hub": "! --hub",
         "--data-dir": "! --data-dir elsewhere",
     }),
-    "study": ("depth --dry-run", {
-        "NAME": ("depth --dry-run", "spectrum --dry-run"), "--workers": "--workers 2",
-        "--protocol": ("corruption --dry-run", "corruption --dry-run --protocol cifar100"),
-        "--dry-run": ("depth --so-far", "depth --dry-run"), "--device": "! --device cpu",
-        "--so-far": ("depth --dry-run", "depth --so-far"), "--data-dir": "! --data-dir elsewhere",
-        "--json": "--json", "--out": ("depth --so-far", "depth --so-far --out new"),
+    "study": ("spreads", {
+        "NAME": ("spreads", "answers"), "--blocks": "! --blocks 1", "--plot": "! --plot",
+        "--workers": ("core --dry-run", "core --dry-run --workers 2"),
+        "--protocol": "! --protocol nosuch.toml", "--dry-run": ("spreads", "core --dry-run"),
+        "--so-far": ("answers", "answers --so-far"), "--data-dir": "! --data-dir elsewhere",
+    }),
+    "intervene": (f"{PICTURED} --count 2 --shift 0.1", MOVED),
+    "probe intervene": (f"{PICTURED} --count 2 --shift 0.1", MOVED),
+    "atlas": (f"{PICTURED} --count 2", {
+        "MODEL...": (PICTURED, "model --images pictures"), "--join": "! --join nosuch.csv",
+        "--seed": ("vit-random", "vit-random --seed 1"),
     }),
     "figures": ("lambda_plane", {
         "NAME": ("rotation", "lambda_plane"), "--format": "--format svg",
@@ -563,7 +573,7 @@ def test_every_option_changes_what_a_command_does_or_is_refused(
         ("prove T2d --init mine.py", "NAME does nothing beside --init"),
         ("graphs --steps 5", "--steps does nothing without --classifier"),
         ("probe shallow readings --costly 3", "--costly does nothing without --readings E3"),
-        ("study depth --dry-run --so-far", "--so-far does nothing beside --dry-run"),
+        ("study core --dry-run --so-far", "--so-far does nothing beside --dry-run"),
         ("enclose shallow --layer 1", "--layer does nothing without --box"),
         ("enclose shallow --check a.json --box", "--box does nothing beside --check"),
         ("figures --list --seed 1", "--seed does nothing beside --list"),

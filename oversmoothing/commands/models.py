@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.compare import Comparison, Stages
@@ -270,9 +271,16 @@ def atlas(
         raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
     opt.look_up(images, text, data_dir)
     frames = [made.read_atlas(path) for path in join or []]
-    for name in models or []:
-        model = named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
-        model = model.renamed(Path(model.name).name)
+    opened = [
+        named_model(name, out, seed=seed, device="cpu", data_dir=data_dir) for name in models or []
+    ]
+    kinds = {model.modality for model in opened}
+    opt.needs("vision" in kinds, "a model that reads images", "--images")
+    opt.needs("text" in kinds, "a model that reads texts", "--text", "--tokens")
+    opt.needs(text is not None, "--text", "--tokens")
+    opt.needs(images is not None or text is not None, "--images or --text", "--count")
+    for each in opened:
+        model = each.renamed(Path(each.name).name)
         asked = {"vision": images, "text": text}.get(model.modality)
         inputs = None
         if asked is not None:
@@ -318,6 +326,11 @@ def study(
 
     if dry_run:
         opt.alone("--dry-run", "NAME", "--protocol", "--workers", "--json", "--out")
+    if name in ("answers", "spreads"):
+        opt.unread(f"beside {name}", "--workers", "--blocks", "--dry-run", "--data-dir")
+        opt.needs(name == "answers", "answers", "--so-far", "--plot")
+    else:
+        opt.unread(f"beside {name}", "--so-far", "--plot")
     chosen, folder = read(protocol), out / "study"
     rows = read_rows(folder / ROWS)
     if name in ("answers", "spreads"):
