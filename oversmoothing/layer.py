@@ -170,7 +170,7 @@ class Layer:
 
     @property
     def numbers(self) -> str:
-        """ "fractions", "binary64" or "symbols"."""
+        """What its entries are: "fractions", "binary64" or "symbols"."""
         if self._batch is not None:
             return "binary64"
         return "symbols" if self.has_parameters else self.core.numbers
@@ -226,8 +226,10 @@ class Layer:
         return heads_verdict(A=A, W=W)
 
     def evolve(self, X0: Any, depth: int | Sequence[int], **options: Any) -> Trajectory:
-        """Run it from X0 [*batch, n, d] and keep the asked depths; options as in `evolve`, and of
-        several heads as in `evolve_heads`."""
+        """Run it from X0 [*batch, n, d] and keep the asked depths.
+
+        Options as in `evolve`, and of several heads as in `evolve_heads`.
+        """
         from oversmoothing.simulations.engine.evolve import evolve
         from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 
@@ -245,8 +247,11 @@ class Layer:
         return evolve(X0=X0, A=self.core.A, H=self.core.H, depth=depth, **options)
 
     def certify(self, X0: Any = None, *, eps: Any = "1/1000") -> Certificate:
-        """A certificate of the verdict, accepted by the independent checker; with X0 [n, d] also a
-        depth from which HFC/LFC stays below eps. Raises `InputError` for several heads."""
+        """A certificate of the verdict, accepted by the independent checker.
+
+        With X0 [n, d] also a depth from which HFC/LFC stays below eps. Raises `InputError` for
+        several heads.
+        """
         from oversmoothing.theory.certificate import make_certificate
 
         if self._heads is not None:
@@ -289,7 +294,7 @@ class Layer:
         return Layer(A=A, H=H)
 
     def region(self, **ranges: Any) -> Region:
-        """Where it smooths, over ranges of its parameters: region(h=(-3, 1), a=(-1, 1)).
+        """Where it smooths, over a range of each parameter, as h=(-3, 1), a=(-1, 1).
 
         Two are drawn, one as a line, of a third slices. Raises `InputError` for other names.
         """

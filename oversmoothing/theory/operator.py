@@ -46,8 +46,8 @@ class KroneckerOperator(LinearOperator):
     >>> op = oversmoothing.operator(A=[[0.75, 0.25], [0.25, 0.75]], W=[[-0.5, 0.0], [1.0, 0.5]])
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> (op @ X.ravel(order="F")).reshape(2, 2, order="F")
-    array([[3. , 3.25],
-           [5. , 5.75]])
+    array([[2.75, 3.25],
+           [5.25, 5.75]])
     """
 
     def __init__(self, layer: Layer) -> None:
@@ -60,6 +60,7 @@ class KroneckerOperator(LinearOperator):
 
     @property
     def heads(self) -> int:
+        """How many heads it adds up."""
         return len(self._attention)
 
     def _matmat(self, x: Any) -> Any:
@@ -151,10 +152,12 @@ class Eigenpair:
 
     @cached_property
     def right(self) -> tuple[tuple[Any, ...], ...]:
+        """Chains of vectors of the operator."""
         return self._source.vectors(self._place, left=False)
 
     @cached_property
     def left(self) -> tuple[tuple[Any, ...], ...]:
+        """Chains of vectors of its transpose."""
         return self._source.vectors(self._place, left=True)
 
     def state(self, chain: int = 0, place: int = 0) -> Complex:
@@ -181,8 +184,10 @@ def _short(z: complex) -> str:
 
 @dataclass(frozen=True, eq=False)
 class InvariantSubspace:
-    """What floats know of eigenvalues too close to part: op maps all v u^T with v in the span of
-    V [n, k] and u in that of U [d, l] (orthonormal columns) into itself, by I + T_h (x) T_a.
+    """What floats know of eigenvalues too close to part.
+
+    op maps the v u^T with v in the span of V [n, k] and u in that of U [d, l] (orthonormal columns)
+    into one another, by I + T_h (x) T_a.
 
     a, h: the eigenvalues in question, [k] and [l]. residual: max of ||A V - V T_a|| / ||A|| and the
     same of H.
@@ -210,7 +215,7 @@ class Eigenpairs(Sequence[Eigenpair]):
     >>> op.eigenpairs().dominant
     (<h = -1.5, a = 1: 1 + h a = -0.5, 1 times, consensus>,)
     >>> op.eigenpairs().dominant[0].right
-    ((((1), (1, 1)),),)
+    (((((1), (1, 1)),),),)
     """
 
     def __init__(self, source: _Exact | _Floats) -> None:
@@ -226,10 +231,12 @@ class Eigenpairs(Sequence[Eigenpair]):
 
     @property
     def exact(self) -> bool:
+        """Whether vectors are fractions."""
         return isinstance(self._source, _Exact)
 
     @property
     def dominant(self) -> tuple[Eigenpair, ...]:
+        """The pairs of largest modulus."""
         return tuple(pair for pair in self._pairs if pair._place in self._source.dominant)
 
     @property

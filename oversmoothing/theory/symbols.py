@@ -26,8 +26,11 @@ _INVERTED = 24
 
 @dataclass(frozen=True)
 class SymbolicPair:
-    """The multiplier 1 + h a, how often the pair occurs, and its vectors, pairs (u, v) of columns:
-    the operator takes vec(v u^T) to the multiplier times it (its transpose the left ones)."""
+    """The multiplier 1 + h a, how often the pair occurs, and its vectors.
+
+    right, left: pairs (u, v) of columns; the operator takes vec(v u^T) to the multiplier times it,
+    its transpose the left ones.
+    """
 
     h: Any
     a: Any
@@ -45,6 +48,7 @@ class SymbolicOperator:
 
     @property
     def parameters(self) -> tuple[Any, ...]:
+        """The symbols, by name."""
         return tuple(self.layer.symbols)
 
     @property
@@ -129,8 +133,10 @@ class SymbolicOperator:
 
     @property
     def unsolved(self) -> tuple[Any, ...]:
-        """Factors of degree 3 and more of the polynomials of H and A, in x: their roots have no
-        closed form here."""
+        """Factors of degree 3 and more of the polynomials of H and A, in x.
+
+        Their roots have no closed form here.
+        """
         x = sp.Symbol("x")
         higher = (each for classes in self._spectra for each in classes if each.degree > 2)
         return tuple(self._given(sp.factor(each.polynomial(x))) for each in higher)
@@ -151,6 +157,7 @@ class SymbolicOperator:
         return self.layer.at(known)
 
     def latex(self) -> str:
+        """The matrix in LaTeX."""
         return str(sp.latex(self.matrix))
 
     def _repr_latex_(self) -> str:

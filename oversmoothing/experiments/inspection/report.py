@@ -56,6 +56,14 @@ class Report:
     parts - whole change| over their layers; the parts of the first input are all computed from the
     weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
     own output. notes: what the reader must know.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> report = oversmoothing.inspect(model, X)
+    >>> len(report.to_frame()), report.tokens
+    (3, 6)
     """
 
     model: str

@@ -110,6 +110,12 @@ def open_model(
     stage within the whole.
 
     Raises `InputError`, with what to do, for what cannot be found, read, trusted or understood.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> oversmoothing.open_model(model).depth
+    2
     """
     if isinstance(source, Model):
         return source

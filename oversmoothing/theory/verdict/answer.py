@@ -62,6 +62,13 @@ class Verdict:
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     vague: rounding leaves no digit of one radius, and so of the rate; `reason` has its bounds, and
     margin is as good as ever. pairs: what `dominant` gives, where fractions know it.
+
+    >>> import oversmoothing
+    >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-1/2"]])
+    >>> answer
+    Verdict(verdict='NON_SMOOTHING', status='exact', rho_consensus=0.5, rho_quotient=0.75)
+    >>> answer.margin.text(), answer.tends_to
+    ('-1/4', 'infinity')
     """
 
     verdict: Outcome

@@ -54,6 +54,7 @@ class Slice:
 
     @cached_property
     def shares(self) -> list[float]:
+        """The share of each cell in the points where A is attention."""
         counts = np.bincount(self.where[self.where >= 0], minlength=len(self.cells))
         return [float(x) for x in counts / max(1, (self.where >= 0).sum())]
 

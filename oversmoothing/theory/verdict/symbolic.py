@@ -80,6 +80,7 @@ class SymbolicVerdict:
 
     @property
     def form(self) -> str:
+        """Which of the two it is: "closed form" or "cells"."""
         return "cells" if self._conditions is None else "closed form"
 
     def _condition(self, outcome: Outcome) -> Any:
@@ -89,26 +90,32 @@ class SymbolicVerdict:
 
     @property
     def smooths(self) -> Any:
+        """When consensus dominates."""
         return self._condition(Outcome.SMOOTHING)
 
     @property
     def ties(self) -> Any:
+        """When the largest moduli are equal."""
         return self._condition(Outcome.TIE)
 
     @property
     def does_not(self) -> Any:
+        """When another mode dominates."""
         return self._condition(Outcome.NON_SMOOTHING)
 
     @property
     def parameters(self) -> tuple[Any, ...]:
+        """The symbols, by name."""
         return tuple(self._layer.symbols)
 
     @property
     def assumed(self) -> tuple[Any, ...]:
+        """What A must satisfy to be attention, as far as it is not settled."""
         return tuple(map(self._layer.as_given, self._layer.assumed))
 
     @cached_property
     def boundaries(self) -> tuple[Any, ...]:
+        """Polynomials on whose zeros alone the verdict changes."""
         return tuple(map(self._layer.as_given, self._known_boundaries.polynomials()))
 
     @cached_property
@@ -146,8 +153,10 @@ class SymbolicVerdict:
         return bool(M.is_symmetric()) or all(each.degree == 1 for each in classes)
 
     def _by_extremes(self) -> dict[Outcome, Any]:
-        """Real spectra: |1 + h a| is convex in h and in a, so that the least and the largest decide
-        (T2d); they have names of their own."""
+        """Of real spectra the least and the largest eigenvalues decide, which get names (T2d).
+
+        |1 + h a| is convex in h and in a.
+        """
         ends = {}
         for letter, classes in (("h", self._layer.value), ("a", self._layer.attention)):
             if len(classes) == 1 and classes[0].degree == 1:
@@ -170,8 +179,11 @@ class SymbolicVerdict:
         return dict(self._names)
 
     def _solved(self) -> dict[Outcome, Any] | None:
-        """Solved for one parameter, in which every boundary is linear, where their order is known
-        wherever A is positive; else None."""
+        """Solved for one parameter in which every boundary is linear.
+
+        None where there is none, or where the order of the boundaries is not known wherever A is
+        positive.
+        """
         known, layer = self._candidates, self._layer
         assert known is not None
         if known.quadratics:
@@ -259,8 +271,11 @@ class SymbolicVerdict:
         return found
 
     def _near(self, t: Any, root: Any, *sides: Outcome | None) -> Outcome | None:
-        """At an irrational root between equal verdicts, or at an edge: by continuity the verdict
-        of a side where floats part the radii by far, else UNDECIDED."""
+        """At an irrational root between equal verdicts, or at an edge.
+
+        By continuity it is the verdict of a side where floats part the radii by far; else
+        UNDECIDED.
+        """
         known = next((side for side in sides if side is not None), None)
         if known is None or known is Outcome.TIE:
             return known
@@ -273,8 +288,10 @@ class SymbolicVerdict:
         return known if abs(apart) > 1e-3 else Outcome.UNDECIDED
 
     def exactly(self, values: Mapping[Any, Any]) -> Outcome | None:
-        """The verdict of fractions at a point, and not by the conditions; None where A is no
-        attention."""
+        """The verdict of fractions at a point, which asks no condition.
+
+        None where A is no attention.
+        """
         try:
             A, H = self._layer.at(self._layer.read_values(values, {}))
         except InputError:
@@ -284,11 +301,11 @@ class SymbolicVerdict:
     # ------------------------------------------------------------------------------ at a point
 
     def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
-        """The `Outcome` at rational values of all parameters, by the conditions and in fractions;
-        with values of some of them the `SymbolicVerdict` on the others.
+        """The `Outcome` at rational values of all parameters, by the conditions, in fractions.
 
-        values: {symbol or name: number}, or by keyword. Raises `InputError` for values that are
-        not rational, and where A is no attention.
+        With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
+        name: number}, or by keyword. Raises `InputError` for values that are not rational, and
+        where A is no attention.
         """
         layer = self._layer
         known = layer.read_values(values or {}, more)

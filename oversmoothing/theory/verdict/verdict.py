@@ -296,6 +296,11 @@ def heads_verdict(
     `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (seconds), "certified"
     in floats, by the operator of (n - 1) d rows up to dense_size of them (causal heads token by
     token), beyond "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
+
+    >>> import numpy as np, oversmoothing
+    >>> A = np.array([[[0.75, 0.25], [0.25, 0.75]], [[0.5, 0.5], [0.5, 0.5]]])
+    >>> str(oversmoothing.heads_verdict(A=A, W=np.array([[[0.5]], [[0.25]]])).verdict)
+    'SMOOTHING'
     """
     case, start = read_heads(A, W, X0, residual)
     return answer(case, start, check_depths(depth), exact_binary, thorough, dense_size)
