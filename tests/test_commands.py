@@ -346,7 +346,7 @@ ANYWHERE: dict[str, Asked] = {
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
-        "--budget": ("vit-random --count 99 --dry-run", "vit-random --count 99 --dry-run --budget all"),
+        "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 0"),
         "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
         "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
     }),
