@@ -123,8 +123,8 @@ def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
     assert status == 0 and "mine: undecided" in out
     words = " ".join(out.split())
     assert re.search(
-        r"no counterexample in \d+ instances \(\d+ filtered\) with n <= \d, d <= 1, entries of size "
-        r"at most \d and with denominators up to \d+: a search, no proof",
+        r"no counterexample in \d+ instances \(\d+ filtered\) with n <= \d, d <= 1, entries of "
+        r"size at most \d and with denominators up to \d+: a search, no proof",
         words,
     )
 
@@ -139,10 +139,9 @@ def test_a_search_says_its_box_in_words_and_in_json():
 
     found = by.law(law, draw.cases()).search(40, 0, (hypotheses.ONE_FEATURE,))
     entries = [abs(x) for case in seen for M in case for row in M for x in row]
-    box = (
-        f"n <= {max(len(A) for A, _, _ in seen)}, d <= 1, entries of size at most "
-        f"{float(max(entries)):.4g} and with denominators up to {max(x.denominator for x in entries)}"
-    )
+    n, below = max(len(A) for A, _, _ in seen), max(x.denominator for x in entries)
+    size = f"{float(max(entries)):.4g} and with denominators up to {below}"
+    box = f"n <= {n}, d <= 1, entries of size at most {size}"
     assert found.data["box"] == box and found.detail.endswith(f"none violates it: {box}")
     assert found.data["filtered"] > 0 and found.data["examples"] == len(seen)
 
@@ -245,8 +244,9 @@ def test_a_page_needs_no_formula_but_refuses_a_wrong_one(prove):
 
 
 def test_a_thorough_search_goes_on_only_with_the_same_file(prove):
-    status, _, err = prove(claim(), "--thorough", "--minutes", "0")
-    assert status == 0 and "50 chunks to do" in err
+    for examples, chunks in ((100_000, 50), (4_001, 3)):
+        status, _, err = prove(claim(), "--thorough", "--minutes", "0", examples=examples)
+        assert status == 0 and f"{chunks} chunks to do" in err
     Coverage(Path("thorough.json"), Path("mine.py")).save()
     Path("mine.py").write_text(claim("return len(A) > 0"))
     with pytest.raises(InputError, match="by other code"):
