@@ -42,8 +42,6 @@ extensions = [
 exclude_patterns = [
     "_build",
     "_extensions",
-    "examples/*.py",
-    "examples/README.rst",
     "jupyter_execute",
     "sg_execution_times.rst",
     "gallery/sg_execution_times.rst",
@@ -71,7 +69,7 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 
 sphinx_gallery_conf = {
-    "examples_dirs": "examples",
+    "examples_dirs": "../oversmoothing/simulations/scripts",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",

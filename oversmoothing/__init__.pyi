@@ -23,6 +23,8 @@ from oversmoothing.experiments.ladder.climb import ladder as ladder
 from oversmoothing.experiments.models.describe import describe as describe
 from oversmoothing.experiments.models.sources import open_model as open_model
 from oversmoothing.experiments.study.readings import readings_of as readings_of
+from oversmoothing.layer import Layer as Layer, operator as operator
+from oversmoothing.simulations.drawing.show import show as show
 from oversmoothing.simulations.engine.evolve import evolve as evolve
 from oversmoothing.simulations.engine.evolve_heads import (
     Drawn as Drawn,
@@ -42,6 +44,7 @@ from oversmoothing.theory.proofs.kit import (
     given as given,
 )
 from oversmoothing.theory.support.errors import InputError as InputError
+from oversmoothing.theory.symbols import symbolic as symbolic
 from oversmoothing.theory.verdict.answer import Verdict as Verdict
 from oversmoothing.theory.verdict.verdict import heads_verdict as heads_verdict, verdict as verdict
 

@@ -31,7 +31,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _E + "reparameterised.split_heads": (_E + "forms.reparameterise",),
     _E + "sign_flips": (),
     _E + "sign_flips.flips": (_E + "repeated.flips",),
-    _E + "study.adjudicate": (_E + "study.study_tables",),
+    _E + "study.adjudicate": (_E + "study.answers",),
     _E + "study.run_measures": (_E + "study.study_runs",),
     _E + "stability": (),
     _E + "stability.growth": (_E + "repeated.growth",),

@@ -72,7 +72,8 @@ def files_of(part: str) -> Iterator[Path]:
     }
     for root in roots[part]:
         for path in [root] if root.is_file() else root.rglob("*"):
-            if path.suffix in COUNTED and path.is_file():
+            # Scripts are written as a user writes, and read one by one.
+            if path.suffix in COUNTED and path.is_file() and path.parent.name != "scripts":
                 yield path
 
 

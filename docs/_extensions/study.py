@@ -1,103 +1,76 @@
-"""```{study-found} digits```: the recorded study, its hypotheses with their intervals and verdicts,
-then a table of means ± sd for each study. ```{starts-found} digits```: how far each H turned from
-its start, beside its spectrum. Made from the recorded runs when the book is built."""
+"""```{study-answers}```: every question of the study with its answer, from the recorded rows, then
+the means behind it. ```{study-power}```: what the planned seeds can decide. Made
+when the book is built."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from oversmoothing.experiments.models.model import START_UNKNOWN, start_spread
-from oversmoothing.experiments.study.study_files import RecordedStudy, recorded_study
-from oversmoothing.experiments.study.study_tables import in_words, shown
-from oversmoothing.experiments.study.value_spectra import in_all, recorded_deit
+from oversmoothing.experiments.study.answers import answers, recorded_rows, spreads
 
-STARTS = (
-    "model", "seeds", "cos(H_start, H_end)", "in the disc as drawn", "in the disc, trained",
-    "Re h < 0, trained",
-)  # fmt: skip
-START_SHARES = ("disc_at_start", "disc_at_end", "negative_at_end")
-HEADS = ("hypothesis", "measure", "difference", "95 % interval", "seeds", "verdict")
+HEADS = ("question", "asked", "value", "95 % interval", "seeds", "decision", "p (Holm)")
+MEANS = ("cell", "seeds", "error", "bits", "cos", "alignment", "head_negative", "hfc_lfc")
 
 
-def hypotheses(found: RecordedStudy) -> list[tuple[str, ...]]:
-    """A row a hypothesis, in the order of HEADS."""
+def cell(value: Any, form: str = "{:.3g}") -> str:
+    """A number as it is shown; a dash where there is none."""
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else form.format(value)
+    return str(value)
+
+
+def answered(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """A row a question, in the order of HEADS."""
     return [
         (
-            f"{row.name}: {row.says}" + (f" {row.note}" if row.note else ""),
-            str(row.measure),
-            f"{row.difference:+.3g}",
-            f"[{row.low:+.3g}, {row.high:+.3g}]",
-            str(row.seeds),
-            str(row.verdict),
+            row["question"],
+            row["says"],
+            cell(row["value"], "{:+.3g}"),
+            "–" if math.isnan(row["low"]) else f"[{row['low']:+.3g}, {row['high']:+.3g}]",
+            f"{row['seeds']} of {row['planned']}",
+            row["decision"] + ("" if row["primary"] else " (exploratory)"),
+            cell(row["p_holm"]),
         )
-        for row in found.judged().itertuples(index=False)
+        for row in answers(rows).table.to_dict("records")
     ]
 
 
-def starts(found: RecordedStudy) -> list[tuple[str, ...]]:
-    """A row a kind of run that was trained once more, in the order of STARTS; then DeiT-Ti."""
-    kinds = {run.name: in_words(run.choice) for run in found.chosen.runs(found.chosen.studies)}
-    table = found.starts.assign(what=found.starts["run"].map(kinds))
-    rows = [
-        (
-            str(what),
-            str(part["seed"].nunique()),
-            start_spread(part["cos_start"].tolist()),
-            *(f"{100 * part[name].mean():.0f} %" for name in START_SHARES),
-        )
-        for what, part in table.groupby("what", sort=False)
-    ]
-    for row in in_all(recorded_deit()).to_dict("records"):
-        where = "whole H" if row["H of"] == "whole" else "each head's H"
-        norm = "as stored" if row["norm"] == "unfolded" else "the norm's gain folded in"
-        shares = (f"{row[f'{name}, %']:.0f} %" for name in ("in the disc", "Re h < 0"))
-        rows.append((f"DeiT-Ti, {where}, {norm}", "1", START_UNKNOWN, "–", *shares))
-    return rows
-
-
-def means(found: RecordedStudy, study: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The heads of a study's table and its rows; what there is no value of is a dash."""
-    table = shown(study, found.table(study))
-    rows = [
-        tuple("–" if cell == "" or cell != cell else str(cell) for cell in row)
-        for row in table.itertuples(index=False, name=None)
-    ]
-    return tuple(table.columns), rows
-
-
-class StartsFound(SphinxDirective):
-    """cos(H_start, H_end) and spectra, of the recorded study and of DeiT-Ti."""
-
-    required_arguments = 1
+class StudyAnswers(SphinxDirective):
+    """The questions with their answers, and folded the means."""
 
     def run(self) -> list[nodes.Node]:
-        """The table."""
-        return [_table(STARTS, starts(recorded_study(self.arguments[0])), "study-starts")]
-
-
-class StudyFound(SphinxDirective):
-    """The recorded study of one data set."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Where it came from, its hypotheses, its tables."""
-        found = recorded_study(self.arguments[0])
-        made = found.made
+        """What was recorded, the answers, the means."""
+        rows = recorded_rows()
+        found = answers(rows)
+        details = found.details
         words = (
-            f"Recorded {made['date']}: {len(found.runs)} runs, {made['hours_of_training']} hours "
-            f"of training on one core each, torch {made['versions']['torch']}, "
-            f"{made['platform']}, {made['device']}."
+            f"{details['runs']} of {details['planned_runs']} planned runs are on record "
+            f"({details['core_hours']} core-hours; {', '.join(details['dates']) or 'no date'})."
         )
         result: list[nodes.Node] = [
             nodes.paragraph(text=words),
-            _table(HEADS, hypotheses(found), "study-judged"),
+            _table(HEADS, answered(rows), "study-judged"),
         ]
-        for study in found.studies:
-            result += [nodes.rubric(text=study), _table(*means(found, study), "study-means")]
+        if "means" in found.tables:
+            means = found.tables["means"].rows[list(MEANS)].to_dict("records")
+            shown = [tuple(cell(row[name]) for name in MEANS) for row in means]
+            result += [nodes.rubric(text="Means"), _table(MEANS, shown, "study-means")]
         return result
+
+
+class StudyPower(SphinxDirective):
+    """How far beyond its end a truth must lie to be decided."""
+
+    def run(self) -> list[nodes.Node]:
+        """The table of `oversmoothing study spreads`."""
+        frame = spreads(recorded_rows()).table
+        rows = [tuple(cell(each) for each in row) for row in frame.itertuples(index=False)]
+        return [_table(tuple(frame.columns), rows, "study-means")]
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], kind: str) -> nodes.Node:
@@ -115,13 +88,13 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], kind: str) -> no
 
 def _row(cells: tuple[str, ...]) -> nodes.row:
     row = nodes.row()
-    for cell in cells:
-        row += nodes.entry("", nodes.paragraph(text=cell))
+    for each in cells:
+        row += nodes.entry("", nodes.paragraph(text=each))
     return row
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive."""
-    app.add_directive("study-found", StudyFound)
-    app.add_directive("starts-found", StartsFound)
+    """Register the directives."""
+    app.add_directive("study-answers", StudyAnswers)
+    app.add_directive("study-power", StudyPower)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -39,6 +39,8 @@ def verdict(
         help="decide the binary numbers, not all that rounds to them")] = False,
     certified: Annotated[bool, Option("--certified",
         help='enclose both radii rigorously, for a case with "R"')] = False,
+    thorough: Annotated[bool, Option("--thorough",
+        help="with X0 in fractions, also what the answer says it left out for its cost")] = False,
     agree: opt.Agree = 1e-6,
     as_json: opt.Json = False,
 ) -> None:  # fmt: skip
@@ -58,7 +60,7 @@ def verdict(
         from oversmoothing.theory.streams.stream_verdict import stream_verdict
         from oversmoothing.theory.streams.streams import load_streams
 
-        opt.needs(False, 'a case without "R"', "--depth", "--exact-binary")
+        opt.needs(False, 'a case without "R"', "--depth", "--exact-binary", "--thorough")
         result = stream_verdict(load_streams(str(case), data), certified, agree)
     else:
         opt.needs(False, 'a case with "R"', "--agree")
@@ -67,7 +69,7 @@ def verdict(
             raise InputError('--depth needs a start: add "X0" to the case')
         if certified:
             print("`--certified` is now `--exact-binary`", file=sys.stderr)
-        result = answer(layer, start, depths, exact_binary or certified)
+        result = answer(layer, start, depths, exact_binary or certified, thorough)
     print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")
 
 
@@ -144,6 +146,63 @@ def check(
     else:
         print(f"{'accepted' if checked.accepted else 'REFUSED'}: {checked.words}")
     return 0 if checked.accepted else 1
+
+
+def regions(
+    case: Annotated[
+        str, Argument(metavar="CASE.json", help='case with names in text: "(1 + a)/2"')
+    ],
+    vary: Annotated[list[str], Option(metavar="NAME=FROM:TO",
+        help="range of a parameter (two are drawn, of a third slices)")],
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:  # fmt: skip
+    """For which parameters a layer smooths, as conditions and as a picture.
+
+    Boundaries are the zeros of polynomials, and each cell between them has one exact verdict.
+    Writes regions.png, regions.pdf and regions.csv.
+    """
+    from oversmoothing.theory.support.files import output_folder, read_json, to_json
+    from oversmoothing.theory.symbols import symbolic
+    from oversmoothing.theory.verdict.region import Region
+
+    data = read_json(case)
+    if not isinstance(data, dict) or not {"A", "H"} <= data.keys():
+        raise InputError(f'\'{case}\' must hold an object with "A" and "H", nested lists of text')
+    ranges: dict[str, Any] = {}
+    for each in vary:
+        name, equals, ends = each.partition("=")
+        low, colon, high = ends.partition(":")
+        if not (name and equals and low and colon and high):
+            raise InputError(f"--vary {each} is no range: write --vary h=-3:1")
+        ranges[name.strip()] = (low, high)
+    found = symbolic(data["A"], data["H"]).verdict()
+    region = Region(found, ranges)
+    paths = region.save(output_folder(out) / "regions")
+    if as_json:
+        conditions = {
+            name: None if each is None else str(each)
+            for name, each in (
+                ("smooths", found.smooths),
+                ("ties", found.ties),
+                ("does_not", found.does_not),
+            )
+        }
+        cells = [
+            {"verdict": cell.outcome, "at": {str(s): str(x) for s, x in cell.point.items()}}
+            for each in region.slices
+            for cell in each.cells
+        ]
+        body: dict[str, Any] = {
+            "form": found.form,
+            **conditions,
+            "assumed": [str(x) for x in found.assumed],
+        }
+        body |= {"boundaries": [str(p) for p in found.boundaries], "cells": cells}
+        print(to_json(body | {"written": paths}), end="")
+        return
+    print(found)
+    print("\n".join(f"wrote {path}" for path in paths))
 
 
 def rates(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
 _VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
-_STUDIES = ("data-efficiency", "corruption", "depth", "layernorm", "spectrum", "remedies", "all")
+_STUDIES = ("core", "trainability", "exploratory", "all", "answers", "spreads")
 
 
 def inspect(
@@ -105,11 +105,18 @@ def inspect(
         print(to_json(report.to_json_object()), end="")
         return
     width = get_terminal_size((100, 24)).columns
-    table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-    print(f"{table}\n\n{report.words(width)}")
+    # One model answers in three sentences; two are told apart by their table.
+    brief = len(models) == 1 and not wide
+    if brief:
+        print(report.short_words(width))  # type: ignore[union-attr]
+    else:
+        table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
+        print(f"{table}\n\n{report.words(width)}")
     first, *more = files.values()
     beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
-    print(f"wrote {first} (and {beside} beside it)")
+    print(f"\nwrote {first} (and {beside} beside it)")
+    if brief:
+        print("every layer in numbers, and all that was found: on that page, or with --wide")
 
 
 def enclose(
@@ -233,51 +240,105 @@ def train(
         print(opt.table_text(table))
 
 
-def study(
-    name: Annotated[str, Argument(metavar="NAME", help=f"study: {', '.join(_STUDIES[:-1])} or all",
-        callback=opt.checked("study", _STUDIES), autocompletion=lambda: list(_STUDIES))],
-    protocol: Annotated[str | None, Option(metavar="NAME|FILE.toml",
-        help="protocol: digits (default), cifar100, or your seeds, design and hypotheses")] = None,
-    workers: opt.Workers = 1,
-    dry_run: opt.DryRun = False,
-    so_far: Annotated[bool, Option("--so-far",
-        help="train nothing: tables of the runs that are finished")] = False,
+def atlas(
+    models: Annotated[list[str] | None, Argument(metavar="MODEL...",
+        help="folders, files or hub names; vit, vit-, study:CELL; none with --join alone")] = None,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 8,
+    tokens: opt.CutTexts = None,
+    join: Annotated[list[Path] | None, Option(metavar="FILE",
+        help="rows.csv of others (several), joined after it is checked")] = None,
     data_dir: opt.DataDir = None,
-    device: opt.Device = "cpu",
+    seed: opt.Seed = 0,
+    plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Do forms of H that cannot smooth train better: hypotheses first, then runs.
+    """Where the eigenvalues of H lie in each layer and head of trained models, one row each.
 
-    Trains the models of a study and judges every hypothesis by its interval. Each run is kept as
-    soon as it is finished; interrupted, the same command goes on. Writes study/NAME.csv, its
-    picture, runs.csv and hypotheses.csv into the folder of results; of other data than digits
-    into study-DATA.
+    From the weights alone; with --images (vision) or --text also where attention goes, and on how
+    many inputs consensus dominates each head. Writes atlas.json, atlas.csv (a row a model) and
+    rows.csv into atlas of the folder of results; rows.csv has columns that stay, and is what --join
+    takes.
+    """
+    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
+    from oversmoothing.experiments.study import atlas as made
+    from oversmoothing.theory.support.files import output_folder
+
+    if not models and not join:
+        raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
+    opt.look_up(images, text, data_dir)
+    frames = [made.read_atlas(path) for path in join or []]
+    for name in models or []:
+        model = named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
+        model = model.renamed(Path(model.name).name)
+        asked = {"vision": images, "text": text}.get(model.modality)
+        inputs = None
+        if asked is not None:
+            cut_texts([model], tokens if model.modality == "text" else None)
+            given: Any = {"images": images} if model.modality == "vision" else {"text": text}
+            inputs = named_inputs(model, count=count, data_dir=data_dir, quiet=as_json, **given)
+            inputs = inputs[:count]
+        frames.append(made.rows_of(model, inputs))
+    opt.finish(made.atlas(made.joined(frames)), output_folder(out / "atlas"), as_json, plot)
+
+
+def study(
+    name: Annotated[str, Argument(metavar="NAME", help="runs to make: core, trainability, "
+        "exploratory or all; or answers, spreads", callback=opt.checked("study", _STUDIES),
+        autocompletion=lambda: list(_STUDIES))],
+    protocol: Annotated[Path | None, Option(metavar="FILE.toml",
+        help="cells and questions of your own (default: the project's)")] = None,
+    workers: opt.Workers = 1,
+    blocks: Annotated[int | None, opt.whole(
+        "number of blocks, one seed each, to finish (default all)")] = None,
+    so_far: Annotated[bool, Option("--so-far",
+        help="show intervals of unfinished questions too, which decide nothing")] = False,
+    dry_run: opt.DryRun = False,
+    data_dir: opt.DataDir = None,
+    plot: opt.Plot = False,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:  # fmt: skip
+    """Ask what the sign of H does, where it turns and what moving it does: questions first.
+
+    The questions, their margins, seeds and the rule of decision were written before the runs
+    (preregistered.toml). `study core` trains what they need, one process a core, block by block;
+    interrupted, the same command goes on. Each finished run is a row of study/rows.jsonl in the
+    folder of results. `study answers` decides every question from these rows, or from the recorded
+    ones where the folder has none; `study spreads` shows how spread the first seeds are, and no
+    difference.
     """
     from oversmoothing.experiments.models.pictures import real_inputs
-    from oversmoothing.experiments.study.protocol import protocol as read
-    from oversmoothing.experiments.study.study_files import folder_name, write_study
-    from oversmoothing.experiments.study.study_runs import cost
-    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.experiments.study import answers as said
+    from oversmoothing.experiments.study.protocol import TIERS, protocol as read
+    from oversmoothing.experiments.study.study_runs import ROWS, cost, read_rows, run_blocks
     from oversmoothing.theory.support.files import output_folder, to_json
 
     if dry_run:
         opt.alone("--dry-run", "NAME", "--protocol", "--workers", "--json", "--out")
-    chosen, where = read(protocol), str(choose_device(device))
-    data = real_inputs(data_dir)
-    studies: list[str] = chosen.studies if name == "all" else [name]
-    results = output_folder(out, room=2**24)
-    said = cost(chosen, studies, results, workers)
-    if not as_json:
-        print(said, flush=True)
-    if dry_run:
-        if as_json:
-            print(to_json({"cost": said}), end="")
+    chosen, folder = read(protocol), out / "study"
+    rows = read_rows(folder / ROWS)
+    if name in ("answers", "spreads"):
+        rows = rows or said.recorded_rows()
+        if name == "spreads":
+            result = said.spreads(rows, chosen)
+        else:
+            result = said.answers(rows, chosen, so_far=so_far)
+        opt.finish(result, output_folder(folder), as_json, plot)
         return
-    result = write_study(
-        chosen, studies, results, workers=workers, data_dir=data, device=where, so_far=so_far
-    )
+    tiers = TIERS if name == "all" else (name,)
+    takes = cost(chosen, tiers, rows, workers)
+    if not as_json:
+        print(takes, flush=True)
+    made = 0
+    if not dry_run:
+        made = run_blocks(
+            chosen, folder, tiers=tiers, workers=workers, data=real_inputs(data_dir),
+            blocks=blocks, progress=not as_json,
+        )  # fmt: skip
     if as_json:
-        print(to_json(result.to_json_object()), end="")
-    else:
-        print(f"{result.text(opt.table_text)}\nwrote {results / folder_name(chosen)}")
+        print(to_json({"cost": takes, "made": made}), end="")
+    elif not dry_run:
+        print(f"{made} runs made; their rows are in {folder / ROWS}: `oversmoothing study answers`")

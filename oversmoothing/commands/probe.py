@@ -176,6 +176,54 @@ def flips(
     opt.finish(sign_flips(opened, inputs, seed=seed), folder, as_json, plot)
 
 
+def intervene(
+    model: opt.Model,
+    shift: Annotated[list[float] | None, opt.real(
+        "add D to every eigenvalue of H (several; default -.1 -.05 .05 .1)", "D", -sizes.REAL)
+        ] = None,
+    into_disc: Annotated[list[float] | None, opt.real(
+        "move eigenvalues outside the disc this part of the way into it (default .5)", "T",
+        most=1)] = None,
+    head: Annotated[list[str] | None, Option(metavar="L.H",
+        help="shift head H of layer L alone as well (several; from 1)")] = None,
+    images: opt.Images = None,
+    text: opt.Text = None,
+    count: opt.Count = 50,
+    every: Annotated[int, opt.whole("step between the inputs: each N-th alone")] = 1,
+    tokens: opt.CutTexts = None,
+    part: opt.Part = None,
+    data_dir: opt.DataDir = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    out: opt.Out = opt.RESULTS,
+) -> None:  # fmt: skip
+    """Move the eigenvalues of H in a trained model and see what becomes of its tokens.
+
+    Nothing is retrained. Every change stands beside random changes of the same norm in every
+    layer, and what HFC/LFC will do is foreseen from the unchanged pass before it is measured.
+    Negative shifts sharpen, positive ones smooth. Writes intervene.json and tables into
+    intervene/MODEL of the folder of results.
+    """
+    from oversmoothing.experiments.study.lever import DOSES, intervene as measure
+
+    heads = []
+    for each in head or []:
+        named = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})", each)
+        if named is None:
+            raise InputError(f"--head {each[:40]} names no head: write 3.1, layer 3, head 1")
+        heads.append((int(named[1]) - 1, int(named[2]) - 1))
+    opened, inputs = opt.model_and_inputs(
+        model, out, images, text, count * every, data_dir, quiet=as_json, tokens=tokens, seed=seed,
+        device="cpu", part=part,
+    )  # fmt: skip
+    folder = opt.new_folder(out / "intervene" / opened.name.replace(":", "-"))
+    alone = shift is None and into_disc is None
+    doses = shift if shift is not None else DOSES if alone or heads else ()
+    parts = into_disc if into_disc is not None else (0.5,) if alone else ()
+    result = measure(opened, inputs[::every], seed=seed, doses=doses, parts=parts, heads=heads)
+    opt.finish(result, folder, as_json)
+
+
 def tilt(
     model: opt.Model,
     images: opt.Images = None,

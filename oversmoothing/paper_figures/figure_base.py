@@ -77,7 +77,8 @@ NEAR = 3.0
 @dataclass(frozen=True)
 class Comparison:
     """what: the number or statement. paper: as it is reported, typed in. tolerance: how far ours
-    may be, in words. verdict: one of VERDICTS. why: what it rests on."""
+    may be, in words. verdict: one of VERDICTS. why: what it rests on. interval: our mean and the
+    ends of its 95 % interval, where there is one."""
 
     what: str
     paper: str
@@ -85,6 +86,7 @@ class Comparison:
     tolerance: str
     verdict: str
     why: str
+    interval: tuple[float, float, float] | None = None
 
     def __str__(self) -> str:
         return (
@@ -112,13 +114,15 @@ def sign(
     """
     mean, low, high = interval
     ours = f"{signed(mean)} [{signed(low)}, {signed(high)}]"
+    shown: tuple[float, float, float] | None = interval
     if not (math.isfinite(low) and math.isfinite(high)):
         ours, verdict, why = signed(mean), UNCHECKED, f"{why}; there is no interval"
+        shown = None
     elif low <= 0 <= high:
         verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
     else:
         verdict = REPRODUCED if (low > 0) == positive else DIFFERS
-    return Comparison(what, paper, ours, "the whole interval has one sign", verdict, why)
+    return Comparison(what, paper, ours, "the whole interval has one sign", verdict, why, shown)
 
 
 def at_accuracy(compared: Comparison, ours: float, paper: float) -> Comparison:

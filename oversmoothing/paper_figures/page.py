@@ -1,31 +1,53 @@
-"""The report `index.html`: what is true, the ledger, every figure, and what was checked.
+"""The report `index.html`: the answer, the paper's results one a row, every figure, the claims.
 
 A status in the ledger is the one on record. The report runs no proof: `oversmoothing prove` does,
 and the tests hold every claim to its record.
 """
 
+import io
 import os
+import re
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
+from PIL import Image
 
 from oversmoothing.paper_figures import figure
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-from oversmoothing.paper_figures.figure_base import Comparison, Context, counted, processor_seconds
+from oversmoothing.paper_figures.figure_base import (
+    DIFFERS,
+    REPRODUCED,
+    SAME_SIGN,
+    UNCHECKED,
+    VERDICTS,
+    Comparison,
+    Context,
+    processor_seconds,
+)
 from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
 from oversmoothing.simulations.provenance import provenance
-from oversmoothing.theory.proofs.claim import Claim, tally
+from oversmoothing.theory.proofs.claim import Claim, Status, tally
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.mathml import mathml
+from oversmoothing.theory.proofs.papers import address, cited
 from oversmoothing.theory.support.files import write_atomically
+
+# The figure beside the answer.
+HERO = "lambda_plane"
+# How a verdict shows: its class, and its words where they are long.
+SHOWN = {REPRODUCED: "ok", SAME_SIGN: "part", DIFFERS: "bad", UNCHECKED: "none"}
+SHORT = {SAME_SIGN: "same sign"}
+# Pixels across that a picture has within the page; the file beside it has them all.
+_WIDTH = 1200
 
 # The statements that open the report, each in one sentence of its own.
 OPENING = {
@@ -79,12 +101,22 @@ def write_page(
     """
     explorer = write_explorer(folder)
     rows = ledger()
+    shown = [_figure(k, name, drawn, folder) for k, (name, drawn) in enumerate(figures.items(), 1)]
+    compared = [each for drawn in figures.values() for each in drawn.comparisons]
     page = web_page(
         "oversmoothing.paper_figures",
         "page.html",
         style="page.css",
         filters={"typeset": typeset},
-        figures=[_figure(name, drawn, folder) for name, drawn in figures.items()],
+        hero=next((figure for figure in shown if figure["name"] == HERO), None),
+        figures=[figure for figure in shown if figure["name"] != HERO],
+        results=[group for figure in shown for group in results(figure)],
+        verdicts=[
+            (name, SHOWN[name], sum(each.verdict == name for each in compared)) for name in VERDICTS
+        ],
+        strip=[SHOWN[name] for name in VERDICTS for each in compared if each.verdict == name],
+        classes=SHOWN,
+        short=SHORT,
         observed=_observed(figures),
         checks=checks,
         opening=opening(),
@@ -93,29 +125,76 @@ def write_page(
         names={row["name"] for row in rows},
         kinds=sorted({kind for row in rows for kind in row["evidence"]}),
         statuses=sorted({row["status"] for row in rows}),
+        sources=sorted({row["cited"] for row in rows}),
         explorer=_link(explorer, folder),
         reports=[_link(path, folder) for path in sorted(folder.glob("**/report.html"))],
         seed=seed,
         preset=preset,
+        day=f"{date.today():%-d %B %Y}",
         provenance=provenance(),
     )
     return write_atomically(folder / "index.html", page)
 
 
-def _figure(name: str, drawn: Drawn, folder: Path) -> dict[str, Any]:
+def _figure(place: int, name: str, drawn: Drawn, folder: Path) -> dict[str, Any]:
     own, files = figure(name), drawn.files
     return {
+        "place": place,
         "name": name,
         "title": own.title,
         "short": own.short,
         "not_shown": own.not_shown,
         "caption": files.txt.read_text("utf-8").strip().split("\n"),
-        "picture": as_link(files.png.read_bytes()),
+        "picture": _smaller(files.png.read_bytes()),
         "seconds": max(1, round(drawn.seconds)),
         "comparisons": drawn.comparisons,
-        "counted": counted(drawn.comparisons),
         **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
     }
+
+
+def _smaller(png: bytes) -> str:
+    """A picture for the page: no wider than a screen shows it, as WebP."""
+    with Image.open(io.BytesIO(png)) as opened:
+        picture = opened.convert("RGB")
+        picture.thumbnail((_WIDTH, _WIDTH))
+        out = io.BytesIO()
+        picture.save(out, "WEBP", quality=80, method=6)
+    return as_link(out.getvalue(), "webp")
+
+
+def results(figure: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """The comparisons of a figure by the table of the paper that they are about, what was decided
+    first, and what cannot be checked apart. Rows with an interval share one axis."""
+    groups: dict[str, list[Comparison]] = {}
+    for each in figure["comparisons"]:
+        named = re.match(r"(Table \d), (.*)", each.what)
+        title, what = named.groups() if named else (figure["title"], each.what)
+        groups.setdefault(title, []).append(replace(each, what=what))
+    for title, rows in groups.items():
+        ends = [x for row in rows for x in row.interval or ()]
+        span = (min(0.0, *ends), max(0.0, *ends)) if ends else None
+        ordered = [row for name in VERDICTS for row in rows if row.verdict == name]
+        drawn = [(row, _bar(row.interval, span)) for row in ordered]
+        yield {
+            "title": title,
+            "figure": figure,
+            "decided": [pair for pair in drawn if pair[0].verdict != UNCHECKED],
+            "open": [pair for pair in drawn if pair[0].verdict == UNCHECKED],
+        }
+
+
+def _bar(interval: tuple[float, float, float] | None, span: tuple[float, float] | None) -> Markup:
+    """A mean with its interval on the axis that the rows of a table share, and 0 on it."""
+    if interval is None or span is None or span[0] == span[1]:
+        return Markup("")
+    zero, mean, low, high = (
+        8 + 134 * (x - span[0]) / (span[1] - span[0]) for x in (0.0, *interval)
+    )
+    return Markup(
+        f'<svg class="bar" viewBox="0 0 150 14" aria-hidden="true"><path d="M{zero:.1f} 0V14" '
+        f'class="zero"/><path d="M{low:.1f} 7H{high:.1f}" class="iv"/>'
+        f'<circle cx="{mean:.1f}" cy="7" r="3.4"/></svg>'
+    )
 
 
 def _observed(figures: dict[str, Drawn]) -> list[dict[str, Any]]:
@@ -166,7 +245,9 @@ def _row(claim: Claim) -> dict[str, Any]:
         "formula": _formula(claim),
         "source": typeset(claim.source),
         "wording": typeset(claim.wording),
-        "of": "paper" if claim.name.startswith(("P-", "N-")) else "theory",
+        "cited": cited(claim.name),
+        "address": address(claim.name),
+        "first": claim.name in OPENING or claim.on_record is Status.REFUTED_WORDS,
         "hypotheses": [typeset(hypothesis.words) for hypothesis in claim.hypotheses],
         "evidence": kinds,
         "repaired_by": claim.repaired_by,

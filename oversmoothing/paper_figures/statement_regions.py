@@ -20,19 +20,6 @@ from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import verdict
 
-# The papers, by their arXiv numbers.
-PAPERS = {
-    "2401.04301": "Dovonon et al. 2024",
-    "2206.10991": "Di Giovanni et al. 2022",
-    "2103.03404": "Dong et al. 2021",
-    "2604.07925": "Lapenna et al. 2026",
-    "2203.05962": "Wang et al. 2022",
-    "2206.03126": "Noci et al. 2022",
-    "2312.06182": "Yu and Zhang 2023",
-    "2410.07799": "Naderi et al. 2024",
-    "2410.10609": "Arangath Joseph et al. 2024",
-    "2605.25619": "Li and Altafini 2026",
-}
 CELLS = 48
 EXACT, CERTIFIED, NUMERICAL = "exact", "certified", "numerical"
 # Two tokens: mean 2, difference 1 to either side.

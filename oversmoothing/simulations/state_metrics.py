@@ -63,6 +63,11 @@ def metrics(X: Any) -> dict[str, Float64[Tensor, "*batch"]]:
     logarithms, finite where the number itself underflows.
 
     Raises `InputError` for X without two dimensions or not floating.
+
+    >>> import oversmoothing
+    >>> found = oversmoothing.metrics([[1.0, 0.0], [0.0, 1.0]])
+    >>> round(float(found["hfc_lfc"]), 9), round(float(found["effective_rank"]), 9)
+    (1.0, 2.0)
     """
     state = X if isinstance(X, SplitState) else split(X)
     hfc, lfc, between = _norms(state)

@@ -24,7 +24,7 @@ import numpy as np
 
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
-from oversmoothing.theory.depth.bounds import certified_depth_in_balls
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls, first_depth
 from oversmoothing.theory.layer.cell import stationary_balls
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Entries, Layer
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
@@ -127,14 +127,14 @@ def _coefficient(
     return content / (norm(w) * norm(z.entries()) * norm(X0.entries()))
 
 
-# Up to this n and d a depth is claimed.
-DEPTH_SIZE = 8
+# Up to this (n - 1) d a depth is claimed: its checker takes seconds.
+DEPTH_SIDE = 96
 
 
 def claims_of_start(
     case: Layer, start: Entries, verdict: Outcome, generic: bool, eps: Fraction
-) -> list[dict[str, Any]]:
-    """Claims about X_0, each of which stands on those before it.
+) -> tuple[list[dict[str, Any]], str]:
+    """Claims about X_0, each of which stands on those before it, and why there is no depth.
 
     generic: whether X_0 contains the dominant mode, so that it has the verdict of generic X_0.
     """
@@ -146,17 +146,22 @@ def claims_of_start(
     if found is None and generic:
         found = Outcome.TRIVIAL if all(row == X0[0] for row in X0) else verdict
     if found is None:
-        return []
+        return [], "the verdict for this X_0: its modes are not told apart"
     claims: list[dict[str, Any]] = [{"verdict_x0": str(found)}]
-    if (
-        verdict is found is Outcome.SMOOTHING
-        and case.logits is None
-        and max(case.n, case.d) <= DEPTH_SIZE
-    ):
-        depth = certified_depth_in_balls(case.rational_A, case.rational_H, X0, eps)
-        if depth is not None:
-            claims.append({"eps": fraction_text(eps), "depth": depth.depth})
-    return claims
+    if not (verdict is found is Outcome.SMOOTHING):
+        return claims, ""
+    if case.logits is not None:
+        return claims, "depth: of a softmax none is certified"
+    if (case.n - 1) * case.d > DEPTH_SIDE:
+        return claims, f"depth: one is certified up to (n - 1) d = {DEPTH_SIDE} only"
+    layer = case.rational_A, case.rational_H, X0, eps
+    depth = certified_depth_in_balls(*layer)
+    if depth is None:
+        return claims, "depth: eigenvalues repeat, or the modes of this X_0 are not told apart"
+    # The second is the least one; where the checker takes too long for it, the first stands.
+    for least in dict.fromkeys((depth.depth, first_depth(*layer, depth.depth))):
+        claims.append({"eps": fraction_text(eps), "depth": least})
+    return claims, ""
 
 
 SCHEMA_VERSION = 2
@@ -213,7 +218,9 @@ def make_certificate(
                 left_out.append(f"genericity: {reason}")
             else:
                 parts.append({"genericity": content})
-        parts += claims_of_start(case, start, found.verdict, "genericity" in parts[-1], eps)
+        generic = "genericity" in parts[-1]
+        claims, missing = claims_of_start(case, start, found.verdict, generic, eps)
+        parts, left_out = parts + claims, left_out + [missing] * bool(missing)
     matrices = case.given if start is None else {**case.given, "X0": start}
     given = {"numbers": case.numbers} | {name: _texts(x) for name, x in matrices.items()}
     body, checked, dropped = _confirmed(given, parts)

@@ -79,7 +79,7 @@ def _others() -> Entries:
     )
     listed = [line.split("  ") for line in printed("prove", "--list").splitlines()]
     yield "prove --list", {name: next(filter(None, rest)).strip() for name, *rest in listed}
-    for study in ("data-efficiency", "depth", "spectrum"):
+    for study in ("core", "trainability", "exploratory"):
         # How many runs; the minutes beside them are of a machine.
         yield f"study {study}", printed("study", study, "--estimate").split(":")[0]
     yield "figures --list", [line.split()[0] for line in printed("figures", "--list").splitlines()]

@@ -79,6 +79,12 @@ def test_every_single_cause_is_named_with_its_grade(
     assert found.grade == expected and found.certainty == "told"
     verb = "sharpen" if expected > 0 else "smooth"
     assert f"The cause is {NAMED[cause]}, which {verb}" in report.summary()
+    does, why, tried = report.replies
+    assert does.short.startswith("Yes" if expected < 0 else "No")
+    assert (
+        f"{NAMED[cause]} {verb}" in why.short.lower().replace("ffn", "FFN") or " and " in why.short
+    )
+    assert tried.short.startswith("Nothing") == (not report.advice)
     if expected > 0:
         assert all("norms' gains free" in each.words for each in report.advice)
     for each in report.advice:

@@ -14,7 +14,6 @@ import oversmoothing
 from oversmoothing import InputError, remedies
 from oversmoothing.experiments.remedies import shift
 from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, remedy, without
-from oversmoothing.experiments.remedies.digits_vit import VARIANT_OF, RemediedViT
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.remedy import norm_derivative, norm_of
 from oversmoothing.experiments.remedies.shift import (
@@ -25,7 +24,6 @@ from oversmoothing.experiments.remedies.shift import (
     sentences,
     sublayer,
 )
-from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
 N, D = 5, 4
 # A few products of sides N, D on numbers of about 1.
@@ -403,37 +401,3 @@ def test_the_words_sort_the_remedies_by_how_often_they_do_as_claimed() -> None:
         "Not clearly in more than half the measured spectrum moves as claimed: value residual (9)"
         in sentences(table)[1].says
     )
-
-
-@pytest.mark.parametrize("name", [name for name in REMEDIES if name not in VARIANT_OF])
-def test_the_digits_vit_trains_with_the_remedy_in_every_layer(name: str) -> None:
-    config = tiny_config(placement="post" if name == "deepnorm" else "pre")
-    model = RemediedViT(config, name, torch.Generator().manual_seed(0))
-    record: list = []
-    scores = model(random_pixels(3), record)
-    assert scores.shape == (3, 10) and len(record) == config.depth
-    assert record[0].after_ffn.shape == record[0].before.shape == (3, 17, config.width)
-    torch.autograd.backward(scores.square().sum())
-    idle = [key for key, each in model.named_parameters() if each.grad is None]
-    assert not idle, idle
-    assert all(bool(each.grad.isfinite().all()) for each in model.parameters())
-
-
-@pytest.mark.parametrize("name", ["attnscale", "featscale", "gfsa", "hyper-connections"])
-def test_a_remedied_vit_starts_at_the_ordinary_one(name: str) -> None:
-    plain = tiny_model()
-    model = RemediedViT(plain.config, name, torch.Generator().manual_seed(0))
-    model.load_state_dict(plain.state_dict(), strict=False)
-    pixels = random_pixels(2)
-    torch.testing.assert_close(model(pixels), plain(pixels), rtol=1e-4, atol=1e-5)
-
-
-def test_what_is_no_remedied_vit_is_said() -> None:
-    for config, name, message in (
-        (tiny_config(), "cure", "no remedy 'cure'"),
-        (tiny_config(), "band", "train the variant 'vit-band'"),
-        (tiny_config(), "deepnorm", "set placement to 'post'"),
-        (tiny_config(tied=True), "attnscale", "untie"),
-    ):
-        with pytest.raises(InputError, match=message):
-            RemediedViT(config, name, torch.Generator())

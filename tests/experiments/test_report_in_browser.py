@@ -284,8 +284,25 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(
             assert web.locator("#layer").input_value() == "1"
 
 
+def unfold(web: Page) -> None:
+    web.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+
+
+def test_the_three_answers_come_first(chromium: Browser, pages: Pages) -> None:
+    for report, path in pages.values():
+        with opened(chromium, path) as work:
+            shown = work.page.locator(".reply").all_inner_texts()
+            assert len(shown) == len(report.replies) == 3
+            for text, reply in zip(shown, report.replies, strict=True):
+                assert text.startswith(reply.question) and reply.short in text
+                assert all(words in text and known in text for words, known in reply.details)
+            box = work.page.locator("svg.chart").first.bounding_box()
+            assert box is not None and box["y"] + box["height"] < DESKTOP[1]
+
+
 def test_the_slider_stays_in_sight_of_what_it_moves(chromium: Browser, pages: Pages) -> None:
     with opened(chromium, pages["image"][1], size=PHONE) as work:
+        unfold(work.page)
         for place in ("#values", "#clusters", "#map"):
             work.page.locator(place).scroll_into_view_if_needed()
             box = work.page.locator("#layer").bounding_box()
@@ -311,6 +328,7 @@ def test_tokens_are_marked_on_the_image_and_in_the_words(chromium: Browser, page
         assert (tokens["cluster"] >= 0).any() and (tokens["cluster"] < 0).any()
         with opened(chromium, path) as work:
             web = work.page
+            unfold(web)
             for layer in range(len(report.table)):
                 web.locator("#layer").fill(str(layer))
                 for number, rows in tokens[tokens["layer"] == layer].groupby("input"):
@@ -354,6 +372,9 @@ def test_without_scripts_the_tables_and_pictures_stand(chromium: Browser, pages:
     for kind, (report, path) in pages.items():
         with opened(chromium, path, java_script_enabled=False) as work:
             web = work.page
+            # What is folded opens without a script.
+            for summary in web.locator("main > details > summary").all():
+                summary.click()
             assert web.locator("#by-layer tbody tr").count() == len(report.table)
             assert web.locator("#by-layer").is_visible()
             assert web.locator("img.wide").count() == (1 if kind == "bare" else 2)

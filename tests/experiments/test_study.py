@@ -1,299 +1,389 @@
-"""The study: its protocol says what runs and what refutes; verdicts follow the intervals alone."""
+"""The study: questions before runs, runs that resume, and the rule that decides questions."""
 
 from __future__ import annotations
 
 import json
 import math
-import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+import torch
 from hypothesis import given, settings, strategies as st
+from scipy.stats import t as student
 
-from oversmoothing import main
-from oversmoothing.experiments.study import base_streams, study_runs
-from oversmoothing.experiments.study.protocol import (
-    CORRUPTION,
-    DATA_EFFICIENCY,
-    PREREGISTERED,
-    STUDIES,
-    Protocol,
-    protocol,
+from oversmoothing.experiments.study import answers, study_runs, study_tasks
+from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
+from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
+from oversmoothing.experiments.study.study_runs import (
+    ROWS,
+    known,
+    learning_rate,
+    read_rows,
+    run_blocks,
+    trained,
 )
-from oversmoothing.experiments.study.study_runs import MEASURES, VERSION, cost, run_table
-from oversmoothing.experiments.study.study_tables import (
-    Difference,
-    adjudicated,
-    by_choice,
-    difference,
-    in_words,
-    paired,
-    verdict,
-)
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
+from oversmoothing.theory.support.errors import InputError, RequirementError
+from tests.support.tiny_models import study_row
 
 TINY = """
-seeds = [0, 1]
-confidence = 0.95
-[base]
+title = "tiny"
+[[cells]]
+tier = "core"
+task = "digits"
+steps = 24
+seeds = 3
 depth = 2
-width = 8
+width = 16
 heads = 2
-patch = 4
-epochs = 1
-batch_size = 64
-log_every = 1
-probe_images = 2
-[design]
-variants = ["vit", "vit-band"]
-tied = [false]
-fractions = [1.0]
-depths = [1, 2]
-placements = ["pre"]
-gains = ["free"]
-[design.spectrum]
-weight_decay = [0.0]
-[design.remedies]
-names = ["attnscale"]
-[[hypothesis]]
-name = "E1"
-study = "depth"
-says = "The band's H is in its region."
-measure = "inside_share"
-first = { variant = "vit-band", depth = 2 }
-value = 0.99
-predicts = "greater"
-[[hypothesis]]
-name = "R1"
-study = "remedies"
-says = "AttnScale changes the stream."
-measure = "log_hfc_lfc"
-first = { remedy = "attnscale" }
-second = {}
-predicts = "greater"
+form = ["ord", "minus"]
+[[cells]]
+tier = "trainability"
+task = "digits"
+steps = 8
+seeds = 3
+depth = 2
+width = 16
+heads = 2
+form = ["ord", "plus"]
+[[question]]
+name = "errs less"
+says = "Negative sign errs less."
+measure = "error"
+first = "digits-minus-width16-depth2-heads2-steps24"
+second = "digits-ord-width16-depth2-heads2-steps24"
+predicts = "less"
+margin = 1
+negligible = 1
+primary = true
 """
 
 
-@pytest.fixture(scope="module")
-def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("protocol") / "tiny.toml"
-    path.write_text(TINY)
-    return path
+@pytest.fixture
+def tiny(tmp_path: Path) -> Protocol:
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY, "utf-8")
+    return protocol(path)
 
 
-# --- the protocol ---
+# ------------------------------------------------------------------------------ the protocol
 
 
-def test_every_preregistered_hypothesis_names_runs_and_a_measure() -> None:
+def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_at_a_time() -> None:
     chosen = protocol()
-    assert {each.study for each in chosen.hypotheses} == set(STUDIES)
-    for each in chosen.hypotheses:
-        assert each.measure in MEASURES and each.says.endswith(".")
-        names = {run.name for run in chosen.runs([each.study])}
-        for choice in each.choices:
-            for seed in chosen.seeds:
-                assert chosen.run(choice, seed).name in names
-        # It can be refuted, and it can be supported.
-        far = 1e6
-        ends = {
-            verdict(Difference(x, x - 1, x + 1, 3), each.predicts, each.margin)
-            for x in (-far, 0.0 if each.margin > 1 else -far, far)
-        }
-        assert "refuted" in ends
-        if each.predicts != "within":
-            assert "supported" in ends
+    assert [each.name.split()[0] for each in chosen.questions if each.primary] == (
+        ["P1"] * 2 + ["P2"] * 4 + ["P3"] * 2 + ["P4"] * 2 + ["P5"] * 3 + ["P6"] * 3
+    )
+    assert {each.name.split()[0] for each in chosen.questions} == {f"P{k}" for k in range(1, 13)}
+    assert all(each.sd > 0 for each in chosen.questions)
+    blocks = list(chosen.blocks())
+    runs = [run for block in blocks for run in block]
+    assert len(runs) == len(set(runs)) == sum(seeds for _, seeds in chosen.cells.values())
+    assert all(len({seed for _, seed in block}) == 1 for block in blocks)
+    order = [(TIERS.index(block[0][0].tier), block[0][1]) for block in blocks]
+    assert order == sorted(order)
+    core = [each for each in blocks if each[0][0].tier == "core"]
+    assert len(core) == 40 and len(core[0]) == 22 and len(core[10]) == 9
+    # Equal steps at every share of the data, so that data varies and not the length of training.
+    assert len({c.steps for c, _ in chosen.cells.values() if c.name.startswith("cifar100")}) == 1
 
 
-def test_as_many_steps_are_made_with_less_data_and_as_many_looks() -> None:
+def test_a_cell_s_name_and_digest_tell_it_from_every_other() -> None:
     chosen = protocol()
-    whole, tenth = (chosen.run({"fraction": f}, 0).config for f in (1.0, 0.1))
-    assert whole.epochs * whole.per_epoch == 990
-    assert abs(tenth.epochs * tenth.per_epoch - 990) < tenth.per_epoch
-    assert whole.epochs // whole.log_every == 6 and tenth.epochs // tenth.log_every == 6
-
-
-def test_a_run_of_two_studies_is_trained_once() -> None:
-    chosen = protocol()
-    apart = sum(len(chosen.runs([study])) for study in STUDIES)
-    assert len(chosen.runs(list(STUDIES))) < apart
-    base = {chosen.run({}, seed).name for seed in chosen.seeds}
-    for study in STUDIES:
-        assert base <= {run.name for run in chosen.runs([study])}
-    # What is the base anyway is no choice.
-    assert chosen.run({"variant": "vit", "depth": 8}, 0) == chosen.run({}, 0)
-    assert in_words({}) == "vit" and in_words({"variant": "vit-", "tied": True}) == "vit-, tied"
+    digests = {cell.digest for cell, _ in chosen.cells.values()}
+    assert len(digests) == len(chosen.cells)
+    cell, _ = chosen.cells["digits-ord-startmimetic"]
+    assert cell.configuration["training"] == vars(RECIPES["digits"])
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "said"),
     [
-        ('predicts = "greater"', 'predicts = "more"', "predicts one of less, greater, within"),
-        ('study = "depth"', 'study = "deep"', "study is one of"),
-        ('name = "R1"', 'name = "E1"', "each name once"),
-        ("second = {}", "", "either second or value"),
-        ("second = {}", "second = {}\nless_first = {}", "both less_first and less_second"),
-        ('remedy = "attnscale"', 'remedy = "cure"', "no remedy 'cure'"),
-        ("seeds = [0, 1]", "seeds = [0]", "two different seeds"),
-        ("depth = 2\nwidth", "deep = 2\nwidth", "deep"),
-        ('variants = ["vit"', 'variants = ["vet"', "vit-band"),
-        ("[design.remedies]", "[design.cures]", "unknown key cures"),
-        ("second = {}", "second = { length = 3 }", "length"),
-        ("seeds", "seeds =", "is not TOML"),
+        ('first = "digits-minus', 'first = "digits-sideways', "no cell"),
+        ('predicts = "less"', 'predicts = "odd"', "predicts is one of"),
+        ('task = "digits"', 'task = "words"', "task 'words'"),
+        ("steps = 24", "steps = 0", "0 steps"),
+        ("depth = 2", "deepness = 2", "deepness"),
+        ("seeds = 3", "", "KeyError"),
+        ('title = "tiny"', "[", "not TOML"),
+        ('title = "tiny"', "base = 1", "unknown key base"),
     ],
 )
-def test_a_protocol_that_is_none_is_said(tmp_path: Path, old: str, new: str, message: str) -> None:
-    assert old in TINY
+def test_a_protocol_with_a_slip_is_refused_in_a_sentence(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
     path = tmp_path / "own.toml"
-    path.write_text(TINY.replace(old, new, 1))
-    with pytest.raises(InputError, match=message) as caught:
+    path.write_text(TINY.replace(old, new, 1), "utf-8")
+    with pytest.raises(InputError, match=said):
         protocol(path)
-    assert "\n" not in str(caught.value)
+    assert PREREGISTERED.is_file()
 
 
-# --- verdicts ---
+# ------------------------------------------------------------------------------ the tasks
 
 
-@given(
-    values=st.lists(st.floats(-10, 10), min_size=2, max_size=6),
-    margin=st.floats(0, 3),
-    predicts=st.sampled_from(["less", "greater", "within"]),
-)
+def test_arms_of_one_seed_see_the_same_batches_and_each_seed_its_own_share() -> None:
+    own = task("digits")
+    for fraction in (1.0, 0.1):
+        one, again, other = (own.batches(seed, fraction, 32) for seed in (0, 0, 1))
+        for _ in range(5):
+            x, y = next(one)
+            X, Y = next(again)
+            assert torch.equal(x, X) and torch.equal(y, Y)
+            assert not torch.equal(y, next(other)[1])
+    assert isinstance(own, study_tasks.ImageTask)
+    first, second = (own.parts.with_fraction(0.1, seed).train for seed in (0, 1))
+    whole = torch.bincount(own.parts.train.labels)
+    for part in (first, second):
+        assert (torch.bincount(part.labels) - 0.1 * whole).abs().max() <= 1
+    assert not torch.equal(first.pixels, second.pixels)
+
+
+def test_an_image_of_cifar_is_moved_within_its_reflected_border_or_flipped() -> None:
+    rng = torch.Generator().manual_seed(0)
+    image = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
+    moved = study_tasks._cropped(image.expand(64, 3, 16, 16), rng)
+    wide = torch.nn.functional.pad(image.float(), (2,) * 4, mode="reflect")[0, 0].byte()
+    crops = [wide[i : i + 16, j : j + 16] for i in range(5) for j in range(5)]
+    crops += [crop.flip(1) for crop in crops]
+    found = [[k for k, crop in enumerate(crops) if torch.equal(crop, each[0])] for each in moved]
+    assert all(found) and len({k for ks in found for k in ks}) > 20
+    assert torch.equal(moved[:, 0], moved[:, 2])
+
+
+def test_five_classes_have_each_superclass() -> None:
+    assert np.bincount(COARSE).tolist() == [5] * 20
+
+
+def test_the_text_task_says_the_next_character_and_the_masked_one_hides_its_share() -> None:
+    own = task("bible")
+    inputs, targets = next(own.batches(0, 1.0, 8))
+    assert torch.equal(inputs[:, 1:], targets[:, :-1]) and inputs.shape == (8, 64)
+    number, alphabet = study_tasks.characters()
+    assert len(alphabet) == 65 and len(number) == 4_137_451
+    assert "".join(alphabet[k] for k in number[:16].tolist()) == "In the beginning"
+    hidden = task("bible-masked")
+    inputs, targets = next(hidden.batches(0, 1.0, 256))
+    gone = inputs == 65
+    assert torch.equal(gone, targets >= 0) and abs(float(gone.double().mean()) - 0.15) < 0.01
+    assert (targets[~gone] == study_tasks.IGNORED).all()
+
+
+def test_the_text_is_refused_in_a_sentence_where_its_package_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(study_tasks, "find_spec", lambda name: None)
+    with pytest.raises(RequirementError, match=r"oversmoothing\[text\]"):
+        study_tasks.characters.__wrapped__()
+    with pytest.raises(InputError, match="no task 'words'"):
+        task("words")
+
+
+def test_the_rate_rises_over_a_twentieth_and_falls_to_nothing() -> None:
+    recipe = RECIPES["cifar100"]
+    rates = [learning_rate(recipe, step, 400) for step in range(401)]
+    assert rates[0] == pytest.approx(recipe.rate / 20) and rates[400] == pytest.approx(0)
+    assert max(rates) == pytest.approx(recipe.rate, rel=0.02) and np.argmax(rates) == 19
+    assert (np.diff(rates[19:]) < 0).all()
+
+
+# ------------------------------------------------------------------------------ the runs
+
+
+def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny: Protocol) -> None:
+    cell, _ = tiny.cells["digits-ord-width16-depth2-heads2-steps24"]
+    one, again, other = (trained(cell, seed)[1] for seed in (0, 0, 1))
+    for name in ("score", "trajectory", "lever", "corruption", "start", "configuration"):
+        assert one[name] == again[name]
+        assert name == "configuration" or one[name] != other[name]
+    json.dumps(one, allow_nan=False)
+    watched = one["trajectory"]
+    assert {len(each) for each in watched.values()} == {13}
+    assert np.shape(watched["hfc_lfc"]) == (13, 3) and np.shape(watched["cos"]) == (13, 2)
+    assert one["corruption"][0] == one["score"]["error"] and len(one["corruption"]) == 6
+    assert one["made"]["commit"] and one["made"]["versions"]["torch"]
+
+
+def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(
+    tiny: Protocol, tmp_path: Path
+) -> None:
+    folder, own = tmp_path / "study", ("trainability",)
+    assert "12 runs, 12 left" in study_runs.cost(tiny, TIERS, [], 1)
+    assert run_blocks(tiny, folder, tiers=own, blocks=1, progress=False) == 2
+    first = read_rows(folder / ROWS)
+    assert {row["seed"] for row in first} == {0} and len(known(first, tiny)) == 2
+    assert run_blocks(tiny, folder, tiers=own, workers=2, progress=False) == 4
+    rows = read_rows(folder / ROWS)
+    assert rows[:2] == first and len(known(rows, tiny)) == 6
+    assert run_blocks(tiny, folder, tiers=own, progress=False) == 0
+    assert len(list((folder / study_runs.WEIGHTS).iterdir())) == 6
+    # One process or two, the same row but for its times.
+    again = trained(tiny.cells[rows[-1]["cell"]][0], rows[-1]["seed"])[1]
+    assert again["trajectory"] == rows[-1]["trajectory"] and again["score"] == rows[-1]["score"]
+    with study_runs._alone(folder), pytest.raises(InputError, match="another program"):
+        run_blocks(tiny, folder, tiers=TIERS, progress=False)
+    rows[0]["digest"] = "of an earlier recipe"
+    assert len(known(rows, tiny)) == 5 and "6 runs, 1 left" in study_runs.cost(tiny, own, rows, 1)
+    (folder / ROWS).write_text('{"cell": 1}\n', "utf-8")
+    with pytest.raises(InputError, match="line 1 is no row"):
+        read_rows(folder / ROWS)
+
+
+def test_a_run_that_diverges_has_no_score_and_says_where(
+    tiny: Protocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, _ = tiny.cells["digits-minus-width16-depth2-heads2-steps24"]
+    monkeypatch.setattr(study_runs, "learning_rate", lambda *given: 1e18)
+    row = trained(cell, 0)[1]
+    assert row["diverged"] is not None and "score" not in row and "lever" not in row
+    assert math.isnan(answers.value(row, "error"))
+    json.dumps(row, allow_nan=False)
+
+
+# ------------------------------------------------------------------------------ the rule
+
+
+def asked(**changes: Any) -> Question:
+    given: dict[str, Any] = {"name": "Q", "says": "", "measure": "error", "predicts": "less",
+                             "first": "a", "second": "b", **changes}  # fmt: skip
+    return Question(**given)
+
+
+samples = st.lists(st.floats(-3, 3, allow_nan=False), min_size=3, max_size=12).map(np.array)
+
+
+@given(seen=samples, margin=st.sampled_from([0.0, 1.0]), negligible=st.sampled_from([0.0, 1.0]),
+       predicts=st.sampled_from(["less", "greater", "within"]))  # fmt: skip
 @settings(max_examples=200, deadline=None)
-def test_a_verdict_holds_at_every_point_of_the_interval(
-    values: list[float], margin: float, predicts: str
+def test_decisions_follow_the_interval_as_it_was_written(
+    seen: np.ndarray, margin: float, negligible: float, predicts: str
 ) -> None:
-    found = difference(values, 0.95)
-    assert found.low <= found.mean <= found.high
-    says = {
-        "less": lambda x: x < margin, "greater": lambda x: x > margin,
-        "within": lambda x: abs(x) < margin,
-    }[predicts]  # fmt: skip
-    points = [says(x) for x in np.linspace(found.low, found.high, 7)]
-    answer = verdict(found, predicts, margin)
-    assert (answer == "supported") <= all(points)
-    assert (answer == "refuted") <= (not any(points))
+    if predicts == "within" and not margin:
+        margin = 0.5
+    spread = seen.std(ddof=1)
+    if spread < 1e-6:
+        return
+    reach = student.ppf(0.975, len(seen) - 1) * spread / len(seen) ** 0.5
+    low, high = seen.mean() - reach, seen.mean() + reach
+    found = decide(asked(predicts=predicts, margin=margin, negligible=negligible), seen)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    near = [abs(x - y) for x in (low, high) for y in (0, margin, -margin, negligible, -negligible)]
+    if min(near) < 1e-6:
+        return
+    if predicts == "within":
+        said = "supported" if -margin < low and high < margin else (
+            "refuted" if low > margin or high < -margin else "open")  # fmt: skip
+    else:
+        ends = (low, high) if predicts == "greater" else (-high, -low)
+        nothing = bool(negligible) and -negligible < low and high < negligible
+        said = "supported" if ends[0] > margin else (
+            "no effect" if nothing else "refuted" if ends[1] < 0 else "open")  # fmt: skip
+    assert found.decision == said
+    assert (found.p < 0.05) == (said != "open")
 
 
-def test_the_interval_is_students() -> None:
-    found = difference([1.0, 2.0, 3.0], 0.95)
-    # 4.3027 is the 97.5 % point of Student's t with 2 degrees of freedom; sd = 1.
-    assert found.high - found.mean == pytest.approx(4.302653 / 3**0.5, rel=1e-6)
-    assert difference([2.0, 2.0], 0.95) == Difference(2.0, 2.0, 2.0, 2)
-    assert verdict(difference([2.0], 0.95), "greater", 0) == "open"
-    assert verdict(difference([], 0.95), "greater", 0) == "no runs"
-    assert verdict(difference([math.nan, 1.0], 0.95), "greater", 0) == "open"
+def test_without_a_second_cell_the_margin_is_the_end_itself() -> None:
+    slope = asked(second="", margin=-0.5)
+    seen = np.array([-1.0, -1.1, -0.9, -1.05])
+    assert decide(slope, seen).decision == "supported"
+    assert decide(slope, seen + 0.9).decision == "refuted"
+    assert decide(slope, seen + 0.5).decision == "open"
+    assert decide(slope, seen[:1]).decision == "open"
 
 
-def test_pairs_share_their_seed_and_differences_of_differences_are_taken() -> None:
-    chosen = protocol()
-    (d3,) = (each for each in chosen.hypotheses if each.name == "D3")
-    values = {}
-    for k, choice in enumerate(d3.choices):
-        for seed in chosen.seeds:
-            values[chosen.run(choice, seed).name] = 10.0 ** (k + 1) * (seed + 1)
-    table = pd.DataFrame({"run": list(values), d3.measure: list(values.values())})
-    # first - second - (less_first - less_second) = 10 - 100 - 1000 + 10000, times seed + 1.
-    assert paired(d3, chosen, table) == [8910.0, 17820.0, 26730.0]
-    assert paired(d3, chosen, table.iloc[1:]) == [17820.0, 26730.0]
-    judged = adjudicated(chosen, ["data-efficiency"], table)
-    judged = judged.set_index("name")
-    # -90, -180, -270: three seeds that differ as much tell nothing.
-    assert judged.loc["D1", ["difference", "verdict"]].tolist() == [-180.0, "open"]
-    assert judged.loc["D5", "verdict"] == "no runs"
+def test_holm_is_his_step_down() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == [] and holm([0.9, 0.9]) == [1.0, 1.0]
 
 
-def test_the_papers_numbers_agree_with_each_other() -> None:
-    """Table 2 with all images is Table 3 without corruption."""
-    for variant, shares in DATA_EFFICIENCY.items():
-        assert shares[1.0][0] == CORRUPTION[variant][0]
+def test_power_is_how_often_the_rule_decides() -> None:
+    rng = np.random.default_rng(0)
+    question = asked(predicts="greater", margin=1.0)
+    draws = rng.normal(1.8, 1.0, (2000, 8))
+    share = np.mean([decide(question, each).decision == "supported" for each in draws])
+    wanted = power(8, 1.0, 0.8)
+    assert abs(share - wanted) < 4 * (wanted * (1 - wanted) / 2000) ** 0.5
 
 
-# --- the runs ---
+def test_seeds_are_those_of_the_textbook() -> None:
+    """80 % power of a paired t at 5 %: the table of the design, by another program."""
+    for sd, effect, seeds in ((0.75, 0.5, 20), (0.75, 1, 7), (1, 0.5, 34), (2, 1, 34), (2, 2, 10)):
+        assert seeds_needed(sd, effect) == seeds
+    assert math.isnan(seeds_needed(1.0, 0.0)) and math.isnan(seeds_needed(1.0, 1e-3))
 
 
-def test_a_tiny_study_runs_resumes_and_is_judged(
-    tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    out = ["--protocol", str(tiny_file), "--out", str(tmp_path)]
-    chosen = protocol(tiny_file)
-    assert main(["study", "depth", "--dry-run", *out]) == 0
-    assert "8 runs, 8 left: about" in capsys.readouterr().out
-    genuine, seen = study_runs.measured, []
-
-    def counted(run: study_runs.Run, **given: object) -> str:
-        seen.append(run.name)
-        if len(seen) == 4:
-            raise KeyboardInterrupt
-        return genuine(run, **given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(study_runs, "measured", counted)
-    assert main(["study", "depth", *out]) == 130
-    capsys.readouterr()
-    assert "8 runs, 5 left" in cost(chosen, ["depth"], tmp_path, 1)
-    assert main(["study", "depth", *out]) == 0
-    assert len(seen) == 9 and len(set(seen)) == 8  # the interrupted one alone came twice
-    printed = capsys.readouterr().out
-    assert "E1, supported: The band's H is in its region." in printed
-    table = pd.read_csv(tmp_path / "study" / "depth.csv")
-    assert set(table["what"]) == {"vit", "vit-band", "vit, depth 1", "vit-band, depth 1"}
-    assert (table["seeds"] == 2).all() and table["test_error"].notna().all()
-    assert table.set_index("what")["void_share"].notna().sum() == 2
-    judged = pd.read_csv(tmp_path / "study" / "hypotheses_depth.csv")
-    assert judged["verdict"].tolist() == ["supported"]
-    for end in (".png", ".pdf"):
-        assert (tmp_path / "study" / f"depth{end}").stat().st_size > 5000
-    runs = pd.read_csv(tmp_path / "study" / "runs_depth.csv")
-    again = by_choice(chosen, "depth", runs)
-    np.testing.assert_allclose(again["test_error"], table["test_error"])
+def rows_of(chosen: Protocol, error: Callable[[str, int], float], seeds: int) -> list[Any]:
+    return [study_row(cell, seed, error(cell.design.form, seed)) for cell, planned in
+            chosen.cells.values() for seed in range(min(seeds, planned))]  # fmt: skip
 
 
-def test_starts_of_finished_runs_stand_beside_their_spectra(
-    tiny_file: Path, tmp_path: Path
-) -> None:
-    chosen = protocol(tiny_file)
-    table = run_table(chosen, ["data-efficiency"], tmp_path, progress=False)
-    found = base_streams.of_finished(chosen, tmp_path)
-    assert set(found["run"]) == set(table["run"])
-    for name, part in found.groupby("run"):
-        own = table[table["run"] == name].iloc[0]
-        for whole, column in (("cos_start", "cos_start"), ("h_universal_disc", "disc_at_end")):
-            assert part[column].mean() == pytest.approx(own[whole])
-        # A band is drawn within the disc.
-        assert own["variant"] == "vit" or (part["disc_at_start"] == 1).all()
+def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> None:
+    def error(form: str, seed: int) -> float:
+        return 10.0 + seed - (4 + 0.1 * seed) * (form == "minus")
+
+    for seeds in (2, 3):
+        rows = rows_of(tiny, error, seeds)
+        asked = answers.answers(rows, tiny).table.iloc[0]
+        assert asked["decision"] == ("supported" if seeds == 3 else "not run")
+        assert math.isnan(asked["value"]) == (seeds == 2)
+        early = answers.answers(rows, tiny, so_far=True).table.iloc[0]
+        assert early["value"] == pytest.approx(-4.05 if seeds == 2 else -4.1)
+    words = answers.answers(rows, tiny).words()
+    assert words.startswith("errs less, supported: Negative sign errs less. error: -4.1")
+    assert "mean" not in answers.spreads(rows, tiny).table
+    picture = answers.answers(rows, tiny).picture
+    assert picture is not None and picture.draw is not None
+    turns, leans, lever, trains = picture.draw().axes
+    # A line a form of the core; the shifts and their controls of the plain one; dots by form.
+    assert len(turns.lines) == 2 and len(leans.lines) == 3 and len(trains.collections) == 2
+    assert [line.get_label() for line in lever.lines[-3:-1]] == ["foreseen", "random"]
 
 
-def test_a_withdrawn_hypothesis_has_its_interval_and_says_why(tiny_file: Path) -> None:
-    text = tiny_file.read_text().replace(
-        'measure = "inside_share"', 'withdrawn = "2026-11-24: no"\nmeasure = "inside_share"'
-    )
-    path = tiny_file.with_name("withdrawn.toml")
-    path.write_text(text)
-    chosen = protocol(path)
-    runs = [{"run": run.name, "inside_share": 1.0} for run in chosen.runs(["depth"])]
-    row = adjudicated(chosen, ["depth"], pd.DataFrame(runs)).iloc[0]
-    assert row["verdict"] == "withdrawn" and row["note"] == "Withdrawn 2026-11-24: no."
-    assert row["difference"] == pytest.approx(0.01) and row["seeds"] == 2
+def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:
+    rows = rows_of(tiny, lambda form, seed: 10.0 - 4 * (form == "minus") + 0.1 * seed**2, 3)
+    rows[0]["diverged"] = 7
+    asked = answers.answers(rows, tiny).table.iloc[0]
+    assert (asked["seeds"], asked["void"]) == (2, 1)
+    for each in rows:
+        each["diverged"] = 7
+    asked = answers.answers(rows, tiny).table.iloc[0]
+    assert asked["decision"] == "void" and asked["void"] == 3
+    assert "nan" not in answers.answers(rows, tiny).words()
+    still = study_row(next(iter(tiny.cells.values()))[0], 0, 1.0)
+    assert answers.value(still, "alignment gain") == pytest.approx(0.1)
+    still["trajectory"]["cos"] = [[1.0, 1.0], [0.2, 0.31]]
+    assert math.isnan(answers.value(still, "alignment gain"))
 
 
-def test_remedies_and_corruptions_are_measured(tiny_file: Path, tmp_path: Path) -> None:
-    chosen = protocol(tiny_file)
-    table = run_table(chosen, ["remedies", "corruption"], tmp_path, progress=False)
-    remedied = table[table["remedy"] == "attnscale"]
-    assert len(remedied) == 2 and remedied["log_hfc_lfc"].notna().all()
-    assert remedied["corrupted_error"].isna().all()
-    scored = table[table["remedy"].isna()]
-    mean = scored[[f"error_at_{s}" for s in range(1, 6)]].mean(axis=1)
-    np.testing.assert_allclose(scored["corrupted_error"], mean)
-    np.testing.assert_allclose(scored["error_at_0"], scored["test_error"])
-    path = tmp_path / "measures" / f"{scored['run'].iloc[0]}.json"
-    path.write_text(json.dumps({"version": VERSION, "corruptions": True}))
-    with pytest.raises(InputError, match=r"is damaged .*delete it and run again"):
-        run_table(chosen, ["remedies", "corruption"], tmp_path, progress=False)
+def test_the_lever_is_read_as_it_was_written() -> None:
+    lever = {
+        "changes": ["shift", "shift", "into disc"], "doses": [-0.1, 0.1, 0.5],
+        "effect": [0.2, -0.3, 0.04], "control": [0.0, -0.1, 0.01], "kl": [0.5, 0.2, 0.1],
+    }  # fmt: skip
+    run = {"lever": lever, "diverged": None, "corruption": [5.0, 6.0, 7.0, 8.0, 9.0, 10.0]}
+    assert answers.value(run, "slope") == pytest.approx((-0.1 * 0.2 - 0.1 * 0.2) / 0.02)
+    assert answers.value(run, "into disc") == pytest.approx(0.03)
+    assert answers.value(run, "KL gap") == pytest.approx(-0.3)
+    assert answers.value(run, "cost of corruption") == pytest.approx(3.0)
+    with pytest.raises(InputError, match="no measure 'colour'"):
+        answers.value(run, "colour")
 
 
-def test_the_preregistered_file_is_what_the_package_reads() -> None:
-    assert tomllib.loads(PREREGISTERED.read_text("utf-8"))["title"] == protocol().title
-    assert isinstance(protocol(), Protocol)
+def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst() -> None:
+    cells = [Cell("digits", steps) for steps in (1, 2, 3, 4)]
+    rows = [
+        study_row(cell, 0, error) for cell, error in zip(cells, (1.0, 2.0, 3.0, 4.0), strict=True)
+    ]
+    assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(1.0)
+    rows[0]["diverged"] = 3
+    assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(-0.2)
+
+
+def test_recorded_rows_are_of_the_study_as_it_stands_and_small() -> None:
+    chosen, rows = protocol(), answers.recorded_rows()
+    assert len(known(rows, chosen)) == len(rows)
+    assert len(json.dumps(rows)) < 10 * 2**20
+    assert len(answers.answers(rows).table) == len(chosen.questions)

@@ -17,14 +17,10 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, new_model
 from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.intervals import FEWEST
-from oversmoothing.experiments.study.protocol import (
-    CORRUPTION,
-    DATA_EFFICIENCY,
-    Hypothesis,
-    Protocol,
-    protocol,
-)
+from oversmoothing.experiments.study.answers import decide, holm, values
+from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.readings import PUBLISHED
+from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import (
     ladder,
@@ -33,7 +29,12 @@ from oversmoothing.paper_figures.figures import (
     table_1,
     tables_2_3,
 )
-from oversmoothing.paper_figures.models_shown import LABEL, digits_models
+from oversmoothing.paper_figures.models_shown import (
+    CORRUPTION,
+    DATA_EFFICIENCY,
+    LABEL,
+    digits_models,
+)
 from tests.figures.held import holds, metrics_of, near, same
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,19 +92,8 @@ def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray]) -> None:
 def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
     models = tiny(context)
     labels = {f"{label}, digits": name for name, label in LABEL.items()}
-    cifar = {f"{LABEL[name]}, CIFAR-100": name for name in ("vit", "vit+", "vit-")}
-    assert set(csv["model"]) == {*labels, *cifar}
+    assert set(csv["model"]) == set(labels)
     for label, part in csv.groupby("model", sort=False):
-        if label in cifar:
-            own = record_of_cifar("streams.csv", cifar[str(label)])
-            assert set(part["variant"]) == {cifar[str(label)]} and set(part["data"]) == {
-                "CIFAR-100"
-            }
-            assert set(part["trained"]) == {recorded()}
-            numbers = [name for name in csv if name in own and name not in ("run", "variant")]
-            same(part[numbers].reset_index(drop=True), own[numbers])
-            near(part["test_error"], error_of_cifar(own["run"].iloc[0]))
-            continue
         name = labels[str(label)]
         kept, _ = streams(models[name], metrics_by_layer.IMAGES)
         assert set(part["variant"]) == {name} and set(part["data"]) == {"digits"}
@@ -127,11 +117,6 @@ def error_of(found: TrainedModel) -> float:
     return 100 * (1 - float(right.double().mean()))
 
 
-def error_of_cifar(run: str) -> float:
-    runs = pd.read_csv(ROOT / "experiments" / "study" / "results" / "cifar100" / "runs.csv")
-    return float(runs.set_index("run").loc[run, "test_error"])
-
-
 def turned(found: TrainedModel) -> list[float]:
     """cos(H_start, H_end) of every layer, its start drawn anew."""
     start, end = (
@@ -141,19 +126,6 @@ def turned(found: TrainedModel) -> list[float]:
         float(np.vdot(H0, H) / np.linalg.norm(H0) / np.linalg.norm(H))
         for H0, H in zip(start, end, strict=True)
     ]
-
-
-def recorded() -> str:
-    """How the recorded models of CIFAR-100 were trained."""
-    made = record_of("study/results/cifar100/provenance.json")
-    return f"depth 8, width 96, 3 epochs, seed 0, recorded {made['date']}"
-
-
-def record_of_cifar(name: str, variant: str) -> pd.DataFrame:
-    """Rows of the recorded study of CIFAR-100: those of a base model's first seed."""
-    table = pd.read_csv(ROOT / "experiments" / "study" / "results" / "cifar100" / name)
-    kept = (table["variant"] == variant) & (table["seed"] == 0)
-    return table[kept].reset_index(drop=True)
 
 
 def classes(found: TrainedModel, images: int | None) -> np.ndarray:
@@ -310,11 +282,10 @@ def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
     own = found.run.watched[found.run.watched["asymmetry"].notna()]
     own = own.assign(epoch=own["step"] / found.config.per_epoch, model="digits")
     own["cos_start"] = own["layer"].map(dict(enumerate(turned(found), 1)))
-    cifar = record_of_cifar("watched.csv", "vit").assign(model="CIFAR-100")
     deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
     deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")].assign(model=table_1.DEIT)
     rows = []
-    for part, d in ((own, 16), (cifar, 96)):
+    for part, d in ((own, 16),):
         for epoch in (part["epoch"].min(), part["epoch"].max()):
             rows.append(part[part["epoch"] == epoch].assign(variant="vit", at_random=random_of(d)))
     rows.append(deit.assign(at_random=random_of(192))[["layer", "asymmetry", "model", "at_random"]])
@@ -331,16 +302,15 @@ def random_of(d: int) -> float:
 
 @holds("tables_2_3")
 def check_tables_2_3(csv: pd.DataFrame, context: Context) -> None:
-    """The paper's as typed in; ours from the stored runs; judged rows by their own intervals."""
+    """The paper's as typed in; ours from the stored rows; decisions by the rule of the study."""
     assert set(csv["table"]) == {"Table 2", "Table 3"} and csv["recorded"].isna().all()
     assert set(csv["source"]) == {tables_2_3.PAPER, "digits", "cifar100"}
-    for title, accuracies, sd, values in (
+    for title, accuracies, sd in (
         ("Table 2", {(v, x): right for v, row in DATA_EFFICIENCY.items()
                      for x, (right, _) in row.items()},
-         {(v, x): sd for v, row in DATA_EFFICIENCY.items() for x, (_, sd) in row.items()},
-         lambda part, x: part[part["fraction"] == x].set_index("seed")["test_error"]),
+         {(v, x): sd for v, row in DATA_EFFICIENCY.items() for x, (_, sd) in row.items()}),
         ("Table 3", {(v, x): right for v, row in CORRUPTION.items() for x, right in enumerate(row)},
-         {}, lambda part, x: part[part["fraction"] == 1].set_index("seed")[f"error_at_{x:g}"]),
+         {}),
     ):  # fmt: skip
         own = csv[csv["table"] == title]
         typed = own[own["source"] == tables_2_3.PAPER]
@@ -350,58 +320,50 @@ def check_tables_2_3(csv: pd.DataFrame, context: Context) -> None:
         near(typed["error"], [100 - accuracies[key] for key in keys])
         near(typed["sd"], [sd.get(key, np.nan) for key in keys])
         near(typed["gap"], [accuracies["vit", x] - accuracies[v, x] for v, x in keys], abs=1e-9)
-        check_ours(own, context, values)
+        check_ours(own, context, title)
 
 
-def check_ours(csv: pd.DataFrame, context: Context, values: Any) -> None:
+def check_ours(csv: pd.DataFrame, context: Context, title: str) -> None:
     """Means, sd, counts and gaps paired by seed; judged rows by their own intervals."""
-    for data, folder in (("digits", "study"), ("cifar100", "study-cifar100")):
-        runs = pd.read_csv(context.results / folder / "runs.csv")
-        runs = runs[~runs["tied"]]
+    rows = read_rows(context.results / "study" / ROWS)
+    forms = {"vit": "ord", "vit+": "plus", "vit-": "minus"}
+    for data in ("digits", "cifar100"):
         errors = csv[(csv["kind"] == "error") & (csv["source"] == data)]
-        assert len(errors) and errors["size"].nunique() == 1
+        places = (1.0, 0.1) if title == "Table 2" else range(6)
+        wanted = {(variant, float(x)) for variant in forms for x in places}
+        assert set(zip(errors["variant"], errors["x"], strict=True)) == wanted
+        assert len(errors) == len(wanted)
+        depth = {"digits": "depth 6, width 64, 990 steps"}
+        depth["cifar100"] = "16 x 16 pixels, depth 6, width 64, 4212 steps"
+        assert set(csv.loc[csv["source"] == data, "size"]) == {depth[data]}
+
+        def of(variant: str, x: float, data: str = data) -> np.ndarray:
+            share = x if title == "Table 2" else 1.0
+            name = f"{data}-{forms[variant]}" + ("" if share == 1 else f"-fraction{share:g}")
+            own = sorted((r for r in rows if r["cell"] == name), key=lambda r: r["seed"])
+            tell = [r["score"]["error"] if title == "Table 2" else r["corruption"][int(x)]
+                    for r in own]  # fmt: skip
+            return np.array(tell)
+
         for row in errors.itertuples():
-            own, vit = (values(runs[runs["variant"] == v], row.x) for v in (row.variant, "vit"))
-            near([row.error, row.sd, row.seeds], [own.mean(), own.std(), len(own)], rel=1e-9)
-            gap = interval((own - vit).to_numpy(), fewest=2)
-            near([row.gap, row.gap_low, row.gap_high], gap, abs=1e-9)
-        assert (csv.loc[csv["source"] == data, "size"] == errors["size"].iloc[0]).all()
+            own, vit = of(row.variant, row.x), of("vit", row.x)
+            near([row.error, row.sd, row.seeds], [own.mean(), own.std(ddof=1), len(own)], rel=1e-9)
+            near([row.gap, row.gap_low, row.gap_high], interval(own - vit, fewest=2), abs=1e-9)
+        chosen = protocol()
+        judged = {each.name: each for each in chosen.questions}
         orders = csv[(csv["kind"] == "order") & (csv["source"] == data)]
-        known = {each.name: each for each in protocol(data).hypotheses}
-        assert len(orders) >= 2
+        assert len(orders) == (3 if title == "Table 2" else 1)
+        primary = [q for q in chosen.questions if q.primary]
+        found = {q.name: decide(q, values(q, known(rows, chosen), chosen)[0]) for q in primary}
+        levels = dict(zip(found, holm([each.p for each in found.values()]), strict=True))
         for row in orders.itertuples():
-            own = known[row.name]
-            assert "paper's Table" in own.says
-            assert (row.says, row.study, row.measure, row.predicts) == (
-                own.says, own.study, own.measure, own.predicts)  # fmt: skip
-            near(row.margin, own.margin)
-            assert (row.note if isinstance(row.note, str) else "") == own.note
-            found = differences(own, protocol(data), runs)
-            assert row.seeds == len(found)
-            if not len(found):
-                assert np.isnan(row.difference) and row.verdict == "no runs"
-                continue
-            mean, low, high = interval(found, fewest=2)
-            near([row.difference, row.low, row.high], [mean, low, high], abs=1e-9)
-            sure = {"less": high < own.margin, "greater": low > own.margin,
-                    "within": -own.margin < low and high < own.margin}  # fmt: skip
-            never = {"less": low > own.margin, "greater": high < own.margin,
-                     "within": high < -own.margin or low > own.margin}  # fmt: skip
-            said = "refuted" if never[own.predicts] else "open"
-            assert row.verdict == ("supported" if sure[own.predicts] else said)
-
-
-def differences(hypothesis: Hypothesis, chosen: Protocol, runs: pd.DataFrame) -> np.ndarray:
-    """By seed first - second, less that of the other pair where there is one."""
-    if hypothesis.measure not in runs:
-        return np.array([])
-    values = runs.set_index("run")[hypothesis.measure]
-    signs = ((1, hypothesis.first), (-1, hypothesis.second), (-1, hypothesis.less_first),
-             (1, hypothesis.less_second))  # fmt: skip
-    return np.array(
-        [sum(sign * values[chosen.run(choice, seed).name] for sign, choice in signs
-             if choice is not None) for seed in chosen.seeds]
-    )  # fmt: skip
+            question = judged[row.question]
+            seen = values(question, known(rows, chosen), chosen)[0]
+            near([row.value, row.low, row.high], interval(seen, fewest=2), abs=1e-9)
+            kept = not question.primary or levels[question.name] < 0.05
+            assert row.decision == (decide(question, seen).decision if kept else "open")
+            assert row.says == question.says and row.seeds == len(seen)
+            assert row.planned == chosen.seeds(question)
 
 
 @holds("loops", rows=lambda csv: csv["kind"] == "block")

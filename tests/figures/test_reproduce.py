@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from oversmoothing.experiments.study.protocol import STUDIES
+from oversmoothing.experiments.study.protocol import TIERS, Protocol
 from oversmoothing.paper_figures import reproduce as main_job
 from oversmoothing.paper_figures.figure_base import Context
 
@@ -19,18 +19,17 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
 ) -> None:
     asked: list[Any] = []
 
-    def studied(chosen: object, studies: list[str], results: Path, **given: object) -> None:
-        asked.append((studies, results, given["workers"]))
+    def studied(chosen: Protocol, folder: Path, **given: object) -> None:
+        asked.append((given["tiers"], folder, given["workers"]))
 
-    monkeypatch.setattr(main_job, "write_study", studied)
+    monkeypatch.setattr(main_job, "run_blocks", studied)
     monkeypatch.setattr(main_job, "_checks", lambda context: iter(()))
     monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3",))
     done = main_job.reproduce(Context(tmp_path, progress=False), full=full, workers=2)
     assert done == 0
-    assert asked == ([(list(STUDIES), tmp_path, 2)] if full else [])
+    assert asked == ([(TIERS, tmp_path / "study", 2)] if full else [])
     text = (tmp_path / "index.html").read_text("utf-8")
     assert ("The reduced preset" in text) == (not full)
-    # The studies of the project stand there as recorded, where none was run into the folder.
-    assert "recorded run of" in text and "cannot be checked" in text
+    assert "cannot be checked" in text
     kept = pd.read_csv(tmp_path / "verdicts.csv")
     assert set(kept["figure"]) == {"tables_2_3"} and "cannot be checked" in set(kept["verdict"])

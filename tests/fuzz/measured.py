@@ -13,7 +13,7 @@ from tests.fuzz.rooms import ODD_TOML, Files, Words, model
 _MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
 _REMEDIES = ("attnscale", "centred-attention", "neutreno", "lambda-skip")
-_STUDIES = ("data-efficiency", "corruption", "depth", "layernorm", "spectrum", "remedies", "all")
+_STUDIES = ("core", "trainability", "exploratory", "all")
 _GROUPS = ("1", "2", "1-2", "2-1", "0", "1-9", "-", "1-", "x", "1-2-3", "\u0663", "\u00b2", "",
            "1-999999999999", "9" * 5000)  # fmt: skip
 
@@ -134,31 +134,26 @@ def study(rng: random.Random) -> tuple[Words, Files]:
     """What would be run, of the project's protocol with slips; none of these trains."""
     from oversmoothing.experiments.study.protocol import PREREGISTERED
 
-    name = rng.choice([*_STUDIES, *_STUDIES, "", "nothing", "Depth"])
+    name = rng.choice([*_STUDIES, *_STUDIES, "", "nothing", "Core"])
     if rng.random() < 0.2:
         return [name, "--estimate"], {}
     lines = Path(PREREGISTERED).read_text("utf-8").splitlines()
-    # The first hypotheses alone: what follows is like them.
-    lines = lines[: [k for k, line in enumerate(lines) if line.startswith("[[hypo")][5]]
+    # The first cells and questions alone: what follows is like them.
+    heads = [k for k, line in enumerate(lines) if line.startswith("[[")]
+    asked = [k for k in heads if lines[k].startswith("[[question")]
+    lines = [*lines[: heads[5]], *lines[asked[0] : asked[3]]]
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
         place = rng.choice([k for k, line in enumerate(lines) if line and line[0] != "#"])
         line, odd = lines[place], rng.choice(ODD_TOML)
-        slip = rng.randrange(5)
+        slip = rng.randrange(4)
         if slip == 0:
             lines[place] = ""
         elif slip == 1:
-            lines[place] += f"\n{rng.choice(['margin', 'value', 'x', 'seeds', 'second'])} = {odd}"
-        elif slip == 2 and ": " not in line and "{" in line:
-            inner = rng.choice(
-                ['variant = "vit-"', "depth = 4", "nothing = 1", f"fraction = {odd}"]
-            )
-            lines[place] = f"{line.partition('=')[0]}= {{ {inner} }}"
+            lines[place] += f"\n{rng.choice(['margin', 'depth', 'x', 'seeds', 'second'])} = {odd}"
         elif "=" in line:
             lines[place] = f"{line.partition('=')[0]}= {odd}"
         else:
-            lines[place] = rng.choice(
-                ["[base]\ndepth = 2", "[base]\nepochs = -1", "[[design]]", "["]
-            )
+            lines[place] = rng.choice(["[[cells]]\ndepth = 2", "[[question]]", "[base]", "["])
     text = "\n".join(lines)
     if rng.random() < 0.05:
         text = text[: rng.randrange(len(text))]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from oversmoothing.experiments.digits.training import new_model, parts_of, train_on
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.experiments.study.protocol import Cell
 
 TINY = {
     "depth": 2, "width": 16, "heads": 2, "epochs": 2, "batch_size": 128, "log_every": 1,
@@ -47,3 +48,19 @@ def softmax_attention(seed: int, n: int, scale: float = 3.0) -> NDArray[np.float
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     result: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
     return result
+
+
+def study_row(cell: Cell, seed: int, error: float, **more: Any) -> dict[str, Any]:
+    """A run of that error; its weights left their start."""
+    watched = {name: [[0.0], [0.1]] for name in (
+        "alignment", "negative", "disc", "head_negative", "head_disc", "folded_alignment", "norm",
+        "cos_free", "hfc_lfc")} | {"step": [0, cell.steps], "loss": [None, 1.0],
+                                   "cos": [[1.0], [0.2]]}  # fmt: skip
+    return {
+        "cell": cell.name, "seed": seed, "digest": cell.digest, "diverged": None,
+        "score": {"error": error, "loss": error}, "trajectory": watched, "seconds_in_all": 1.0,
+        "lever": {"changes": ["shift", "shift", "into disc"], "doses": [-0.1, 0.1, 0.5],
+                  "effect": [0.1, -0.1, 0.0], "control": [0.0] * 3, "predicted": [0.1, -0.1, 0.0], "kl": [0.2, 0.1, 0.1]},
+        "start": {"gradient": error, "change": 0.0},
+        "made": {"date": "2026-01-01", "commit": "c"}, **more,
+    }  # fmt: skip

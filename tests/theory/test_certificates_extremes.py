@@ -131,7 +131,9 @@ def test_numbers_too_long_for_a_file_are_said(tmp_path, capsys):
 def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written(
     monkeypatch, tmp_path, capsys
 ):
-    monkeypatch.setattr(certificate, "claims_of_start", lambda *arguments: [{"verdict_x0": "TIE"}])
+    monkeypatch.setattr(
+        certificate, "claims_of_start", lambda *arguments: ([{"verdict_x0": "TIE"}], "")
+    )
     with pytest.raises(RequirementError, match="the checker contradicts"):
         make_certificate(*read_layer(AA, [["1/2"]], [[1], [2]]))
     path = tmp_path / "certificate.json"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from oversmoothing.theory import certificate
 from oversmoothing.theory.certificate import interval_texts, make_certificate
 from oversmoothing.theory.checker.reading import Check
+from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.layer.layer import read_layer
 
 AVERAGE = [["3/4", "1/4"], ["1/4", "3/4"]]
@@ -71,3 +73,29 @@ def test_T6b_blocks_stand_with_the_tie_that_they_decide(monkeypatch):
 )
 def test_ends_beyond_binary64_are_infinities(ends, texts):
     assert interval_texts(ends) == texts
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_T5d_a_certified_depth_is_the_first_one_also_where_mixing_is_slow(seed):
+    rng = np.random.default_rng(300 + seed)
+    A = 0.98 * np.eye(3) + 0.02 * rng.dirichlet(np.ones(3), size=3)
+    H, X0 = 0.2 * rng.standard_normal((2, 2)) + 0.3 * np.eye(2), rng.standard_normal((3, 2))
+    case, start = read_layer(A / A.sum(axis=1, keepdims=True), H, X0)
+    found = make_certificate(case, start)
+    depth = found.body["claim"]["depth"]
+    state = case.rational_A, case.rational_H, start.fractions
+    ratios = ball_ratios(*state, case.rational_pi, range(depth - 1, depth + 50))
+    assert depth > 900 and found.unconfirmed == ()
+    assert ratios[depth - 1].value > 1e-3 >= max(ratios[L].value for L in range(depth, depth + 50))
+
+
+@pytest.mark.parametrize(("n", "d", "reason"), [(12, 8, ""), (14, 8, "up to (n - 1) d = 96 only")])
+def test_T5d_a_depth_is_certified_or_it_is_said_why_not(n, d, reason):
+    rng = np.random.default_rng(1)
+    A, X0 = rng.dirichlet(np.ones(n), size=n), rng.standard_normal((n, d))
+    A /= A.sum(axis=1, keepdims=True)
+    H = 0.2 * rng.standard_normal((d, d)) + 0.8 * np.eye(d)
+    found = make_certificate(*read_layer(A, H, X0))
+    assert found.body["claim"]["verdict_x0"] == "SMOOTHING"
+    assert ("depth" in found.body["claim"]) == (not reason)
+    assert reason in " ".join(found.left_out) and bool(found.left_out) == bool(reason)

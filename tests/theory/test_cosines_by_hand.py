@@ -165,7 +165,7 @@ def test_T14i_the_least_and_the_mean_cosine(A, H, X0, least, average):
 def test_T14h_a_sum_that_cancels_at_some_depths_leaves_what_grows_more_slowly():
     """Token 1 is (1 + (-1)^L) u and, of a third h, (1/2)^L v: at odd depths v is left."""
     turning = found("FLAT", "-2 0; 0 -1/2", "0 2; -2 2").cosine_limits[0, 1]
-    assert turning.tends_to == "periodic"
+    assert turning.tends_to == "constant"
     for L in (30, 31):
         x, y = ([(-1) ** L * -1 + sign, 2 * 0.5**L] for sign in (1, -1))
         cosine = (x[0] * y[0] + x[1] * y[1]) / math.hypot(*x) / math.hypot(*y)
@@ -371,7 +371,7 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 @pytest.mark.parametrize(
     ("limits", "features", "least", "average"),
     [
-        ([HALF, periodic(1.0, None)], 2, periodic(0.5, 0.5), periodic(0.75, 0.5)),
+        ([HALF, periodic(1.0, None)], 2, HALF, periodic(0.75, 0.5)),
         ([periodic(1.0, None), periodic(0.5, None)], 2, periodic(0.5, None), periodic(0.75, None)),
         ([HALF, UNDEFINED], 2, HALF, HALF),
         ([UNDEFINED], 2, UNDEFINED, UNDEFINED),
@@ -388,3 +388,18 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
     assert smallest(limits, features) == least and mean(limits, features) == average
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "cosine"),
+    [
+        # mu = i and -i lead all: four residues with one cosine.
+        ("1/2 1/2; 1/2 1/2", "-1 -1; 1 -1", "-1 0; -1 2", 1 / 5**0.5),
+        # mu = 1 + 2^(1/2) - 1 and its conjugate: irrational roots whose sum is rational.
+        ("1 0; 0 1", "0 1; 1 -2", "-2 2; -1 0", 1 / 2**0.5),
+    ],
+)
+def test_T14h_equal_limits_at_all_residues_are_one_limit(A, H, X0, cosine):
+    seen = found(A, H, X0)
+    for limit in (seen.cosine_limits[0, 1], seen.cos_min, seen.cos_mean):
+        assert (limit.tends_to, limit.values) == ("constant", (pytest.approx(cosine, rel=1e-15),))

@@ -13,11 +13,17 @@ import numpy as np
 import pytest
 
 import oversmoothing
-from oversmoothing.theory.layer.attention import complement_basis, stationary_distribution
+from oversmoothing.theory.layer.attention import (
+    communicating,
+    complement_basis,
+    stationary_distribution,
+)
 from oversmoothing.theory.layer.layer import Layer, read_entries
-from oversmoothing.theory.numbers.rounding import UNIT, Bounded, times
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved, times
+from oversmoothing.theory.spectra.layer_discs import attention_by_parts
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.disc_limits import DominantPair, from_quotient, ratio_of
+from oversmoothing.theory.verdict.disc_parts import left_vectors
 from oversmoothing.theory.verdict.disc_start import (
     DiscStart,
     left_alone,
@@ -327,3 +333,99 @@ def test_T4_what_discs_say_of_33_tokens_is_what_holds_of_the_few_that_they_repea
             known[field] += 1
             assert found == (pytest.approx(true, rel=1e-6) if field == "limit" else true)
     assert all(known[field] >= least for field, least in KNOWN[with_start].items()), known
+
+
+def _members(rng: np.random.Generator, M: np.ndarray, relative: float) -> np.ndarray:
+    """A matrix whose entries are within `relative` of those of M, 0 where M is."""
+    return M * (1 + relative * rng.uniform(-1, 1, M.shape))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_solutions_of_systems_hold_for_members_of_the_cell(seed):
+    rng, k, relative = np.random.default_rng(seed), 1 + seed, 1e-7
+    M, b = rng.standard_normal((k, k)) + 2 * k * np.eye(k), drawn(rng, k)
+    found = solved(M, relative * np.abs(M), b)
+    assert found is not None
+    reached = np.zeros(k)
+    for _ in range(50):
+        ends = b.value + b.error * np.exp(2j * np.pi * rng.random(k))
+        x = np.linalg.solve(_members(rng, M, relative), ends)
+        reached = np.maximum(reached, np.abs(x - found.value))
+    assert (reached <= found.error).all() and (found.error < 1e-4).all()
+    assert solved(np.ones((2, 2)), np.zeros((2, 2)), drawn(rng, 2)) is None
+
+
+def _in_parts(rng: np.random.Generator, sizes: list[int]) -> np.ndarray:
+    """Row-stochastic, the first set closed, each further one attending to itself and before."""
+    n, A, end = sum(sizes), np.zeros((sum(sizes),) * 2), 0
+    for size in sizes:
+        A[end : end + size, : end + size] = rng.random((size, end + size)) + 0.1
+        end += size
+    order = rng.permutation(n)
+    return (A / A.sum(axis=1, keepdims=True))[np.ix_(order, order)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_T1h_parts_hold_the_spectrum_and_left_eigenvectors_of_members_of_the_cell(seed):
+    rng, relative = np.random.default_rng(seed), 1e-9
+    A = _in_parts(rng, rng.integers(1, 4, 1 + seed % 6).tolist())
+    error = relative * A
+    parts = attention_by_parts(A, error)
+    assert (parts is None) == (len(communicating(A > 0)) == 1)
+    vectors = [(a, w()) for a, w in left_vectors(A, error)]
+    assert any(w is not None for _, w in vectors)
+    for _ in range(10):
+        member = _members(rng, A, relative / 4)
+        member /= member.sum(axis=1, keepdims=True)
+        for a in np.linalg.eigvals(member) if parts is not None else ():
+            near = np.abs(a - parts.centres) <= parts.radii + 1e-13
+            assert near.any() or abs(a - 1) < 1e-12
+        for a, w in vectors:
+            if w is None:
+                continue
+            residual = np.abs(w.value @ member - a.centres[0] * w.value)
+            size = w.error @ member + a.radii[0] * np.abs(w.value) + np.abs(a.centres[0]) * w.error
+            assert (residual <= size + relative * np.abs(w.value) @ A + 1e-12).all()
+
+
+def _equal_shares(n: int) -> np.ndarray:
+    """A causal A whose tokens all but the first keep half of themselves: one Jordan block."""
+    A = np.tril(np.ones((n, n)), -1)
+    A[1:] /= 2 * A[1:].sum(axis=1, keepdims=True)
+    return A + np.diag([1.0] + [0.5] * (n - 1))
+
+
+@pytest.mark.parametrize("n", [3, 17, 33, 64, 200])
+@pytest.mark.parametrize("H", [[[-1.0]], [[-1.0, 0.0], [0.0, -1.0]], [[-1.0, 0.5], [0.0, -0.25]]])
+def test_T4e_equal_shares_of_a_causal_A_are_told_from_their_first_token(n, H):
+    """|1 - 1/2| > |1 - 1|: from x_2 != x_1 on the tokens differ for ever, beside no consensus; and
+    where the first two tokens are alike, from the first that is not, if any."""
+    X0 = np.zeros((n, len(H)))
+    X0[1] = 1.0
+    answer = oversmoothing.verdict(A=_equal_shares(n), H=H, X0=X0)
+    assert answer.verdict == answer.verdict_x0 == "NON_SMOOTHING"
+    if n > 60:
+        exact = [[Fraction(x) for x in row] for row in _equal_shares(n).tolist()]
+        exact = [[x / sum(row) for x in row] for row in exact]
+        said = oversmoothing.verdict(A=exact, H=matrix(H), X0=matrix(X0.tolist()))
+        assert said.verdict_x0 == "NON_SMOOTHING"
+    alike = oversmoothing.verdict(A=_equal_shares(n), H=H, X0=np.ones((n, len(H))))
+    assert alike.verdict_x0 in ("TRIVIAL", "UNDEFINED")
+
+
+@pytest.mark.parametrize("n", [4, 40, 80])
+@pytest.mark.parametrize("differ", [True, False])
+def test_T4e_closed_classes_tie_where_their_means_differ(n, differ):
+    """Two closed classes and tokens that leave into them, H = 1/4: |1 + h| leads at a = 1 alone."""
+    rng = np.random.default_rng(n)
+    k = n // 4
+    A = np.zeros((n, n))
+    A[:k, :k] = rng.random((k, k)) + 0.1
+    A[k : 2 * k, k : 2 * k] = rng.random((k, k)) + 0.1
+    A[2 * k :] = np.tril(np.ones((n, n)))[2 * k :]
+    A /= A.sum(axis=1, keepdims=True)
+    X0 = np.concatenate([np.ones(k), np.full(k, 1.0 + differ), rng.random(n - 2 * k)])[:, None]
+    answer = oversmoothing.verdict(A=A, H=[[0.25]], X0=X0)
+    assert answer.verdict == "TIE"
+    # Equal means up to rounding leave it open; the zeros of A cannot tell.
+    assert answer.verdict_x0 == ("TIE" if differ else "UNDECIDED")

@@ -99,3 +99,23 @@ def test_a_number_is_a_float_that_survives_copies():
     assert root.high - root.low < Fraction(1, 2**190)
     again = pickle.loads(pickle.dumps(root))
     assert (again, again.low, again.high) == (root, root.low, root.high)
+
+
+@pytest.mark.parametrize("digits", [12, 306, 330, 5000])
+def test_a_start_shows_what_decides_after_more_layers_than_floats_count(digits):
+    """pi = (2/3, 1/3), a = 1/4: x_0 = c 1 + s v with v = (1, -2), c = 4/3, s = -1/3; v outweighs 1
+    once (|s| sqrt 5 / (c sqrt 2)) ((1 + h/4) / |1 + h|)^L >= 1."""
+    h = Fraction(-8, 5) + Fraction(1, 10**digits)
+    found = verdict(A=[["3/4", "1/4"], ["1/2", "1/2"]], H=[[h]], X0=[[1], [2]])
+    with flint.ctx.workprec(8 * digits):
+        q = (1 + h / 4) / -(1 + h)
+        slope = flint.arb(flint.fmpq(q.numerator, q.denominator)).log()
+        right = Number.of((flint.arb(32) / 5).log() / 2 / slope)
+    assert f"{found.shows_from:.6g}" == f"{right:.6g}"
+    if digits > 306:
+        assert found.shows_from.low < right.low < right.high < found.shows_from.high
+        told = found.to_json_object()["shows_from_exact"]
+        assert told == f"4.4551e+{digits - 1}" and f"layer 4.46e+{digits - 1} on" in found.reason
+    # A ratio that rises in every layer does so from the first on, by however little.
+    tie = verdict(A=A2, H=[[TIE + Fraction(1, 10**digits)]], X0=[[1], [2]])
+    assert (tie.tends_to, tie.shows_from) == ("infinity", 0)

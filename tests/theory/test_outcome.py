@@ -13,12 +13,10 @@ import pytest
 import oversmoothing
 from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.layer.layer import Layer
-from oversmoothing.theory.spectra.heads import layer_of_heads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell
-from oversmoothing.theory.verdict.decide import compare_radii
 from oversmoothing.theory.verdict.disc_limits import Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
@@ -240,13 +238,6 @@ def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_i
     assert "margin" not in str(left_open)
     decided = verdict(A=floats("AA"), H=[[-1.0]])
     assert decided.verdict == "NON_SMOOTHING" and "margin" in str(decided)
-
-
-def test_a_verdict_of_one_head_refuses_several():
-    A = np.array([floats("AA")] * 2)
-    layer = layer_of_heads(A, np.full((2, 1, 1), 0.5))
-    with pytest.raises(InputError, match="heads_verdict"):
-        compare_radii(layer)
 
 
 def test_further_eigenvalues_1_of_an_attention_with_several_classes_are_exact():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
+import numpy as np
 import pytest
 
 from oversmoothing.theory.depth.onset import Onset
+from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.verdict.answer import limit_words, number, shown, token_words
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
@@ -18,6 +21,7 @@ from oversmoothing.theory.verdict.cosines import (
 from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.tables import matrix
 
 
 def constant(value):
@@ -133,7 +137,7 @@ def test_T14h_cosines_by_residue_are_listed_up_to_six():
 
 
 def test_T14h_residues_are_joined_up_to_the_longest_period():
-    short, long = periodic(*[0.5] * 16), periodic(*[0.25] * 15)
+    short, long = periodic(1.0, *[0.5] * 15), periodic(*[0.25] * 15)
     assert len(mean([short, long], 2).values) == 240
     assert mean([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], 2) is None
     assert mean([periodic(*[0.5] * 241)], 2) is None
@@ -148,3 +152,43 @@ def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():
     assert "rate" not in said and "margin rho_C - rho_Q = 6" in said
     clear = verdict(A=[[0.4, 0.6], [0.6, 0.4]], H=[[4.0]])
     assert not clear.vague and "rho_C = 5, rho_Q = 0.2" in str(clear)
+
+
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "words", "depths"),
+    [
+        # Infinite at every depth, from some depth on, and growing.
+        ("1 0 0; 0 1 0; 0 0 1", "1/2", "1; 0; -1", "is infinite at every depth", "inf inf"),
+        ("1/2 1/2; 1/2 1/2", "-1", "1; 0", "is infinite from some depth on", "1 inf"),
+        ("3/4 1/4; 1/4 3/4", "-1/2", "1; 0", "grows without bound", "1 1.5"),
+        ("3/4 1/4; 1/4 3/4", "-2", "1; 0", "is 0 from some depth on", "1 0"),
+        ("3/4 1/4; 1/4 3/4", "1/2", "1; 0", "tends to 0", "1 0.8333333333"),
+    ],
+)
+def test_what_is_reached_is_not_said_to_be_tended_to(A, H, X0, words, depths):
+    found = verdict(A=matrix(A), H=matrix(H), X0=matrix(X0), depth=[0, 1])
+    assert f"For this X_0 HFC/LFC {words}, rank 1." in found.reason
+    assert [f"{ratio.value:.10g}" for ratio in found.hfc_lfc.values()] == depths.split()
+    if "some depth" in words:
+        # Other numbers round to the same floats.
+        words = "grows without bound" if "infinite" in words else "tends to 0"
+    floats = [np.array(M, dtype=float) for M in map(matrix, (A, H, X0))]
+    assert words in verdict(**dict(zip(("A", "H", "X0"), floats, strict=True))).reason
+
+
+def test_a_state_that_is_0_is_told_from_one_that_cancels():
+    """X_0 = 1 and h = -1: X_1 = 0 exactly."""
+    for form in (matrix, lambda text: np.array(matrix(text), dtype=float)):
+        found = verdict(A=form("1/2 1/2; 1/2 1/2"), H=form("-1"), X0=form("1; 1"), depth=[0, 1, 80])
+        assert "becomes exactly 0" in found.reason
+        assert "L = 1: no value: the state is 0" in str(found)
+        assert "L = 80: no value: the state is 0" in str(found) and found.hfc_lfc[0].value == 0
+    assert str(Ratio(None, None)) == "no value: HFC and LFC cancel further than is computed"
+
+
+def test_radii_near_the_largest_float_are_finite():
+    for A in ([[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]):
+        for exact_binary in (False, True):
+            found = verdict(A=A, H=[[1.6e308]], exact_binary=exact_binary)
+            assert found.rho_consensus == 1.6e308 and math.isfinite(found.margin)
+            assert 0 < found.rate <= 1

@@ -105,13 +105,13 @@ class DataParts:
     def to(self, device: torch.device | str) -> DataParts:
         return DataParts(self.train.to(device), self.validation.to(device), self.test.to(device))
 
-    def with_fraction(self, fraction: float) -> DataParts:
-        """The same with round(fraction m) of the m training images: the smaller share lies within
-        the larger, each has the class shares of the whole, and neither follows a run's seed."""
+    def with_fraction(self, fraction: float, seed: int = SPLIT_SEED) -> DataParts:
+        """The same with round(fraction m) of the m training images, drawn by the seed: of one seed
+        the smaller share lies within the larger, and each has the class shares of the whole."""
         if fraction == 1:
             return self
         labels = self.train.labels.cpu().numpy()
-        shuffled = np.random.default_rng(SPLIT_SEED).permutation(len(labels))
+        shuffled = np.random.default_rng(seed).permutation(len(labels))
         # Where an image stands within its class, from 0 to 1: a prefix takes all classes alike.
         place = np.empty(len(labels))
         for label in np.unique(labels):

@@ -9,7 +9,6 @@ layer) cases that consensus dominates while the model learns.
 
 import copy
 import math
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +42,6 @@ REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images
 
 
 @dataclass(frozen=True)
-class ModelKind:
-    """Another model than the plain ViT of a configuration, by the name that its runs bear: `make`
-    builds it before training."""
-
-    name: str
-    make: Callable[[TrainConfig], ViT]
-
-
-@dataclass(frozen=True)
 class TrainedModel:
     """A model in evaluation mode, its configuration and the run it was read from."""
 
@@ -81,23 +71,21 @@ def parts_of(
 def trained(
     config: TrainConfig, results: Path, *, device: torch.device | str = "cpu",
     progress: bool = True, data_dir: Path | None = None, hub: bool = False,
-    keeping: Keeping | None = None, kind: ModelKind | None = None,
+    keeping: Keeping | None = None,
 ) -> TrainedModel:  # fmt: skip
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
-    keeping: how often checkpoints are written, and what watches; its folder is chosen here. kind:
-    another model than the ViT of the configuration.
+    keeping: how often checkpoints are written, and what watches; its folder is chosen here.
     Raises `InputError` for a damaged cached run or checkpoint, an unwritable folder, data that are
     not there, or a training that diverges.
     """
-    folder = results / (config.folder_name() + (f"-{kind.name}" if kind else ""))
-    make = kind.make if kind else new_model
+    folder = results / config.folder_name()
     if not folder.exists():
         given = keeping or Keeping()
         own = Keeping(unfinished(folder), given.every, given.watch)
         data = parts_of(config, data_dir, hub=hub, progress=progress)
         model, log, metrics, watched = train_on(
-            data, config, device=device, progress=progress, keeping=own, make=make
+            data, config, device=device, progress=progress, keeping=own
         )
         processes = required("accelerate").PartialState()
         if processes.is_main_process:
@@ -108,7 +96,7 @@ def trained(
             remove(unfinished(folder))
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
-    read = load_model(folder, device=device, make=make)
+    read = load_model(folder, device=device)
     if read.config != config:
         asked, held = config.model_dump(), read.config.model_dump()
         other = [f"{x} {held[x]}, not {asked[x]}" for x in asked if held[x] != asked[x]]
@@ -119,12 +107,8 @@ def trained(
     return read
 
 
-def load_model(
-    folder: Path, *, device: torch.device | str = "cpu",
-    make: Callable[[TrainConfig], ViT] = new_model,
-) -> TrainedModel:  # fmt: skip
-    """The model stored in a run folder; make: of the kind that it was trained as. Raises
-    `InputError` where it is missing or damaged."""
+def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedModel:
+    """The model stored in a run folder. Raises `InputError` where it is missing or damaged."""
     run = load_run(folder)
     config = TrainConfig.from_json_object(run.config, str(folder / "config.json"))
     sizes = {size for value in run.weights.values() for size in value.shape}
@@ -134,7 +118,7 @@ def load_model(
         or not {config.width, config.ffn_ratio * config.width} <= sizes
     ):
         raise _other_weights(folder, "they are not of the width and depth that it states")
-    model = make(config)
+    model = new_model(config)
     wanted = {name: value.shape for name, value in model.state_dict().items()}
     held = {name: value.shape for name, value in run.weights.items()}
     odd = sorted(name for name, _ in wanted.items() ^ held.items())
@@ -143,7 +127,7 @@ def load_model(
         raise _other_weights(folder, f"missing, surplus or of another shape: {few[:200]}")
     start = model.value_projections()
     model.load_state_dict(run.weights)
-    # Where a run does not record it, `make` has drawn its start again.
+    # Where a run does not record it, its start was drawn again.
     kept = run.metrics.get("cos_start")
     model.cos_start = kept or cos_start(start, model.value_projections())
     return TrainedModel(model.to(device).eval(), config, run)
@@ -190,7 +174,6 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
 def train_on(
     data: DataParts, config: TrainConfig, *, device: torch.device | str = "cpu",
     progress: bool = True, keeping: Keeping | None = None,
-    make: Callable[[TrainConfig], ViT] = new_model,
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
 
@@ -201,7 +184,7 @@ def train_on(
     with one_thread() if config.data == "digits" else nullcontext():
         accelerator = accelerator_of(config, device)
         on_device = data.to(accelerator.device)
-        model = make(config)
+        model = new_model(config)
         start = model.value_projections()
         model.to(accelerator.device)
         loop = Loop(model, config, on_device, accelerator, keeping or Keeping(), progress)

@@ -86,6 +86,12 @@ def lasting_bound(
     W_V,h W_O,h as [heads, d, d], or H^T as [d, d]; X0 [n, d], whose tokens must not all be equal.
     The mean and the differences are iterated apart, so that neither rounds the other away. Raises
     `InputError` where shapes do not go together and where all tokens are equal.
+
+    >>> import numpy as np, oversmoothing
+    >>> A, W = np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5 * np.eye(2)
+    >>> bound = oversmoothing.lasting_bound([A] * 10, [W] * 10, [[1.0, 2.0], [3.0, 5.0]])
+    >>> len(bound.table)
+    11
     """
     X = real_array(X0, "X0")
     if X.ndim != 2 or not X.size:

@@ -378,6 +378,13 @@ def parameterisation(name: str, **options: Any) -> Form:
         parametrize.register_parametrization(layer, "weight", form)
 
     Raises `InputError` for an unknown form or option.
+
+    >>> import torch, oversmoothing
+    >>> layer = torch.nn.Linear(4, 4, bias=False)
+    >>> form = oversmoothing.parameterisation("disc")
+    >>> _ = torch.nn.utils.parametrize.register_parametrization(layer, "weight", form)
+    >>> bool(form.inside(layer.weight))
+    True
     """
     if not isinstance(name, str) or name not in FORMS:
         raise InputError(f"unknown form of H {name!r}: choose one of {', '.join(FORMS)}")
@@ -394,5 +401,11 @@ def value_projection(form: str, width: int, **options: Any) -> ValueProjection:
     region. Its parameters are not drawn yet: `initialise` draws them, `start_at` takes an H.
 
     Raises `InputError` for an unknown form or option, and a width that is none.
+
+    >>> import torch, oversmoothing
+    >>> H = oversmoothing.value_projection("plus", 4)
+    >>> H.initialise(0.5, torch.Generator().manual_seed(0))
+    >>> H().shape, bool(H.inside())
+    (torch.Size([4, 4]), True)
     """
     return ValueProjection(parameterisation(form, **options), whole_number("width", width, 1))

@@ -149,6 +149,13 @@ class Reparameterised:
     """What `reparameterise` did to a model; `module` is the model itself, changed in place.
 
     form: its name; layers: the numbers, from 1, of the layers whose H it is.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> done = oversmoothing.reparameterise(model, "band", layers=[2], p=0.5)
+    >>> done
+    Reparameterised('band', layers 2)
     """
 
     module: nn.Module
@@ -156,6 +163,9 @@ class Reparameterised:
     layers: tuple[int, ...]
     _outputs: tuple[SplitOutputs, ...]
     _prepare: Callable[[list[Any]], Any]
+
+    def __repr__(self) -> str:
+        return f"Reparameterised({self.form!r}, layers {', '.join(map(str, self.layers))})"
 
     @property
     def guarantee(self) -> str:
@@ -256,6 +266,13 @@ def reparameterise(
 
     Raises `InputError` for an unknown form, layers that are not there or parametrised already, and
     layer scale, with which H in the stream is another than the one imposed.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> done = oversmoothing.reparameterise(model, "disc")
+    >>> done.form, done.layers
+    ('disc', (1, 2))
     """
     if isinstance(model, DescribesItself):
         raise InputError(

@@ -69,6 +69,14 @@ class Comparison:
 
     table: one row a layer, from layer 0 (the input); of models of different depth the input and the
     end alone. change [inputs]: the difference of what the stacks do to ln HFC/LFC.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> report = oversmoothing.inspect(model, X)
+    >>> oversmoothing.compare(report, report).change.tolist()
+    [0.0, 0.0, 0.0, 0.0]
     """
 
     first: Report
@@ -214,6 +222,14 @@ def compare(first: Report, second: Report) -> Comparison:
     """Compare two reports on the same inputs, in the same order.
 
     Raises `InputError` where their inputs differ in kind or number, and for what is no report.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> first, second = (oversmoothing.inspect(model, X, name=name) for name in ("a", "b"))
+    >>> oversmoothing.compare(first, second)
+    Comparison('a', 'b', 4 inputs)
     """
     for each in (first, second):
         if not isinstance(each, Report):
@@ -263,7 +279,16 @@ STAGES_SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Stages:
-    """The reports of the stages, in their order, on the same inputs."""
+    """The reports of the stages, in their order, on the same inputs.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> models = [oversmoothing.open_model(model), oversmoothing.open_model(model)]
+    >>> oversmoothing.inspect_stages(models, X, name="twice")
+    Stages('twice', 2 stages, 4 inputs)
+    """
 
     model: str
     reports: tuple[Report, ...]
@@ -390,6 +415,14 @@ def inspect_stages(
 
     model: a folder, a hub name, a module, or its stages as `open_stages` gives them. settings: see
     `inspect`. Raises `InputError` for inputs that can be read but once, and as `inspect` does.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> stages = oversmoothing.inspect_stages([oversmoothing.open_model(model)] * 2, X)
+    >>> stages.merging.shape
+    (1, 4)
     """
     if not hasattr(inputs, "__len__"):
         raise InputError("the inputs are read once a stage: give a list or a tensor, no iterator")

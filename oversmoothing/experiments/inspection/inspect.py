@@ -58,6 +58,14 @@ def inspect(
 
     Raises `InputError` for models that no adapter knows, and for inputs of another shape or of a
     single token.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> report = oversmoothing.inspect(model, X)
+    >>> report.logs.shape, bool(report.av_error < 1e-5)
+    ((3, 4), True)
     """
     asked = checked_budget(budget, _older(older))
     with without_autocast() as was_on:

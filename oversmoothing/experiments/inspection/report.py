@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,14 @@ class Report:
     parts - whole change| over their layers; the parts of the first input are all computed from the
     weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
     own output. notes: what the reader must know.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(4, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> report = oversmoothing.inspect(model, X)
+    >>> len(report.to_frame()), report.tokens
+    (3, 6)
     """
 
     model: str
@@ -167,6 +175,28 @@ class Report:
             sentences.of_words(self.merged, len(self.by_attention), noun),
         )
         return [sentence for sentence in said if sentence]
+
+    @property
+    def replies(self) -> tuple[sentences.Reply, ...]:
+        """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
+        return sentences.replies(self.answer, self.advice, self.inputs)
+
+    def short_words(self, width: int = 100) -> str:
+        """The three answers and what carries each, in lines of at most `width`."""
+        lines = []
+        for reply in self.replies:
+            lines += ["", reply.question]
+            said = [(reply.short, "")]
+            said += [(words, f" [{known}]") for words, known in reply.details if words]
+            for words, known in said:
+                lines += wrap(
+                    words + known,
+                    max(40, width - 2),
+                    initial_indent="  ",
+                    subsequent_indent="  ",
+                    break_on_hyphens=False,
+                )
+        return "\n".join(lines[1:])
 
     def words(self, width: int = 100) -> str:
         """The summary, what to try and what the table counts, in lines of at most `width`."""

@@ -53,6 +53,18 @@ class Watcher:
 
     Raises `InputError` for `torch.nn.DataParallel`, for modules that no adapter knows where no
     blocks are named, and for options that are out of range.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> with oversmoothing.Watcher(model, every=1, mode="any", budget=None) as watcher:
+    ...     for _ in range(2):
+    ...         model(torch.randn(4, 6, 8)).square().mean().backward()
+    ...         optimiser.step()
+    ...         watcher.step()
+    >>> watcher
+    Watcher(TransformerEncoder, 2 layers, every 1 steps: 2 steps watched)
     """
 
     def __init__(

@@ -104,6 +104,15 @@ def ladder(
 
     Raises `InputError` for Post-LN models, fewer than 10 calibration or 2 held-out inputs, inputs
     of different lengths, and copies of what is no image.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(13, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> described = oversmoothing.open_model(model)
+    >>> result = oversmoothing.ladder(described, list(X[:10]), list(X[10:]), standard=2)
+    >>> "P2" in str(result.tables)
+    True
     """
     check_pre_norm(model)
     if len(calibration) < 10 or len(held_out) < 2:

@@ -127,6 +127,22 @@ def describe(
     The module stays as it is; every pass of `extract` runs it in evaluation mode. Raises
     `InputError` for a part that is not there or has another shape, a norm of another form, and
     weights that are not finite.
+
+    >>> import torch, oversmoothing
+    >>> class Block(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.qkv, self.out = torch.nn.Linear(8, 24), torch.nn.Linear(8, 8)
+    ...     def forward(self, x):
+    ...         parts = self.qkv(x).chunk(3, -1)
+    ...         q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in parts)
+    ...         y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    ...         return x + self.out(y.transpose(1, 2).flatten(2))
+    >>> stack = torch.nn.Sequential(Block(), Block()).eval()
+    >>> parts = {"q": "qkv", "k": "qkv", "v": "qkv", "out": "out", "heads": 2}
+    >>> model = oversmoothing.describe(stack, blocks=list(stack), modality="features", **parts)
+    >>> model.depth
+    2
     """
     taken = dict(locals())
     if guess:

@@ -76,7 +76,10 @@ class Source:
         return import_module(self.module)
 
 
-SOURCES = (Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),)
+SOURCES = (
+    Source("manifest.json", "vit", "oversmoothing.experiments.digits.training"),
+    Source("rows.jsonl", "study:", "oversmoothing.experiments.study.study_runs"),
+)
 
 
 @undisturbed()
@@ -107,6 +110,12 @@ def open_model(
     stage within the whole.
 
     Raises `InputError`, with what to do, for what cannot be found, read, trusted or understood.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> oversmoothing.open_model(model).depth
+    2
     """
     if isinstance(source, Model):
         return source

@@ -6,6 +6,13 @@ spectrum: `oversmoothing.remedies`.
     remedy.attention(A)                      # for an attention layer of one's own
     oversmoothing.remedies.DeEscalation().around(branch)(X)
     oversmoothing.remedies.remedies_table()  # prediction, measurement, cost
+
+>>> import torch, oversmoothing
+>>> remedy = oversmoothing.remedies.AttnScale(omega=0.5)
+>>> remedy
+AttnScale(omega=0.5, heads=1)
+>>> remedy.attention(torch.tensor([[0.75, 0.25], [0.25, 0.75]])).tolist()
+[[0.875, 0.125], [0.125, 0.875]]
 """
 
 from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy

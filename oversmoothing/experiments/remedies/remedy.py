@@ -9,7 +9,7 @@ all of them the identity but where a remedy says otherwise:
 
 `Remedy.layer` is this layer, the one whose spectrum is predicted and measured (`shift.py`);
 `Remedy.around` puts the places in front of and behind any branch; a network of one's own calls them
-where they belong (`digits_vit.py` does): `normed` behind the norm in front of a branch, `join` in
+where they belong: `normed` behind the norm in front of a branch, `join` in
 front of a norm behind it. `layer` has such a norm only where the remedy is defined with one.
 
 The prediction: consensus states 1 x^T and the states modulo consensus evolve apart (T1). Along
@@ -18,8 +18,9 @@ A other than the 1 that belongs to consensus; `Remedy.mode` gives them, and the 
 largest moduli of their eigenvalues: rho_C, and rho_Q over all i < n.
 """
 
+import inspect
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -42,12 +43,26 @@ class Remedy(nn.Module):
     the states that `mode` holds for. norm: where `layer` has a LayerNorm.
     """
 
+    _settings: dict[str, Any]
     title: ClassVar[str]
     paper: ClassVar[str]
     claim: ClassVar[str] = "raises rho_Q/rho_C"
     reading: ClassVar[str] = ""
     scope: ClassVar[str] = LINEAR
     norm: ClassVar[Literal["none", "in front", "behind"]] = "none"
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        made = super().__new__(cls)
+        # A copy is made without arguments and then given what the original has.
+        given = inspect.signature(cls.__init__).bind_partial(made, *args, **settings)
+        given.apply_defaults()
+        object.__setattr__(made, "_settings", dict(list(given.arguments.items())[1:]))
+        return made
+
+    def extra_repr(self) -> str:
+        """The settings it was made with; of parameters, where they start."""
+        plain = {k: v for k, v in self._settings.items() if not isinstance(v, nn.Module)}
+        return ", ".join(f"{name}={value}" for name, value in plain.items())
 
     def attention(self, A: Tensor) -> Tensor:
         """What stands for the row-stochastic A [..., n, n]."""

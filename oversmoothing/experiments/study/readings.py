@@ -240,6 +240,14 @@ def readings_of(
     models: anything that `open_model` reads, the project's own ViTs included, by name. E3 is many
     times as costly as the others and takes the first `costly_inputs` inputs only; inputs with
     padding are refused. Raises `InputError` as `dominance_cases` and `stream` do.
+
+    >>> import torch, oversmoothing
+    >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    >>> model = torch.nn.TransformerEncoder(part, 2, enable_nested_tensor=False).eval()
+    >>> X = torch.randn(2, 6, 8, generator=torch.Generator().manual_seed(0))
+    >>> table = oversmoothing.readings_of({"small": model}, X, readings=["E1"])
+    >>> set(table["model"])
+    {'small'}
     """
     tables = []
     for name, source in models.items():

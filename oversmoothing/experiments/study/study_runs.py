@@ -1,351 +1,446 @@
-"""The runs of a study: trained or read back, measured, each kept as soon as it is finished.
+"""The runs of the study: trained, measured, and kept as one JSON row each, block by block.
 
-Interrupted at any moment, the next call goes on where this one stopped: a run from its checkpoint,
-the study from the first run that is not measured. Errors are in per cent of the test images; the
-stream is that of the first 360 validation images (of digits: all) behind the last layer, CLS in,
-means over images; spectra are of H at the kept epoch, means over layers.
+A run is trained on one thread from its seed alone, so that its row is the same on the same kind of
+machine. Finished rows stand in `rows.jsonl` of the study's folder, a line each, and are not trained
+again; the weights beside them in `weights` are for the lever and for `inspect`, and are never part
+of a record. A row holds its configuration, how the test went, what the start was (gradients,
+HFC/LFC), a trajectory of H and HFC/LFC at POINTS, and what moving H does (`lever`).
+
+Of H = sum over heads, by layer: `cos` to the start, `cos_free` the same without the trace,
+`alignment` -tr H / (sqrt d ||H||_F), the cosine to -I, whose standard deviation at random is 1/d;
+`negative` and `disc`, the shares of eigenvalues with Re h < 0 and |h + 1/2| < 1/2; `head_negative`
+and `head_disc` those of the heads' own; norm, radius, and `asymmetry` ||H - H^T||_F / 2 ||H||_F.
+With `folded_` the gain of the norm in front is folded in: the H that acts on normed tokens.
 """
 
+from __future__ import annotations
+
+import fcntl
+import json
+import math
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache, partial
-from multiprocessing import get_context
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
+from safetensors import safe_open
+from safetensors.torch import save as saved
+from torch import Tensor, nn
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, kinds_for, published
-from oversmoothing.experiments.digits.data import SIZES, LabelledImages
-from oversmoothing.experiments.digits.training import (
-    ModelKind,
-    TrainedModel,
-    parts_of,
-    score,
-    trained,
+from oversmoothing.experiments.models.pictures import real_inputs
+from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
+from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
+from oversmoothing.experiments.study.study_models import StudyNet
+from oversmoothing.experiments.study.study_tasks import (
+    RECIPES,
+    ImageTask,
+    Recipe,
+    Task,
+    loss_of,
+    task,
 )
-from oversmoothing.experiments.digits.training_config import TrainConfig
-from oversmoothing.experiments.digits.training_loop import Keeping, generator
-from oversmoothing.experiments.digits.vit import LayerTrace
-from oversmoothing.experiments.forms.lasting_bound import lasting_bound
-from oversmoothing.experiments.inspection.heads_and_why import asymmetry, regions
-from oversmoothing.experiments.inspection.watcher import Watcher
-from oversmoothing.experiments.remedies.digits_vit import RemediedViT
-from oversmoothing.experiments.study.base_streams import is_base, keep_streams, streams_place
-from oversmoothing.experiments.study.protocol import Protocol, Run
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.spectra.head_values import mean_attention
-from oversmoothing.simulations.state_metrics import stream_metrics
+from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
     json_number,
+    output_folder,
     parse_json,
     read_text,
-    to_json,
     write_atomically,
 )
 
-# Another number is another set of measures: what was stored before is measured anew.
-VERSION = 2
-# Measure -> its name in words, in the order of the tables.
-MEASURES = {
-    "test_error": "test error, %",
-    "validation_error": "validation error, %",
-    "log_hfc_lfc": "ln HFC/LFC",
-    "cos_mean": "mean cosine",
-    "effective_rank": "effective rank",
-    "h_universal_disc": "h in the disc |h + 1/2| < 1/2",
-    "h_positive": "h with Re h > 0",
-    "cos_start": "cos(H_start, H_end)",
-    "asymmetry": "asymmetry of H",
-    "condition_V_H": "log10 condition of V_H",
-    "outside_share": "h outside the safe interval",
-    "inside_share": "logged H inside their region",
-    "void_share": "images on which T7b is void",
-    "corrupted_error": "error at severities 1 to 5, %",
-    "cost_of_corruption": "the same less that at 0",
-    **{f"error_at_{s}": f"error at severity {s}, %" for s in SEVERITIES},
-}
-# Validation images whose stream is measured: as many as digits have.
-PROBED = SIZES["digits"].validation
-# Validation images on which T7b's recursion is iterated.
-BOUNDED = 16
+ROWS, WEIGHTS = "rows.jsonl", "weights"
+POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
+WARM = 0.05
+LEVERED = 250  # test inputs on which H is moved
+NICE = 19
+TEN = math.log(10)
+PARTS = (0.5,)
 
 
-def measures(
-    finished: TrainedModel, *, with_corruptions: bool, images: int | None = None,
-    data_dir: Path | None = None,
-) -> dict[str, float]:  # fmt: skip
-    """MEASURES of a trained model on the CPU; with_corruptions: those of corrupted test images too,
-    the first `images` of them (None: all). data_dir: the folder of real inputs."""
-    own = finished.run.metrics
-    log, data = finished.run.log, parts_of(finished.config, data_dir, progress=False)
-    kept = log[log["epoch"] == own["selected_epoch"]]
-    result = {
-        "test_error": 100 * (1 - own["test_accuracy"]),
-        "validation_error": 100 * (1 - own["validation_accuracy"]),
-        "outside_share": float(kept["outside_share"].mean()),
-        "inside_share": float((log["region"] == "inside").mean()),
-        **_stream_and_bound(finished, data.validation),
-        **_spectra(finished),
-    }
-    return {**result, **(_corruption(finished, images, data_dir) if with_corruptions else {})}
+def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
+    """At step 0, 1, ...: linear warm-up over WARM of the steps, times a cosine to 0."""
+    warm = min(1.0, (step + 1) / max(1.0, WARM * steps))
+    return recipe.rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
-@torch.no_grad()
-def _stream_and_bound(finished: TrainedModel, images: LabelledImages) -> dict[str, float]:
-    record: list[LayerTrace] = []
-    finished.model(images.inputs(slice(PROBED)), record)
-    behind = stream_metrics(record[-1].after_ffn)
-    result = {
-        name: float(behind[name].mean()) for name in ("log_hfc_lfc", "cos_mean", "effective_rank")
-    }
-    if finished.config.form == "band":
-        result["void_share"] = _void_share(finished, record)
-    return result
+@one_thread()
+def trained(cell: Cell, seed: int, data: Path | None = None) -> tuple[StudyNet, dict[str, Any]]:
+    """(the network, its row) of one run. data: the folder of real inputs.
 
-
-def _void_share(finished: TrainedModel, record: list[LayerTrace]) -> float:
-    """The share of images on which T7b's recursion, iterated beside the network on its own A and H
-    without norms and FFN, meets a layer whose factor is not below 1: tau reached p/q there."""
-    products = [H.numpy().T for H in finished.model.value_projections()]
-    void = []
-    for k in range(BOUNDED):
-        attention = []
-        for trace in record:
-            A = mean_attention(trace.attention[k : k + 1].cpu().numpy())[0].astype(np.float64)
-            attention.append(A / A.sum(-1, keepdims=True))
-        start = record[0].before[k].double().cpu().numpy()
-        void.append(lasting_bound(attention, products, start).void_at is not None)
-    return float(np.mean(void))
-
-
-def _spectra(finished: TrainedModel) -> dict[str, float]:
-    rows = []
-    for H in finished.model.value_projections().numpy():
-        h, V = np.linalg.eig(H)
-        shares = regions(h.astype(np.complex128))
-        rows.append(
-            {
-                "h_universal_disc": shares["universal_disc"],
-                "h_positive": float((h.real > 0).mean()),
-                "asymmetry": asymmetry(H),
-                # Its logarithm: of a defective H the condition is anything up to infinity.
-                "condition_V_H": float(np.log10(min(np.linalg.cond(V), 1 / np.finfo(float).eps))),
-            }
-        )
-    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-    return {**means, "cos_start": float(np.mean(finished.model.cos_start or [np.nan]))}
-
-
-def _corruption(
-    finished: TrainedModel, count: int | None, data_dir: Path | None
-) -> dict[str, float]:
-    """Mean error over the kinds of corruption, at each severity."""
-    errors: dict[str, Any] = {}
-    name = finished.config.data
-    kinds = kinds_for(_test(name, count, data_dir))
-    for severity in SEVERITIES:
-        of_kind = [
-            100 * (1 - score(finished.model, images)[1] / len(images))
-            for kind in (kinds if severity else kinds[:1])
-            for images in [_altered(name, count, data_dir, kind, severity)]
-        ]
-        errors[f"error_at_{severity}"] = float(np.mean(of_kind))
-    errors["corrupted_error"] = float(np.mean([errors[f"error_at_{s}"] for s in SEVERITIES[1:]]))
-    errors["cost_of_corruption"] = errors["corrupted_error"] - errors["error_at_0"]
-    return errors
-
-
-@cache
-def _test(name: str, count: int | None, data_dir: Path | None) -> LabelledImages:
-    """The first `count` test images of a data set."""
-    whole = parts_of(TrainConfig(data=name), data_dir, progress=False).test
-    return LabelledImages(whole.pixels[:count], whole.labels[:count])
-
-
-@cache
-def _altered(
-    name: str, count: int | None, data_dir: Path | None, kind: str, severity: int
-) -> LabelledImages:
-    """Of the published files where there are any, else made here."""
-    files = published(name, data_dir, kind, severity) if severity else None
-    if files is None:
-        return corrupted(_test(name, count, data_dir), kind, severity)
-    return LabelledImages(files.pixels[:count], files.labels[:count])
-
-
-# Seconds of 10^9 multiplications of a forward pass and of all that training adds to them: the base
-# of digits, alone on a core (x86, 2.x GHz, AVX-512).
-GIGA = 0.11
-
-
-def model_of(remedy: str, config: TrainConfig) -> RemediedViT:
-    """The shared-value ViT under a remedy, before training."""
-    return RemediedViT(config, remedy, generator(config.seed, "weights"))
-
-
-def run_table(
-    chosen: Protocol,
-    studies: list[str],
-    results: Path,
-    *,
-    workers: int = 1,
-    progress: bool = True,
-    data_dir: Path | None = None,
-    device: str = "cpu",
-    so_far: bool = False,
-) -> pd.DataFrame:
-    """A row a run of these studies, trained where it is not there yet: what it is, what it gave.
-
-    data_dir: the folder of real inputs. so_far: train nothing, give the runs that are finished.
-    Raises `InputError` for damaged runs, folders that cannot be written, trainings that diverge,
-    data that are not there, and so_far where no run is finished.
+    Raises what `task` does.
     """
-    runs = chosen.runs(studies)
-    corrupted = _corrupted(chosen) if "corruption" in studies else set()
-    missing = [
-        each
-        for each in runs
-        if _stored(each, results, each.name in corrupted) is None
-        or (not so_far and is_base(each) and not streams_place(each, results).exists())
-    ]
-    if so_far:
-        runs, missing = [each for each in runs if each not in missing], []
-        if not runs:
-            raise InputError(f"no run of {', '.join(studies)} is finished in '{results}'")
-    do = partial(
-        measured, results=results, corrupted=corrupted, data_dir=data_dir, device=device,
-        images=chosen.corrupted_images,
-    )  # fmt: skip
-    with tqdm(
-        total=len(runs), initial=len(runs) - len(missing), unit="run", file=sys.stderr,
-        disable=None if progress else True,
-    ) as bar:  # fmt: skip
-        for _ in _done(do, missing, workers):
-            bar.update()
-    rows = []
-    for each in runs:
-        values = _stored(each, results, each.name in corrupted)
-        assert values is not None
-        rows.append({**each.config.model_dump(), "remedy": each.remedy, "run": each.name, **values})
-    return pd.DataFrame(rows)
-
-
-def _corrupted(chosen: Protocol) -> set[str]:
-    """The runs that are scored on corrupted images."""
-    return {each.name for each in chosen.runs(["corruption"])}
-
-
-def _begin(parent: int, threads: int) -> None:
-    """A worker's share of the cores; where the study is killed it ends too, its run kept."""
-    end_with(parent)
-    torch.set_num_threads(threads)
-
-
-def _done(do: Any, missing: Sequence[Run], workers: int) -> Any:
-    if workers == 1:
-        yield from map(do, missing)
-        return
-    # Spawned: torch's threads do not survive a fork.
-    given = (os.getpid(), max(1, (os.cpu_count() or 1) // workers))
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, given) as pool:
-        waiting = [pool.submit(do, each) for each in missing]
-        try:
-            for future in as_completed(waiting):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def measured(
-    run: Run,
-    *,
-    results: Path,
-    corrupted: set[str],
-    images: int | None = None,
-    data_dir: Path | None = None,
-    device: str = "cpu",
-) -> str:
-    """Train one run, or read it back, measure what is not measured yet and keep it. Returns its
-    name."""
-    kind = None if run.remedy is None else ModelKind(run.remedy, partial(model_of, run.remedy))
-    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
-    own = None if run.remedy else keeping  # a layer under a remedy has no one H to be read
-    finished = trained(
-        run.config, results, device=device, progress=False, data_dir=data_dir, keeping=own,
-        kind=kind,
-    )  # fmt: skip
-    finished.model.cpu()
-    with_corruptions = run.name in corrupted
-    with one_thread():
-        if is_base(run):
-            keep_streams(run, finished, results, data_dir)
-        if _stored(run, results, with_corruptions) is not None:
-            return run.name
-        values = measures(
-            finished, with_corruptions=with_corruptions, images=images, data_dir=data_dir
-        )
-    kept = {
-        "version": VERSION,
-        "corruptions": with_corruptions,
-        "seconds": finished.run.metrics["seconds"],
-        "measures": {name: json_number(value) for name, value in values.items()},
+    began = time.process_time()
+    own, recipe = task(cell.task, data), RECIPES[cell.task]
+    began_training = time.process_time()
+    net = StudyNet(cell.design, own.reads, seed)
+    start = net.products()
+    watched = Trajectory(own, start)
+    watched.see(net, 0, math.nan)
+    at_start = start_measures(net, own, seed)
+    decayed, free = net.decayed()
+    groups = [{"params": decayed, "weight_decay": recipe.decay},
+              {"params": free, "weight_decay": 0.0}]  # fmt: skip
+    optimizer = torch.optim.AdamW(groups, lr=recipe.rate, fused=True)
+    count = POINTS[cell.tier]
+    points = {round(k * cell.steps / count) for k in range(1, count + 1)}
+    total, since, diverged = 0.0, 0, None
+    batches = own.batches(seed, cell.fraction, recipe.batch)
+    net.train()
+    for step, (inputs, targets) in zip(range(cell.steps), batches, strict=False):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(recipe, step, cell.steps)
+        loss = loss_of(net(inputs), targets, recipe.smoothing)
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        total, since = total + float(loss.detach()), since + 1
+        if not math.isfinite(total):
+            diverged = step
+            break
+        if step + 1 in points:
+            watched.see(net, step + 1, total / since)
+            total, since = 0.0, 0
+    net.eval()
+    net.cos_start = watched.rows["cos"][-1]
+    trained_for = time.process_time() - began_training
+    row: dict[str, Any] = {
+        "cell": cell.name, "seed": seed, "digest": cell.digest, "tier": cell.tier,
+        "configuration": cell.configuration, "diverged": diverged,
+        "parameters": sum(p.numel() for p in net.parameters()), "start": at_start,
+        "trajectory": watched.rows,
+    }  # fmt: skip
+    if diverged is None:
+        row["score"] = own.score(net)
+        if cell.tier == "core" and cell.fraction == 1:
+            row["lever"] = lever_measures(net, own, seed)
+            if isinstance(own, ImageTask):
+                row["corruption"] = own.corruption(net)
+    row |= {
+        "seconds": round(trained_for, 1),
+        "seconds_in_all": round(time.process_time() - began, 1),
+        "made": {**provenance(), "date": datetime.now(UTC).date().isoformat(), "threads": 1},
     }
-    write_atomically(_place(run, results), to_json(kept))
-    return run.name
+    return net, rounded(row)
 
 
-def _place(run: Run, results: Path) -> Path:
-    return results / "measures" / f"{run.name}.json"
+def rounded(value: Any) -> Any:
+    """Floats to seven digits, as JSON has them: more than another machine keeps."""
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(each) for each in value]
+    return json_number(float(f"{value:.7g}")) if isinstance(value, float) else value
 
 
-def _stored(run: Run, results: Path, corrupted: bool) -> dict[str, float] | None:
-    """What was measured of a run before; None where that is not all that is asked for."""
-    path = _place(run, results)
-    if not path.exists():
-        return None
-    record: Any = parse_json(read_text(path), str(path))
-    try:
-        if record["version"] != VERSION or (corrupted and not record["corruptions"]):
-            return None
-        values = {
-            name: float(value) for name, value in record["measures"].items() if name in MEASURES
+class Trajectory:
+    """What is seen of H and of the stream while a network trains: `rows`, by name [points][...]."""
+
+    def __init__(self, own: Task, start: Tensor) -> None:
+        self.own, self.start = own, start
+        self.rows: dict[str, list[Any]] = {}
+
+    @torch.no_grad()
+    def see(self, net: StudyNet, step: int, loss: float) -> None:
+        """At a step: `loss`, the mean training loss since the point before; `hfc_lfc`, log10 of it
+        in front of the first layer and behind each, mean over the probe inputs."""
+        training = net.training
+        net.eval()
+        stream: list[Tensor] = []
+        net(self.own.probe, stream)
+        net.train(training)
+        ratios = [float(stream_log_ratio(X).mean()) / TEN for X in stream]
+        seen: dict[str, Any] = {"step": step, "loss": loss, "hfc_lfc": ratios}
+        for number, block in enumerate(net.blocks()):
+            of_layer = h_measures(block, self.start[number])
+            for name, value in of_layer.items():
+                seen.setdefault(name, []).append(value)
+        for name, value in seen.items():
+            self.rows.setdefault(name, []).append(_short(value))
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def h_measures(block: Any, start: Tensor) -> dict[str, float]:
+    """What a row says of H of a layer; start [d, d]: W_V W_O as it was drawn."""
+    attention = block.attention
+    W_V, W_O = (each.double().numpy() for each in attention.maps())
+    M, M_0, d = W_V @ W_O, start.numpy(), len(start)
+    said = {"cos": _cosine(M, M_0), "cos_free": _cosine(_traceless(M), _traceless(M_0))}
+    gain = np.ones(d) if block.post else block.norm_attention.weight.double().numpy()
+    for name, scaled in (("", np.ones(d)), ("folded_", gain)):
+        V = scaled[:, None] * W_V
+        whole, size = V @ W_O, float(np.linalg.norm(V @ W_O))
+        h = np.linalg.eigvals(whole)
+        heads = 1 if attention.shared else attention.heads
+        k = d // heads
+        cores = [W_O[i : i + k] @ V[:, i : i + k] for i in range(0, d, k)]
+        own = np.concatenate([np.linalg.eigvals(core) for core in cores])
+        said |= {
+            f"{name}alignment": -float(np.trace(whole)) / (d**0.5 * size) if size else math.nan,
+            f"{name}negative": float((h.real < 0).mean()),
+            f"{name}disc": float((np.abs(h + 0.5) < 0.5).mean()),
+            f"{name}head_negative": float((own.real < 0).mean()),
+            f"{name}head_disc": float((np.abs(own + 0.5) < 0.5).mean()),
         }
-        return {**values, "seconds": float(record["seconds"])}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"'{path}' is damaged ({error}): delete it and run again") from error
+        if not name:
+            skew = float(np.linalg.norm(whole - whole.T)) / (2 * size) if size else math.nan
+            said |= {"norm": size, "radius": float(np.abs(h).max()), "asymmetry": skew}
+    return said
 
 
-def cost(chosen: Protocol, studies: list[str], results: Path, workers: int) -> str:
-    """How many runs there are, how many are left, and about how long they take, in a sentence."""
-    runs = chosen.runs(studies)
-    left = [each for each in runs if _stored(each, results, False) is None]
-    known = {each.name: _stored(each, results, False) for each in runs}
-    done = [(seen["seconds"], _work(each)) for each in runs if (seen := known[each.name])]
-    if done:
-        unit, source = sum(a for a, _ in done) / sum(b for _, b in done), "as those before took"
-    else:
-        unit, source = GIGA, "as measured elsewhere"
-    minutes = sum(unit * _work(each) for each in left) / workers / 60
-    return (
-        f"{len(runs)} runs, {len(left)} left: about {minutes:.0f} minutes on {workers} "
-        f"process{'es' if workers > 1 else ''} ({source})"
+def _traceless(M: np.ndarray) -> np.ndarray:
+    return np.asarray(M - np.trace(M) / len(M) * np.eye(len(M)))
+
+
+def _cosine(M: np.ndarray, N: np.ndarray) -> float:
+    size = float(np.linalg.norm(M) * np.linalg.norm(N))
+    return float((M * N).sum()) / size if size else math.nan
+
+
+def start_measures(net: StudyNet, own: Task, seed: int) -> dict[str, float]:
+    """Before training, on one batch: `gradient`, log10 of the loss's gradient by the stream behind
+    the first layer over that behind the last; `change`, of log10 HFC/LFC between the same."""
+    inputs, targets = next(own.batches(seed, 1.0, 64))
+    stream: list[Tensor] = []
+    loss = loss_of(net(inputs, stream), targets, 0.0)
+    gradients = torch.autograd.grad(loss, stream)
+    first, last = (float(torch.linalg.vector_norm(gradients[k])) for k in (1, -1))
+    before, after = (float(stream_log_ratio(stream[k].detach()).mean()) / TEN for k in (1, -1))
+    return {
+        "gradient": math.log10(first / last) if first and last else math.nan,
+        "change": after - before,
+    }
+
+
+def lever_measures(net: StudyNet, own: Task, seed: int) -> dict[str, Any]:
+    """What moving H does to a trained network (`lever.effects`), means over LEVERED test inputs."""
+    inputs = torch.cat([inputs for inputs, _ in own.test()])[:LEVERED]
+    model = net.described(None)
+    changes = [*(shift(model, dose) for dose in DOSES), *(into_disc(model, p) for p in PARTS)]
+    found = effects(model, inputs, changes, seed=seed, batch_size=LEVERED)
+    names = ("effect", "predicted", "control", "kl", "control_kl", "same")
+    return {
+        "changes": [each.name for each in changes],
+        "doses": [each.dose for each in changes],
+        "norm": found.norm.tolist(),
+        **{name: getattr(found, name).mean(1).tolist() for name in names},
+    }
+
+
+# ------------------------------------------------------------------------------------ the runner
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file, none where there is no file. Raises `InputError` for a damaged line."""
+    if not path.exists():
+        return []
+    rows = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            row = parse_json(line, f"{path}, line {number}")
+            if not isinstance(row, dict) or not {"cell", "seed", "digest"} <= set(row):
+                raise InputError(f"'{path}', line {number} is no row of a run: delete that line")
+            rows.append(row)
+    return rows
+
+
+def known(rows: Sequence[dict[str, Any]], chosen: Protocol) -> dict[tuple[str, int], Any]:
+    """Rows of the protocol's cells as they are now, by (cell, seed): of an earlier recipe none."""
+    digests = {name: cell.digest for name, (cell, _) in chosen.cells.items()}
+    return {
+        (row["cell"], int(row["seed"])): row
+        for row in rows
+        if digests.get(row["cell"]) == row["digest"]
+    }
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Raises `InputError` where another program trains into the folder."""
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(
+                f"another program trains into '{folder}': wait for it, or choose another --out"
+            ) from error
+        yield
+
+
+def run_blocks(
+    chosen: Protocol,
+    folder: Path,
+    *,
+    tiers: tuple[str, ...],
+    workers: int = 1,
+    data: Path | None = None,
+    blocks: int | None = None,
+    progress: bool = True,
+) -> int:
+    """Train what is missing, block by block, and keep each row as soon as it is there.
+
+    blocks: stop behind so many that had something left. Interrupted at any moment, the next call
+    goes on with the first run that has no row; a run in work is lost, minutes at most. Returns how
+    many runs were made. Raises `InputError` for a folder that is in use or damaged, and what `task`
+    does.
+    """
+    folder = output_folder(folder, room=2**24)
+    output_folder(folder / WEIGHTS)
+    made = 0
+    with _alone(folder):
+        rows = read_rows(folder / ROWS)
+        there = set(known(rows, chosen))
+        left = [[r for r in b if (r[0].name, r[1]) not in there] for b in chosen.blocks(tiers)]
+        left = [block for block in left if block][:blocks]
+        bar = tqdm(
+            total=sum(map(len, left)), unit="run", file=sys.stderr,
+            disable=None if progress else True,
+        )  # fmt: skip
+        # Spawned: torch's threads do not survive a fork.
+        pool = ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)
+        )
+        before = set(active_children())
+        with bar:
+            try:
+                for block in left:
+                    bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
+                    with _unheard():
+                        waiting = {pool.submit(_one, cell, seed, folder, data)
+                                   for cell, seed in block}  # fmt: skip
+                    made += _kept(waiting, rows, folder / ROWS, bar)
+            except BaseException:
+                # What is in work is lost: it would be waited for, minutes long.
+                for worker in set(active_children()) - before:
+                    worker.terminate()
+                raise
+            finally:
+                pool.shutdown(cancel_futures=True)
+    return made
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes that start within it never hear Ctrl-C, which is for their parent."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def _begin(parent: int) -> None:
+    os.nice(max(0, NICE - os.nice(0)))
+    end_with(parent)
+
+
+def _one(cell: Cell, seed: int, folder: Path, data: Path | None) -> dict[str, Any]:
+    net, row = trained(cell, seed, data)
+    weights = {name: value.contiguous() for name, value in net.state_dict().items()}
+    said = {"cell": cell.name, "seed": str(seed), "configuration": json.dumps(cell.configuration),
+            "cos_start": json.dumps(net.cos_start)}  # fmt: skip
+    place = folder / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
+    write_atomically(place, saved(weights, metadata=said))
+    return row
+
+
+def _kept(
+    waiting: set[Future[dict[str, Any]]], rows: list[dict[str, Any]], path: Path, bar: tqdm
+) -> int:
+    made = 0
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for each in done:
+            rows.append(each.result())
+            made += 1
+            bar.update()
+        write_rows(rows, path)
+    return made
+
+
+def write_rows(rows: Sequence[dict[str, Any]], path: Path) -> Path:
+    """A line a run, the whole file or nothing."""
+    text = "".join(json.dumps(row, allow_nan=False, separators=(",", ":")) + "\n" for row in rows)
+    return write_atomically(path, text)
+
+
+# ---------------------------------------------------- trained networks by name, for `open_model`
+
+# For the table of `models.sources`: 'study:digits-ord' and so on, of a seed.
+NAMES = tuple(f"study:{name}" for name in protocol().cells)
+USUAL = ("study:CELL",)
+
+
+def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
+    """The trained network of a cell and seed, from the weights in the folder of results.
+
+    Raises `InputError` where it was not trained there, or is of an earlier recipe.
+    """
+    cell, _ = protocol().cells[name.removeprefix("study:")]
+    path = results / "study" / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
+    if not path.exists():
+        raise InputError(
+            f"'{name}' (seed {seed}) has not been trained in '{results}': run `oversmoothing study "
+            f"{cell.tier} --out {results}` first"
+        )
+    with safe_open(path, "pt") as file:
+        said = file.metadata()
+        weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    if said.get("configuration") != json.dumps(cell.configuration):
+        raise InputError(f"'{path}' is of an earlier recipe: delete it and run the study again")
+    net = StudyNet(cell.design, task(cell.task, real_inputs()).reads, seed)
+    net.load_state_dict(weights)
+    net.cos_start = json.loads(said["cos_start"])
+    return net.to(device).eval()
+
+
+def stored(folder: Path) -> StudyNet:
+    """No folder of runs is one network: raises `InputError`, which says how one is named."""
+    raise InputError(
+        f"'{folder}' holds many networks: name one, study:digits-ord, with --seed and --out"
     )
 
 
-def _work(run: Run) -> float:
-    """10^9 multiplications of the layers' forward passes, what a run's time is about in proportion
-    to."""
-    config, d = run.config, run.config.width
-    n = 1 + (config.sizes.size // config.patch) ** 2
-    of_token = (3 + 2 * config.ffn_ratio) * d**2 + 2 * n * d
-    images = config.epochs * config.per_epoch * config.batch_size
-    return images * config.depth * n * of_token / 1e9
+def cost(
+    chosen: Protocol, tiers: tuple[str, ...], rows: Sequence[dict[str, Any]], workers: int
+) -> str:
+    """How many runs there are, how many are left, and about how long they take, in a sentence."""
+    there = known(rows, chosen)
+    runs = [run for block in chosen.blocks(tiers) for run in block]
+    left = [cell.seconds for cell, seed in runs if (cell.name, seed) not in there]
+    done = [
+        (there[cell.name, seed]["seconds_in_all"], cell.seconds)
+        for cell, seed in runs
+        if (cell.name, seed) in there
+    ]
+    # What the runs so far took, against what they were thought to.
+    factor = sum(a for a, _ in done) / sum(b for _, b in done) if done else 1.0
+    hours = factor * sum(left) / 3600
+    source = "as those before took" if done else "as pilots took"
+    return (
+        f"{len(runs)} runs, {len(left)} left: about {hours:.1f} core-hours, {hours / workers:.1f} "
+        f"hours on {workers} process{'es' if workers > 1 else ''} ({source})"
+    )

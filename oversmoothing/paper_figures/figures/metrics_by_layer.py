@@ -5,6 +5,7 @@ HFC/LFC, mean pairwise cosine and effective rank of the residual stream, as v1 a
 beside each other, because a mean cosine near 1 or a rank near 1 is not HFC/LFC -> 0 (T4).
 """
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from oversmoothing.experiments.study.base_streams import IMAGES, layer_metrics
+from oversmoothing.experiments.inspection.budget import Plan
+from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.models.model import Model
 from oversmoothing.paper_figures.figure_base import (
     PALETTE,
     Comparison,
@@ -29,15 +33,16 @@ from oversmoothing.paper_figures.figure_base import (
 from oversmoothing.paper_figures.models_shown import (
     CIFAR,
     COLOUR,
-    LABEL,
     PAPER_ERROR,
     SHARED_VALUE,
     on_imagenet,
-    recorded_cifar,
     trained_here,
 )
 from oversmoothing.simulations.drawing.picture import decade_axis
 
+IMAGES = 50
+STREAM = ("log_hfc_lfc", "cos_mean", "effective_rank")
+_ENDS = ("", "_low", "_high", "_p05", "_p95")
 PANELS = (
     ("log_hfc_lfc", "HFC/LFC"),
     ("cos_mean", "mean cosine (signed)"),
@@ -61,14 +66,26 @@ def data(context: Context) -> pd.DataFrame:
         known = {name: getattr(each, name) for name in ("variant", "data", "images", "test_error")}
         frame = layer_metrics(each.model, each.inputs)
         frames.append(frame.assign(model=each.label, trained=each.trained, **known))
-    rows, trained = recorded_cifar("streams", context.results)
-    if len(rows):
-        rows = rows.assign(data=CIFAR, trained=trained)
-        rows["model"] = rows["variant"].map(LABEL) + f", {CIFAR}"
-        frames.append(rows[list(frames[0])])
     table = pd.concat(frames, ignore_index=True)
     heads = ["model", "variant", "data"]
     return table[[*heads, *(name for name in table if name not in heads)]]
+
+
+def layer_metrics(model: Model, inputs: Any) -> pd.DataFrame:
+    """The paper's three metrics of the residual stream, a row a layer (0 is the input).
+
+    Columns: layer; each of STREAM as its mean over images, with _low and _high of its 95 % interval
+    and the percentiles _p05, _p95; rank_share, the effective rank over the largest possible `most`;
+    change, change_low, change_high: of log_hfc_lfc from input to output, in every row.
+    """
+    report = inspect(model, inputs, budget=Plan(ranks=sys.maxsize))
+    frame = report.to_frame()
+    width = model.layers[0].heads.W_V.shape[1]
+    most = min(int(report.tokens or width), width)
+    frame = frame[["layer", *(f"{name}{end}" for name in STREAM for end in _ENDS)]]
+    frame = frame.assign(rank_share=frame["effective_rank"] / most, most=most)
+    names = ("change", "change_low", "change_high")
+    return frame.assign(**dict(zip(names, mean_interval(report.change), strict=True)))
 
 
 def draw(table: pd.DataFrame) -> Figure:

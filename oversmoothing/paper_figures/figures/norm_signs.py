@@ -170,7 +170,8 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
 
 def _none(what: str, paper: str, difference: float, draws: str) -> Comparison:
     verdict = REPRODUCED if difference <= ROUNDING else DIFFERS
-    ours, why = f"largest difference {difference:.0e}", f"{draws}; T8d proves it"
+    ours = f"largest difference {difference:.0e}" if difference else "equal to the last bit"
+    why = f"{draws}; T8d proves it"
     return Comparison(what, paper, ours, f"{ROUNDING:.0e}", verdict, why)
 
 

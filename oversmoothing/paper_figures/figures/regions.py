@@ -6,6 +6,7 @@ region is the theory's; the points are decided without it, half of them near its
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from itertools import groupby
 
@@ -20,7 +21,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure, paler
-from oversmoothing.paper_figures.statement_regions import PANELS, PAPERS, Panel
+from oversmoothing.paper_figures.statement_regions import PANELS, Panel
+from oversmoothing.theory.proofs.papers import cited
 
 POINTS = 60
 # How many cells from a boundary a point is near it.
@@ -168,8 +170,8 @@ def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
 
 def _paper(claim: str) -> str:
     """Authors, year and version of a claim on a paper."""
-    number, _, rest = claim[2:].partition("v") if claim[0] == "P" else (claim[2:12], "", "")
-    return f"{PAPERS[number]}{f' (v{rest[0]})' if rest else ''}"
+    version = re.match(r"P-[\d.]+v(\d)", claim)
+    return cited(claim) + (f" (v{version[1]})" if version else "")
 
 
 def words(table: pd.DataFrame) -> str:

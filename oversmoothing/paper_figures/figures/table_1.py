@@ -21,7 +21,6 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import start_in_words
-from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
 from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
 from oversmoothing.experiments.study.value_spectra import recorded_deit
@@ -43,7 +42,6 @@ from oversmoothing.paper_figures.models_shown import (
     Shown,
     cifar_runs,
     digits_models,
-    recorded_cifar,
     trained_here,
     untrained,
 )
@@ -151,11 +149,6 @@ def _asymmetries(context: Context) -> Iterator[pd.DataFrame]:
             own = _ends(own.assign(epoch=own["step"] / run.config.per_epoch), name)
             at_random = asymmetry_at_random(run.config.width)
             yield own.assign(at_random=at_random, cos_start=own["layer"].map(starts))
-    rows, _ = recorded_cifar("watched", context.results)
-    if len(rows):
-        width = protocol("cifar100").run({}, 0).config.width
-        own = _ends(rows[rows["variant"] == "vit"], CIFAR)
-        yield own.assign(at_random=asymmetry_at_random(width))
     table = recorded_deit()
     own = table[(table["norm"] == "unfolded") & (table["of"] == "whole")]
     own = own.rename(columns={"asymmetry_at_random": "at_random"}).assign(model=DEIT)

@@ -1,14 +1,13 @@
 """Tables 2 and 3 of arXiv 2401.04301 (v1): errors with fewer images, and on corrupted ones.
 
 The picture shows what ViT+ and ViT- err more than ViT, the paper and ours on one axis; errors
-themselves stand in the data. Ours are of `oversmoothing study`, of digits and of CIFAR-100: from
-the study in the folder of results, else from the recorded run that is part of the project.
+themselves stand in the data. Ours are the rows of `oversmoothing study core`: ordinary ViTs, ViT+
+and ViT- whose heads have their own values, from the study in the folder of results, else from the
+recorded one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
-from oversmoothing.experiments.digits.training_config import TRAINED, TrainConfig
 from oversmoothing.experiments.intervals import mean_interval
-from oversmoothing.experiments.study.protocol import (
-    CORRUPTION,
-    DATA_EFFICIENCY,
-    SHIPPED,
-    Protocol,
-    protocol,
-)
-from oversmoothing.experiments.study.study_files import folder_name
-from oversmoothing.experiments.study.study_tables import adjudicated
+from oversmoothing.experiments.study.answers import recorded_rows, table as answered
+from oversmoothing.experiments.study.protocol import Protocol, protocol
+from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
     PALETTE,
@@ -42,98 +34,60 @@ from oversmoothing.paper_figures.figure_base import (
     new_figure,
     unchecked,
 )
-from oversmoothing.paper_figures.models_shown import COLOUR, LABEL, SHARED_VALUE, recorded_study_of
+from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY
 from oversmoothing.simulations.drawing.wording import signed
-from oversmoothing.theory.support.errors import InputError
 
-# Table -> its study, and where along the axis the numbers are, in words.
-STUDIES = {
-    "Table 2": ("data-efficiency", "100, 50 and 10 % of the images"),
-    "Table 3": ("corruption", "severities 0 to 5"),
+# Table -> the questions of the study that ask it, and where along the axis the numbers are.
+TABLES = {
+    "Table 2": (("P1", "P2"), "100, 50 and 10 % of the images"),
+    "Table 3": (("P9",), "severities 0 to 5"),
 }
 PAPER = "the paper"
 DATA = {"cifar100": "CIFAR-100", "digits": "digits"}
-assert set(DATA) == set(SHIPPED)
-# The paper's beside ours.
-NAMES = {**LABEL, "vit": f"ViT (paper), {LABEL['vit']} (ours)"}
+# Form of H in the study -> the paper's model.
+VARIANT = {"ord": "vit", "plus": "vit+", "minus": "vit-"}
+LABEL = {"vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+# Of a question, what is kept.
+_ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decision")
 _VERDICT = {"supported": REPRODUCED, "refuted": DIFFERS}
 _MARKER = {"vit+": "^", "vit-": "v"}
-
-
-@dataclass(frozen=True)
-class Study:
-    """The runs of one protocol, a row a run. recorded: the date of a recorded study, else ''."""
-
-    chosen: Protocol
-    runs: pd.DataFrame
-    recorded: str = ""
-
-    @property
-    def base(self) -> pd.DataFrame:
-        """Runs of the paper's three models, the protocol's base in all but variant, fraction and
-        seed."""
-        names = {
-            self.chosen.run({"variant": variant, "fraction": fraction}, seed).name
-            for variant in TRAINED
-            for fraction in self.chosen.design["fractions"]
-            for seed in self.chosen.seeds
-        }
-        return self.runs[self.runs["run"].isin(names)]
-
-    @property
-    def size(self) -> str:
-        """Of its models, in words."""
-        fields = {**TrainConfig().model_dump(), **self.chosen.base}
-        return f"depth {fields['depth']}, width {fields['width']}, {fields['epochs']} epochs"
-
-
-def studies(results: Path, name: str) -> dict[str, Study]:
-    """By data set the study of that name: of `results`, or as recorded.
-
-    Raises `InputError` for a table without the columns of a study.
-    """
-    known = {}
-    for data in DATA:
-        chosen = protocol(data)
-        folder = results / folder_name(chosen)
-        for path in (folder / "runs.csv", folder / f"runs_{name}.csv"):
-            if path.exists():
-                known[data] = Study(chosen, _read(path))
-                break
-        else:
-            recorded = recorded_study_of(data)
-            if recorded is not None and name in recorded.studies:
-                known[data] = Study(chosen, recorded.runs, str(recorded.made["date"]))
-    return known
-
-
-def _read(path: Path) -> pd.DataFrame:
-    runs = pd.read_csv(path)
-    if not {"run", "variant", "tied", "fraction", "seed", "test_error"} <= set(runs):
-        raise InputError(f"'{path}' is no table of runs: delete it and run the study again")
-    return runs
 
 
 def data(context: Context) -> pd.DataFrame:
     """Columns table, kind, source, size, recorded; of kind 'error' (a row a variant and place x,
     the paper's first) error, sd, seeds, and gap, gap_low, gap_high: the error less that of ViT, of
-    ours paired by seed with its 95 % interval; of kind 'order' a hypothesis of the study that
-    quotes the paper, with its verdict (`adjudicated`)."""
+    ours paired by seed with its 95 % interval; of kind 'order' a question of the study that asks
+    the table, with its decision (`answers.table`)."""
+    chosen = protocol()
+    rows, recorded = read_rows(context.results / "study" / ROWS), ""
+    if not rows:
+        rows = recorded_rows()
+        recorded = max((row["made"]["date"] for row in rows), default="")
+    own = known(rows, chosen)
+    asked = answered(chosen, own)
     parts = []
     for title, paper in (("Table 2", _table_2()), ("Table 3", _table_3())):
-        study = STUDIES[title][0]
         vit = paper[paper["variant"] == "vit"].set_index("x")["error"]
         paper["gap"] = paper["error"] - paper["x"].map(vit)
         parts.append(paper.assign(table=title, kind="error", source=PAPER))
-        for source, own in studies(context.results, study).items():
-            errors = _summary(_by_seed(own.base, title))
+        for source in DATA:
+            errors = _by_seed(chosen, own, source, title)
             if not len(errors):
                 continue
-            known = {"table": title, "source": source, "size": own.size, "recorded": own.recorded}
-            judged = adjudicated(own.chosen, [study], own.runs)
-            quoting = judged[judged["says"].str.contains("paper's Table")]
-            parts += [errors.assign(kind="error", **known), quoting.assign(kind="order", **known)]
+            of = {"table": title, "source": source, "size": _size(chosen, source),
+                  "recorded": recorded}  # fmt: skip
+            parts.append(_summary(errors).assign(kind="error", **of))
+            named = asked["question"].str.split().str[0].isin(TABLES[title][0])
+            named &= asked["question"].str.endswith(DATA[source])
+            parts.append(asked.loc[named, list(_ORDER)].assign(kind="order", **of))
     return pd.concat(parts, ignore_index=True)
+
+
+def _size(chosen: Protocol, source: str) -> str:
+    """Of its models, in words."""
+    cell, _ = chosen.cells[f"{source}-ord"]
+    pixels = "16 x 16 pixels, " if source == "cifar100" else ""
+    return f"{pixels}depth {cell.design.depth}, width {cell.design.width}, {cell.steps} steps"
 
 
 def _table_2() -> pd.DataFrame:
@@ -155,24 +109,29 @@ def _table_3() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "x", "error"]).assign(sd=np.nan)
 
 
-def _by_seed(base: pd.DataFrame, title: str) -> pd.DataFrame:
-    """variant, x, seed, error of each base run; of Table 3 of those with all images."""
-    if title == "Table 2":
-        rows = base.rename(columns={"fraction": "x", "test_error": "error"})
-        rows = rows.sort_values(["variant", "x"], ascending=[True, False])
-        return rows[["variant", "x", "seed", "error"]]
-    whole = base[base["fraction"] == 1.0]
-    parts = [
-        whole[["variant", "seed"]].assign(x=severity, error=whole[f"error_at_{severity}"])
-        for severity in SEVERITIES
-        if f"error_at_{severity}" in whole
-    ]
-    return pd.concat([pd.DataFrame(columns=["variant", "x", "error"]), *parts]).dropna()
+def _by_seed(
+    chosen: Protocol, own: dict[tuple[str, int], Any], source: str, title: str
+) -> pd.DataFrame:
+    """variant, x, seed, error of each run; of Table 3 of those with all images. Severity 0 is that
+    of the images that are corrupted."""
+    rows = []
+    for form, variant in VARIANT.items():
+        for fraction in (1.0, 0.1) if title == "Table 2" else (1.0,):
+            name = f"{source}-{form}" + ("" if fraction == 1 else f"-fraction{fraction:g}")
+            for seed in range(chosen.cells[name][1]):
+                row = own.get((name, seed))
+                if row is None or row["diverged"] is not None:
+                    continue
+                places = [(fraction, row["score"]["error"])]
+                if title == "Table 3":
+                    places = list(enumerate(row["corruption"]))
+                rows += [(variant, x, seed, error) for x, error in places]
+    return pd.DataFrame(rows, columns=["variant", "x", "seed", "error"])
 
 
 def _summary(errors: pd.DataFrame) -> pd.DataFrame:
     rows = []
-    vit = errors[errors["variant"] == "vit"].set_index(["x", "seed"])["error"] if len(errors) else 0
+    vit = errors[errors["variant"] == "vit"].set_index(["x", "seed"])["error"]
     for (variant, x), own in errors.groupby(["variant", "x"], sort=False):
         gap = (own.set_index(["x", "seed"])["error"] - vit).dropna().to_numpy(dtype=np.float64)
         interval = mean_interval(gap, fewest=2)
@@ -192,7 +151,7 @@ def draw(table: pd.DataFrame) -> Figure:
     figure, axes = new_figure(1, 2, height=3.4, sharey=True)
     errors = table[table["kind"] == "error"]
     sources = list(dict.fromkeys(errors["source"]))
-    for axis, title in zip(axes[0], STUDIES, strict=True):
+    for axis, title in zip(axes[0], TABLES, strict=True):
         _panel(axis, errors[errors["table"] == title], sources)
     first, second = axes[0]
     first.set_title("Table 2: fewer training images")
@@ -200,7 +159,7 @@ def draw(table: pd.DataFrame) -> Figure:
     first.set(ylabel="test error less that of ViT (points)", xlabel="training images used (%)")
     second.set_xlabel("severity of the corruption")
     if len(sources) == 1:
-        words = "no runs of ours in this folder:\noversmoothing study NAME"
+        words = "no runs of ours in this folder:\noversmoothing study core"
         second.text(0.5, 0.9, words, ha="center", va="top", transform=second.transAxes)
     handles = [
         Line2D(
@@ -253,14 +212,14 @@ def _panel(axis: Axes, part: pd.DataFrame, sources: list[str]) -> None:
 
 
 def compared(table: pd.DataFrame) -> list[Comparison]:
-    """The order of the models by the study's verdicts, and the numbers, which are of others."""
-    return [each for title in STUDIES for each in _compared(table[table["table"] == title], title)]
+    """The order of the models by the study's decisions, and the numbers, which are of others."""
+    return [each for title in TABLES for each in _compared(table[table["table"] == title], title)]
 
 
 def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
     errors = table[table["kind"] == "error"]
     paper = errors[errors["source"] == PAPER]
-    study, places = STUDIES[title]
+    _, places = TABLES[title]
     said = []
     for source, rows in table[table["kind"] == "order"].groupby("source", sort=False):
         # The errors of the baselines, with all images and without corruption.
@@ -270,39 +229,40 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
             said.append(at_accuracy(_order(row, f"{title}, {DATA[str(source)]}"), *known))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
-        why = f"a smaller model ({size}) than the paper's ViT-Ti"
+        why = f"asked at small scale ({size}), not with the paper's ViT-Ti"
         if source != "cifar100":
             why = f"{DATA[str(source)]} ({size}) and CIFAR-100 are other data at another size"
         for variant, part in own.groupby("variant", sort=False):
-            what = f"{title}, errors of {NAMES[str(variant)]}, {DATA[str(source)]}: {places}"
+            what = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}: {places}"
             same = paper[paper["variant"] == variant]
             said.append(unchecked(what, _listed(same), why, _listed(part)))
     if len(errors) == len(paper):
         span = f"{paper['error'].min():.2f} to {paper['error'].max():.2f} %"
-        why = f"no runs: `oversmoothing study {study}` makes them"
+        why = "no runs: `oversmoothing study core` makes them"
         return [unchecked(f"{title}, errors", span, why)]
     return said
 
 
 def _order(row: pd.Series, where: str) -> Comparison:
-    what, paper = f"{where}, {row['name']}: {row['says'].rstrip('.')}", "so on CIFAR-100"
-    if not row["seeds"]:
-        return unchecked(what, paper, "no runs of it: `oversmoothing study` makes them")
-    seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']:.0f} seeds"
-    models = f"{seeds} of our models ({row['size']}{_when(row)})"
+    what, paper = f"{where}, {row['question']}: {row['says'].rstrip('.')}", "so on CIFAR-100"
+    if row["decision"] in ("not run", "void"):
+        why = f"{row['seeds']:.0f} of {row['planned']:.0f} seeds are there"
+        return unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
+    models = f"{row['seeds']:.0f} seeds of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
-    interval = f"[{signed(row['low'])}, {signed(row['high'])}]"
+    ends: tuple[float, float, float] | None = (row["value"], row["low"], row["high"])
     if np.isnan(row["low"]):
-        why, interval = f"{models}: no interval without spread", ""
-    elif row["verdict"] == "open":
-        why += "; the interval reaches to both sides"
+        ends = None
+    if row["decision"] not in _VERDICT:
+        why += f"; {row['decision']}"
     return Comparison(
         what,
         paper,
-        f"{signed(row['difference'])} {interval}".strip() + " points",
-        "the whole interval over seeds on one side",
-        _VERDICT.get(row["verdict"], UNCHECKED),
+        f"{signed(row['value'])} [{signed(row['low'])}, {signed(row['high'])}] points",
+        "the rule written before the runs (oversmoothing study answers)",
+        _VERDICT.get(row["decision"], UNCHECKED),
         why,
+        ends,
     )
 
 
@@ -334,17 +294,19 @@ def words(table: pd.DataFrame) -> str:
         f"{_when(part.iloc[0])}."
         for source, part in own.groupby("source", sort=False)
     )
+    ours = (
+        "Colours: ours, of `oversmoothing study core`, heads with values of their own, paired by "
+        "seed, bars 95 % intervals; as many steps at a smaller share of the images; corruptions in "
+        f"the style of CIFAR-C, means over the kinds. {of}"
+    )
     return (
         "Above 0 a model errs more than ViT. Black: the paper (arXiv 2401.04301, v1), CIFAR-100, "
-        "typed in, 100 less its accuracies. Colours: ours, of `oversmoothing study "
-        "data-efficiency` and `corruption`, paired by seed, bars 95 % intervals; as many steps at "
-        "a smaller share of the images; corruptions in the style of CIFAR-C, means over the kinds. "
-        f"{of} {SHARED_VALUE}"
+        f"typed in, 100 less its accuracies. {ours if len(own) else 'No runs of ours are there.'}"
     )
 
 
 FIGURE = PaperFigure(
-    title="Tables 2 and 3: what ViT+ and ViT\u2212 err more than ViT (ours: shared-value)",
+    title="Tables 2 and 3: what ViT+ and ViT\u2212 err more than ViT",
     short=(
         "Differences of the test error to that of ViT, with fewer training images and on "
         "corrupted ones: as the paper prints them for CIFAR-100, and ours of other models, from "

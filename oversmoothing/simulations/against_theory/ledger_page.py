@@ -10,6 +10,7 @@ from oversmoothing.simulations.drawing.web.web_page import typeset, web_page
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.proofs.ledger import Entry
 from oversmoothing.theory.proofs.mathml import mathml
+from oversmoothing.theory.proofs.papers import cited
 from oversmoothing.theory.proofs.report import to_json_object, totals
 from oversmoothing.theory.support.errors import InputError
 
@@ -28,7 +29,7 @@ def page(entries: Sequence[Entry]) -> str:
         claim |= {
             "as_recorded": entry.as_recorded,
             "short": claim["status"].split()[0],
-            "of": "paper" if entry.claim.name.startswith(("P-", "N-")) else "theory",
+            "of": cited(entry.claim.name),
             "kinds": list(dict.fromkeys(each["kind"] for each in claim["evidence"])),
             "open": len(entries) <= FEW or failing or not entry.as_recorded,
             "formula": _formula(entry),
@@ -40,6 +41,7 @@ def page(entries: Sequence[Entry]) -> str:
         claims=claims,
         names={entry.claim.name for entry in entries},
         statuses=sorted({claim["status"] for claim in claims}),
+        sources=sorted({claim["of"] for claim in claims}),
         kinds=sorted({kind for claim in claims for kind in claim["kinds"]}),
         totals=totals(entries).splitlines(),
         provenance=provenance(),

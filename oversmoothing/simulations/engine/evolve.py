@@ -172,6 +172,12 @@ def evolve(
 
     Raises `InputError` for NaN, wrong shapes, A not row-stochastic, bad depths, devices or methods,
     and where the method asked for does not apply.
+
+    >>> import oversmoothing
+    >>> A = [[0.75, 0.25], [0.25, 0.75]]
+    >>> run = oversmoothing.evolve(X0=[[1.0], [2.0]], A=A, H=[[-1.5]], depth=[0, 1, 10**9])
+    >>> run.metrics()["log_hfc_lfc"].round(2).tolist()
+    [-1.1, -1.79, -693147181.66]
     """
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, not '{method}'")

@@ -219,6 +219,13 @@ def evolve_heads(
 
     Raises `InputError` for NaN, shapes that do not fit, A not row-stochastic, bad depths or
     devices, and weights too large for the dtype.
+
+    >>> import numpy as np, oversmoothing
+    >>> A = np.array([[[0.75, 0.25], [0.25, 0.75]], [[0.5, 0.5], [0.5, 0.5]]])
+    >>> W = np.array([[[0.5]], [[-0.25]]])
+    >>> run = oversmoothing.evolve_heads(X0=[[1.0], [2.0]], attention=A, weights=W, depth=2)
+    >>> run.metrics()["hfc_lfc"].round(4).tolist()
+    [0.3333, 0.3333]
     """
     depths = check_depths(depth)
     where = choose_device(device)

@@ -36,7 +36,12 @@ ATTENTION_STREAM, WEIGHT_STREAM = 0, 1
 
 @dataclass(frozen=True)
 class Fixed:
-    """The same value in every layer."""
+    """The same value in every layer.
+
+    >>> import oversmoothing
+    >>> oversmoothing.Fixed([[0.5]]).at(7, 0)
+    [[0.5]]
+    """
 
     value: Any
 
@@ -49,6 +54,11 @@ class PerLayer:
     """A value for each layer: a sequence, or a function of the layer number 0, 1, 2, ...
 
     A function must give the same value each time it is asked for the same layer.
+
+    >>> import numpy as np, oversmoothing
+    >>> weights = oversmoothing.PerLayer(lambda layer: np.array([[0.5 / (layer + 1)]]))
+    >>> weights.at(1, 0)
+    array([[0.25]])
     """
 
     layers: Callable[[int], Any] | Sequence[Any]
@@ -67,7 +77,13 @@ class PerLayer:
 
 @dataclass(frozen=True)
 class Drawn:
-    """rule(generator), with a generator of its own for each layer, made from seed and layer."""
+    """rule(generator), with a generator of its own for each layer, made from seed and layer.
+
+    >>> import oversmoothing
+    >>> attention = oversmoothing.Drawn(lambda rng: rng.dirichlet([1.0, 1.0], size=2), seed=1)
+    >>> attention.at(3, 0).sum(axis=1).round(9).tolist()
+    [1.0, 1.0]
+    """
 
     rule: Callable[[np.random.Generator], Any]
     seed: int = 0

@@ -46,6 +46,14 @@ class FromState:
 
     W_Q, W_K [heads, d, r] or [d, r] for one head. bias: finite logits by position, [n, n] or
     [heads, n, n]. causal: token i sees the tokens up to i.
+
+    >>> import oversmoothing
+    >>> attention = oversmoothing.FromState(W_Q=[[1.0]], W_K=[[1.0]])
+    >>> run = oversmoothing.evolve_heads(
+    ...     X0=[[1.0], [2.0]], attention=attention, weights=[[0.5]], depth=3
+    ... )
+    >>> len(run)
+    2
     """
 
     W_Q: Any

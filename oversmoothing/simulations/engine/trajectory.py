@@ -34,6 +34,11 @@ class Trajectory:
     tokens themselves where they are known better than from these; and offset [N, n], 1/n - pi, so
     that mean = c + offset^T HFC. method: how the states were computed (see `evolve`), reason: why
     so, in a sentence.
+
+    >>> import oversmoothing
+    >>> A = [[0.75, 0.25], [0.25, 0.75]]
+    >>> oversmoothing.evolve(X0=[[1.0], [2.0]], A=A, H=[[0.5]], depth=[0, 10, 1000])
+    Trajectory(3 depths from 0 to 1000, n=2, d=1, method='closed_form')
     """
 
     depths: tuple[int, ...]

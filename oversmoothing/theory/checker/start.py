@@ -36,7 +36,7 @@ from oversmoothing.theory.checker.spectra import (
 from oversmoothing.theory.checker.ties import Modes, Pair, Sides, tied
 
 # Side of the largest operator whose powers are computed.
-DEPTH_SIDE = 64
+DEPTH_SIDE = 96
 
 
 def check_x0(given: Given, claim: Claim) -> Check:

@@ -66,7 +66,13 @@ def golden_cases() -> dict[str, GoldenCase]:
 
 
 def golden_case(name: str) -> GoldenCase:
-    """One golden case. Raises `InputError` naming the known ones."""
+    """One golden case. Raises `InputError` naming the known ones.
+
+    >>> import oversmoothing
+    >>> case = oversmoothing.golden_case("GT4")
+    >>> case.layer.rational_H
+    [[Fraction(-3, 2)]]
+    """
     try:
         return golden_cases()[name.upper()]
     except KeyError:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
 from oversmoothing.theory.depth.ratios import squared_norms
+from oversmoothing.theory.depth.recurrence import Powers
 from oversmoothing.theory.layer.attention import (
     complement_basis,
     perron_deviation,
@@ -21,7 +22,17 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, to_flint, weighted_mean
+from oversmoothing.theory.numbers.exact import (
+    Matrix,
+    exact_stationary,
+    identity,
+    kronecker,
+    plus_identity,
+    product,
+    to_flint,
+    uniform,
+    weighted_mean,
+)
 from oversmoothing.theory.numbers.rounding import at_precision, norm, to_ball
 from oversmoothing.theory.spectra.layer_discs import (
     largest_modulus,
@@ -226,6 +237,50 @@ def certified_depth_in_balls(
                 # Eigenvalues or eigenvectors that are not told apart in so many bits.
                 continue
     return None
+
+
+# Layers that are looked at at once, from a power of the layer: balls widen from each to the next.
+_AT_ONCE = 64
+# Layers times the square of n d that are looked at before a certified depth: a second or two.
+_LOOKED_AT = 2e7
+
+
+def first_depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, depth: int) -> int:
+    """The first layer from which on HFC/LFC <= eps, which holds at every L >= depth.
+
+    The layers before are looked at in balls, from the last to the first that is above; depth
+    itself where they are too many.
+    """
+    n, d = len(A), len(H)
+    if depth * (n * d) ** 2 > _LOOKED_AT:
+        return depth
+    pi, away = exact_stationary(A, [list(range(n))]), plus_identity(uniform(n), -1)
+    eta = [Fraction(1, n) - p for p in pi]
+    with at_precision(256):
+        # HFC and c row by row; the mean is c + (1/n - pi)^T HFC (T1d).
+        T, C = (
+            flint.arb_mat(to_flint(plus_identity(M))) for M in (kronecker(product(away, A), H), H)
+        )
+        starts = product(away, X0), [weighted_mean(pi, X0)]
+        hfc, c = (
+            Powers(M, [to_ball(x) for row in X for x in row])
+            for M, X in zip((T, C), starts, strict=True)
+        )
+        E = flint.arb_mat(to_flint(kronecker([eta], identity(d))))
+        bound = to_ball(eps * eps * n)
+        for start in range((depth - 1) // _AT_ONCE * _AT_ONCE, -1, -_AT_ONCE):
+            y, z = (flint.arb_mat([[x] for x in part.at(start)]) for part in (hfc, c))
+            above = -1
+            for layer in range(start, min(start + _AT_ONCE, depth)):
+                size, mean = (
+                    sum((x * x for x in M.entries()), flint.arb(0)) for M in (y, z + E * y)
+                )
+                if not size <= bound * mean:
+                    above = layer
+                y, z = T * y, C * z
+            if above >= 0:
+                return above + 1
+    return 0
 
 
 def _depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> CertifiedDepth | None:

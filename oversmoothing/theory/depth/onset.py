@@ -225,7 +225,7 @@ def onset(sides: Sides, tends_to: str | None) -> Onset | None:
         whole = sides.whole
         end = _settled(whole.peak if whole.power.any() else 0.0, lambda L: whole.rest(L)[0] <= 1)
         outweighs = None if end is None else _first_of_all(whole.outweighs, end, sides.each)
-        if outweighs and tends_to in ("zero", "infinity"):
+        if outweighs != 0 and tends_to in ("zero", "infinity"):
             falls = tends_to == "zero"
             layer = _moves_from(sides, -1 if falls else 1)
             if layer is not None:

@@ -13,7 +13,7 @@ import flint
 import mpmath as mp
 import numpy as np
 
-from oversmoothing.theory.depth.ratios import Powers
+from oversmoothing.theory.depth.recurrence import Powers
 from oversmoothing.theory.numbers.exact import (
     Matrix,
     kronecker,

@@ -10,7 +10,7 @@ cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whos
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.accurate import ratio_text
-from oversmoothing.theory.depth.recurrence import PRIMES, modulo, squared_norms_at
+from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
 from oversmoothing.theory.layer.attention import (
     complement_basis,
     quotient,
@@ -29,18 +29,22 @@ from oversmoothing.theory.layer.attention import (
 from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.exact import (
+    Heads,
     Matrix,
     fraction_text,
     identity,
     kronecker,
     layer,
+    on_vectors,
     plus_identity,
     squared_norms as squared_norms,
     to_flint,
     weighted_mean,
 )
 from oversmoothing.theory.numbers.rounding import add, at_precision, doublings, normalise, to_ball
+from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
 
 # Depth up to which X_L is also carried in fractions.
 EXACT_DEPTH = 64
@@ -56,15 +60,19 @@ _LARGEST_LOG = 709.78
 @dataclass(frozen=True)
 class Ratio:
     """HFC/LFC at one depth. value: inf where LFC = 0 < HFC, None where X_L = 0 (undefined) or out
-    of reach. log: its natural logarithm, -inf where HFC = 0. squared: exact, where asked for."""
+    of reach. log: its natural logarithm, -inf where HFC = 0. squared: exact, where asked for.
+    gone: whether X_L is known to be 0."""
 
     value: float | None
     log: float | None
     squared: Fraction | None = None
+    gone: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
+        if self.gone:
+            return "no value: the state is 0"
         if self.value is None:
-            return "no value (the state is 0, or too cancelled to measure)"
+            return "no value: HFC and LFC cancel further than is computed"
         said = f"HFC/LFC = {ratio_text(self.value, self.log, 10)}, log {self.log:.12g}"
         if self.squared is None:
             return said
@@ -86,7 +94,7 @@ def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict
 def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     """The ratio for exact squared norms, degenerate cases included (T11.7)."""
     if hfc == 0 and lfc == 0:
-        return Ratio(None, None)
+        return Ratio(None, None, gone=True)
     if lfc == 0:
         return Ratio(math.inf, math.inf)
     squared = hfc / lfc
@@ -107,24 +115,6 @@ def _ratio_of_ball(squared: flint.arb) -> Ratio:
 def ratio_of_log(log: float) -> Ratio:
     """The ratio with this logarithm, its value inf only where no binary64 can hold it."""
     return Ratio(math.exp(log) if log < _LARGEST_LOG else math.inf, log)
-
-
-class Powers:
-    """M^L v for several L from one table of squarings, at the precision of the context."""
-
-    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
-        self._squares = [M]
-        self._start = flint.arb_mat([[x] for x in start])
-
-    def at(self, depth: int) -> list[flint.arb]:
-        vector = self._start
-        for k in range(depth.bit_length()):
-            if k == len(self._squares):
-                self._squares.append(self._squares[-1] * self._squares[-1])
-            if depth >> k & 1:
-                vector = self._squares[k] * vector
-        entries: list[flint.arb] = vector.entries()
-        return entries
 
 
 def ball_ratios(
@@ -154,9 +144,11 @@ def _with_enough_bits(
     return found
 
 
-def _by_recurrences(A: Matrix, H: Matrix, X0: Matrix, depths: list[int]) -> dict[int, Ratio]:
+def _by_recurrences(
+    A: Matrix, H: Matrix, X0: Matrix, depths: list[int], others: Heads = ()
+) -> dict[int, Ratio]:
     found = {}
-    for depth, (hfc, lfc) in squared_norms_at(A, H, X0, depths).items():
+    for depth, (hfc, lfc) in squared_norms_at(A, H, X0, depths, others).items():
         if hfc is None or lfc is None:
             found[depth] = Ratio(None, None)
         elif hfc == 0 or lfc == 0:
@@ -205,7 +197,7 @@ def _decoupled(
             continue
         c_dead, y_dead = (end is not None and depth >= end for end in deaths)
         if y_dead:
-            found[depth] = Ratio(None, None) if c_dead else Ratio(0.0, -math.inf)
+            found[depth] = Ratio(None, None, gone=True) if c_dead else Ratio(0.0, -math.inf)
             continue
         mean = [flint.arb(0)] * d if c_dead else c.at(depth)
         ratio = ratio_from_balls(mean, y.at(depth) + [flint.arb(0)] * d, eta, n, d)
@@ -238,6 +230,11 @@ def ratio_from_balls(
     return _ratio_of_ball(squared) if squared.rel_accuracy_bits() >= _GOOD_BITS else None
 
 
+def _of_state(x: list[flint.arb], n: int, d: int) -> Ratio | None:
+    mean = [sum(x[j::d], flint.arb(0)) / n for j in range(d)]
+    return ratio_from_balls(mean, x, [flint.arb(0)] * n, n, d)
+
+
 def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
     """The first k with block^k start = 0 exactly, None if it never is.
 
@@ -260,24 +257,44 @@ def numerical_ratios(
     A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
 ) -> dict[int, Ratio]:
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
-    n = len(A)
-    Q, B, pi = complement_basis(n), quotient(A), stationary_distribution(A)
+    Q, pi = complement_basis(len(A)), stationary_distribution(A)
+    # m = c + (1/n - pi)^T Q Y.
+    eta = Q.T @ (1.0 / len(A) - pi)
+    return _iterated(A[None], H.T[None], X0, depths, pi, eta, np.zeros((1, len(eta))), 1.0)
+
+
+def _iterated(
+    A: Array,
+    W: Array,
+    X0: Array,
+    depths: Iterable[int],
+    weights: Array,
+    eta: Array,
+    g: Array,
+    own: float,
+) -> dict[int, Ratio]:
+    """Of X' = own X + sum_h A_h X W_h, in Y = Q^T X and c = weights^T X.
+
+    c' = own c + sum_h (c + g_h Y) W_h; the mean is c + eta Y.
+    """
+    n = A.shape[-1]
+    Q, B = complement_basis(n), quotient(A)
     # Scaled first: differences of the largest numbers would overflow.
     X0, exponent = normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
-    y, c = Q.T @ (X0 - X0[0]), pi @ X0
-    # m = c + (1/n - pi)^T Q Y.
-    eta = Q.T @ (1.0 / n - pi)
+    y, c = Q.T @ (X0 - X0[0]), weights @ X0
     y_exponent = c_exponent = exponent
-    wanted = sorted(set(depths))
+    wanted, total = sorted(set(depths)), W.sum(axis=0)
     result = {}
     for depth in range(wanted[-1] + 1 if wanted else 0):
         y, y_exponent = normalise(y, y_exponent)
         c, c_exponent = normalise(c, c_exponent)
         if depth in wanted:
             result[depth] = _numerical_ratio(y, y_exponent, c, c_exponent, eta, n)
-        y = y + (B @ y) @ H.T
-        c = c + c @ H.T
+        c = own * c + c @ total
+        if g.any():
+            c, c_exponent = add(c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent)
+        y = own * y + ((B @ y) @ W).sum(axis=0)
     return result
 
 
@@ -361,6 +378,10 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     In float64 where the state is too large for balls: by iteration, and by the closed form beyond
     ITERATED_DEPTH where the eigenbases allow it.
     """
+    if not depths:
+        return {}
+    if isinstance(case, ManyHeads):
+        return ratios_of_heads(case, start, depths)
     small = (case.n - 1) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
         return dict(sorted(softmax_ratios(case, start, depths).items()))
@@ -375,6 +396,39 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
             found |= ball_ratios(A, H, X0, case.rational_pi, rest)
     rest = [depth for depth in depths if depth not in found]
     return dict(sorted((found | floating_ratios(case, start, rest)).items()))
+
+
+def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
+    """The same for several heads, whose operator takes vec X_0 for its start."""
+    n, d = case.n, case.d
+    found: dict[int, Ratio] = {}
+    if case.decidable or n * d <= BALL_SIZE:
+        A, H, X0 = case.rational_A, case.rational_H, start.fractions
+        operator, one, vector = on_vectors(A, H, X0, case.others)
+        shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
+        for depth, state in exact_state(operator, one, vector, shallow).items():
+            column = [x for (x,) in state]
+            rows = [column[k : k + d] for k in range(0, n * d, d)]
+            found[depth] = ratio_of_squares(*squared_norms(rows))
+        if n * d <= BALL_SIZE:
+            # Nothing is decoupled: bits make up for what cancels.
+            def attempt(wanted: list[int], _: int) -> dict[int, Ratio]:
+                table = flint.arb_mat(to_flint(plus_identity(operator)))
+                powers = Powers(table, [to_ball(x) for (x,) in vector])
+                ratios = {depth: _of_state(powers.at(depth), n, d) for depth in wanted}
+                return {depth: ratio for depth, ratio in ratios.items() if ratio is not None}
+
+            rest = set(depths) - found.keys()
+            found |= _with_enough_bits(attempt, rest)
+            found |= _by_recurrences(A, H, X0, sorted(rest - found.keys()), case.others)
+    # m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h; the mean of a doubly stochastic head is its own.
+    even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
+    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(n))
+    rest, zero = set(depths) - found.keys(), np.zeros(n - 1)
+    uniform = np.full(n, 1.0 / n)
+    W, own = np.swapaxes(case.H, 1, 2), float(case.residual)
+    found |= _iterated(case.A, W, start.floats, rest, uniform, zero, g, own)
+    return dict(sorted(found.items()))
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:

@@ -18,7 +18,16 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint, uniform
+from oversmoothing.theory.numbers.exact import (
+    Heads,
+    Matrix,
+    identity,
+    kronecker,
+    on_vectors,
+    plus_identity,
+    to_flint,
+    uniform,
+)
 from oversmoothing.theory.numbers.rounding import at_precision
 
 # The first primes after pi 2^59 and e 2^59, far from every power of two: rows of binary64 attention
@@ -89,15 +98,37 @@ class Recurrence:
             self._bits *= 2
 
 
+class Powers:
+    """M^L v for several L from one table of squarings, at the precision of the context."""
+
+    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
+        self._squares = [M]
+        self._start = flint.arb_mat([[x] for x in start])
+
+    def at(self, depth: int) -> list[flint.arb]:
+        vector = self._start
+        for k in range(depth.bit_length()):
+            if k == len(self._squares):
+                self._squares.append(self._squares[-1] * self._squares[-1])
+            if depth >> k & 1:
+                vector = self._squares[k] * vector
+        entries: list[flint.arb] = vector.entries()
+        return entries
+
+
 def squared_norms_at(
-    A: Matrix, H: Matrix, X0: Matrix, depths: list[int]
+    A: Matrix, H: Matrix, X0: Matrix, depths: list[int], others: Heads = ()
 ) -> dict[int, tuple[flint.arb | None, flint.arb | None]]:
     """(||HFC||_F^2, ||LFC||_F^2) of X_L; 0 where it is 0, None where MAX_BITS are too few."""
     if not depths:
         return {}
+    n, average, one = len(A), uniform(len(A)), identity(1)
+    if others:
+        one = identity(len(H))
+        A, H, X0 = on_vectors(A, H, X0, others)
     a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X0)
-    n = a.nrows()
-    mean, away = to_flint(uniform(n)[:1]), to_flint(plus_identity(uniform(n), -1))
+    mean = to_flint(kronecker(average[:1], one))
+    away = to_flint(kronecker(plus_identity(average, -1), one))
     hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
     return {depth: (_square_of(hfc.at(depth), 1), _square_of(lfc.at(depth), n)) for depth in depths}
 

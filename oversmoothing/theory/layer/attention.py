@@ -42,18 +42,18 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     identity has n.
     """
     positive = A > 0
+    return [S for S in communicating(positive) if not np.delete(positive[S], S, axis=1).any()]
+
+
+def communicating(positive: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The sets of indices that lead to one another, where i leads to j if positive [n, n] does."""
     if positive.all():
-        return [np.arange(len(A))]
+        return [np.arange(len(positive))]
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    _, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
-    classes = []
-    for k in range(int(label.max()) + 1):
-        inside = label == k
-        if not positive[np.ix_(inside, ~inside)].any():
-            classes.append(np.flatnonzero(inside))
-    return classes
+    count, label = connected_components(csr_matrix(positive), directed=True, connection="strong")
+    return [np.flatnonzero(label == k) for k in range(count)]
 
 
 def _irreducible_stationary(A: Array) -> Array:

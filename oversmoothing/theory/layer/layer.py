@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.numbers.exact import (
+    Heads,
     Matrix,
     exact_stationary,
     from_flint,
@@ -134,6 +135,11 @@ class Layer:
     @property
     def heads(self) -> int:
         return 1 if self.A.ndim == 2 else len(self.A)
+
+    @property
+    def others(self) -> Heads:
+        """(A_h, H_h) of the heads after the first, exactly."""
+        return ()
 
     @property
     def n(self) -> int:

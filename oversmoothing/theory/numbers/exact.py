@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from oversmoothing.theory.support.errors import InputError, refuse_endless
 
 Matrix = list[list[Fraction]]
+# The heads (A_h, H_h) of a layer beside its first one.
+Heads = Sequence[tuple[Matrix, Matrix]]
 
 
 # Types of a tensor that numpy has too, and its letters for what is no number.
@@ -92,6 +94,20 @@ def rows_of(value: Any, name: str) -> list[list[Any]]:
     if len(lengths) != 1 or 0 in lengths:
         raise InputError(f"{name} is ragged or empty: its rows have lengths {sorted(lengths)}")
     return rows
+
+
+def has_symbols(value: Any) -> bool:
+    """Whether a matrix-like value, or a pair of them, holds free symbols of sympy."""
+    if getattr(value, "free_symbols", None):
+        return True
+    if isinstance(value, tuple):
+        return any(map(has_symbols, value))
+    if getattr(value, "dtype", None) is not None:
+        return bool(value.dtype == object) and has_symbols(value.tolist())
+    if not isinstance(value, list):
+        return False
+    entries = (x for row in value if isinstance(row, list | tuple) for x in row)
+    return any(getattr(x, "free_symbols", None) for x in entries)
 
 
 def to_fraction(entry: Any, where: str) -> Fraction:
@@ -204,6 +220,14 @@ def kronecker(X: Matrix, Y: Matrix) -> Matrix:
     return [[x * y for x in p for y in q] for p in X for q in Y]
 
 
+def on_vectors(A: Matrix, H: Matrix, X: Matrix, others: Heads) -> tuple[Matrix, Matrix, Matrix]:
+    """(sum_h A_h (x) H_h, [[1]], vec X), vec row by row: a layer of several heads as one head."""
+    operator = kronecker(A, H)
+    for a, h in others:
+        operator = plus(operator, kronecker(a, h))
+    return operator, identity(1), [[x] for row in X for x in row]
+
+
 def weighted_mean(weights: Iterable[Fraction], X: Matrix) -> list[Fraction]:
     """pi^T X: with pi uniform the mean over the tokens, with pi^T A = pi^T the pi-mean."""
     return product([list(weights)], X)[0]
@@ -314,7 +338,11 @@ class Number(float):
 
     def __format__(self, form: str) -> str:
         beyond = self.low and not _NORMAL <= abs(float(self)) < float("inf")
-        return format(_quotient(self.low), form) if beyond else super().__format__(form)
+        return (
+            format(_quotient((self.low + self.high) / 2), form)
+            if beyond
+            else super().__format__(form)
+        )
 
 
 def _dyadic(x: flint.arb) -> Fraction:

@@ -92,6 +92,31 @@ def times(M: Array, x: Bounded, relative: float = UNIT) -> Bounded:
     return Bounded(M @ x.value, inflated(error + 2 * k * TINY, 2 * k + 8))
 
 
+def solved(M: NDArray[Any], error: Array, b: Bounded) -> Bounded | None:
+    """x [k] with M' x = b' for every M' within `error` of M [k, k] and every b' within b.
+
+    With S ~ M^-1 and |I - S M'| <= D, x - S b is at most e = |S| |b' - M' S b| and
+    max e (row sums of D) / (1 - their largest). None where that is not below 1.
+    """
+    k = len(M)
+    try:
+        S = np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        return None
+    with np.errstate(all="ignore"):
+        x, size, wide = S @ b.value, np.abs(S), 2 * gamma(2 * k + 4)
+        off = inflated(error + wide * np.abs(M), 4)
+        rows = inflated(np.abs(np.eye(k) - S @ M), 4) + upper_product(size, off)
+        sums = upper_sum(rows) if k else np.zeros(0)
+        largest = float(sums.max(initial=0.0))
+        if not largest < 0.5:
+            return None
+        left = np.abs(b.value - M @ x) + off @ np.abs(x) + b.error + wide * np.abs(b.value)
+        e = inflated(size @ inflated(left, 2 * k + 8), k + 2)
+        bound = inflated(e + e.max(initial=0.0) * sums / (1 - largest), 8)
+    return Bounded(x, bound) if np.isfinite(bound).all() else None
+
+
 # From the smallest subnormal past the largest float: beyond it is 0 or inf in any case.
 _REACH = 2200
 

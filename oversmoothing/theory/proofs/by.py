@@ -1,4 +1,9 @@
-"""By what a claim is established: every kind of evidence, as `by` in a claim."""
+"""By what a claim is established: every kind of evidence, as `by` in a claim.
+
+>>> from oversmoothing import by
+>>> by.WRITTEN
+<Status.WRITTEN: 'written'>
+"""
 
 from oversmoothing.theory.proofs.claim import Effort, Scope, Status
 from oversmoothing.theory.proofs.coq import Formal

@@ -210,6 +210,18 @@ class Claim:
 
     Raises ValueError where a part is not what it must be, or evidence is for a clause that is not
     there.
+
+    >>> from oversmoothing import Claim, by, draw, exact, given
+    >>> def rises(A, H, X0):
+    ...     return exact.squared_norms(exact.layer(A, H, X0))[0] >= exact.squared_norms(X0)[0]
+    >>> claim = Claim(
+    ...     name="rises",
+    ...     clauses=("No layer makes HFC smaller.",),
+    ...     hypotheses=(given.POSITIVE,),
+    ...     evidence=(by.law(rises, draw.cases()),),
+    ... )
+    >>> claim
+    Claim('rises', 1 clause, 1 hypothesis, 1 piece of evidence)
     """
 
     name: str
@@ -223,6 +235,15 @@ class Claim:
     repaired_by: str | None = None
     further: str = ""
     wording: str = ""
+
+    def __repr__(self) -> str:
+        counts = (
+            (len(self.clauses), "clause", "clauses"),
+            (len(self.hypotheses), "hypothesis", "hypotheses"),
+            (len(self.evidence), "piece of evidence", "pieces of evidence"),
+        )
+        words = (f"{k} {one if k == 1 else many}" for k, one, many in counts)
+        return f"Claim({self.name!r}, {', '.join(words)})"
 
     def __post_init__(self) -> None:
         if self.wording and not self.wording.startswith((*THE_PAPERS, OUR_READING)):

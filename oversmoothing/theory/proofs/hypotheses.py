@@ -1,6 +1,10 @@
 """The hypotheses that several claims share, each with one wording and one exact predicate.
 
 A claim that has one of its own makes it as given.Hypothesis, or of a predicate by given.condition.
+
+>>> from oversmoothing import given
+>>> given.POSITIVE.words
+'A is row-stochastic and entrywise positive (A+), as a softmax is'
 """
 
 from collections.abc import Callable

@@ -2,6 +2,10 @@
 
 Each of these is known by what it shows. What a verdict or a stream needs of such matrices is in
 `theory.numbers.exact`; for claims (`kit.exact`) it stands here under the same names.
+
+>>> from oversmoothing import exact
+>>> exact.squared_norms(exact.layer(exact.AA, [[-1]], [[1], [2]]))
+(Fraction(1, 8), Fraction(0, 1))
 """
 
 from collections.abc import Iterable

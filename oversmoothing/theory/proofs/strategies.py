@@ -2,6 +2,12 @@
 
 Exact strategies yield nested Fractions; conjugation is by integer matrices of determinant 1, so the
 spectrum (and the Jordan structure) of what they build is known without any computation.
+
+>>> import hypothesis, oversmoothing
+>>> matrices = oversmoothing.draw.with_spectrum(oversmoothing.draw.fractions(-1, 0), 2, 2)
+>>> M, values = hypothesis.find(matrices, lambda drawn: True)
+>>> len(M), all(-1 <= x <= 0 for x in values)
+(2, True)
 """
 
 import math

@@ -24,6 +24,8 @@ from oversmoothing.theory.support.errors import InputError
 # more bits, times the degree, than so many (seconds). Looked at up to this degree, where such
 # matrices are written.
 _CLOSE, _TOO_CLOSE, _CLOSE_DEGREE = 128, 50_000, 12
+# Above this degree further digits of the roots come by Newton's steps, not from the start.
+_REFINED = 8
 
 
 class CloseRootsError(InputError):
@@ -51,6 +53,10 @@ class Factor:
         return int(self.polynomial.degree())
 
     @cached_property
+    def text(self) -> str:
+        return str(self.polynomial)
+
+    @cached_property
     def leading(self) -> int:
         return abs(int(self.polynomial[self.degree]))
 
@@ -65,7 +71,7 @@ class Factor:
             with at_precision(bits):
                 if self.degree == 1:
                     found = [flint.acb(self.rational_root)]
-                elif self._agreement > _CLOSE:
+                elif self._agreement > _CLOSE or (bits > 64 and self.degree > _REFINED):
                     found = self._close_roots(bits)
                 else:
                     roots: list[Any] = self.polynomial.complex_roots()
@@ -99,7 +105,7 @@ class Factor:
         disjoint, each holds one. x: eigenvalues of the companion matrix, improved by Newton's
         steps. Raises `CloseRootsError` where this takes too many bits.
         """
-        known = self._roots.get(64)
+        known = self.roots(64) if bits > 64 else None
         working = max(bits, round(self._agreement))
         while known or self.degree * working <= _TOO_CLOSE:
             with at_precision(working):
@@ -174,6 +180,11 @@ class Eigenvalue:
     @property
     def conjugate(self) -> Eigenvalue:
         return Eigenvalue(self.factor, self.factor.conjugate_index[self.index])
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Equal for equal numbers, eigenvalues of different matrices too."""
+        return self.factor.text, self.index
 
     @property
     def is_real(self) -> bool:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import (
@@ -23,16 +25,29 @@ from oversmoothing.theory.layer.layer import (
     Layer,
     check_attention,
     check_square,
+    check_states,
+    read_entries,
     real_array,
 )
-from oversmoothing.theory.spectra.discs import Failure, enclose
-from oversmoothing.theory.spectra.layer_discs import EPS
+from oversmoothing.theory.numbers.exact import (
+    Heads,
+    Matrix,
+    identity,
+    rows_of,
+    to_fraction,
+    transposed,
+)
+from oversmoothing.theory.numbers.rounding import UNIT, inflated
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import EPS, Interval, minimum_by
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
+# In fractions the operator of several heads is decided up to this n d: seconds.
+EXACT_OPERATOR = 128
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400
 # Fewer Arnoldi vectors have been seen not to converge on weak heads; two wanted, for a pair.
@@ -43,6 +58,64 @@ _TOLERANCE = 1e-9
 # The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A comparison
 # first asks for less, and takes it where the radii are a hundred times as far apart.
 _ROUGH, _FAR = 1e-4, 1e-2
+
+
+@dataclass(frozen=True)
+class ManyHeads(Layer):
+    """A layer of several heads, A [heads, n, n] and H [heads, d, d], or of one without residual.
+
+    singly: each head by itself. residual: whether the layer adds X. What is exact is so in every
+    head; `rational_A` and `rational_H` are those of the first.
+    """
+
+    singly: tuple[Layer, ...]
+    residual: bool
+
+    @staticmethod
+    def of_heads(singly: tuple[Layer, ...], residual: bool) -> ManyHeads:
+        names = singly[0].given
+        given = {
+            k: Entries(np.stack([head.given[k].floats for head in singly]), None) for k in names
+        }
+        return ManyHeads(np.stack([head.A for head in singly]), given, singly, residual)
+
+    @cached_property
+    def others(self) -> Heads:
+        """With (I, -I) where there is no residual."""
+        found = [(head.rational_A, head.rational_H) for head in self.singly[1:]]
+        return found if self.residual else [*found, (identity(self.n), identity(self.d, -1))]
+
+    @property
+    def numbers(self) -> str:
+        return self.singly[0].numbers
+
+    @property
+    def decidable(self) -> bool:
+        return self.exact and self.n * self.d <= EXACT_OPERATOR
+
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """Where some head attends."""
+        every: NDArray[np.bool_] = np.any([head.positive for head in self.singly], axis=0)
+        return every
+
+    @cached_property
+    def rational_A(self) -> Matrix:
+        return self.singly[0].rational_A
+
+    @cached_property
+    def rational_H(self) -> Matrix:
+        return self.singly[0].rational_H
+
+    def as_fractions(self) -> Layer | None:
+        heads = [head.as_fractions() for head in self.singly]
+        known = tuple(head for head in heads if head is not None)
+        return ManyHeads.of_heads(known, self.residual) if len(known) == len(heads) else None
+
+    def taken_exactly(self) -> ManyHeads:
+        """The binary64 numbers as the fractions that they are."""
+        heads = tuple(Layer.of(head.rational_A, head.rational_H) for head in self.singly)
+        return ManyHeads.of_heads(heads, self.residual)
 
 
 @dataclass(frozen=True)
@@ -162,12 +235,20 @@ def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     if isinstance(found, Failure):
         moduli = np.abs(np.linalg.eigvals(M) + shift)
         return Radius(float(moduli.max()), float("inf"), method, found.reason)
-    moduli = np.abs(found.centres + shift)
-    value = float(moduli.max())
-    radii, least = found.radii, np.full(len(found), np.inf)
-    np.minimum.at(least, found.component, moduli - radii)
-    low = float(least[np.isfinite(least)].max())
-    return Radius(value, max(float((moduli + radii).max()) - value, value - low), method)
+    bounds = modulus_interval(found, shift)
+    value = bounds.shown
+    return Radius(value, max(bounds.high - value, value - bounds.low), method)
+
+
+def modulus_interval(discs: Discs, shift: float) -> Interval:
+    """max |shift + m| over the discs; exact where m = 0 is."""
+    moduli = np.abs(discs.centres + shift)
+    rounding = np.where((discs.centres == 0) & (discs.radii == 0), 0.0, 4 * UNIT * moduli)
+    some, slack = rounding + discs.radii > 0, inflated(discs.radii + rounding, 4)
+    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    least = float(minimum_by(low, discs.component).max())
+    return Interval(max(0.0, least), float(high.max()), None, float(moduli.max()))
 
 
 def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:
@@ -225,16 +306,70 @@ def token_blocks(layer: Layer, residual: bool = True) -> Array:
     return blocks + np.eye(W.shape[-1]) if residual else blocks
 
 
-def other_radius(
-    layer: Layer, residual: bool, dense_size: int = DENSE_SIZE, beside: Radius | None = None
-) -> Radius:
-    """rho_Q by the way that suits: of causal heads token by token, else `quotient_radius`."""
-    if np.triu(layer.A, 1).any() or layer.n == 1:
-        return quotient_radius(layer, residual, dense_size, beside)
-    rest = [dense_radius(G, "causal") for G in token_blocks(layer, residual)[1:]]
-    top = max(rest, key=lambda r: r.value or 0.0)
-    reach = max((r.value or 0.0) + r.error for r in rest) - (top.value or 0.0)
-    return Radius(top.value, max(reach, top.error), "causal")
+def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:
+    """`layer_of_heads` and X_0 [n, d], in fractions where every entry is given exactly."""
+    start = None if X0 is None else read_entries(X0, "X0")
+    factors = list(W) if isinstance(W, tuple) and len(W) == 2 else [W]
+    given = [_listed(value) for value in (A, *factors)]
+    exact = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
+    if exact and (start is None or start.written is not None):
+        layer = _heads_in_fractions(*([x] if _depth(x) == 2 else x for x in given))
+    else:
+        matrices = [
+            value if x is None else _without_text(x)
+            for value, x in zip((A, *factors), given, strict=True)
+        ]
+        layer = layer_of_heads(matrices[0], W if len(factors) == 1 else tuple(matrices[1:]))
+        start = start and Entries(start.floats, None)
+    if start is not None:
+        check_states(start.floats, layer.n, layer.d)
+    if not residual:
+        singly = layer.singly if isinstance(layer, ManyHeads) else (layer,)
+        layer = ManyHeads.of_heads(singly, residual)
+    return layer, start
+
+
+def _listed(value: Any) -> Any:
+    """As nested lists, but for an array of floats: None."""
+    if "float" in str(getattr(value, "dtype", "")):
+        return None
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return [_listed(x) for x in value] if isinstance(value, list | tuple) else value
+
+
+def _depth(value: Any) -> int:
+    return 1 + _depth(value[0]) if isinstance(value, list) and value else 0
+
+
+def _is_exact(value: Any) -> bool:
+    return all(map(_is_exact, value)) if isinstance(value, list) else not isinstance(value, float)
+
+
+def _without_text(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_text(x) for x in value]
+    return float(to_fraction(value, "an entry")) if isinstance(value, str) else value
+
+
+def _heads_in_fractions(A: Any, *weights: Any) -> Layer:
+    if len({len(value) for value in (A, *weights)}) > 1:
+        raise InputError(
+            f"A has {len(A)} heads but the weights have {len(weights[0])}: one W_h for each A_h"
+        )
+    parts = []
+    for i, (a, *w) in enumerate(zip(A, *weights, strict=True)):
+        try:
+            if len(w) == 2:
+                parts.append(Layer.of(a, factors=(w[0], w[1])))
+            else:
+                parts.append(Layer.of(a, transposed(rows_of(w[0], "W"))))
+        except InputError as error:
+            raise InputError(f"head {i}: {error}") from error
+    shapes = [[M.floats.shape for M in head.given.values()] for head in parts]
+    if any(shape != shapes[0] for shape in shapes):
+        raise InputError("the heads have matrices of different sizes")
+    return parts[0] if len(parts) == 1 else ManyHeads.of_heads(tuple(parts), True)
 
 
 def layer_of_heads(A: Any, W: Any) -> Layer:
@@ -249,9 +384,11 @@ def layer_of_heads(A: Any, W: Any) -> Layer:
         )
     parts = {"H": np.ascontiguousarray(Q.swapaxes(1, 2))} if P is None else {"W_V": P, "W_proj": Q}
     matrices = {"A": stacked(np.array(real_array(A, "A")))} | parts
-    if weights.heads == 1:
-        checked, matrices = checked[0], {name: M[0] for name, M in matrices.items()}
-    return Layer(checked, {name: Entries(M, None) for name, M in matrices.items()})
+    heads = tuple(
+        Layer(checked[h], {name: Entries(M[h], None) for name, M in matrices.items()})
+        for h in range(weights.heads)
+    )
+    return heads[0] if len(heads) == 1 else ManyHeads.of_heads(heads, True)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import closed_classes, quotient
+from oversmoothing.theory.layer.attention import closed_classes, communicating, quotient
 from oversmoothing.theory.layer.cell import of_others
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
@@ -40,6 +40,7 @@ from oversmoothing.theory.spectra.discs import (
     Discs,
     DiscStack,
     Failure,
+    components,
     enclose,
     enclose_all,
     with_zeros,
@@ -179,7 +180,7 @@ class Interval:
 
     @property
     def middle(self) -> float:
-        return 0.5 * (self.low + self.high)
+        return self.low + 0.5 * (self.high - self.low)
 
     @property
     def shown(self) -> float:
@@ -311,6 +312,54 @@ def attention_discs_all(A: Array, error: Array | None = None, keep: bool = False
     return enclose_all(B, off, keep)
 
 
+def attention_by_parts(A: Array, error: Array) -> Discs | None:
+    """`attention_discs` through the zeros of A, which every matrix of the cell shares: of each set
+    of tokens that attend to one another by itself. None where that is one set.
+
+    A closed set has one eigenvalue 1 exactly; all of these but the first are among the discs.
+    """
+    parts = communicating(A + error > 0)
+    if len(parts) == 1:
+        return None
+    found, ones = [], -1
+    for S in parts:
+        inside, off = A[np.ix_(S, S)], error[np.ix_(S, S)]
+        closed = not np.delete(A[S] + error[S], S, axis=1).any()
+        ones += closed
+        if closed and len(S) > 1:
+            B, wide = (x[0] for x in quotient_within(inside[None], off[None]))
+            discs = enclose(B, wide)
+            found.append(
+                _within(np.linalg.eigvals(B), 1.0) if isinstance(discs, Failure) else discs
+            )
+        elif not closed:
+            found.append(_part(inside, off))
+    return _union([*found, _exactly(np.ones(ones))])
+
+
+def by_parts(M: Array, error: Array) -> Discs:
+    """`enclose` through the zeros of M, each set of indices that lead to one another by itself."""
+    parts = communicating((M != 0) | (error > 0))
+    return _union([_part(M[np.ix_(S, S)], error[np.ix_(S, S)]) for S in parts])
+
+
+def _part(M: Array, error: Array) -> Discs:
+    found = enclose(M, error)
+    if not isinstance(found, Failure):
+        return found
+    return _within(np.linalg.eigvals(M), float(upper_sum(inflated(np.abs(M) + error, 2)).max()))
+
+
+def _exactly(values: Array) -> Discs:
+    return Discs(values.astype(np.complex128), np.zeros(len(values)), np.arange(len(values)))
+
+
+def _union(parts: Sequence[Discs]) -> Discs:
+    centres = np.concatenate([part.centres for part in parts])
+    radii = np.concatenate([part.radii for part in parts])
+    return Discs(centres, radii, components(centres, radii))
+
+
 def normalised(A: Array, relative: float = 0.0) -> tuple[Array, Array]:
     """(A / its row sums, error) for every A' >= 0 with |A' - A| <= relative A, over its row sums.
 
@@ -369,7 +418,11 @@ def core_within(W_V: Array, W_proj: Array, relative: float = 0.0) -> tuple[Array
     """(core, error): W_proj W_V [r, r], or W_V W_proj [d, d] where r >= d, within the rounding of
     the product and what the factors may be off by."""
     d, r = W_V.shape
-    first, second = (W_V, W_proj) if r >= d else (W_proj, W_V)
+    return product_within(*((W_V, W_proj) if r >= d else (W_proj, W_V)), relative)
+
+
+def product_within(first: Array, second: Array, relative: float = 0.0) -> tuple[Array, Array]:
+    """(product, error) within its rounding and what the factors may be off by."""
     k = first.shape[1]
     wide = (gamma(k + 2) + 2 * relative + relative**2) * (1 + 8 * UNIT)
     # Products of zeros are zeros; others lose what is below all numbers.

@@ -12,6 +12,13 @@ class InputError(ValueError):
 
     The command line prints the message alone and exits with status 2; library users catch it as
     a `ValueError`.
+
+    >>> import oversmoothing
+    >>> try:
+    ...     oversmoothing.verdict(A=[["1/2", "1/4"], [0, 1]], H=[[1]])
+    ... except oversmoothing.InputError as error:
+    ...     print(str(error).split(":")[0])
+    A is not row-stochastic
     """
 
 

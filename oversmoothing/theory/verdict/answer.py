@@ -5,17 +5,33 @@ from fractions import Fraction
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES, Onset
 from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.exact import Number, fraction_text
-from oversmoothing.theory.spectra.layer_discs import Spectrum
+from oversmoothing.theory.spectra.layer_discs import Spectrum, largest_modulus
 from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
 from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An eigenvalue h of H and one a of A, with the multiplier 1 + h a, in complex128.
+
+    consensus: a = 1, the mode in which all tokens are equal.
+    """
+
+    h: complex
+    a: complex
+    multiplier: complex
+    consensus: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,9 +41,9 @@ class Verdict:
     verdict: for generic X_0 (outside a null set), SMOOTHING, NON_SMOOTHING, TIE (equal moduli, even
     where Jordan blocks then decide), TRIVIAL (n = 1), UNDEFINED (X_0 = 0) or UNDECIDED.
     status: "exact" (fractions), "certified" (proved for every layer that rounds to these floats),
-    "estimated" (several heads) or "numerical" (rounding decides). about: "cell", all that rounds to
-    the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum to 1
-    within rounding is about the doubly stochastic ones of its cell.
+    "estimated" (Arnoldi's method) or "numerical" (rounding decides). about: "cell", all that rounds
+    to the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum
+    to 1 within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
     rho_Q. Of an exact answer they, and the distance, are a `Number`: a float with its bounds, and
     the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,
@@ -36,8 +52,8 @@ class Verdict:
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
     in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from
-    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`); None
-    where rounding leaves it open.
+    which they are as large. Each of 512 layers is looked at, of farther ones some (`onset`), beyond
+    binary64 by powers of two of them: then it is a `Number`; None where rounding leaves it open.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,
     near-ties and what is undecided, else None.
     token_growth: for each token i its (rate, power), x_i(L) growing like L^power rate^L (T14e).
@@ -45,7 +61,14 @@ class Verdict:
     cos_min, cos_mean: over all pairs. None where X_0 is not given or it is not decided.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     vague: rounding leaves no digit of one radius, and so of the rate; `reason` has its bounds, and
-    margin is as good as ever.
+    margin is as good as ever. pairs: what `dominant` gives, where fractions know it.
+
+    >>> import oversmoothing
+    >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-1/2"]])
+    >>> answer
+    Verdict(verdict='NON_SMOOTHING', status='exact', rho_consensus=0.5, rho_quotient=0.75)
+    >>> answer.margin.text(), answer.tends_to
+    ('-1/4', 'infinity')
     """
 
     verdict: Outcome
@@ -69,6 +92,7 @@ class Verdict:
     cos_mean: CosineLimit | None = None
     vague: bool = False
     point: bool = False
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def about(self) -> str:
@@ -96,6 +120,23 @@ class Verdict:
         if not (isinstance(c, Number) and isinstance(q, Number)):
             return c - q
         return Number.of(Fraction(0)) if q is c else c.minus(q)
+
+    @property
+    def dominant(self) -> tuple[Pair, ...]:
+        """The pair of eigenvalues of largest |1 + h a|: of consensus, of another mode, or both.
+
+        Both where the two tie or are not told apart; none where the spectra are not known.
+        """
+        if self.pairs or self.attention is None or self.value is None or self.rho_consensus is None:
+            return self.pairs
+        quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
+        open_ = self.verdict is Outcome.UNDECIDED and quotient >= 0
+        found = []
+        if open_ or self.rho_consensus >= quotient:
+            found.append(_largest(np.array([1.0 + 0j]), self.value, consensus=True))
+        if open_ or quotient >= self.rho_consensus:
+            found.append(_largest(self.attention.values, self.value, consensus=False))
+        return tuple(found)
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, by its distance from 1 where they do not show it."""
@@ -149,8 +190,11 @@ class Verdict:
             "limit": json_number(self.limit),
             "limit_rank": self.limit_rank,
             "distance": json_number(self.distance),
+            "dominant": [_pair_fields(pair) for pair in self.dominant],
         }
-        known = ("rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance")
+        known = (
+            "rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance", "shows_from"
+        )  # fmt: skip
         result |= {
             f"{name}_exact": value.text()
             for name in known
@@ -178,6 +222,17 @@ class Verdict:
         return result
 
 
+def _largest(attention: Complex, value: Spectrum, consensus: bool) -> Pair:
+    _, i, j = largest_modulus(attention, value.values)
+    h, a = complex(value.values[j]), complex(attention[i])
+    return Pair(h, a, 1 + h * a, consensus)
+
+
+def _pair_fields(pair: Pair) -> dict[str, Any]:
+    parts = {name: getattr(pair, name) for name in ("h", "a", "multiplier")}
+    return {name: [z.real, z.imag] for name, z in parts.items()} | {"consensus": pair.consensus}
+
+
 def _fields(limit: CosineLimit | None) -> dict[str, Any] | None:
     return None if limit is None else {"tends_to": limit.tends_to, "values": list(limit.values)}
 
@@ -194,7 +249,26 @@ WRITE_EXACTLY = (
 )
 VANISHES = " From this X_0 the state becomes exactly 0."
 ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes this X_0 contains."
+NOT_SHOWN = (
+    " Whether this X_0 contains the modes that decide is not shown in floats: write the entries as "
+    "fractions."
+)
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
+
+
+def left_out_for_cost(seconds: float) -> str:
+    """What a start with many modes is not asked, and how to ask for it."""
+    return (
+        " Left out for its cost: from which layer on this X_0 shows that, and what its tokens do "
+        f"where phases turn. thorough=True (--thorough) computes it, in about {_time(seconds)}."
+    )
+
+
+def _time(seconds: float) -> str:
+    for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.2g} {name}"
+    return f"{max(1.0, seconds):.2g} seconds"
 
 
 # Fewer layers than this before the verdict shows are not worth a sentence.
@@ -249,11 +323,12 @@ def compared(name: Outcome, rho_c: str, rho_q: str, consensus: str, quotient: st
     )
 
 
-def repeated_one(classes: int) -> str:
+def repeated_one(classes: int, heads: int = 1) -> str:
     """What follows where the eigenvalue 1 of A occurs more than once."""
+    which = "A" if heads == 1 else "every A_h"
     return (
-        f" The eigenvalue 1 of A occurs {classes} times ({classes} groups of tokens that attend "
-        "only within): consensus is not the only fixed family."
+        f" The eigenvalue 1 of {which} occurs {classes} times ({classes} groups of tokens that "
+        "attend only within): consensus is not the only fixed family."
     )
 
 
@@ -269,7 +344,13 @@ def limit_words(behaviour: Limits, for_x0: bool) -> str:
             value = f"{behaviour.limit:.6g}"
         return f" For {start} HFC/LFC tends to {value}{rank}."
     words = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates"}
-    return f" For {start} HFC/LFC {words[behaviour.tends_to]}{rank}."
+    said = words[behaviour.tends_to]
+    if behaviour.reached:
+        value = "0" if behaviour.tends_to == "zero" else "infinite"
+        said = f"is {value} " + (
+            "at every depth" if behaviour.reached == "every" else "from some depth on"
+        )
+    return f" For {start} HFC/LFC {said}{rank}."
 
 
 def token_words(tokens: TokenLimits) -> str:

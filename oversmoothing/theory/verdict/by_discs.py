@@ -5,29 +5,45 @@ precision; a 0 stands for 0 alone. Discs hold the spectra of the whole cell. Wha
 UNDECIDED here; nothing is estimated.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import closed_classes
+from oversmoothing.theory.layer.attention import closed_classes, communicating
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, inflated
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
+from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
+from oversmoothing.theory.spectra.heads import (
+    ManyHeads,
+    consensus_block,
+    dense_radius,
+    modulus_interval,
+    quotient_radius as quotient_radius_of_heads,
+)
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
     PairModuli,
     Spectrum,
+    attention_by_parts,
     attention_discs,
     attention_discs_all,
+    by_parts,
     consensus_radius,
     core_within,
     head_discs,
     normalised,
     pair_moduli,
+    product_within,
     quotient_radius,
+    quotient_within,
     within_norm,
     within_unit,
 )
@@ -86,10 +102,34 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     A, error = _attention(case, relative)
     attention = attention_discs(A, error, keep=True)
     if isinstance(attention, Failure):
-        attention = within_unit(A)
+        attention = attention_by_parts(A, error) or within_unit(A)
     value = _value(case, relative)
     if isinstance(value, Failure):
-        value = within_norm(case.H, relative)
+        value = _value_by_parts(case, relative)
+    return _with_ones(case, relative, A, error, attention, value)
+
+
+def finer(cell: CellDiscs) -> CellDiscs | None:
+    """The same cell through the zeros of A and H, where they have any that tell."""
+    case, relative, A, error = cell.case, cell.relative, cell.A, cell.error
+    attention = attention_by_parts(A, error)
+    value = cell.value if case.factors is not None else by_parts(*value_within(case, relative))
+    if attention is None and value.radii.max() >= cell.value.radii.max():
+        return None
+    return _with_ones(case, relative, A, error, attention or cell.attention, value)
+
+
+def _value_by_parts(case: Layer, relative: float) -> Discs:
+    """Of a matrix with zeros that tell, of another what its norm gives."""
+    if case.factors is not None:
+        return within_norm(case.H, relative)
+    found = by_parts(*value_within(case, relative))
+    return found if np.isfinite(found.radii).all() else within_norm(case.H, relative)
+
+
+def _with_ones(
+    case: Layer, relative: float, A: Array, error: Array, attention: Discs, value: Discs
+) -> CellDiscs:
     repeated = len(case.classes) - 1
     one = _at_one(attention) if repeated else None
     if one is not None and int(one.sum()) == repeated:
@@ -212,6 +252,124 @@ def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[
         else:
             found.append(decide_cell(cell_discs(Layer.of(given[i], H[i]), relative)))
     return found
+
+
+@dataclass(frozen=True)
+class HeadsDecision(Decision):
+    """method: "dense" (discs of the operator), "causal" (token by token) or "arnoldi", an estimate.
+    reason: why nothing is known of rho_Q, or empty."""
+
+    method: str
+    reason: str = ""
+
+
+def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
+    """rho_C against rho_Q over all heads that round to these, each entry in its own precision (T7).
+
+    The operator [I +] sum_h H_h (x) A_h falls into blocks: by the features that depend on one
+    another in some H_h, and by the tokens that see one another in some A_h. Tokens that see only
+    one another have consensus and a quotient of their own, others the block of what they see of one
+    another (of one token T7e's). A block of more than dense_size rows is left to Arnoldi's method.
+    """
+    A, wide = _shares_within(case.given["A"].floats, case.positive, UNIT)
+    H, off = _weights_within(case)
+    tokens = communicating(case.positive)
+    features = communicating(((H != 0) | (off > 0)).any(axis=0))
+    closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
+    method = "causal" if max(map(len, tokens)) == 1 else "dense"
+    shift, one = float(case.residual), np.ones((len(A), 1, 1))
+    consensus, rest = list[Interval](), [Interval(0.0, 0.0)]
+    for F in features:
+        h, e = H[:, F[:, None], F], off[:, F[:, None], F]
+        consensus += _radii([(one, 0 * one)], h, e, shift)
+        blocks = []
+        for S, alone in zip(tokens, closed, strict=True):
+            a, w = A[:, S[:, None], S], wide[:, S[:, None], S]
+            if (len(S) - alone) * len(F) > dense_size:
+                return _by_arnoldi(case)
+            if not alone:
+                blocks.append((a, w))
+            elif len(S) > 1:
+                blocks.append(quotient_within(a, w))
+        rest += _radii(blocks, h, e, shift)
+    fixed, moving = _largest(consensus), _largest(rest)
+    outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
+    if sum(closed) > 1:
+        # Each group that sees only itself has its own consensus: rho_Q >= rho_C exactly.
+        tied = moving.high <= fixed.low
+        outcome = Outcome.TIE if tied else outcome_of(-np.inf, fixed.high - moving.low)
+        moving = fixed if tied else moving
+    return HeadsDecision(outcome, fixed, moving, method)
+
+
+def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
+    consensus = dense_radius(consensus_block(case, case.residual), "dense")
+    found = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
+    sides = []
+    for radius in (consensus, found):
+        value = radius.value or 0.0
+        sides.append(Interval(value - radius.error, value + radius.error, None, value))
+    fixed, moving = sides
+    outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
+    return HeadsDecision(outcome, fixed, moving, "arnoldi", found.reason)
+
+
+def _weights_within(case: ManyHeads) -> tuple[Array, Array]:
+    """(H, error) [heads, d, d]."""
+    if case.factors is None:
+        H = case.H
+        return H, np.where(H == 0, 0.0, inflated(UNIT * np.abs(H), 2))
+    products = [product_within(V, P, UNIT) for V, P in zip(*case.factors, strict=True)]
+    H, off = (np.swapaxes(np.stack(x), 1, 2) for x in zip(*products, strict=True))
+    return H, off
+
+
+def _radii(
+    blocks: list[tuple[Array, Array]], h: Array, e: Array, shift: float
+) -> Iterator[Interval]:
+    """The radius of [I +] sum_h H_h (x) A_h for each of some blocks (A, error) [heads, m, m] of the
+    tokens and one (H, error) [heads, k, k] of the features, those of one size together."""
+    for _, group in groupby(sorted(blocks, key=lambda b: b[0].shape[-1]), lambda b: b[0].shape[-1]):
+        a, w = (np.stack(x) for x in zip(*group, strict=True))
+
+        def summed(x: Any, y: Any) -> Array:
+            rows = x.shape[-1] * y.shape[-1]
+            found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
+            return found
+
+        size, more = np.abs(h), np.abs(a)
+        error = gamma(len(h) + 2) * summed(size, more) + summed(size + e, w) + summed(e, more)
+        some = summed((size + e > 0) * 1.0, (more + w > 0) * 1.0) > 0
+        M, error = summed(h, a), np.where(some, inflated(error, 3 * len(h) + 8), 0.0)
+        for k, found in enumerate(enclose_all(M, error)):
+            if isinstance(found, Discs):
+                yield modulus_interval(found, shift)
+            else:
+                yield _in_balls(M[k], error[k], shift)
+
+
+# Rows of a matrix that is enclosed in balls where discs fail.
+_BALLS = 64
+
+
+def _in_balls(M: Array, error: Array, shift: float) -> Interval:
+    """The radius by invariant subspaces, which near-defective matrices have too."""
+    low, high = 0.0, np.inf
+    if len(M) <= _BALLS:
+        rows = zip(M.tolist(), error.tolist(), strict=True)
+        table = [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
+        for found in invariant_blocks(table):
+            moduli = [abs(block.value + shift) for block in found.blocks]
+            low = max(low, *(float(x.lower()) * (1 - 8 * UNIT) for x in moduli))
+            high = min(high, max(float(x.upper()) * (1 + 8 * UNIT) for x in moduli))
+    return Interval(low, high)
+
+
+def _largest(radii: Sequence[Interval]) -> Interval:
+    """That of several blocks together."""
+    return Interval(
+        max(x.low for x in radii), max(x.high for x in radii), None, max(x.shown for x in radii)
+    )
 
 
 def decide(attention: Discs, value: Discs, repeated: int) -> Decision:

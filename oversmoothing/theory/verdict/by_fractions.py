@@ -4,19 +4,23 @@ Eigenvalues are roots of integer polynomials, enclosed in balls of any precision
 |1 + h a| that no precision separates are equal once the precision passes the gap bound: a non-zero
 algebraic number delta with q delta an algebraic integer, whose D conjugates are at most M, has
 |delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
+
+Of several heads (A_h, H_h) the operator is no product of two: its modes are the eigenvalues x of
+sum_h H_h, and y of sum_h B'_h (x) H_h on differences between tokens (T7), multipliers 1 + x and
+1 + y. Without the residual there is one head more, A = I with H = -I.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import ceil, log2, prod
 from typing import Any
 
 import flint
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import Matrix, Number
+from oversmoothing.theory.numbers.exact import Heads, Matrix, Number, kronecker, plus
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 
@@ -65,8 +69,8 @@ class Mode:
         if h.is_zero:
             return frozenset(["one"])
         if a is None or a.is_one:
-            return frozenset([h, h.conjugate])
-        return frozenset([(a, h), (a.conjugate, h.conjugate)])
+            return frozenset([h.key, h.conjugate.key])
+        return frozenset([(a.key, h.key), (a.conjugate.key, h.conjugate.key)])
 
 
 def jordan_size(mode: Mode) -> int:
@@ -202,23 +206,34 @@ def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
     return best, decided, used
 
 
-def all_modes(A: Matrix, H: Matrix) -> tuple[Mode, ...]:
+# Beside an eigenvalue y of all heads on differences between tokens, which is no product h a. That
+# it repeats keeps anyone from taking the modes of two y for those of one eigenvector of A.
+_ONE = Eigenvalue(Factor(flint.fmpz_poly([-1, 1]), 2, (1, 1)), 0)
+
+
+def all_modes(A: Matrix, H: Matrix, others: Heads = ()) -> tuple[Mode, ...]:
     """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus.
 
     Of the last few layers they are kept, with the roots that were found: a verdict asks thrice.
     """
-    return _modes(tuple(map(tuple, A)), tuple(map(tuple, H)))
+    return _modes(*(tuple(map(tuple, M)) for head in ((A, H), *others) for M in head))
 
 
 @lru_cache(maxsize=4)
-def _modes(A: Any, H: Any) -> tuple[Mode, ...]:
+def _modes(A: Any, H: Any, *others: Any) -> tuple[Mode, ...]:
+    if others:
+        heads = list(zip((A, *others[::2]), (H, *others[1::2]), strict=True))
+        consensus: Matrix = reduce(plus, (h for _, h in heads))
+        rest = reduce(plus, (kronecker(rational_quotient(a), h) for a, h in heads))
+        sides = ((None, consensus), (_ONE, rest))
+        return tuple(Mode(a, x) for a, M in sides for x in eigenvalues(factors(M)))
     a_values = eigenvalues(factors(rational_quotient(A)))
     return tuple(Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values))
 
 
-def exact_dominance(A: Matrix, H: Matrix) -> ExactDominance:
+def exact_dominance(A: Matrix, H: Matrix, others: Heads = ()) -> ExactDominance:
     """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
-    modes = all_modes(A, H)
+    modes = all_modes(A, H, others)
     consensus, sure_c, bits_c = _largest([mode for mode in modes if mode.attention is None])
     quotient, sure_q, bits_q = _largest([mode for mode in modes if mode.attention is not None])
     if not quotient:

@@ -11,12 +11,15 @@ from dataclasses import replace
 from typing import TypeVar
 
 import flint
+import numpy as np
 
-from oversmoothing.theory.layer.attention import cyclic_groups
-from oversmoothing.theory.layer.cell import RoundingCell
+from oversmoothing.theory.layer.attention import cyclic_groups, stationary_distribution
+from oversmoothing.theory.layer.cell import RoundingCell, cell_of
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.rounding import at_precision, norm
-from oversmoothing.theory.spectra.blocks import Block
+from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
+from oversmoothing.theory.spectra.blocks import Block, enclose_in_balls
+from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_cells import Mode, Modes, Side, lasts, modes_of
 from oversmoothing.theory.verdict.disc_limits import (
     UNKNOWN,
@@ -27,6 +30,7 @@ from oversmoothing.theory.verdict.disc_limits import (
     infinite,
 )
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.leading import ball_rank
 
 # A limit is a number where the cell leaves so little (relative) of it open.
 _KNOWN = 1e-7
@@ -271,3 +275,114 @@ def merged(first: Limits, second: Limits) -> Limits:
         limit = second.limit
     rank = first.limit_rank if first.limit_rank is not None else second.limit_rank
     return Limits(known.tends_to, limit, rank)
+
+
+# Rows of the operator of several heads whose eigenvectors are looked at in balls.
+_OPERATOR = 64
+
+
+def heads_in_balls(case: ManyHeads, X0: Array | None, outcome: Outcome) -> Decided:
+    """What generic X_0 (None), or this one, leads to for all heads that round to these.
+
+    outcome: the one that all of them share for generic X_0. With z the last token and y the
+    differences to it, z' = C z + D y and y' = K y: an eigenvector of K is one of the layer with
+    z = (mu - C)^-1 D y, a left one w of C with (w, w D (mu - K)^-1).
+    """
+    left_open = Decided(outcome if X0 is None else Outcome.UNDECIDED, UNKNOWN)
+    smoothing = outcome is Outcome.SMOOTHING
+    if X0 is None and smoothing:
+        return Decided(outcome, ZERO)
+    if not (smoothing or outcome is Outcome.NON_SMOOTHING) or case.n * case.d > _OPERATOR:
+        return left_open
+    with at_precision(_SOLVED):
+        C, D, K = _operator(case)
+        own, other = (C, K) if smoothing else (K, C)
+        found, below = (next(iter(enclose_in_balls(M)), None) for M in (own, other))
+        if found is None or below is None:
+            return left_open
+        boxes, least = found.boxes, largest(map(abs, below.boxes)).upper()
+        over = [i for i, x in enumerate(boxes) if found.alone[i] and abs(x) > least]
+        if X0 is not None:
+            z, y = _last_and_differences(X0)
+            coefficients = {}
+            for i in over:
+                w = flint.acb_mat([found.left_vector(i)])
+                coefficients[i] = w * (z if smoothing else y)
+                if smoothing:
+                    coefficients[i] += w * D * _shifted(K, boxes[i]).solve(y)
+            over = [i for i in over if not coefficients[i][0, 0].contains(0)]
+            if not over:
+                return left_open
+        if smoothing:
+            return Decided(outcome, ZERO)
+        top = [
+            i for i in over if all(abs(boxes[i]) > abs(x) for j, x in enumerate(boxes) if j != i)
+        ]
+        return Decided(outcome, _limit_of_heads(case, C, D, K, boxes[top[0]]) if top else UNKNOWN)
+
+
+_SOLVED = 128
+
+
+def _operator(case: ManyHeads) -> tuple[flint.acb_mat, flint.acb_mat, flint.acb_mat]:
+    """C, D and K of `heads_in_balls`, y row by row."""
+    m, d = case.n - 1, case.d
+    C, D, K = (flint.acb_mat(*shape) for shape in ((d, d), (d, m * d), (m * d, m * d)))
+    if case.residual:
+        C, K = _shifted(C * -1, flint.acb(1)), _shifted(K * -1, flint.acb(1))
+    for head in case.singly:
+        cell = RoundingCell(head)
+        E, H = cell.departures, cell.value
+        B = [[E[m][j] - E[i][j] + int(i == j) for j in range(m)] for i in range(m)]
+        C += flint.acb_mat(H)
+        D += _kronecker([[-x for x in E[m][:m]]], H)
+        K += _kronecker(B, H)
+    return C, D, K
+
+
+def _kronecker(X: list[Vector], Y: list[Vector]) -> flint.acb_mat:
+    return flint.acb_mat([[x * y for x in p for y in q] for p in X for q in Y])
+
+
+def _shifted(M: flint.acb_mat, x: flint.acb) -> flint.acb_mat:
+    """x I - M."""
+    k = M.nrows()
+    return flint.acb_mat([[(x if i == j else 0) - M[i, j] for j in range(k)] for i in range(k)])
+
+
+def _last_and_differences(X0: Array) -> tuple[flint.acb_mat, flint.acb_mat]:
+    """The last token and the differences to it, as columns."""
+    *rows, last = cell_of(X0)
+    differences = [x - z for row in rows for x, z in zip(row, last, strict=True)]
+    return flint.acb_mat([[x] for x in last]), flint.acb_mat([[x] for x in differences])
+
+
+def _limit_of_heads(
+    case: ManyHeads, C: flint.acb_mat, D: flint.acb_mat, K: flint.acb_mat, mu: flint.acb
+) -> Limits:
+    """Where one mu, in this ball, is larger than all others."""
+    turned = next(iter(enclose_in_balls(K.transpose())), None)
+    places = [j for j, x in enumerate(turned.boxes) if x.overlaps(mu)] if turned else []
+    mirrored = mu.conjugate()
+    if not turned or len(places) > 1 or not turned.alone[places[0]]:
+        return UNKNOWN
+    if sum(x.overlaps(mirrored) for x in turned.boxes) > 1 or not mu.overlaps(mirrored):
+        return UNKNOWN
+    n, d = case.n, case.d
+    v = turned.left_vector(places[0])
+    z = _shifted(C, mu).solve(D * flint.acb_mat([[x] for x in v])).entries()
+    rows = [
+        [p + q for p, q in zip(z, y, strict=True)]
+        for y in (v[k : k + d] for k in range(0, len(v), d))
+    ] + [z]
+    rank = min(n, d) if ball_rank(rows) == min(n, d) else None
+    mean = [sum(column, flint.acb(0)) / n for column in zip(*rows, strict=True)]
+    spread = [x - c for row in rows for x, c in zip(row, mean, strict=True)]
+    if all(not np.ptp(stationary_distribution(head.A)) for head in case.singly):
+        return infinite(rank)
+    size = norm(mean)
+    if not size > 0:
+        return Limits(None, None, rank)
+    limit = norm(spread) / size / flint.arb(n).sqrt()
+    known = limit.rad() < _KNOWN * limit.mid()
+    return Limits("constant", float(limit.mid()) if known else None, rank)

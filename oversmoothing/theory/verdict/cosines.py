@@ -7,22 +7,25 @@ and again near each of its values over the depths, since all phases recur togeth
 values are no limit, and equal ones are a limit where structure says so.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations, combinations_with_replacement, product
 from math import fsum, isfinite, lcm
+from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import identity
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.exact import dot, identity
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import (
     Multipliers,
     OutOfReachError,
+    Part,
     Resolvent,
     compare_growth,
     growth_of,
@@ -190,7 +193,11 @@ UNDEFINED, OSCILLATES = CosineLimit("undefined"), CosineLimit("oscillates")
 class TokensOfStart:
     """The tokens of one X_0 [n, d], by its resolvent."""
 
-    def __init__(self, found: Resolvent, multipliers: Multipliers) -> None:
+    def __init__(
+        self, found: Resolvent, multipliers: Multipliers, sides: tuple[Part, Part] | None = None
+    ) -> None:
+        """sides: n P X_L and 1^T X_L."""
+        self._sides = sides
         self._found, self._multipliers, self._n = found, multipliers, int(found.table.nrows())
         self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
         self._at_residue = cache(self._every)
@@ -207,9 +214,29 @@ class TokensOfStart:
         return result
 
     @cached_property
+    def _together(self) -> Token | None:
+        """The mean, where the differences to it grow more slowly and no phases make it small: every
+        token goes like it."""
+        if self._sides is None:
+            return None
+        hfc, mean = self._sides
+        try:
+            token = token_of(mean, self._multipliers)
+            if token is None or not _is_never_small(token):
+                return None
+            if hfc.dies:
+                return token
+            slower = growth_of(hfc, self._multipliers)
+            return token if compare_growth(slower, token.growth, self._multipliers) < 0 else None
+        except OutOfReachError:
+            return None
+
+    @cached_property
     def growth(self) -> tuple[TokenGrowth | None, ...]:
         """Of each token; None where it is not decided."""
         scale, still = self._found.scale, TokenGrowth(0.0, 0)
+        if self._together is not None:
+            return (self._together.measured(scale),) * self._n
         return tuple(
             token.measured(scale) if isinstance(token, Token) else None if token else still
             for token in self._tokens
@@ -218,7 +245,10 @@ class TokensOfStart:
     @cached_property
     def cosines(self) -> dict[Pair, CosineLimit | None]:
         """(i, j), i < j -> what their cosine tends to; None where it is not decided."""
-        return {pair: self._limit(pair) for pair in combinations(range(self._n), 2)}
+        pairs = combinations(range(self._n), 2)
+        if self._together is not None:
+            return dict.fromkeys(pairs, CosineLimit("constant", (1.0,)))
+        return {pair: self._limit(pair) for pair in pairs}
 
     def _limit(self, pair: Pair) -> CosineLimit | None:
         first, second = (self._tokens[k] for k in pair)
@@ -231,16 +261,20 @@ class TokensOfStart:
             period = period_of(tokens, self._order)
             if period is not None:
                 return self._by_residue(pair, tokens, period)
-            cosines = list(_shown(tokens))
-            if any(not a.overlaps(b) for a, b in combinations(cosines, 2)):
-                return OSCILLATES
+            cosines: list[flint.arb] = []
+            for cosine in _shown(tokens):
+                if any(not cosine.overlaps(other) for other in cosines):
+                    return OSCILLATES
+                cosines.append(cosine)
             if cosines and keep_their_angle(pair, tokens, self._found, self._multipliers):
                 return CosineLimit("constant", (_rounded(cosines.pop()),))
         except (UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
         return None
 
-    def _by_residue(self, pair: Pair, tokens: tuple[Token, Token], period: int) -> CosineLimit:
+    def _by_residue(
+        self, pair: Pair, tokens: tuple[Token, Token], period: int
+    ) -> CosineLimit | None:
         try:
             values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
         except _UnsettledError:
@@ -249,14 +283,17 @@ class TokensOfStart:
             values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
         if not any(value is not None for value in values):
             return UNDEFINED
+        if len(set(values)) > 1:
+            return CosineLimit("periodic", values)
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
-        if len(set(values)) == 1 and (
+        if (
             len(values) == 1
             or len(tokens[0].part.numerators) == 1
+            or same(values)
             or keep_their_angle(pair, tokens, self._found, self._multipliers)
         ):
             return CosineLimit("constant", values[:1])
-        return CosineLimit("periodic", values)
+        return None
 
     def _residue(
         self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int
@@ -269,8 +306,13 @@ class TokensOfStart:
         directions = [direction for direction in found if direction is not None]
         if len(directions) < len(tokens):
             return None
+        # At one depth: both may turn their signs in every layer.
+        depth = residue + period * max(token.growth.power for token in tokens)
+        x, y = (direction.in_fractions(depth) for direction in directions)
+        if x is not None and y is not None:
+            return Cosine.of(x, y)
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
-            value = _cosine([direction(bits) for direction in directions])
+            value = cosine_of([direction.in_balls(bits) for direction in directions])
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
                 return _rounded(value)
         raise _UnsettledError
@@ -282,7 +324,7 @@ class TokensOfStart:
         """
         sum_here = token.leading_sum(residue, token.bits)
         if any(not c.contains(0) for c in sum_here):
-            return lambda bits: token.leading_sum(residue, bits)
+            return Direction(lambda bits: token.leading_sum(residue, bits), token.rational_sum)
         # The leading sum cancels at this residue: what grows more slowly shows there.
         slower = every(token.part, period, residue, self._multipliers)
         if slower is None:
@@ -291,10 +333,42 @@ class TokensOfStart:
         if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
         # One positive root leads: the direction is the same at every depth.
-        return lambda bits: slower.leading_sum(residue, max(bits, slower.bits))
+        return Direction(
+            lambda bits: slower.leading_sum(residue, max(bits, slower.bits)),
+            lambda _: slower.rational_sum(slower.growth.power),
+        )
 
 
-Direction = Callable[[int], list[flint.arb]]
+class Cosine(float):
+    """A cosine whose square is rational. square: with the sign of the cosine."""
+
+    square: Fraction
+
+    @staticmethod
+    def of(x: list[Fraction], y: list[Fraction]) -> "Cosine":
+        """That of two vectors of fractions, neither 0."""
+        along = dot(x, y)
+        square = along * abs(along) / (dot(x, x) * dot(y, y))
+        with at_precision(SHOWN_BITS):
+            size = to_ball(abs(square)).sqrt()
+        found = Cosine(_rounded(-size if square < 0 else size))
+        found.square = square
+        return found
+
+
+def same(values: Sequence[float | None]) -> bool:
+    """Whether cosines are known to be the same number."""
+    squares = [x.square if isinstance(x, Cosine) else None for x in values]
+    return None not in squares and len(set(squares)) == 1
+
+
+@dataclass(frozen=True)
+class Direction:
+    """That of a token at the depths of a residue. in_balls: by bits. in_fractions: by one such
+    depth, up to a positive factor; None where it is no vector of fractions."""
+
+    in_balls: Callable[[int], list[flint.arb]]
+    in_fractions: Callable[[int], list[Fraction] | None]
 
 
 class _UnsettledError(ArithmeticError):
@@ -304,12 +378,12 @@ class _UnsettledError(ArithmeticError):
 def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
     """The cosine of the leading sums at some depths at which neither is 0."""
     for depth in _DEPTHS:
-        value = _cosine([token.leading_sum(depth, token.bits) for token in tokens])
+        value = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
         if value is not None:
             yield value
 
 
-def _cosine(vectors: list[list[flint.arb]]) -> flint.arb | None:
+def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:
     """That of two vectors, None where one of them may be 0."""
     with at_precision(SHOWN_BITS):
         rows = flint.arb_mat(vectors)
@@ -386,10 +460,18 @@ def _by_residues(
     if period > LARGEST_PERIOD:
         return None
     values: list[float | None] = []
+    # What a value comes from: its square, or its place among the limits.
+    sources = set[Any]()
     for residue in range(period):
-        here = [v for x in limits if (v := x.values[residue % len(x.values)]) is not None]
-        values.append(of(here) if here else None)
+        here = [
+            (v, v.square if isinstance(v, Cosine) else (i, residue % len(x.values)))
+            for i, x in enumerate(limits)
+            if (v := x.values[residue % len(x.values)]) is not None
+        ]
+        values.append(of([v for v, _ in here]) if here else None)
+        kept = [source for v, source in here if of is not min or v == values[-1]]
+        sources.add(frozenset(Counter(kept).items() if of is not min else kept))
     # Of one feature all cosines are 1 or -1, exactly; else equal floats are no equal limits.
-    if period == 1 or (features == 1 and len(set(values)) == 1):
+    if period == 1 or (len(set(values)) == 1 and (features == 1 or len(sources) == 1)):
         return CosineLimit("constant", (values[0],))
-    return CosineLimit("periodic", tuple(values))
+    return CosineLimit("periodic", tuple(values)) if len(set(values)) > 1 else None

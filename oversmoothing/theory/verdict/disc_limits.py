@@ -26,12 +26,14 @@ class Limits:
     """What HFC/LFC does as L grows, and the asymptotic rank of X_L (T4c).
 
     tends_to: "zero", "constant", "infinity", "oscillates" or None. limit: of HFC/LFC (inf where it
-    diverges), None where there is none.
+    diverges), None where there is none. reached: from which depth on HFC/LFC is what it tends to,
+    "every" or "some"; empty where it only tends to it, or that is not known.
     """
 
     tends_to: str | None
     limit: float | None
     limit_rank: int | None
+    reached: str = ""
 
     @property
     def whole(self) -> bool:
@@ -43,9 +45,9 @@ class Limits:
 UNKNOWN, ZERO = Limits(None, None, None), Limits("zero", 0.0, 1)
 
 
-def infinite(rank: int | None) -> Limits:
-    """HFC/LFC grows without bound."""
-    return Limits("infinity", math.inf, rank)
+def infinite(rank: int | None, reached: str = "") -> Limits:
+    """HFC/LFC grows without bound, or is infinite."""
+    return Limits("infinity", math.inf, rank, reached)
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ class DominantPair:
         low = self.cell.quotient.low[i, j]
         high[i, j] = -np.inf
         if turning:
-            high[_conjugate(a, i), _conjugate(h, j)] = -np.inf
+            high[conjugate(a, i), conjugate(h, j)] = -np.inf
         return bool(low > high.max() and low > self.cell.consensus.high.max())
 
     def limits(self, i: int, j: int) -> Limits:
@@ -345,7 +347,7 @@ class DominantPair:
         return bool((np.abs(rest) > radii * (1 + 8 * UNIT)).all())
 
 
-def _conjugate(discs: Discs, i: int) -> int:
+def conjugate(discs: Discs, i: int) -> int:
     """The disc of the conjugate of one that is alone."""
     if discs.centres[i].imag == 0:
         return i

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +29,22 @@ from oversmoothing.theory.numbers.rounding import (
     times,
     upper_product,
 )
-from oversmoothing.theory.spectra.discs import Failure, enclose
-from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
-from oversmoothing.theory.verdict.by_discs import CellDiscs
+from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
 from oversmoothing.theory.verdict.disc_limits import (
     UNKNOWN,
     ZERO,
     Decided,
     DominantPair,
     Limits,
+    conjugate,
     eigenvector,
     infinite,
     ratio_of,
 )
+from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class, not_zero, product
 from oversmoothing.theory.verdict.formulas import Outcome
 
 
@@ -105,6 +108,8 @@ def ratio_of_state(X: Bounded) -> float | None:
 
 # So many of the largest pairs are asked for before balls are.
 _TRIED = 4
+# And so many eigenvalues of A, those that the fewest tokens have first.
+_TOKENS = 16
 NOTHING = Decided(Outcome.UNDECIDED, UNKNOWN)
 
 
@@ -141,9 +146,67 @@ class DiscStart:
                     if self.pair.balanced:
                         limits = infinite(limits.limit_rank)
                     return Decided(generic, limits)
+            if self._of_some_tokens(rest):
+                return Decided(generic, infinite(None) if self.pair.balanced else UNKNOWN)
+        if generic is Outcome.TIE and self._classes_differ():
+            return Decided(generic, UNKNOWN)
         if generic is Outcome.TIE and self.cell.case.factors is not None:
             return self._tie_of_a_head()
         return NOTHING
+
+    def _of_some_tokens(self, rest: float) -> bool:
+        """Whether tokens that attend to none but themselves show a mode that outgrows `rest`.
+
+        Of modes that lead together, as equal shares of a causal A do, each is simple among few
+        enough tokens. Where every h outgrows with it, w^T X_0 != 0 is enough.
+        """
+        cell, value, X = self.cell, self.cell.value, self._X
+        away = X.value - X.value[:1]
+        away = Bounded(away, inflated(X.error + X.error[:1] + UNIT * np.abs(away), 4))
+        columns = [Bounded(e, np.zeros(len(e))) for e in np.eye(cell.case.d)]
+        modes = ((a, w) for a, w in left_vectors(cell.A, cell.error) if _above(a, value, rest))
+        for a, vector in islice(modes, _TOKENS):
+            w = vector()
+            if w is None:
+                continue
+            low = pair_moduli(a, value)[1].low[0]
+            if low.min() > rest:
+                found = any(not_zero(w, away, z) for z in columns)
+            else:
+                places = np.flatnonzero((low > rest) & value.alone)[:_TRIED].tolist()
+                found = any(self._with(w, away, self._value_vector(j)) for j in places)
+                if not found and cell.case.factors is None:
+                    W, off = value_within(cell.case, cell.relative)
+                    rows = (z for h, z in left_vectors(W.T, off.T) if _above(a, h, rest))
+                    found = any(self._with(w, away, z()) for z in islice(rows, _TRIED))
+            if found:
+                return True
+        return False
+
+    def _classes_differ(self) -> bool:
+        """Whether the h_j that leads alone is in the difference of the means of two closed classes
+        of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
+        cell = self.cell
+        if not cell.repeated or cell.others is None:
+            return False
+        low, high = cell.consensus.low[0], cell.consensus.high[0].copy()
+        j = int(np.argmax(low))
+        high[[j, conjugate(cell.value, j)]] = 0.0
+        rest = pair_moduli(cell.others, cell.value)[1].high.max(initial=0.0)
+        z = self._value_vector(j) if low[j] > max(high.max(), rest) else None
+        if z is None:
+            return False
+        means = [mean_of_class(cell.A, cell.error, S) for S in cell.case.classes]
+        return any(
+            abs(x - y) > (off + more) * (1 + 8 * UNIT)
+            for (x, off), (y, more) in combinations(
+                [product(w, self._X, z) for w in means if w is not None], 2
+            )
+        )
+
+    @staticmethod
+    def _with(w: Bounded, X: Bounded, z: Bounded | None) -> bool:
+        return z is not None and not_zero(w, X, z)
 
     def _tie_of_a_head(self) -> Decided:
         """Where the exact zeros of a head lead alone, the part of X_0 on which W is 0 stays: a tie
@@ -194,19 +257,19 @@ class DiscStart:
 
     def _present(self, i: int, j: int) -> bool:
         w, z = eigenvector(self.pair.attention, i, left=True), self._value_vector(j)
-        return w is not None and z is not None and _not_zero(w, self._between(self._X), z)
+        return w is not None and z is not None and not_zero(w, self._between(self._X), z)
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
         """Whether pi^T X z is not 0."""
         if self.pair.causal:
             first = Bounded(np.ones(1), np.zeros(1))
-            return _not_zero(first, Bounded(X.value[:1], X.error[:1]), z)
+            return not_zero(first, Bounded(X.value[:1], X.error[:1]), z)
         found = self._stationary
         if found is None:
             return False
         pi, off = found
-        total, size = _product(pi, X, z)
-        more, bound = _product(Bounded(np.zeros(len(off)), off), self._between(X), z)
+        total, size = product(pi, X, z)
+        more, bound = product(Bounded(np.zeros(len(off)), off), self._between(X), z)
         return bool(abs(total) > (size + abs(more) + bound) * (1 + 8 * UNIT))
 
     @cached_property
@@ -239,20 +302,8 @@ class DiscStart:
         return Bounded(p, 2 * gamma(n + 2) * p), d
 
 
-def _not_zero(w: Bounded, X: Bounded, z: Bounded) -> bool:
-    total, size = _product(w, X, z)
-    return bool(abs(total) > size * (1 + 8 * UNIT))
-
-
-def _product(w: Bounded, X: Bounded, z: Bounded) -> tuple[complex, float]:
-    """w^T X z and a bound on how far it may be off."""
-    n, d = X.value.shape
-    size, moduli, far = np.abs(w.value), np.abs(X.value), np.abs(z.value) + z.error
-    error = size @ (moduli @ z.error) + w.error @ (moduli @ far)
-    error += (size + w.error) @ (X.error @ far)
-    error += 4 * gamma(2 * (n + d) + 4) * (size @ (moduli @ np.abs(z.value))) + 4 * n * d * TINY
-    value = complex(w.value @ (X.value @ z.value))
-    return value, float(inflated(np.asarray(error), 2 * (n + d) + 16))
+def _above(a: Discs, h: Discs, rest: float) -> bool:
+    return bool((pair_moduli(a, h)[1].low > rest).any())
 
 
 # Multiplications spent on looking at layers one by one, and so many layers at least.
@@ -350,7 +401,8 @@ class _Expansion:
         if np.isneginf(top):
             return None, 0.0
         leads = there & (logs >= top + np.log1p(-GAP))
-        turned = np.angle(self.mu * self.mu[leads][0].conj())
+        mu = self.mu / np.abs(self.mu).max()
+        turned = np.angle(mu * mu[leads][0].conj())
         rate = np.where(leads, 0.0, logs - top) + 1j * turned
         phases = np.exp(1j * np.angle(C))
         units = np.divide(phases, lengths, out=np.zeros_like(phases), where=lengths > 0)

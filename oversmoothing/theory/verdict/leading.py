@@ -182,7 +182,7 @@ def leading_rank(
 ) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
     pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
-    upper = rank_bound(pairs, growth.power)
+    upper = min(shape) if multipliers.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
     with at_precision(bits):
@@ -191,7 +191,7 @@ def leading_rank(
         lower = max(ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
     if lower == upper:
         return lower
-    if len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots}):
+    if all_conjugates_lead(growth):
         return rational_rank(whole, growth, shape)
     if len(growth.roots) == 1:
         return rank_in_field(whole, growth.roots[0].factor.polynomial, shape)
@@ -232,14 +232,8 @@ def rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | 
     Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
     such products, they are zero at all.
     """
-    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in growth.roots}))
-    cofactor = flint.fmpq_poly(whole.cofactor(growth.power + 1))
-    _, inverse, _ = (cofactor % over_q).xgcd(over_q)
-    weight = inverse * over_q.derivative()
-    sequences = [
-        terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, whole.numerators)
-    ]
-    degree, rank, depth = over_q.degree(), 0, 0
+    sequences = rational_sums(whole, growth)
+    degree, rank, depth = len(growth.roots), 0, 0
     while depth < comb(degree + rank, rank + 1):
         if depth > 4096:
             return None
@@ -248,6 +242,19 @@ def rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | 
             return rank
         depth += 1
     return rank
+
+
+def all_conjugates_lead(growth: Growth) -> bool:
+    return len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots})
+
+
+def rational_sums(part: Part, growth: Growth) -> list[Iterator[Any]]:
+    """The terms sum of x^k g_x over the leading roots x, entry by entry: all conjugates lead."""
+    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in growth.roots}))
+    cofactor = flint.fmpq_poly(part.cofactor(growth.power + 1))
+    _, inverse, _ = (cofactor % over_q).xgcd(over_q)
+    weight = inverse * over_q.derivative()
+    return [terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, part.numerators)]
 
 
 def terms(numerator: Any, denominator: Any) -> Iterator[Any]:

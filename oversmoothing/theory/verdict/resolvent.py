@@ -14,21 +14,22 @@ generic one rest on the same decision.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import product
-from math import factorial, prod
+from math import factorial, inf, prod
 from typing import Protocol
 
 import flint
 
-from oversmoothing.theory.numbers.exact import Matrix, to_flint
+from oversmoothing.theory.numbers.exact import Heads, Matrix, on_vectors, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
 
-# The largest degree of p, and the largest (degree^4 times the bits of a layer's entries), that is
-# computed: a second or two.
-LARGEST_ORDER, LARGEST_WORK = 128, 4e9
+# (Degree of p)^4 times the bits of a layer's entries: up to the first all that follows from p takes
+# seconds, up to the second p is computed where there is no other way. The seconds of a unit.
+QUICK_WORK, LARGEST_WORK, _SECONDS = 4e8, 4e9, 7e-9
 # Rank modulo a prime is at most the rank: a bad prime only sends the search to the next.
 _PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
 
@@ -110,28 +111,39 @@ def in_lowest_terms(
     return Part(tuple(numerators), tuple(left))
 
 
-def has_every_mode(A: Matrix, H: Matrix, X0: Matrix) -> bool:
+def has_every_mode(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> bool:
     """Whether the Krylov vectors of X_0 [n, d] span everything, shown modulo a prime.
 
     It then contains every mode, each eigenvalue with the whole of its one Jordan block.
     """
-    step, start = in_integers(A, H, X0)
+    step, start = in_integers(A, H, X0, others)
     size = start.nrows() * start.ncols()
     return len(_independent_rows(step, start, _PRIMES[0], size) or ()) == size
 
 
-def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
-    """The resolvent of X_0 [n, d], None where it would take too long to compute.
+def resolvent_seconds(A: Matrix, H: Matrix, others: Heads = ()) -> float:
+    """About how long an answer on an X_0 that contains every mode takes."""
+    step, _ = in_integers(A, H, [[Fraction(1)] * len(H)] * len(A), others)
+    return (len(A) * len(H)) ** 4 * step.bits * _SECONDS
+
+
+def resolvent(
+    A: Matrix, H: Matrix, X0: Matrix, others: Heads = (), work: float | None = None
+) -> Resolvent | None:
+    """The resolvent of X_0 [n, d], None where it would take more work (LARGEST_WORK) to compute.
 
     A [n, n] and H [d, d] are rational; nothing else is asked of them.
     """
-    step, start = in_integers(A, H, X0)
+    step, start = in_integers(A, H, X0, others)
+    work = LARGEST_WORK if work is None else work
     for prime in _PRIMES:
-        independent = _independent_rows(step, start, prime, LARGEST_ORDER)
+        size = start.nrows() * start.ncols()
+        most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)
+        independent = _independent_rows(step, start, prime, most)
         if independent is None:
             return None
         order = len(independent)
-        if order**4 * step.bits > LARGEST_WORK:
+        if order**4 * step.bits > work:
             return None
         states = [start]
         for _ in range(order):
@@ -143,7 +155,7 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, found = polynomial.factor()
-    modes = cache(partial(all_modes, A, H))
+    modes = cache(partial(all_modes, A, H, others))
 
     def near(bits: int) -> list[flint.acb]:
         with at_precision(bits):
@@ -155,7 +167,7 @@ def resolvent(A: Matrix, H: Matrix, X0: Matrix) -> Resolvent | None:
     hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(order)] for j in range(order)])
     krylov = flint.fmpz_mat(table.tolist()[:order]).transpose()
     flat = (krylov * hankel).tolist()
-    d = start.ncols()
+    d = len(H)
     rows = [[x for row in flat[i : i + d] for x in row] for i in range(0, len(flat), d)]
     return Resolvent(step.scale, factors, flint.fmpz_mat(rows), order)
 
@@ -179,8 +191,12 @@ class _Step:
         return (self.scale + product).bit_length()
 
 
-def in_integers(A: Matrix, H: Matrix, X0: Matrix) -> tuple[_Step, flint.fmpz_mat]:
-    """The layer and Z_0, A and H times their common denominators."""
+def in_integers(
+    A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()
+) -> tuple[_Step, flint.fmpz_mat]:
+    """The layer and Z_0, A and H times their common denominators; of several heads on vec X_0."""
+    if others:
+        A, H, X0 = on_vectors(A, H, X0, others)
     (a, s), (h, t), (start, _) = (to_flint(M).numer_denom() for M in (A, H, X0))
     return _Step(a, h.transpose(), int(s * t)), start
 
@@ -241,17 +257,17 @@ class OutOfReachError(ArithmeticError):
 class Multipliers:
     """The multipliers mu = 1 + h a of rational A and H, to which roots of a resolvent are matched.
 
-    scale: root = scale * mu.
+    scale: root = scale * mu. several: of several heads, no products 1 + h a.
     """
 
-    def __init__(self, A: Matrix, H: Matrix, scale: int) -> None:
-        self._A, self._H, self._scale = A, H, scale
+    def __init__(self, A: Matrix, H: Matrix, scale: int, others: Heads = ()) -> None:
+        self._layer, self._scale, self.several = (A, H, others), scale, bool(others)
         self.compare = cache(self._compare)
         self.pairs = cache(self._pairs)
 
     @cached_property
     def _modes(self) -> tuple[Mode, ...]:
-        return all_modes(self._A, self._H)
+        return all_modes(*self._layer)
 
     def _pairs(self, root: Eigenvalue, bits: int = _FINE) -> list[Mode]:
         """The pairs (a, h) with scale * (1 + h a) in the root's ball, its own pairs among them."""

@@ -12,19 +12,28 @@ first layers are looked at in integers.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 
 import flint
 import numpy as np
 
 from oversmoothing.theory.depth.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import closed_classes
-from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, identity
+from oversmoothing.theory.numbers.exact import (
+    Heads,
+    Matrix,
+    Number,
+    exact_stationary,
+    identity,
+    plus,
+    to_flint,
+)
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.cosines import TokensOfStart
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits, infinite
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.resolvent import (
@@ -77,24 +86,29 @@ def start_content(
     X0: Matrix,
     classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
+    others: Heads = (),
+    work: float | None = None,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
     classes: the closed classes of A, found where they are not given. begins: whether `onset` is
-    wanted, which takes longest.
+    wanted, which takes longest. others: further heads of the layer. work: of `resolvent`.
     """
-    found = resolvent(A, H, X0)
+    found = resolvent(A, H, X0, others, work)
     if found is None:
         return None
     if classes is None:
         positive = np.array([[float(x > 0) for x in row] for row in A])
         classes = [members.tolist() for members in closed_classes(positive)]
     n = len(A)
-    multipliers = Multipliers(A, H, found.scale)
+    multipliers = Multipliers(A, H, found.scale, others)
     whole = found.part(identity(n))
     hfc = found.part([[n * x - 1 for x in row] for row in identity(n)])
     mean = found.part([[Fraction(1)] * n])
-    consensus = found.part([exact_stationary(A, [members]) for members in classes])
+    if others:
+        consensus = _consensus_of_heads(found, whole, ((A, H), *others))
+    else:
+        consensus = found.part([exact_stationary(A, [members]) for members in classes])
     comparison = first = None
     behaviour = UNKNOWN
     try:
@@ -102,7 +116,7 @@ def start_content(
         behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
         if begins and not whole.dies:
             first = onset_of_start(
-                (whole, hfc, mean), multipliers, changes(A, H, X0), behaviour.tends_to
+                (whole, hfc, mean), multipliers, changes(A, H, X0, others), behaviour.tends_to
             )
     except OutOfReachError:
         pass
@@ -114,8 +128,25 @@ def start_content(
         hfc.is_zero,
         behaviour,
         first,
-        TokensOfStart(found, multipliers),
+        TokensOfStart(found, multipliers, (hfc, mean)),
     )
+
+
+def _consensus_of_heads(found: Resolvent, whole: Part, heads: Heads) -> Part:
+    """What an X_0 contains of consensus: u^T X_L for the u with u^T A_h = u^T in every head.
+
+    Without any the differences between tokens drive every mean. Then its modes are those that
+    sum_h H_h has, also where the differences have the same multiplier.
+    """
+    n, d = len(heads[0][0]), len(heads[0][1])
+    table = [[A[j][i] - (i == j) for j in range(n)] for A, _ in heads for i in range(n)]
+    kernel, nullity = to_flint(table).numer_denom()[0].nullspace()
+    if nullity:
+        columns = kernel.transpose().tolist()[: int(nullity)]
+        return found.part([[Fraction(int(x)) for x in column] for column in columns])
+    total = reduce(plus, (H for _, H in heads), identity(d))
+    own = (to_flint(total) * found.scale).charpoly().numer()
+    return Part((), tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero()))
 
 
 def _compare(consensus: Part, hfc: Part, multipliers: Multipliers) -> int:
@@ -133,17 +164,18 @@ def _limits(
 ) -> Limits:
     if whole.dies:
         return UNKNOWN
-    rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
     if hfc.dies:
-        return Limits("zero", 0.0, rank)
-    if mean.dies:
-        return infinite(rank)
-    growths: tuple[Growth, Growth] = (growth_of(hfc, multipliers), growth_of(mean, multipliers))
-    sign = compare_growth(*growths, multipliers)
-    if sign > 0:
-        return infinite(rank)
+        return replace(ZERO, reached="every" if hfc.is_zero else "some")
+    growths: tuple[Growth, Growth] | None = None
+    if not mean.dies:
+        growths = growth_of(hfc, multipliers), growth_of(mean, multipliers)
+    sign = compare_growth(*growths, multipliers) if growths else 1
     if sign < 0:
-        return Limits("zero", 0.0, rank)
+        return ZERO
+    rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
+    if sign > 0 or growths is None:
+        reached = "every" if mean.is_zero else "some" if mean.dies else ""
+        return infinite(rank, reached)
     return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
 
 
@@ -156,7 +188,13 @@ def _radius(part: Part, found: Resolvent) -> float | None:
 
 
 # Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.
-_KNOWN, _FIRST, _MOST = 60, 128, 2**14
+_KNOWN, _FIRST, _MOST = 60, 128, 2**16
+# Logarithms from 2^-_SLOW on are looked at by layers; of smaller ones so many bits are left above
+# the point where layers are counted by powers of two. What such a count leaves open is more than
+# what sizes to twelve digits do.
+_SLOW, _KEPT, _LEFT_OPEN = 960, 50, Fraction(1, 2**20)
+# What is this much smaller a step is gone after one.
+_GONE = 1e300
 
 
 def onset_of_start(
@@ -166,18 +204,77 @@ def onset_of_start(
     tends_to: str | None,
 ) -> Onset | None:
     """The onset of an X_0 that does not die out. Raises `OutOfReachError`."""
+    whole, *_ = parts
+    first = growth_of(whole, multipliers).roots[0]
+    logs = [
+        _log_quotient(root, first, multipliers) for root, _ in whole.roots() if not root.is_zero
+    ]
+    found = _onset(parts, multipliers, change, tends_to, 0)
+    slowest = max((-_exponent(x) for x in logs if x != 0), default=0)
+    if found is not None or slowest < _SLOW:
+        return found
+    # More layers than binary64 counts: by 2^unit of them.
+    unit = slowest - _KEPT
+    found = _onset(parts, multipliers, None, tends_to, unit)
+    if found is None or found.layer <= 1:
+        # Somewhere in the first step.
+        return None
+    layer = Fraction(int(found.layer)) * 2**unit
+    return Onset(Number(layer * (1 - _LEFT_OPEN), layer * (1 + _LEFT_OPEN)), found.how)
+
+
+def _onset(
+    parts: tuple[Part, Part, Part],
+    multipliers: Moduli,
+    change: Callable[[int], int] | None,
+    tends_to: str | None,
+    unit: int,
+) -> Onset | None:
     whole, hfc, mean = parts
-    drift, sides = 0.0, [None if part.dies else series(part, multipliers) for part in (hfc, mean)]
+    sides = [None if part.dies else series(part, multipliers, unit) for part in (hfc, mean)]
+    drift = 0.0
     if None not in sides:
         first, second = (growth_of(part, multipliers).roots[0] for part in (hfc, mean))
-        drift = _log_quotient(first, second, multipliers)
-    return onset(Sides(series(whole, multipliers), sides[0], sides[1], drift, change), tends_to)
+        drift = _in_units(_log_quotient(first, second, multipliers), unit)
+    every = series(whole, multipliers, unit)
+    if unit:
+        moves = sides if tends_to in ("zero", "infinity") else []
+        for part, together in ((every, False), *((side, True) for side in moves)):
+            if part is not None and not _keeps_its_sign(part, together):
+                return None
+    return onset(Sides(every, sides[0], sides[1], drift, change), tends_to)
 
 
-def series(part: Part, multipliers: Moduli) -> Series:
-    """A part that does not die out as a sum of terms."""
+def _keeps_its_sign(part: Series, together: bool) -> bool:
+    """Whether the terms that last turn by 0 or pi a layer, those that lead and the others each (or
+    together) alike: only then steps of many layers show what each layer does."""
+    lasts = part.rate.real > -_GONE / 2
+    groups = [lasts] if together else [part.leads, lasts & ~part.leads]
+    turns = [part.rate.imag[group] for group in groups]
+    return all(len(set(x)) <= 1 and set(x) <= {0.0, math.pi} for x in turns)
+
+
+def _exponent(x: flint.arb) -> int:
+    """e with |x| about 2^e."""
+    mantissa, exponent = x.mid().man_exp()
+    return int(exponent) + abs(int(mantissa)).bit_length()
+
+
+def _in_units(x: flint.arb, unit: int) -> float:
+    """x 2^unit: what is not 0 stays so, and nothing is infinite."""
+    if x == 0:
+        return 0.0
+    if _exponent(x) + unit > 1000:
+        return math.copysign(_GONE, float(x.sgn().mid()))
+    with at_precision(64):
+        found = float((x * flint.arb(2) ** unit).mid())
+    return found or math.copysign(5e-324, float(x.sgn().mid()))
+
+
+def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
+    """A part that does not die out as a sum of terms, by steps of 2^exponent layers."""
     growth = growth_of(part, multipliers)
-    first, bits = growth.roots[0], working_bits(part)
+    first, (bits, simple) = growth.roots[0], _of_simple_roots(part)
     rates, powers, sizes, leads, units = [], [], [], [], []
     with at_precision(bits):
         for root, multiplicity in part.roots():
@@ -185,17 +282,22 @@ def series(part: Part, multipliers: Moduli) -> Series:
             if not root.is_zero:
                 turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
                 turned = 0.0 if root == first else float(turn.mid())
-                rate = complex(_log_quotient(root, first, multipliers), turned)
+                log = _in_units(_log_quotient(root, first, multipliers), exponent)
+                rate = complex(log, turned)
             # Over the power of the first mu, also what mu = 0 leaves at the layer k.
             unit = first.ball(bits) if root.is_zero else root.ball(bits)
-            for power, G in enumerate(_coefficients(part, root, multiplicity, unit, bits)):
+            terms = (
+                [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
+            )
+            for power, G in enumerate(terms):
                 size = norm(G)
                 # A lower coefficient may be 0.
                 if not size > 0:
                     continue
                 rates.append(rate)
                 powers.append(float(power))
-                sizes.append(float(size.log().mid()))
+                # C(2^e t, k) is about 2^(e k) C(t, k).
+                sizes.append(float(size.log().mid()) + exponent * power * math.log(2))
                 leads.append(power == growth.power and root in growth.roots)
                 units.append([complex((x / size).mid()) for x in G])
     table = np.array(units)
@@ -204,16 +306,38 @@ def series(part: Part, multipliers: Moduli) -> Series:
     )
 
 
-def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> float:
+def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> flint.arb:
     """log(|first| / |second|), 0 where they are equal. Raises `OutOfReachError`."""
     if not multipliers.compare(first, second):
-        return 0.0
+        return flint.arb(0)
     for bits in doublings(_FIRST, _MOST):
         with at_precision(bits):
             found = (squared_modulus(first, bits) / squared_modulus(second, bits)).log() / 2
             if found.rel_accuracy_bits() >= _KNOWN:
-                return float(found.mid())
+                return found
     raise OutOfReachError
+
+
+def _of_simple_roots(part: Part) -> tuple[int, dict[Eigenvalue, list[flint.acb]]]:
+    """(bits, G_0 at each root) of a part all of whose roots are simple, all at once, with as many
+    bits as it takes; (bits, nothing) of others."""
+    most = working_bits(part)
+    if any(exponent > 1 for _, exponent in part.factors):
+        return most, {}
+    roots, q = [root for root, _ in part.roots()], part.denominator
+    numerators = [[p[k] for k in range(q.degree())] for p in part.numerators]
+    for bits in (*doublings(256, most - 1), most):
+        with at_precision(bits):
+            points = [root.ball(bits) for root in roots]
+            powers = [[flint.acb(1)] * len(points)]
+            for _ in range(q.degree() - 1):
+                powers.append([p * x for p, x in zip(powers[-1], points, strict=True)])
+            columns = (flint.acb_mat(numerators) * flint.acb_mat(powers)).transpose().tolist()
+            slope = q.derivative()
+            found = [[y / slope(x) for y in G] for x, G in zip(points, columns, strict=True)]
+            if all(norm(G).rel_accuracy_bits() >= _KNOWN for G in found):
+                break
+    return bits, dict(zip(roots, found, strict=True))
 
 
 def _coefficients(
@@ -241,14 +365,16 @@ def _taylor(polynomial: flint.fmpz_poly, x: flint.acb, count: int) -> Iterator[f
         polynomial = polynomial.derivative()
 
 
-def changes(A: Matrix, H: Matrix, X0: Matrix) -> Callable[[int], int]:
+def changes(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> Callable[[int], int]:
     """The sign of HFC/LFC at the next layer less that at this one; 0 where both are infinite.
 
     With S = ||X_L||^2 and T = ||1^T X_L||^2, n HFC^2 = n S - T and n LFC^2 = T: in integers it is
     the sign of S_(L+1) T_L - S_L T_(L+1).
     """
-    step, state = in_integers(A, H, X0)
-    ones = flint.fmpz_mat([[1] * state.nrows()])
+    step, state = in_integers(A, H, X0, others)
+    # Of a state as a vector every d-th entry belongs to one feature.
+    d = len(H) // state.ncols()
+    ones = flint.fmpz_mat([[int(j % d == i) for j in range(state.nrows())] for i in range(d)])
     known: list[list[flint.fmpz]] = []
 
     def change(layer: int) -> int:

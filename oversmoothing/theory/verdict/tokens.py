@@ -9,6 +9,7 @@ Where some power of a root is real, residues of L have limits of their own (T14h
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 from itertools import islice
 from math import lcm
@@ -17,7 +18,14 @@ import flint
 
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
-from oversmoothing.theory.verdict.leading import coefficients, leading_sum, terms, working_bits
+from oversmoothing.theory.verdict.leading import (
+    all_conjugates_lead,
+    coefficients,
+    leading_sum,
+    rational_sums,
+    terms,
+    working_bits,
+)
 from oversmoothing.theory.verdict.resolvent import (
     Growth,
     Moduli,
@@ -68,6 +76,15 @@ class Token:
         found = leading_sum(self.directions(bits), depth - self.growth.power, bits)
         with at_precision(SHOWN_BITS):
             return [+c.real for c in found]
+
+    def rational_sum(self, depth: int) -> list[Fraction] | None:
+        """y_i(L) [d] up to a positive factor, L >= the power; None where it is no vector of
+        fractions."""
+        if not all_conjugates_lead(self.growth):
+            return None
+        first, sums = depth - self.growth.power, rational_sums(self.part, self.growth)
+        found = [flint.fmpq(next(islice(entries, first, None))) for entries in sums]
+        return [Fraction(int(x.p), int(x.q)) for x in found]
 
     def measured(self, scale: int) -> TokenGrowth:
         with at_precision(SHOWN_BITS):

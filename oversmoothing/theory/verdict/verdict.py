@@ -6,10 +6,11 @@ answer; rows in float32 or bfloat16 are divided by their sums first, and the ans
 rounds to them in their own precision.
 """
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
@@ -22,16 +23,10 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import plain, rows_of, transposed
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT, USUAL
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
-from oversmoothing.theory.spectra.heads import (
-    DENSE_SIZE,
-    consensus_block,
-    dense_radius,
-    layer_of_heads,
-    other_radius,
-)
+from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import (
@@ -48,11 +43,12 @@ from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, all_zero
 from oversmoothing.theory.verdict.decide import (
     Comparison,
     compare_radii,
+    exact_pairs,
     generic_limits,
     limits_of_start,
 )
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
+from oversmoothing.theory.verdict.formulas import Outcome
 
 
 def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
@@ -80,7 +76,12 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
 
 
 def layer_verdict(
-    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+    case: Layer,
+    start: Entries | None,
+    depths: list[int],
+    relative: float = UNIT,
+    dense_size: int = DENSE_SIZE,
+    thorough: bool = False,
 ) -> Verdict:
     """The verdict on a validated layer, exactly where the input is exact and not too large.
 
@@ -88,7 +89,7 @@ def layer_verdict(
     what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _layer_verdict(case, start, depths, relative)
+        found = _layer_verdict(case, start, depths, relative, dense_size, thorough)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -104,20 +105,25 @@ def layer_verdict(
     if relative == UNIT and (left_open or None in (found.tends_to, found.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
-            return _layer_verdict(exact, start, depths)
+            return _layer_verdict(exact, start, depths, thorough=thorough)
     return found
 
 
 def _layer_verdict(
-    case: Layer, start: Entries | None, depths: list[int], relative: float = UNIT
+    case: Layer,
+    start: Entries | None,
+    depths: list[int],
+    relative: float = UNIT,
+    dense_size: int = DENSE_SIZE,
+    thorough: bool = False,
 ) -> Verdict:
-    found = compare_radii(case, relative)
+    found = compare_radii(case, relative, dense_size)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
     status = found.status
     if case.n == 1:
         outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
     elif len(case.classes) > 1:
-        reason += repeated_one(len(case.classes))
+        reason += repeated_one(len(case.classes), case.heads)
     verdict_x0 = shows_from = None
     tokens = UNKNOWN_TOKENS
     if start is None:
@@ -128,7 +134,7 @@ def _layer_verdict(
         status = "certified" if status == "numerical" else status
         tokens = all_zero(case.n)
     else:
-        of_start = limits_of_start(case, start, found, outcome)
+        of_start = limits_of_start(case, start, found, outcome, thorough)
         behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
         shows_from = None if of_start.onset is None else of_start.onset.layer
         reason += of_start.words
@@ -142,7 +148,7 @@ def _layer_verdict(
         outcome,
         status,
         found.rho_consensus,
-        None if case.n == 1 else rho_q,
+        None if case.n == 1 or rho_q != rho_q else rho_q,
         reason,
         behaviour.tends_to,
         behaviour.limit,
@@ -159,6 +165,7 @@ def _layer_verdict(
         tokens.cos_min,
         tokens.cos_mean,
         any(found.vague),
+        pairs=() if isinstance(case, ManyHeads) else exact_pairs(found.dominance),
     )
 
 
@@ -174,7 +181,9 @@ def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
     strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
         return None
-    if not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None):
+    if isinstance(case, ManyHeads) or (
+        not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None)
+    ):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
     from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
@@ -270,45 +279,43 @@ def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
 
 @np.errstate(**USUAL)
 def heads_verdict(
-    *, A: Any, W: Any, residual: bool = True, dense_size: int = DENSE_SIZE
+    *,
+    A: Any,
+    W: Any,
+    X0: Any = None,
+    depth: int | Iterable[int] = (),
+    residual: bool = True,
+    exact_binary: bool = False,
+    thorough: bool = False,
+    dense_size: int = DENSE_SIZE,
 ) -> Verdict:
-    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3), for generic X_0?
+    """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3)? By keyword only.
 
     A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
-    (W_V [heads, d, r], W_O [heads, r, d]), which is quicker), by keyword only.
-    rho_C against rho_Q, each with its error; estimated: UNDECIDED where the errors meet or
-    Arnoldi's method does not converge, TIE only where both radii are exactly 0. Raises
-    `InputError` on illegal input.
+    (W_V [heads, d, r], W_O [heads, r, d])); X0, depth, exact_binary and thorough as for
+    `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (seconds), "certified"
+    in floats, by the operator of (n - 1) d rows up to dense_size of them (causal heads token by
+    token), beyond "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
+
+    >>> import numpy as np, oversmoothing
+    >>> A = np.array([[[0.75, 0.25], [0.25, 0.75]], [[0.5, 0.5], [0.5, 0.5]]])
+    >>> str(oversmoothing.heads_verdict(A=A, W=np.array([[[0.5]], [[0.25]]])).verdict)
+    'SMOOTHING'
     """
-    layer = layer_of_heads(A, W)
-    consensus = dense_radius(consensus_block(layer, residual), "dense")
-    rho_c = consensus.value
-    if layer.n == 1:
-        return Verdict(Outcome.TRIVIAL, "estimated", rho_c, None, ONE_TOKEN)
-    quotient = other_radius(layer, residual, dense_size, beside=consensus)
-    rho_q = quotient.value
-    if rho_c is None or rho_q is None:
-        reason = f"rho_Q is not known: {quotient.reason}. A larger dense_size settles it by LAPACK."
-        return Verdict(Outcome.UNDECIDED, "estimated", rho_c, None, reason)
-    error = consensus.error + quotient.error
-    outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
-    heads = f"{layer.heads} head" + ("s" if layer.heads > 1 else "")
-    reasons = {
-        Outcome.SMOOTHING: "consensus dominates: the radius of "
-        f"{'I + ' if residual else ''}sum_h H_h ({heads}) is {rho_c:.6g}, that of the quotient "
-        f"{rho_q:.6g} ({quotient.method}).",
-        Outcome.NON_SMOOTHING: "consensus does not dominate: the radius of the quotient is "
-        f"{rho_q:.6g} ({heads}, {quotient.method}), that of consensus {rho_c:.6g}.",
-        Outcome.TIE: f"both radii are {rho_c:.6g}, exactly ({heads}).",
-        Outcome.UNDECIDED: f"rounding decides: rho_C = {rho_c:.12g} +- {consensus.error:.1e} and "
-        f"rho_Q = {rho_q:.12g} +- {quotient.error:.1e} overlap.",
-    }
-    return Verdict(outcome, "estimated", rho_c, rho_q, reasons[outcome])
+    case, start = read_heads(A, W, X0, residual)
+    return answer(case, start, check_depths(depth), exact_binary, thorough, dense_size)
+
+
+BY_NAME = (
+    "matrices go by name, so that none is transposed by mistake: verdict(A=..., W=...) with "
+    "W = W_V W_proj as the weights of a layer are, X' = X + A X W, or verdict(A=..., H=...) with H "
+    "= W^T, whose eigenvalues the theory is about"
+)
 
 
 @np.errstate(**USUAL)
 def verdict(
-    *,
+    *by_position: Never,
     A: Any = None,
     logits: Any = None,
     H: Any = None,
@@ -316,6 +323,7 @@ def verdict(
     X0: Any = None,
     depth: int | Iterable[int] = (),
     exact_binary: bool = False,
+    thorough: bool = False,
     certified: bool | None = None,
 ) -> Verdict:
     """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
@@ -329,9 +337,25 @@ def verdict(
     bfloat16 (a network's softmax) may have rows that sum to 1 within the rounding of its type: they
     are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
     exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
-    layer that rounds to them (a verdict in fractions is about itself anyway). certified: the old
-    name of exact_binary. Raises `InputError` on illegal input.
+    layer that rounds to them (a verdict in fractions is about itself anyway). thorough: with an X0
+    in fractions also what is left out for its cost else, as `reason` then says. certified: the old
+    name of exact_binary. With free symbols of sympy in A or H the answer is a `SymbolicVerdict`:
+    for which parameters it smooths. Raises `InputError` on illegal input, and `TypeError` for
+    matrices by position.
+
+    >>> import oversmoothing
+    >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
+    >>> str(answer.verdict), answer.status, answer.rate.text()
+    ('SMOOTHING', 'exact', '1/2')
+    >>> answer.dominant
+    (Pair(h=(-1.5+0j), a=(1+0j), multiplier=(-0.5+0j), consensus=True),)
     """
+    if by_position:
+        raise TypeError(BY_NAME)
+    if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
+        # Typed as what numbers give: `symbolic(A, H).verdict()` has the type of the other.
+        found: Any = _symbolic(A, logits, H, W, X0)
+        return found  # type: ignore[no-any-return]
     if certified is not None:
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
@@ -342,19 +366,49 @@ def verdict(
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
     depths, kind = check_depths(depth), precision(A)
     if kind is None or logits is not None:
-        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary)
+        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary, thorough)
     (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
-        return answer(case, start, depths, exact_binary)
+        return answer(case, start, depths, exact_binary, thorough)
     return within(layer_verdict(case, None, depths, error), case, kind, error)
 
 
+def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Any:
+    from oversmoothing.theory.verdict.symbolic import symbolic_verdict
+    from oversmoothing.theory.verdict.symbolic_layer import symbolic_matrix
+
+    if logits is not None or A is None:
+        raise InputError(
+            "logits with parameters have no rational softmax: give A with a positive symbol for "
+            "each exp(logit), divided by the sums of its rows"
+        )
+    if X0 is not None:
+        raise InputError("a verdict with parameters is for generic X_0: leave X0 out")
+    if one_of(H, W) == "H":
+        return symbolic_verdict(A, H)
+    if isinstance(W, tuple):
+        W_V, W_proj = (
+            symbolic_matrix(M, name) for M, name in zip(W, ("W_V", "W_proj"), strict=True)
+        )
+        return symbolic_verdict(A, (W_V * W_proj).T)
+    return symbolic_verdict(A, symbolic_matrix(W, "W").T)
+
+
 def answer(
-    case: Layer, start: Entries | None, depths: list[int], exact_binary: bool = False
+    case: Layer,
+    start: Entries | None,
+    depths: list[int],
+    exact_binary: bool = False,
+    thorough: bool = False,
+    dense_size: int = DENSE_SIZE,
 ) -> Verdict:
     """The verdict on a validated layer."""
-    found = layer_verdict(case, start, depths)
-    if not exact_binary or case.decidable:
+    if exact_binary and isinstance(case, ManyHeads) and not case.exact:
+        case = case.taken_exactly()
+        found = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
+        return replace(found, status="certified", point=True) if case.decidable else found
+    found = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
+    if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return found
     # Loaded for who asks for it: a verdict is quick to start.
     from oversmoothing.theory.verdict.stages import certify_case

@@ -1,0 +1,435 @@
+"""The answers of the study: each question with its interval, by the rule written before the runs.
+
+`preregistered.toml` says the rule. A question whose planned seeds are not all there shows no
+difference, but how spread the first four are and how many seeds that asks for. `decision` is one of
+DECISIONS; Holm's correction is over the primary questions, whose p-value is the smallest level at
+which the rule would decide: twice a one-sided p of Student's t against the end it has to pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import nct, spearmanr, t as student
+
+from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
+from oversmoothing.experiments.study.study_pictures import drawn
+from oversmoothing.experiments.study.study_runs import ROWS, known
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import parse_json
+
+DECISIONS = ("supported", "refuted", "no effect", "open", "void", "not run")
+FIRST = 4  # seeds from which spreads are taken
+MOVED = 0.3  # cosine to the start below which, in every layer, a network counts as trained
+MOST = 1000  # seeds beyond which it is not said how many
+Row = Mapping[str, Any]
+Rows = Mapping[tuple[str, int], Any]
+NAN = math.nan
+
+
+def recorded_rows() -> list[dict[str, Any]]:
+    """The rows that come with the package, in `results/rows.jsonl`; none where no run is on
+    record."""
+    file = resources.files("oversmoothing.experiments.study") / "results" / ROWS
+    if not file.is_file():
+        return []
+    lines = file.read_text("utf-8").split("\n")
+    return [parse_json(line, ROWS) for line in lines if line.strip()]
+
+
+# ------------------------------------------------------------------------------------ measures
+
+
+def value(row: Row, measure: str) -> float:
+    """A measure of a run; NaN where it is void. Raises `InputError` for an unknown one."""
+    if measure not in MEASURES:
+        raise InputError(f"no measure '{measure}': there are {', '.join(MEASURES)}")
+    return NAN if row.get("diverged") is not None else MEASURES[measure](row)
+
+
+def _score(name: str) -> Any:
+    return lambda row: float(row["score"][name])
+
+
+def _corruption(row: Row) -> float:
+    errors = row["corruption"]
+    return float(np.mean(errors[1:]) - errors[0])
+
+
+def _alignment_gain(row: Row) -> float:
+    """Of H with the gain folded in, mean over layers; NaN where a layer has not left its start."""
+    watched = row["trajectory"]
+    if max(watched["cos"][-1]) >= MOVED:
+        return NAN
+    start, end = (np.mean(watched["folded_alignment"][k]) for k in (0, -1))
+    return float(end - start)
+
+
+def _slope(row: Row) -> float:
+    """Per unit of delta, over the shifts, less that of the random changes."""
+    lever = row["lever"]
+    chosen = [k for k, name in enumerate(lever["changes"]) if name == "shift"]
+    dose = np.array([lever["doses"][k] for k in chosen])
+    beyond = np.array([lever["effect"][k] - lever["control"][k] for k in chosen])
+    return float(dose @ beyond / (dose @ dose))
+
+
+def _change(row: Row, name: str, dose: float) -> int:
+    lever = row["lever"]
+    return next(
+        k for k, each in enumerate(zip(lever["changes"], lever["doses"], strict=True))
+        if each == (name, dose)
+    )  # fmt: skip
+
+
+def _into_disc(row: Row) -> float:
+    k = _change(row, "into disc", 0.5)
+    return float(row["lever"]["effect"][k] - row["lever"]["control"][k])
+
+
+def _gap(row: Row) -> float:
+    """KL of a shift by .1 less that of one by -.1."""
+    divergences = row["lever"]["kl"]
+    return float(divergences[_change(row, "shift", 0.1)] - divergences[_change(row, "shift", -0.1)])
+
+
+MEASURES: dict[str, Any] = {
+    "error": _score("error"),
+    "bits": _score("bits"),
+    "loss": _score("loss"),
+    "cost of corruption": _corruption,
+    "alignment gain": _alignment_gain,
+    "slope": _slope,
+    "into disc": _into_disc,
+    "KL gap": _gap,
+}
+# Over the cells of a group, of one seed: the rank correlation of the loss with this of the start.
+RANKS = {
+    "rank of gradient and loss": lambda row: row["start"]["gradient"],
+    "rank of fall and loss": lambda row: -row["start"]["change"],
+}
+
+
+def values(question: Question, rows: Rows, chosen: Protocol) -> tuple[np.ndarray, int]:
+    """(what is asked, a value a seed that is whole and not void; how many seeds are void)."""
+    found, void = [], 0
+    for seed in range(chosen.seeds(question)):
+        if question.group:
+            own = [rows.get((name, seed)) for name in chosen.group(question.group)]
+            if any(row is None for row in own):
+                continue
+            each = _rank([row for row in own if row is not None], question.measure)
+        else:
+            names = [question.first, *([question.second] if question.second else [])]
+            own = [rows.get((name, seed)) for name in names]
+            if any(row is None for row in own):
+                continue
+            seen = [value(row, question.measure) for row in own if row is not None]
+            each = seen[0] - (seen[1] if question.second else 0.0)
+        if math.isnan(each):
+            void += 1
+        else:
+            found.append(each)
+    return np.array(found, dtype=np.float64), void
+
+
+def _rank(rows: Sequence[Row], measure: str) -> float:
+    """Spearman's, over the runs of one seed; one that diverged has the largest loss."""
+    if measure not in RANKS:
+        raise InputError(f"no measure '{measure}' of a group: there are {', '.join(RANKS)}")
+    losses = [math.inf if row.get("diverged") is not None else row["score"]["loss"] for row in rows]
+    starts = [RANKS[measure](row) for row in rows]
+    if any(each is None for each in starts):
+        return NAN
+    return float(spearmanr(starts, losses).statistic)
+
+
+# ------------------------------------------------------------------------------------ decisions
+
+
+@dataclass(frozen=True)
+class Decided:
+    """mean [low, high] of n values; decision: of DECISIONS, p: the smallest level at which the rule
+    gives it (1 for 'open')."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    decision: str
+    p: float
+
+
+def decide(question: Question, seen: np.ndarray, confidence: float = 0.95) -> Decided:
+    """By the rule, without Holm's correction."""
+    n = len(seen)
+    if n < 2:
+        return Decided(float(seen.mean()) if n else NAN, NAN, NAN, n, "open", 1.0)
+    mean, low, high = mean_interval(seen, fewest=2, confidence=confidence)
+    error = float(np.std(seen, ddof=1)) / n**0.5
+
+    def above(end: float) -> float:
+        """The smallest level at which the interval lies above `end`."""
+        if error == 0:
+            return 0.0 if mean > end else 1.0
+        return min(1.0, 2 * float(student.sf((mean - end) / error, n - 1)))
+
+    def below(end: float) -> float:
+        if error == 0:
+            return 0.0 if mean < end else 1.0
+        return min(1.0, 2 * float(student.cdf((mean - end) / error, n - 1)))
+
+    sign = -1.0 if question.predicts == "less" else 1.0
+    if question.predicts == "within":
+        margin = question.margin
+        levels = {
+            "supported": max(above(-margin), below(margin)),
+            "refuted": min(above(margin), below(-margin)),
+        }
+    else:
+        beyond, against = (above, below) if sign > 0 else (below, above)
+        # Of a difference the margin is how far beyond 0 it must lie; else it is the end itself.
+        end = sign * question.margin if question.second else question.margin
+        levels = {"supported": beyond(end)}
+        if question.negligible:
+            levels["no effect"] = max(above(-question.negligible), below(question.negligible))
+        levels["refuted"] = against(0.0 if question.second else end)
+    level = 1 - confidence
+    for decision, p in levels.items():
+        if p < level:
+            return Decided(mean, low, high, n, decision, p)
+    return Decided(mean, low, high, n, "open", 1.0)
+
+
+def holm(levels: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values, in the order given."""
+    adjusted, largest = [0.0] * len(levels), 0.0
+    for rank, k in enumerate(sorted(range(len(levels)), key=lambda k: levels[k])):
+        largest = max(largest, min(1.0, (len(levels) - rank) * levels[k]))
+        adjusted[k] = largest
+    return adjusted
+
+
+def power(n: int, sd: float, distance: float, confidence: float = 0.95) -> float:
+    """The chance that the interval of n values lies wholly beyond an end which the true mean is
+    `distance` beyond, in normal values of deviation sd: the noncentral t distribution."""
+    if n < 2:
+        return 0.0
+    if sd == 0:
+        return float(distance > 0)
+    cut = float(student.ppf((1 + confidence) / 2, n - 1))
+    return float(nct.sf(cut, n - 1, distance / (sd / n**0.5)))
+
+
+def seeds_needed(sd: float, distance: float, wanted: float = 0.8) -> float:
+    """The least n with that power; NaN beyond MOST, and where there is no distance."""
+    if not distance > 0 or math.isnan(sd):
+        return NAN
+    return next((float(n) for n in range(2, MOST + 1) if power(n, sd, distance) >= wanted), NAN)
+
+
+def _distance(question: Question, mean: float) -> float:
+    """How far a mean lies from the nearest end that the rule could decide by; of an effect that
+    lies between the ends, the way to the nearer one."""
+    if question.predicts == "within":
+        return abs(question.margin - abs(mean))
+    sign = -1.0 if question.predicts == "less" else 1.0
+    end = sign * question.margin if question.second else question.margin
+    supported, refuted = sign * (mean - end), sign * ((0.0 if question.second else end) - mean)
+    nothing = question.negligible - abs(mean)
+    return max(supported, refuted, nothing)
+
+
+# ------------------------------------------------------------------------------------ the answers
+
+
+def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame:
+    """A row a question. so_far: also of questions whose seeds are not all there."""
+    made = []
+    for question in chosen.questions:
+        seen, void = values(question, rows, chosen)
+        planned = chosen.seeds(question)
+        whole = len(seen) + void >= planned
+        first = seen[:FIRST]
+        sd = float(first.std(ddof=1)) if len(first) == FIRST else NAN
+        found = decide(question, seen, chosen.confidence)
+        decision, p = found.decision, found.p
+        if len(seen) < 2:
+            decision = "void" if whole and void else "not run"
+        shown = whole or so_far
+        expected = question.sd if math.isnan(sd) else sd
+        needed = seeds_needed(float(seen.std(ddof=1)), _distance(question, found.mean),
+                              chosen.power) if len(seen) > 1 else NAN  # fmt: skip
+        made.append(
+            {
+                "question": question.name,
+                "says": question.says,
+                "measure": question.measure,
+                "primary": question.primary,
+                "value": found.mean if shown else NAN,
+                "low": found.low if shown else NAN,
+                "high": found.high if shown else NAN,
+                "seeds": len(seen),
+                "planned": planned,
+                "void": void,
+                "decision": decision if shown else "not run",
+                "p": p if shown else NAN,
+                "sd": expected,
+                "detectable": _detectable(planned, expected, chosen.power),
+                "needed": needed if shown else NAN,
+            }
+        )
+    frame = pd.DataFrame(made)
+    judged = frame[frame["primary"] & ~frame["decision"].isin(["not run", "void"])].index
+    # All primary questions count, those without runs with p = 1.
+    missing = int(frame["primary"].sum()) - len(judged)
+    adjusted = holm([*frame.loc[judged, "p"], *[1.0] * missing])[: len(judged)]
+    frame["p_holm"] = NAN
+    frame.loc[judged, "p_holm"] = adjusted
+    lost = frame["p_holm"] >= 1 - chosen.confidence
+    frame.loc[lost, "decision"] = "open"
+    return frame
+
+
+def _detectable(n: int, sd: float, wanted: float) -> float:
+    """How far beyond its end a mean must lie for that power."""
+    if math.isnan(sd) or n < 2:
+        return NAN
+    low, high = 0.0, 100 * sd
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if power(n, sd, middle) < wanted else (low, middle)
+    return high
+
+
+def means(chosen: Protocol, rows: Rows) -> pd.DataFrame:
+    """A row a cell that has runs: means over its seeds of how it ended and what became of H."""
+    made = []
+    for name, (cell, planned) in chosen.cells.items():
+        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
+        ended = [row for row in own if row["diverged"] is None]
+        if not own:
+            continue
+        last = [{key: points[-1] for key, points in row["trajectory"].items()} for row in ended]
+        row: dict[str, Any] = {"cell": name, "tier": cell.tier, "seeds": len(own),
+                               "diverged": len(own) - len(ended)}  # fmt: skip
+        for measure in ("error", "bits", "loss"):
+            scores = [each["score"][measure] for each in ended if measure in each["score"]]
+            row[measure] = float(np.mean(scores)) if scores else NAN
+            row[f"{measure}_sd"] = float(np.std(scores, ddof=1)) if len(scores) > 1 else NAN
+        for key in ("cos", "alignment", "negative", "disc", "head_negative", "head_disc"):
+            row[key] = float(np.mean([each[key] for each in last])) if last else NAN
+        row["hfc_lfc"] = float(np.mean([x["hfc_lfc"][-1] for x in last])) if last else NAN
+        for key in ("gradient", "change"):
+            starts = [each["start"][key] for each in own if each["start"][key] is not None]
+            row[f"start_{key}"] = float(np.mean(starts)) if starts else NAN
+        made.append(row)
+    return pd.DataFrame(made)
+
+
+def trajectories(chosen: Protocol, rows: Rows) -> pd.DataFrame:
+    """A row a cell of the core and a point: means over seeds and layers of what H does."""
+    keys = ("loss", "cos", "cos_free", "alignment", "negative", "disc", "head_negative",
+            "head_disc", "folded_alignment", "norm", "hfc_lfc")  # fmt: skip
+    made = []
+    for name, (cell, planned) in chosen.cells.items():
+        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
+        own = [row for row in own if row["diverged"] is None]
+        if cell.tier != "core" or not own:
+            continue
+        for point, step in enumerate(own[0]["trajectory"]["step"]):
+            row: dict[str, Any] = {"cell": name, "step": step, "seeds": len(own)}
+            for key in keys:
+                seen = [each["trajectory"][key][point] for each in own]
+                ends = [x[-1] for x in seen] if key == "hfc_lfc" else seen
+                row[key] = NAN if any(x is None for x in ends) else float(np.mean(ends))
+            made.append(row)
+    return pd.DataFrame(made)
+
+
+SHOWN = ("question", "value", "low", "high", "seeds", "planned", "decision", "p_holm")
+
+
+def answers(
+    rows: Sequence[dict[str, Any]], chosen: Protocol | None = None, *, so_far: bool = False
+) -> Result:
+    """Every question with its answer first, then the means and trajectories behind it.
+
+    rows: of `study_runs.read_rows` or `recorded_rows`; those of cells as they are not any more are
+    left out. so_far: intervals of questions whose seeds are not all there, which decide nothing.
+    """
+    chosen = chosen or protocol()
+    own = known(rows, chosen)
+    asked = table(chosen, own, so_far=so_far)
+    tables = {"answers": Table(asked, {}, SHOWN)}
+    for name, frame in (("means", means(chosen, own)), ("trajectories", trajectories(chosen, own))):
+        if len(frame):
+            tables[name] = Table(frame)
+    counts = {
+        "runs": len(own),
+        "planned_runs": sum(seeds for _, seeds in chosen.cells.values()),
+        "of_another_recipe": len(rows) - len(own),
+        "core_hours": round(sum(row["seconds_in_all"] for row in own.values()) / 3600, 2),
+    }
+    made = [row["made"] for row in own.values()]
+    dates = sorted({each["date"] for each in made})
+    commits = sorted({str(each["commit"]) for each in made})
+    details = {**counts, "dates": dates, "commits": commits}
+    return Result(
+        "study", chosen.title, tables, _sentences(asked), {"protocol": chosen.source,
+        "confidence": chosen.confidence, "so_far": so_far}, details=details,
+        picture=partial(drawn, chosen, own) if own else None,
+    )  # fmt: skip
+
+
+def _sentences(asked: pd.DataFrame) -> list[Sentence]:
+    """A line a question that was answered, one of those that were not, and what the rule is."""
+    said = []
+    for row in asked.to_dict("records"):
+        if row["decision"] == "not run":
+            continue
+        low, high, n = row["low"], row["high"], row["seeds"]
+        more = ""
+        if row["decision"] == "void":
+            more = " Too few of its runs can be interpreted."
+        elif row["decision"] == "open" and not math.isnan(row["needed"]):
+            more = f" {row['needed']:.0f} seeds would decide, were the truth what was seen."
+        elif row["decision"] == "open":
+            more = f" No number of seeds up to {MOST} would decide what was seen."
+        void = f" {row['void']} seeds are void." if row["void"] else ""
+        kind = "" if row["primary"] else " (exploratory)"
+        seen = "" if math.isnan(row["value"]) else f" {row['measure']}: {row['value']:+.3g}."
+        says = f"{row['question']}{kind}, {row['decision']}: {row['says']}{seen}{void}{more}"
+        carried = measured(n, low, high, "seed") if n else UNTESTED
+        said.append(Sentence(says, carried))
+    left = asked[asked["decision"] == "not run"]
+    if len(left):
+        names = ", ".join(left["question"])
+        said.append(Sentence(f"Not all seeds are there for {names}: nothing is said of these.",
+                             UNTESTED))  # fmt: skip
+    return said
+
+
+def spreads(rows: Sequence[dict[str, Any]], chosen: Protocol | None = None) -> Result:
+    """Of each question the deviation of its first four seeds, without any mean: how far beyond its
+    end the truth must lie to be decided with the seeds that are planned."""
+    chosen = chosen or protocol()
+    asked = table(chosen, known(rows, chosen))
+    frame = asked[["question", "measure", "seeds", "planned", "sd", "detectable"]]
+    wanted = f"{100 * chosen.power:.0f} %"
+    says = (
+        "detectable: how far beyond the end of its margin the truth must lie for a power of "
+        f"{wanted} with the planned seeds. sd: of the first {FIRST} seeds, where they are there, "
+        "else as expected before."
+    )
+    return Result("spreads", chosen.title, {"spreads": Table(frame)}, [Sentence(says, UNTESTED)],
+                  {"protocol": chosen.source, "power": chosen.power})  # fmt: skip

@@ -1,0 +1,348 @@
+"""The atlas: one row a layer and one a head of any model that is read, on a schema that stays.
+
+Of H with the gain of the norm in front folded in (`lever.folded`), the H that acts on normed
+tokens: of a layer the sum over its heads (head 0), of a head its own, but for exact zeros. With
+inputs also what its attention does on them: where it goes, and whether consensus dominates a head's
+own A_h and H_h. Of a layer of many heads that is no product of one A and one H: `probe MODEL
+readings` asks it apart.
+
+Others extend it: `atlas --join FILE` adds rows made elsewhere after it has checked them. Each row
+says by hashes of which weights and inputs it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.extract import prepared, stream
+from oversmoothing.experiments.inspection.heads_and_why import asymmetry, matrices
+from oversmoothing.experiments.models.model import Layer, Model, Trace
+from oversmoothing.experiments.study.lever import folded
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
+from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.spectra.head_values import mean_attention
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.verdict.formulas import dominance
+
+VERSION = 1
+# Column -> what it is, in the order of the file. A change of any is another VERSION.
+SCHEMA = {
+    "schema": "version of these columns",
+    "model": "name", "revision": "of the hub, or empty", "weights": "SHA-256 of all parameters",
+    "modality": "vision, text or features", "causal": "whether tokens see earlier ones alone",
+    "layers": "how many", "layer": "from 1", "head": "from 1; 0: all heads together",
+    "heads": "how many the layer has",
+    "d": "features", "r": "features of a head", "eigenvalues": "without exact zeros",
+    "negative": "share with Re h < 0", "disc": "share with |h + 1/2| < 1/2",
+    "alignment": "-tr H / (sqrt d ||H||_F), the cosine to -I; of a head sqrt r in place of sqrt d",
+    "radius": "largest |h|", "norm": "||H||_F", "asymmetry": "||H - H^T||_F / ||H + H^T||_F",
+    "negative_unfolded": "share with Re h < 0 without the gain",
+    "cos_start": "cosine of H to where it was drawn",
+    "inputs": "how many, 0 for none", "inputs_hash": "SHA-256 of what the model read",
+    "sink": "attention on the token that has most of it, mean over queries and inputs",
+    "consensus": "share of inputs on which it dominates A_h and H_h",
+    "made": "version of the program",
+}  # fmt: skip
+_TEXT = ("model", "revision", "weights", "modality", "inputs_hash", "made")
+_SHARES = ("negative", "disc", "negative_unfolded", "sink", "consensus")
+_WHOLE = ("schema", "layers", "layer", "head", "heads", "d", "r", "eigenvalues", "inputs")
+# A margin counts where it exceeds this share of the radius: float32 attention.
+_ROUNDING = 1e-5
+
+
+def weights_hash(model: Model) -> str:
+    """SHA-256 of every parameter and its name, as stored."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.module.named_parameters()):
+        digest.update(f"{name} {tuple(value.shape)} {value.dtype}\n".encode())
+        digest.update(_bytes(value))
+    return digest.hexdigest()
+
+
+def inputs_hash(model: Model, inputs: Iterable[Any]) -> str:
+    """SHA-256 of the inputs as the model reads them, one after the other."""
+    digest = hashlib.sha256()
+    for each in inputs:
+        read = prepared(model, each[None] if isinstance(each, Tensor) else [each])
+        for value in read.values() if isinstance(read, Mapping) else (read,):
+            digest.update(_bytes(value))
+    return digest.hexdigest()
+
+
+def _bytes(value: Tensor) -> bytes:
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy().tobytes())
+
+
+@one_thread()
+def rows_of(model: Model, inputs: Sequence[Any] | Tensor | None = None) -> pd.DataFrame:
+    """The rows of a model in the columns of SCHEMA; without inputs those about them are empty.
+
+    Raises `InputError` where the model cannot run on the inputs, or is not as described.
+    """
+    seen = None if inputs is None else _Seen(model)
+    if seen is not None and inputs is not None:
+        for _ in stream(model, inputs, batch_size=8, see=seen.see):
+            pass
+    config = getattr(model.module, "config", None)
+    common = {
+        "schema": VERSION,
+        "model": model.name,
+        "revision": str(getattr(config, "_commit_hash", None) or ""),
+        "weights": weights_hash(model),
+        "modality": model.modality,
+        "causal": model.causal,
+        "layers": model.depth,
+        "d": model.width,
+        "inputs": 0 if inputs is None else len(inputs),
+        "inputs_hash": "" if inputs is None else inputs_hash(model, inputs),
+        "made": str(provenance()["commit"] or ""),
+    }
+    rows = []
+    for number, layer in enumerate(model.layers):
+        for head in (None, *range(layer.heads.number)):
+            row = {**common, "layer": number + 1, "head": 0 if head is None else head + 1,
+                   "heads": layer.heads.number, "r": layer.heads.width,
+                   "cos_start": layer.cos_start}  # fmt: skip
+            row |= spectrum(layer, head)
+            if seen is not None:
+                row["sink"] = seen.mean("sink", number, head)
+                row["consensus"] = np.nan if head is None else seen.mean("consensus", number, head)
+            rows.append(row)
+    return _in_schema(pd.DataFrame(rows))
+
+
+def spectrum(layer: Layer, head: int | None) -> dict[str, float]:
+    """What the weights say of H of a layer (head None) or of one head of rank r < d."""
+    M = folded(layer, head)
+    d, r = len(M), layer.heads.width
+    h = eigenvalues(layer, head)
+    plain = eigenvalues(layer, head, gained=False)
+    size = float(np.linalg.norm(M))
+    return {
+        "eigenvalues": len(h),
+        "negative": float((h.real < 0).mean()),
+        "disc": float((np.abs(h + 0.5) < 0.5).mean()),
+        "alignment": -float(np.trace(M)) / ((d if head is None else min(d, r)) ** 0.5 * size)
+        if size
+        else np.nan,
+        "radius": float(np.abs(h).max()),
+        "norm": size,
+        "asymmetry": asymmetry(M),
+        "negative_unfolded": float((plain.real < 0).mean()),
+    }
+
+
+def eigenvalues(layer: Layer, head: int | None, gained: bool = True) -> Complex:
+    """Those of H without the exact zeros of its rank: of a head through its r x r core."""
+    own = layer.heads.double()
+    W_V, W_O = own.W_V.detach().numpy(), own.W_O.detach().numpy()
+    if gained and layer.placement != "post" and layer.norm_attention.kind != "none":
+        W_V = layer.norm_attention.gain.detach().cpu().double().numpy()[:, None] * W_V
+    if head is None:
+        left = W_V.transpose(1, 0, 2).reshape(len(W_V[0]), -1)
+        right = W_O.reshape(-1, W_O.shape[2])
+    else:
+        left, right = W_V[head], W_O[head]
+    product = right @ left if left.shape[1] < left.shape[0] else left @ right
+    values: Complex = np.linalg.eigvals(product).astype(np.complex128)
+    return values
+
+
+class _Seen:
+    """Sinks and dominance of every head, by layer, while the passes run."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.values: dict[tuple[str, int], list[Array]] = {}
+        zeros = [layer.heads.width < model.width for layer in model.layers]
+        self.own = [
+            [np.append(h, 0.0) if zero else h for h in
+             (eigenvalues(layer, head) for head in range(layer.heads.number))]
+            for layer, zero in zip(model.layers, zeros, strict=True)
+        ]  # fmt: skip
+
+    def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+        for A in matrices(trace, keep):
+            sinks = A.mean(-2, dtype=np.float64).max(-1)
+            self.values.setdefault(("sink", number), []).append(sinks)
+            said = np.full(len(A), np.nan)
+            if self.model.layers[number].sinks is None:  # rows that sum to 1
+                alone = mean_attention(A[:, None].astype(np.float32))
+                for k, (one, h) in enumerate(zip(alone, self.own[number], strict=True)):
+                    found = dominance(attention_spectrum(one).values, h)
+                    said[k] = float(found.margin > _ROUNDING * found.rho_consensus)
+            self.values.setdefault(("consensus", number), []).append(said)
+
+    def mean(self, name: str, number: int, head: int | None) -> float:
+        values = np.stack(self.values[name, number])
+        return float(values.mean() if head is None else values[:, head].mean())
+
+
+# ------------------------------------------------------------------------------------ joining
+
+
+def _in_schema(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns of SCHEMA in their order, of their kinds."""
+    frame = frame.reindex(columns=list(SCHEMA))
+    for name in SCHEMA:
+        if name in _TEXT:
+            frame[name] = frame[name].fillna("").astype(str)
+        elif name in _WHOLE:
+            frame[name] = frame[name].astype(np.int64)
+        else:
+            frame[name] = frame[name].astype(bool if name == "causal" else np.float64)
+    return frame
+
+
+def read_atlas(path: Path) -> pd.DataFrame:
+    """The rows of a file, checked. Raises `InputError` with the first thing that is wrong."""
+    kinds: Any = dict.fromkeys(_TEXT, str)
+    try:
+        frame = pd.read_csv(io.StringIO(read_text(path)), dtype=kinds)
+        if list(frame) != list(SCHEMA):
+            raise ValueError("its columns are others")
+        frame = _in_schema(frame)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"'{path}' is no atlas of version {VERSION} ({error}): give the rows.csv of an atlas"
+        ) from error
+    if wrong := faults(frame):
+        raise InputError(f"'{path}' is not joined: {wrong[0]}")
+    return frame
+
+
+def recorded_atlas() -> pd.DataFrame:
+    """The rows that come with the package, of every trained model that was within reach."""
+    file = resources.files("oversmoothing.experiments.study") / "results" / "atlas.csv"
+    with resources.as_file(file) as path:
+        return read_atlas(path)
+
+
+def faults(frame: pd.DataFrame) -> list[str]:
+    """What cannot be so in rows of an atlas, in words; nothing for what may be joined."""
+    wrong = []
+    if (frame["schema"] != VERSION).any():
+        wrong.append(f"rows of another version than {VERSION}")
+    for name in _SHARES:
+        known = frame[name].dropna()
+        if ((known < 0) | (known > 1)).any():
+            wrong.append(f"{name} beyond 0 and 1")
+    if (frame["alignment"].abs() > 1 + 1e-9).any() or (frame["asymmetry"] < 0).any():
+        wrong.append("an alignment beyond 1, or an asymmetry below 0")
+    # |h| <= ||H||_F, and (Re tr H)^2 <= rank ||H||_F^2.
+    if (frame["radius"] > frame["norm"] * (1 + 1e-9)).any():
+        wrong.append("an eigenvalue larger than the norm of its H")
+    counted = frame["negative"] * frame["eigenvalues"]
+    if (abs(counted - counted.round()) > 1e-6 * frame["eigenvalues"]).any():
+        wrong.append("a share that is no count of eigenvalues")
+    if frame["weights"].str.fullmatch("[0-9a-f]{64}").eq(False).any():
+        wrong.append("a hash of weights that is no SHA-256")
+    for key, own in frame.groupby(["weights", "inputs_hash"]):
+        keys = own[["layer", "head"]]
+        layers = set(own["layer"])
+        whole = layers == set(range(1, int(own["layers"].iloc[0]) + 1))
+        whole &= all(
+            set(part["head"]) == set(range(int(part["heads"].iloc[0]) + 1))
+            for _, part in own.groupby("layer")
+        )
+        if keys.duplicated().any() or not whole or own["model"].nunique() > 1:
+            wrong.append(f"the rows of {own['model'].iloc[0]} ({str(key)[2:10]}) are "
+                         "not one for each layer and head")  # fmt: skip
+    return wrong
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """All rows, each model and inputs once: of equal hashes the later rows stand.
+
+    Raises `InputError` where rows of the same weights contradict each other.
+    """
+    whole = pd.concat(frames, ignore_index=True)
+    for _, own in whole.groupby(["weights", "layer", "head"]):
+        for name in ("negative", "disc", "alignment", "radius"):
+            if np.ptp(own[name]) > 1e-6 * max(1.0, own[name].abs().max()):
+                raise InputError(
+                    f"rows of the same weights ({own['model'].iloc[0]}) differ in {name} of layer "
+                    f"{own['layer'].iloc[0]}: one of the files is wrong"
+                )
+    keys = ["weights", "inputs_hash", "layer", "head"]
+    return whole.drop_duplicates(keys, keep="last", ignore_index=True)
+
+
+def atlas(rows: pd.DataFrame) -> Result:
+    """The rows with a table that compares the models, vision and text, and a picture by depth."""
+    made = []
+    for (name, weights), own in rows.groupby(["model", "weights"], sort=False):
+        layers, heads = own[own["head"] == 0], own[own["head"] > 0]
+        made.append(
+            {
+                "model": name,
+                "weights": str(weights)[:8],
+                "modality": own["modality"].iloc[0],
+                "layers": int(own["layers"].iloc[0]),
+                "d": int(own["d"].iloc[0]),
+                "negative": layers["negative"].mean(),
+                "head_negative": heads["negative"].mean(),
+                "disc": layers["disc"].mean(),
+                "alignment": layers["alignment"].mean(),
+                "asymmetry": layers["asymmetry"].mean(),
+                "sink": heads["sink"].mean(),
+                "consensus": heads["consensus"].mean(),
+            }
+        )
+    table = pd.DataFrame(made)
+    kinds = [each for each in ("vision", "text") if (table["modality"] == each).any()]
+    said = [_of_kind(table, each) for each in kinds]
+    return Result(
+        "atlas",
+        f"H of {len(table)} trained models, layer by layer and head by head",
+        {"models": Table(table, shown=[str(name) for name in table]), "rows": Table(rows)},
+        said or [Sentence("No model of images or text is here.", UNTESTED)],
+        {"schema": VERSION},
+        details={"columns": dict(SCHEMA)},
+        picture=lambda: drawn(rows),
+    )
+
+
+def _of_kind(table: pd.DataFrame, kind: str) -> Sentence:
+    own = table[table["modality"] == kind]
+    towards = int((own["alignment"] > 0).sum())
+    says = (
+        f"{kind}: H, gain folded in, leans towards -I in {towards} of {len(own)} models (alignment "
+        f"{own['alignment'].min():+.2f} to {own['alignment'].max():+.2f})."
+    )
+    return Sentence(says, measured(len(own), of="model"))
+
+
+def drawn(rows: pd.DataFrame) -> Figure:
+    """Alignment with -I and the heads' share of Re h < 0 along the depth, a line a model."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for (name, _), own in rows.groupby(["model", "weights"], sort=False):
+        layers = own[own["head"] == 0].drop_duplicates("layer").sort_values("layer")
+        heads = own[own["head"] > 0].groupby("layer")["negative"].mean()
+        style = "-" if own["modality"].iloc[0] == "vision" else "--"
+        depth = (layers["layer"] - 0.5) / layers["layers"]
+        left.plot(depth, layers["alignment"], style, marker=".", label=name)
+        right.plot(depth, heads.to_numpy(), style, marker=".", label=name)
+    left.axhline(0, color="0.7", linewidth=0.8)
+    right.axhline(0.5, color="0.7", linewidth=0.8)
+    left.set(xlabel="depth (share of the layers)", ylabel="alignment of H with $-I$")
+    right.set(xlabel="depth (share of the layers)", ylabel="share of heads' Re h < 0", ylim=(0, 1))
+    right.legend(fontsize=7)
+    return figure

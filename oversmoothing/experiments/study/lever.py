@@ -1,0 +1,391 @@
+"""The lever: H of every layer moved in a trained model, nothing retrained, beside random changes.
+
+H of a layer is the sum over its heads with the gain of the norm in front folded in, written for
+tokens as rows: M = diag(g) sum_h W_V,h W_O,h. A change D of M acts on attention averaged over the
+heads, or on one head's own:
+
+    attention(X) <- attention(X) + A z(X) D,    z(X) the normed tokens without gain and shift
+
+`shift` is D = delta I, which moves every eigenvalue by delta; `into_disc` moves those outside the
+disc |h + 1/2| < 1/2 a part of the way to its inside (radius DISC), eigenvectors kept. Each change
+has a random control, of the same Frobenius norm in every layer. What is measured is the change of
+log10 HFC/LFC behind the last layer, the Kullback-Leibler divergence of what the model says from
+what it said, and whether its first choice is the same.
+
+The prediction is made of the unchanged pass alone: each layer's own effect on its attention
+sublayer, with its attention and stream as they were, added up over the layers. It leaves out what
+later layers do with the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from oversmoothing.experiments.inspection.attention import attention, attention_output
+from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
+from oversmoothing.experiments.inspection.stream_hooks import (
+    after_hook,
+    before_hook,
+    call_arguments,
+)
+from oversmoothing.experiments.intervals import FEWEST, mean_interval
+from oversmoothing.experiments.models.model import Heads, Layer, Model, evaluating
+from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.state_metrics import stream_log_ratio
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+
+# Doses that are asked where none is named: small enough to be linear.
+DOSES = (-0.1, -0.05, 0.05, 0.1)
+DISC = 0.45  # radius around -1/2 to which eigenvalues outside the disc are moved
+CONTROLS = 2  # random changes of each size
+BATCH = 25
+TEN = float(np.log(10))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is added to M by layer [layers, d, d], on the mean of the heads' attention, or of `head`
+    (from 0) alone; name, dose: as it was asked for."""
+
+    name: str
+    dose: float
+    D: Array
+    head: int | None = None
+
+    def control(self, rng: np.random.Generator) -> Change:
+        """A random change of the same norm in every layer, on the same attention."""
+        drawn = rng.standard_normal(self.D.shape)
+        size = np.linalg.norm(self.D, axis=(1, 2)) / np.linalg.norm(drawn, axis=(1, 2))
+        return Change(f"random, {self.name}", self.dose, drawn * size[:, None, None], self.head)
+
+
+def folded(layer: Layer, head: int | None = None) -> Array:
+    """M [d, d] float64 of a layer, or of one of its heads; of Post-LN without a gain."""
+    own = layer.heads.double()
+    W_V, W_O = own.W_V.detach().numpy(), own.W_O.detach().numpy()
+    M: Array = np.einsum("hdr,hre->de", W_V, W_O) if head is None else W_V[head] @ W_O[head]
+    if layer.placement == "post" or layer.norm_attention.kind == "none":
+        return M
+    gained: Array = layer.norm_attention.gain.detach().cpu().double().numpy()[:, None] * M
+    return gained
+
+
+def shift(model: Model, delta: float, place: tuple[int, int] | None = None) -> Change:
+    """delta I in every layer, or in head place[1] of layer place[0] alone (numbers from 0)."""
+    D = np.zeros((model.depth, model.width, model.width))
+    chosen = range(model.depth) if place is None else [place[0]]
+    D[list(chosen)] = delta * np.eye(model.width)
+    name = "shift" if place is None else f"shift of head {place[0] + 1}.{place[1] + 1}"
+    return Change(name, delta, D, None if place is None else place[1])
+
+
+def into_disc(model: Model, part: float) -> Change:
+    """Eigenvalues outside the disc moved `part` of the way to the nearest point at radius DISC."""
+    return Change("into disc", part, np.stack([part * _to_disc(folded(x)) for x in model.layers]))
+
+
+def _to_disc(M: Array) -> Array:
+    h, V = np.linalg.eig(M)
+    z = h + 0.5
+    inside = np.where(np.abs(z) > DISC, DISC * z / np.maximum(np.abs(z), DISC) - 0.5, h)
+    moved: Array = (V @ ((inside - h)[:, None] * np.linalg.inv(V))).real
+    return moved
+
+
+@contextmanager
+def applied(model: Model, change: Change) -> Iterator[None]:
+    """Within it the model's H is changed.
+
+    Raises `InputError` where a layer's attention or its norm is no module of its own, and while
+    the model runs where the pass is not the described one.
+    """
+    done = 0
+    noted: dict[str, Any] = {}
+    weights = cache(lambda number: model.layers[number].heads.to(model.device, model.dtype))
+    D = torch.from_numpy(change.D).to(model.device, model.dtype)
+
+    def begin(X: Tensor) -> None:
+        noted["X"] = X
+
+    def call(module: Any, args: Any, kwargs: Any) -> None:
+        noted["call"] = call_arguments(module, args, kwargs)
+
+    def add(module: Any, args: Any, output: Any) -> Any:
+        nonlocal done
+        number = done % model.depth
+        done += 1
+        layer, X = model.layers[number], noted["X"]
+        first = output[0] if isinstance(output, tuple) else output
+        A = _attention(model, layer, X, noted["call"], weights(number), change.head)
+        added = (A @ _bare(layer, X) @ D[number]) / layer.output_scale
+        changed = first + added.view_as(first)
+        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+    with ExitStack() as hooks:
+        for layer in {id(each.block): each for each in model.layers}.values():
+            _check(layer)
+            hooks.callback(before_hook(layer.block, begin).remove)
+            seen = layer.attention.register_forward_pre_hook(call, with_kwargs=True)
+            hooks.callback(seen.remove)
+            where = layer.attention if layer.out is None else layer.out
+            hooks.callback(where.register_forward_hook(add).remove)
+        yield
+
+
+def _check(layer: Layer) -> None:
+    if layer.attention is layer.block:
+        raise InputError(
+            "the attention of this model is no module of its own: its output cannot be changed"
+        )
+
+
+def _attention(
+    model: Model, layer: Layer, X: Tensor, call: Any, heads: Heads, head: int | None
+) -> Tensor:
+    """The attention [b, n, n] that a change acts on, on the stream X [b, n, d]."""
+    y = X if layer.placement == "post" else layer.norm_attention(X)
+    keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
+    A = attention(y, heads, layer, call, keep, model.causal).A
+    return A.mean(1) if head is None else A[:, head]
+
+
+def _bare(layer: Layer, X: Tensor) -> Tensor:
+    """z(X): what attention reads, without the norm's gain and shift."""
+    return X if layer.placement == "post" else layer.norm_attention.scaled(X)
+
+
+@torch.no_grad()
+def foreseen(
+    model: Model, inputs: Any, changes: Sequence[Change], batch_size: int = BATCH
+) -> Array:
+    """The predicted change of log10 HFC/LFC behind the last layer, [changes, inputs]."""
+    found = []
+    for batch in _batches(model, inputs, batch_size):
+        traces = extract(model, batch, verify=False, dtype=torch.float64).traces
+        rows = torch.zeros(len(changes), len(traces[0].before), dtype=torch.float64)
+        for number, (layer, trace) in enumerate(zip(model.layers, traces, strict=True)):
+            assert trace.attention is not None
+            X, heads = trace.before.double(), layer.heads.double()
+            y = X if layer.placement == "post" else layer.norm_attention(X)
+            output = attention_output(trace.attention.double(), y, heads)
+            before = stream_log_ratio(layer.after_attention(X, output))
+            for k, change in enumerate(changes):
+                if not change.D[number].any():
+                    continue
+                A = trace.attention.double()
+                A = A.mean(1) if change.head is None else A[:, change.head]
+                added = A @ _bare(layer, X) @ torch.from_numpy(change.D[number])
+                after = stream_log_ratio(layer.after_attention(X, output + added))
+                rows[k] += (after - before) / TEN
+        found.append(rows)
+    return torch.cat(found, 1).numpy()
+
+
+@torch.no_grad()
+def run(
+    model: Model, inputs: Any, change: Change | None = None, batch_size: int = BATCH
+) -> tuple[Array, list[Tensor]]:
+    """(log10 HFC/LFC behind every layer [layers, inputs], scores by batch), with the change."""
+    ratios, scores = [], []
+    with evaluating(model.module), ExitStack() as hooks:
+        if change is not None:
+            hooks.enter_context(applied(model, change))
+        rows: list[Tensor] = []
+        for block in {id(layer.block): layer.block for layer in model.layers}.values():
+            see = after_hook(block, lambda X: rows.append(stream_log_ratio(X) / TEN))
+            hooks.callback(see.remove)
+        for batch in _batches(model, inputs, batch_size):
+            scores.append(_scores(model, batch))
+            if len(rows) != model.depth:
+                raise InputError(
+                    f"the forward pass went through {len(rows)} of the {model.depth} layers"
+                )
+            ratios.append(torch.stack(rows).numpy())
+            rows.clear()
+    return np.concatenate(ratios, 1), scores
+
+
+def _scores(model: Model, batch: Any) -> Tensor:
+    """What the model says; nothing of one without a head."""
+    output = model.run(batch)
+    for each in (output, getattr(output, "logits", None)):
+        if isinstance(each, Tensor):
+            return each.detach()
+    return torch.empty(0)
+
+
+def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:
+    """As the model reads them, where it lies; texts one by one, so that none is padded."""
+    check_inputs(inputs)
+    size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else size
+    for part in batches(inputs, size):
+        batch = prepared(model, part)
+        if isinstance(batch, Tensor):
+            yield batch.to(model.device, model.dtype if batch.is_floating_point() else None)
+        else:
+            yield {name: value.to(model.device) for name, value in batch.items()}
+
+
+def _said(plain: Sequence[Tensor], changed: Sequence[Tensor]) -> tuple[Array, Array]:
+    """By input: sum p log(p / q), p of the unchanged model, mean over tokens; share of tokens (1 of
+    an image) whose first choice is the same. NaN of a model without scores."""
+    divergence, same = [], []
+    for p, q in zip(plain, changed, strict=True):
+        if not p.numel():
+            return np.array([np.nan]), np.array([np.nan])
+        one, other = p.double().log_softmax(-1), q.double().log_softmax(-1)
+        kl = (one.exp() * (one - other)).sum(-1)
+        equal = (p.argmax(-1) == q.argmax(-1)).double()
+        divergence.append(kl.flatten(1).mean(1) if kl.ndim > 1 else kl)
+        same.append(equal.flatten(1).mean(1) if equal.ndim > 1 else equal)
+    return torch.cat(divergence).numpy(), torch.cat(same).numpy()
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Of each change by input: the measured and predicted change of log10 HFC/LFC behind the last
+    layer, the mean measured one of its random controls, KL and its controls', first choices kept.
+    All [changes, inputs]; norm [changes]: of D relative to M, mean over the layers changed."""
+
+    changes: tuple[Change, ...]
+    effect: Array
+    predicted: Array
+    control: Array
+    kl: Array
+    control_kl: Array
+    same: Array
+    norm: Array
+
+    def slope(self, values: Array) -> Array:
+        """Per unit of dose over the shifts, by input: least squares through 0."""
+        chosen = [k for k, each in enumerate(self.changes) if each.name == "shift"]
+        dose = np.array([self.changes[k].dose for k in chosen])
+        slope: Array = dose @ values[chosen] / (dose @ dose)
+        return slope
+
+    def index(self, name: str, dose: float) -> int:
+        """Where a change stands."""
+        return next(k for k, x in enumerate(self.changes) if (x.name, x.dose) == (name, dose))
+
+
+@one_thread()
+def effects(
+    model: Model, inputs: Any, changes: Sequence[Change], *, seed: int = 0,
+    controls: int = CONTROLS, batch_size: int = BATCH,
+) -> Effects:  # fmt: skip
+    """Predict, then run each change and its controls on every input.
+
+    Raises `InputError` for models whose attention is not described or no module of its own.
+    """
+    predicted = foreseen(model, inputs, changes, batch_size)
+    base, scores = run(model, inputs, None, batch_size)
+    rng = np.random.default_rng([seed, 4301])
+    rows: dict[str, list[Array]] = {}
+    for change in changes:
+        moved, said = run(model, inputs, change, batch_size)
+        kl, same = _said(scores, said)
+        beside = [run(model, inputs, change.control(rng), batch_size) for _ in range(controls)]
+        found = {
+            "effect": moved[-1] - base[-1],
+            "control": np.mean([each[0][-1] for each in beside], 0) - base[-1],
+            "kl": kl,
+            "control_kl": np.mean([_said(scores, each[1])[0] for each in beside], 0),
+            "same": same,
+        }
+        for name, values in found.items():
+            rows.setdefault(name, []).append(np.broadcast_to(values, base[-1].shape))
+    whole = [np.linalg.norm(folded(layer)) for layer in model.layers]
+    sizes = np.stack([np.linalg.norm(each.D, axis=(1, 2)) for each in changes]) / whole
+    norm = np.array([row[row > 0].mean() if row.any() else 0.0 for row in sizes])
+    arrays = {name: np.stack(values) for name, values in rows.items()}
+    return Effects(tuple(changes), predicted=predicted, norm=norm, **arrays)
+
+
+def intervene(
+    model: Model,
+    inputs: Any,
+    *,
+    seed: int = 0,
+    doses: Sequence[float] = DOSES,
+    parts: Sequence[float] = (0.5,),
+    heads: Sequence[tuple[int, int]] = (),
+) -> Result:
+    """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
+
+    Shifts every eigenvalue of H by each dose in all layers, moves those outside the disc part of
+    the way into it, and shifts single heads, each beside random changes of the same norm. Nothing
+    is retrained. Writes intervene.json and its table into intervene/MODEL.
+    """
+    for layer, head in heads:
+        if not (0 <= layer < model.depth and 0 <= head < model.layers[layer].heads.number):
+            raise InputError(f"'{model.name}' has no head {layer + 1}.{head + 1}: write LAYER.HEAD")
+    changes = [
+        *(shift(model, dose) for dose in doses),
+        *(into_disc(model, part) for part in parts),
+        *(shift(model, dose, place) for place in heads for dose in doses),
+    ]
+    found = effects(model, inputs, changes, seed=seed)
+    rows = []
+    for k, change in enumerate(found.changes):
+        ends = mean_interval(found.effect[k])
+        rows.append(
+            {
+                "change": change.name,
+                "dose": change.dose,
+                "norm": found.norm[k],
+                "predicted": found.predicted[k].mean(),
+                **dict(zip(("measured", "low", "high"), ends, strict=True)),
+                "random": found.control[k].mean(),
+                "KL": found.kl[k].mean(),
+                "random KL": found.control_kl[k].mean(),
+                "same choice": found.same[k].mean(),
+            }
+        )
+    units = {"predicted": "log10 HFC/LFC", "norm": "of H"}
+    return Result(
+        "intervene",
+        f"{model.name}: H moved, nothing retrained",
+        {"changes": Table(pd.DataFrame(rows), units)},
+        _sentences(model.name, found),
+        {"model": model.name, "inputs": found.effect.shape[1], "seed": seed},
+    )
+
+
+def _sentences(name: str, found: Effects) -> list[Sentence]:
+    """The slope beside the prediction and the random control; the two sides of a shift."""
+    m, said = found.effect.shape[1], []
+    own = [k for k, each in enumerate(found.changes) if each.name == "shift"]
+    if own:
+        slope, low, high = mean_interval(found.slope(found.effect - found.control))
+        ahead = float(found.slope(found.predicted).mean())
+        said.append(
+            Sentence(
+                f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
+                f"{slope:+.2f} delta more than random changes of the same norm do; foreseen from "
+                f"the unchanged pass: {ahead:+.2f} delta.",
+                measured(m, low, high) if m >= FEWEST else measured(m),
+            )
+        )
+    doses = {found.changes[k].dose: k for k in own}
+    for dose, k in doses.items():
+        if dose > 0 and -dose in doses:
+            gap = found.kl[k] - found.kl[doses[-dose]]
+            mean, low, high = mean_interval(gap)
+            if not np.isnan(mean):
+                says = (
+                    f"Smoothing by {dose:g} moves what it says by {found.kl[k].mean():.3g} nats, "
+                    f"sharpening by as much by {found.kl[doses[-dose]].mean():.3g}."
+                )
+                said.append(Sentence(says, measured(m, low, high) if m >= FEWEST else measured(m)))
+    return said or [Sentence(f"{name}: {len(found.changes)} changes were made.", measured(m))]

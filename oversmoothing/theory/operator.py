@@ -1,0 +1,427 @@
+"""The operator of a layer, I + sum_h H_h (x) A_h, never built, and its eigenpairs (T1a).
+
+It acts on x = vec(X), the columns of X [n, d] one under the other: op @ vec(X) is
+vec(X + sum_h A_h X W_h) with W_h = H_h^T. Of one head the eigenvectors are v u^T with A v = a v and
+H u = h u, so that they are kept as pairs (u, v); Jordan chains are sums of such pairs
+(`spectra.chains`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eig, schur
+from scipy.sparse.linalg import LinearOperator
+
+from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers.exact import Matrix, transposed
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
+from oversmoothing.theory.spectra.chains import Chain, jordan_chains, product_chains
+from oversmoothing.theory.spectra.heads import head_weights, side_by_side, stacked
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.verdict.by_fractions import Mode, exact_dominance, jordan_size
+
+# Rows of a matrix that is written out: half a gigabyte.
+DENSE = 8192
+_EPS = float(np.finfo(np.float64).eps)
+_MANY = (
+    "I + sum_h H_h (x) A_h of several heads is no Kronecker product, and its eigenvectors are no "
+    "pairs: scipy.sparse.linalg.eigs(operator) finds the largest"
+)
+
+
+class KroneckerOperator(LinearOperator):
+    """I + sum_h H_h (x) A_h as a `scipy.sparse.linalg.LinearOperator`, [n d, n d] in float64.
+
+    op @ x with x = vec(X), columns stacked, costs 2 n d (n + d) operations a head (with factors
+    2 n r (n + 2 d)) and never builds the matrix; `op.T`, `op.H`, matmat and complex x work too,
+    and so do `scipy.sparse.linalg.eigs(op)` and `expm_multiply(op, x, traceA=op.trace())`.
+
+    >>> import numpy as np, oversmoothing
+    >>> op = oversmoothing.operator(A=[[0.75, 0.25], [0.25, 0.75]], W=[[-0.5, 0.0], [1.0, 0.5]])
+    >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> (op @ X.ravel(order="F")).reshape(2, 2, order="F")
+    array([[2.75, 3.25],
+           [5.25, 5.75]])
+    """
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.n, self.d = layer.n, layer.d
+        weights = head_weights(layer)
+        self._attention = stacked(layer.A)
+        self._P, self._Q = weights.P, weights.Q
+        super().__init__(np.dtype(np.float64), (self.n * self.d, self.n * self.d))
+
+    @property
+    def heads(self) -> int:
+        """How many heads it adds up."""
+        return len(self._attention)
+
+    def _matmat(self, x: Any) -> Any:
+        """[n d, k]: each column is the vec of a state."""
+        return self._applied(np.asarray(x), self._attention, self._P, self._Q)
+
+    def _matvec(self, x: Any) -> Any:
+        return self._matmat(np.reshape(x, (-1, 1))).reshape(np.shape(x))
+
+    def _rmatmat(self, x: Any) -> Any:
+        """The transpose: X + sum_h A_h^T X W_h^T."""
+        turned = self._attention.swapaxes(1, 2)
+        Q = self._Q.swapaxes(1, 2)
+        if self._P is None:
+            return self._applied(np.asarray(x), turned, None, Q)
+        return self._applied(np.asarray(x), turned, Q, self._P.swapaxes(1, 2))
+
+    def _rmatvec(self, x: Any) -> Any:
+        return self._rmatmat(np.reshape(x, (-1, 1))).reshape(np.shape(x))
+
+    def _applied(self, x: Any, A: Array, P: Array | None, Q: Array) -> Any:
+        # Columns of x are stacked columns of X: as an array [k, d, n] it holds each X transposed.
+        k, n, d = x.shape[1], self.n, self.d
+        states = x.T.reshape(k, d, n).swapaxes(1, 2)  # [k, n, d]
+        if P is None:
+            heads = [A_h @ (states @ W_h) for A_h, W_h in zip(A, Q, strict=True)]
+            moved = states + sum(heads)
+        else:
+            inner = states @ side_by_side(P)  # [k, n, heads r]
+            parts = inner.reshape(k, n, len(Q), -1)
+            mixed = np.einsum("hij,kjhr->kihr", A, parts, optimize=True)
+            moved = states + mixed.reshape(k, n, -1) @ Q.reshape(-1, d)
+        return moved.swapaxes(1, 2).reshape(k, n * d).T
+
+    def trace(self) -> float:
+        """n d + sum_h tr(H_h) tr(A_h), for methods that ask for the trace."""
+        A = np.trace(self._attention, axis1=1, axis2=2)
+        H = np.einsum("hij,hji->h", self._Q if self._P is None else self._P,
+                      np.broadcast_to(np.eye(self.d), (self.heads, self.d, self.d))
+                      if self._P is None else self._Q)  # fmt: skip
+        return float(self.n * self.d + A @ H)
+
+    def matrix(self) -> Array:
+        """The matrix itself, [n d, n d] in float64.
+
+        Raises `InputError` for more than 8192 rows.
+        """
+        if self.n * self.d > DENSE:
+            raise InputError(
+                f"the matrix has {self.n * self.d:,} rows, more than the {DENSE:,} that are "
+                "written out: use the operator itself, op @ x"
+            )
+        dense: Array = self.matmat(np.eye(self.n * self.d))
+        return dense
+
+    def eigenpairs(self) -> Eigenpairs:
+        """All pairs (h, a) with their vectors; see `Eigenpairs`. Raises `InputError` for heads."""
+        return Eigenpairs.of(self.layer)
+
+    def __repr__(self) -> str:
+        heads = "" if self.heads == 1 else f", {self.heads} heads"
+        return f"<I + H (x) A: {self.n} tokens, {self.d} features{heads}, float64>"
+
+
+@dataclass(frozen=True, eq=False)
+class Eigenpair:
+    """The multiplier 1 + h a of one eigenvalue h of H and one a of A, with vectors.
+
+    h, a, multiplier: to the nearest complex128. consensus: a = 1, so that 1 u^T is among the
+    vectors. multiplicity: how often the pair occurs in I + H (x) A (other pairs may have the same
+    multiplier). index: the size of its largest Jordan block, None where floats do not tell.
+    residual: at most so large is ||op x - multiplier x|| / ||x|| for every vector x, 0 where exact.
+
+    right, left: tuples of chains, a chain a tuple of vectors x_1, x_2 ... with op x_1 =
+    multiplier x_1 and op x_(t+1) = multiplier x_(t+1) + x_t (op^T for the left ones), and a vector
+    a tuple of pairs (u, v), meaning the matrix sum of the v u^T [n, d]. Exact u and v are
+    `ExactVector`s, others complex arrays in chains of length 1.
+    """
+
+    h: complex
+    a: complex
+    multiplier: complex
+    consensus: bool
+    multiplicity: int
+    index: int | None
+    residual: float
+    _source: _Exact | _Floats
+    _place: tuple[int, int]
+
+    @cached_property
+    def right(self) -> tuple[tuple[Any, ...], ...]:
+        """Chains of vectors of the operator."""
+        return self._source.vectors(self._place, left=False)
+
+    @cached_property
+    def left(self) -> tuple[tuple[Any, ...], ...]:
+        """Chains of vectors of its transpose."""
+        return self._source.vectors(self._place, left=True)
+
+    def state(self, chain: int = 0, place: int = 0) -> Complex:
+        """A right vector as a state X [n, d], complex128: op @ vec(X) = multiplier vec(X)."""
+        pairs = self.right[chain][place]
+        return sum(np.outer(_numpy(v), _numpy(u)) for u, v in pairs)  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        block = "" if self.index in (None, 1) else f", Jordan block of {self.index}"
+        return (
+            f"<h = {_short(self.h)}, a = {_short(self.a)}: 1 + h a = {_short(self.multiplier)}, "
+            f"{self.multiplicity} times{block}{', consensus' if self.consensus else ''}>"
+        )
+
+
+def _numpy(vector: Any) -> Complex:
+    found: Complex = vector.numpy() if hasattr(vector, "numpy") else vector
+    return found
+
+
+def _short(z: complex) -> str:
+    return f"{z.real:.6g}" if abs(z.imag) <= 1e-15 * max(1.0, abs(z)) else f"{z:.6g}"
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantSubspace:
+    """What floats know of eigenvalues too close to part.
+
+    op maps the v u^T with v in the span of V [n, k] and u in that of U [d, l] (orthonormal columns)
+    into one another, by I + T_h (x) T_a.
+
+    a, h: the eigenvalues in question, [k] and [l]. residual: max of ||A V - V T_a|| / ||A|| and the
+    same of H.
+    """
+
+    a: Complex
+    h: Complex
+    V: Complex
+    U: Complex
+    T_a: Complex
+    T_h: Complex
+    residual: float
+
+
+class Eigenpairs(Sequence[Eigenpair]):
+    """The pairs (h, a) of a layer of one head, each with its vectors, computed when asked.
+
+    Exact where the layer is exact and n, d <= 48: one `Eigenpair` for each pair of distinct
+    eigenvalues, with full Jordan chains. In floats one for each of the n d products, with
+    residuals, and `subspaces` for eigenvalues too close to part. dominant: the pairs of largest
+    modulus, consensus first; several in a tie, conjugates, and where rounding does not part them.
+
+    >>> import oversmoothing
+    >>> op = oversmoothing.operator(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
+    >>> op.eigenpairs().dominant
+    (<h = -1.5, a = 1: 1 + h a = -0.5, 1 times, consensus>,)
+    >>> op.eigenpairs().dominant[0].right
+    (((((1), (1, 1)),),),)
+    """
+
+    def __init__(self, source: _Exact | _Floats) -> None:
+        self._source = source
+        self._pairs = source.pairs()
+
+    @staticmethod
+    def of(layer: Layer) -> Eigenpairs:
+        """Raises `InputError` for several heads."""
+        if layer.heads > 1:
+            raise InputError(_MANY)
+        return Eigenpairs(_Exact(layer) if layer.decidable else _Floats(layer))
+
+    @property
+    def exact(self) -> bool:
+        """Whether vectors are fractions."""
+        return isinstance(self._source, _Exact)
+
+    @property
+    def dominant(self) -> tuple[Eigenpair, ...]:
+        """The pairs of largest modulus."""
+        return tuple(pair for pair in self._pairs if pair._place in self._source.dominant)
+
+    @property
+    def subspaces(self) -> tuple[InvariantSubspace, ...]:
+        """In floats, where eigenvalues of A or of H are too close to part; none where exact."""
+        return self._source.subspaces()
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._pairs[place]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self._pairs[:6]))
+        return f"[{shown}, ... {len(self)} in all]" if len(self) > 6 else f"[{shown}]"
+
+
+class _Exact:
+    """Fractions: eigenvalues by Galois classes, vectors by Jordan chains."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.A, self.H = layer.rational_A, layer.rational_H
+        self.a_values = sorted(eigenvalues(factors(self.A)), key=lambda a: not a.is_one)
+        self.h_values = eigenvalues(factors(self.H))
+
+    def pairs(self) -> list[Eigenpair]:
+        found = []
+        for j, h in enumerate(self.h_values):
+            for i, a in enumerate(self.a_values):
+                mode = Mode(a, h)
+                multiplicity = h.factor.multiplicity * a.factor.multiplicity
+                value, attention = (complex(x.ball(128).mid()) for x in (h, a))
+                multiplier = complex(mode.multiplier(128).mid())
+                found.append(
+                    Eigenpair(value, attention, multiplier, a.is_one, multiplicity,
+                              jordan_size(mode), 0.0, self, (j, i))
+                )  # fmt: skip
+        return found
+
+    @cached_property
+    def dominant(self) -> set[tuple[int, int]]:
+        """The modes of the verdict, found again by their polynomials and balls."""
+        modes = exact_dominance(self.A, self.H).dominant()
+        return {
+            (self._place(self.h_values, mode.value),
+             0 if mode.attention is None else self._place(self.a_values, mode.attention))
+            for mode in modes
+        }  # fmt: skip
+
+    @staticmethod
+    def _place(values: Sequence[Eigenvalue], value: Eigenvalue) -> int:
+        return next(
+            k
+            for k, x in enumerate(values)
+            if x.factor.polynomial == value.factor.polynomial
+            and x.ball(64).overlaps(value.ball(64))
+        )
+
+    def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
+        h, a = self.h_values[place[0]], self.a_values[place[1]]
+        of_h, of_a = (self._chains(M, left) for M in (self.H, self.A))
+        return tuple(product_chains(h, _with(h, of_h), a, _with(a, of_a)))
+
+    @staticmethod
+    def _chains(M: Matrix, left: bool) -> list[Chain]:
+        return _kept_chains(tuple(map(tuple, transposed(M) if left else M)))
+
+    def subspaces(self) -> tuple[InvariantSubspace, ...]:
+        return ()
+
+
+@lru_cache(maxsize=8)
+def _kept_chains(M: Any) -> list[Chain]:
+    return jordan_chains([list(row) for row in M])
+
+
+def _with(value: Eigenvalue, chains: list[Chain]) -> list[Chain]:
+    return [c for c in chains if c.factor.polynomial == value.factor.polynomial]
+
+
+class _Side:
+    """The eigenvalues of one float matrix with vectors, conditions and clusters."""
+
+    def __init__(self, M: Array, one: bool) -> None:
+        self.M = M
+        values, left, right = eig(M, left=True, right=True)
+        self.values: Complex = values.astype(np.complex128)
+        self.right, self.left = right / np.linalg.norm(right, axis=0), left.conj()
+        self.left = self.left / np.linalg.norm(self.left, axis=0)
+        self.size = float(np.linalg.norm(M))
+        cosines = np.abs(np.sum(self.left * self.right, axis=0))
+        # By so much a backward stable method may have moved each eigenvalue, to first order.
+        with np.errstate(divide="ignore"):
+            self.moved = len(M) * _EPS * self.size / cosines
+        self.consensus = -1
+        if one:
+            # Rows sum to 1: the eigenvalue 1 with the vector 1, first.
+            self.consensus = int(np.argmin(np.abs(self.values - 1)))
+            self.values[self.consensus] = 1.0
+            self.right[:, self.consensus] = len(M) ** -0.5
+        self.errors = [
+            np.linalg.norm(self.M @ self.right - self.right * self.values, axis=0),
+            np.linalg.norm(self.M.T @ self.left - self.left * self.values, axis=0),
+        ]
+
+    def clusters(self) -> Iterator[list[int]]:
+        """Places of eigenvalues that rounding may have mixed up, more than one each."""
+        from scipy.sparse.csgraph import connected_components
+
+        reach = self.moved[:, None] + self.moved
+        near = np.abs(self.values[:, None] - self.values) <= np.minimum(reach, self.size)
+        count, label = connected_components(near, directed=False)
+        for k in range(count):
+            members = np.flatnonzero(label == k).tolist()
+            if len(members) > 1:
+                yield members
+
+    def subspace(self, members: list[int]) -> tuple[Complex, Complex, Complex, float]:
+        """(eigenvalues, V, T, residual) of an invariant subspace with orthonormal columns."""
+        chosen = self.values[members]
+
+        def inside(z: complex) -> bool:
+            return int(np.argmin(np.abs(self.values - z))) in members
+
+        T, Z, count = schur(self.M.astype(np.complex128), output="complex", sort=inside)
+        V, T = Z[:, :count], T[:count, :count]
+        residual = float(np.linalg.norm(self.M @ V - V @ T)) / max(self.size, 1e-300)
+        return chosen, V, T, residual
+
+
+class _Floats:
+    """Floats: LAPACK's vectors with residuals."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.of_a, self.of_h = _Side(layer.A, one=True), _Side(layer.H, one=False)
+        self.a_values, self.h_values = self.of_a.values, self.of_h.values
+
+    @cached_property
+    def multipliers(self) -> Complex:
+        """[d, n]."""
+        found: Complex = 1 + np.outer(self.h_values, self.a_values)
+        return found
+
+    def pairs(self) -> list[Eigenpair]:
+        a_errors, h_errors = (np.maximum(*side.errors) for side in (self.of_a, self.of_h))
+        # ||(A v)(H u)^T - h a v u^T|| <= ||r_v|| ||H u|| + |a| ||r_u||, and as much for rounding.
+        sizes = np.abs(self.h_values) + h_errors
+        bound = np.outer(sizes, a_errors) + np.outer(h_errors, np.abs(self.a_values))
+        bound = bound + 4 * _EPS * (1 + np.abs(self.multipliers))
+        order = sorted(range(len(self.a_values)), key=lambda i: i != self.of_a.consensus)
+        return [
+            Eigenpair(complex(h), complex(self.a_values[i]), complex(self.multipliers[j, i]),
+                      i == self.of_a.consensus, 1, None, float(bound[j, i]), self, (j, i))
+            for j, h in enumerate(self.h_values)
+            for i in order
+        ]  # fmt: skip
+
+    @cached_property
+    def dominant(self) -> set[tuple[int, int]]:
+        moduli = np.abs(self.multipliers)
+        moved = np.abs(self.h_values)[:, None] * self.of_a.moved
+        moved = moved + self.of_h.moved[:, None] * np.abs(self.a_values) + 4 * _EPS * moduli
+        # Where nothing is known of a defective eigenvalue, its modulus still counts.
+        moved = np.where(np.isfinite(moved), moved, 0.0)
+        top = np.argwhere(moduli + moved >= np.max(moduli - moved))
+        return {(int(j), int(i)) for j, i in top}
+
+    def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
+        j, i = place
+        sides = (self.of_h, self.of_a)
+        u, v = (side.left if left else side.right for side in sides)
+        return ((((u[:, j], v[:, i]),),),)
+
+    def subspaces(self) -> tuple[InvariantSubspace, ...]:
+        a_clusters, h_clusters = list(self.of_a.clusters()), list(self.of_h.clusters())
+        if not a_clusters and not h_clusters:
+            return ()
+        alone = [[k] for k in range(len(self.a_values)) if not any(k in c for c in a_clusters)]
+        others = [[k] for k in range(len(self.h_values)) if not any(k in c for c in h_clusters)]
+        sides = [(c, self.of_a.subspace(c)) for c in a_clusters + alone]
+        found = []
+        for h_members in h_clusters + others:
+            h, U, T_h, error_h = self.of_h.subspace(h_members)
+            for a_members, (a, V, T_a, error_a) in sides:
+                if len(a_members) > 1 or len(h_members) > 1:
+                    found.append(InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h)))
+        return tuple(found)

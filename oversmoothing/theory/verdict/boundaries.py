@@ -1,0 +1,213 @@
+"""Where rho_C = rho_Q can hold, as polynomials in the parameters, and which is larger at a point.
+
+|mu|^2 of a root mu is one of the products mu_i mu_j, and the largest of these products that is real
+is rho^2. With P the polynomial of the multipliers of one side, Res_y(P(y), y^m P(x/y)) has all
+products as its roots; rho_C = rho_Q only where one factor of the one side and one of the other have
+a common root, that is on their resultant. Different irreducible polynomials over the rationals have
+no common root, so that at a point two largest roots are equal only as roots of one polynomial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import flint
+import sympy as sp
+
+from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.verdict.candidates import Candidates
+from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer
+
+_X, _Y = sp.Dummy("x"), sp.Dummy("y")
+
+
+class Boundaries:
+    """The irreducible polynomials on which the verdict of a symbolic layer can change."""
+
+    def __init__(self, layer: SymbolicLayer, candidates: Candidates | None = None) -> None:
+        self.layer, self.candidates = layer, candidates
+        self._symbols = [*layer.parameters, _X, _Y]
+        names = [f"p{k}" for k in range(len(layer.parameters))] + ["x", "y"]
+        self._context = flint.fmpz_mpoly_ctx.get(names, "lex")
+
+    def polynomials(self) -> list[Any]:
+        """In sympy, each primitive with integer coefficients: of the candidates where they are
+        known, else of all products."""
+        if self.candidates is not None:
+            norms = map(self._from_sympy, self.candidates.norms())
+            factors = (factor for norm in norms for factor in self._factors(norm))
+            return sorted(set(map(self._to_sympy, factors)), key=sp.default_sort_key)
+        consensus = self._distinct(self._moved(h) for h in self.layer.value)
+        quotient = self._distinct(
+            self._moved(h, a) for h, a in product(self.layer.value, self.layer.attention)
+        )
+        found = {
+            self._to_sympy(factor)
+            for p, q in product(consensus, quotient)
+            if p != q
+            for factor in self._factors(p.resultant(q, "x"))
+        }
+        return sorted(found, key=sp.default_sort_key)
+
+    def _distinct(self, sides: Iterable[Any]) -> list[Any]:
+        """Each factor of the products of the roots of each once."""
+        factors = (factor for P in sides for factor in self._products(P))
+        return list({str(factor): factor for factor in factors}.values())
+
+    def edges(self) -> list[Any]:
+        """Where an entry of A is 0, or a denominator is."""
+        found = set()
+        for entry in [*self.layer.A, *self.layer.H]:
+            top, below = sp.fraction(sp.together(entry))
+            parts = (top, below) if entry in list(self.layer.A) else (below,)
+            for part in parts:
+                for factor in self._factors(self._from_sympy(part)):
+                    found.add(self._to_sympy(factor))
+        return sorted(found, key=sp.default_sort_key)
+
+    def _moved(self, h: EigenvalueClass, a: EigenvalueClass | None = None) -> Any:
+        """The polynomial in x of 1 + h, or of all 1 + h a."""
+        if a is None:
+            return self._from_sympy(h.polynomial(_X - 1))
+        below = sp.expand(_Y**a.degree * a.polynomial((_X - 1) / _Y))
+        return self._from_sympy(h.polynomial(_Y)).resultant(self._from_sympy(below), "y")
+
+    def _products(self, P: Any) -> Iterator[Any]:
+        """The irreducible factors of the polynomial of all products of two roots of P."""
+        x, y = (self._context.gen(len(self._symbols) - k) for k in (2, 1))
+        place = len(self._symbols) - 2
+        m = P.degrees()[place]
+        of_y = P.compose(*(self._context.gen(k) for k in range(place)), y, y, ctx=self._context)
+        terms = {}
+        for powers, c in P.to_dict().items():
+            key = list(powers)
+            key[place + 1] = m - powers[place]
+            terms[tuple(key)] = c
+        yield from self._factors(of_y.resultant(self._context.from_dict(terms), "y"), x)
+
+    def _factors(self, polynomial: Any, of: Any = None) -> Iterator[Any]:
+        """The irreducible factors that hold a parameter, or the variable `of`."""
+        if polynomial == 0:
+            return
+        for factor, _ in polynomial.factor()[1]:
+            degrees = factor.degrees()
+            wanted = degrees[-2] if of is not None else any(degrees[:-2])
+            if wanted:
+                yield factor if factor.leading_coefficient() > 0 else -factor
+
+    def _from_sympy(self, expression: Any) -> Any:
+        top = sp.numer(sp.together(expression))
+        terms = sp.Poly(top, *self._symbols, domain="QQ")
+        _, whole = terms.clear_denoms(convert=True)
+        return self._context.from_dict({m: int(c) for m, c in whole.terms()})
+
+    def _to_sympy(self, polynomial: Any) -> Any:
+        return sp.Add(
+            *(
+                int(c) * sp.Mul(*(s**e for s, e in zip(self._symbols, powers, strict=True)))
+                for powers, c in polynomial.to_dict().items()
+            )
+        )
+
+
+# ------------------------------------------------------------------------- one parameter alone
+
+
+def real_roots(polynomials: Iterable[Any], t: Any) -> list[Any]:
+    """The real roots of polynomials in t, ascending, each once: rational, with square roots, or
+    `sympy.CRootOf`."""
+    found: set[Any] = set()
+    for polynomial in polynomials:
+        if polynomial.has(t):
+            found |= {sp.sympify(r) for r in sp.Poly(polynomial, t).real_roots(radicals=True)}
+    return sorted(found, key=lambda root: sp.N(root, 60))
+
+
+def between(roots: list[Any]) -> list[Any]:
+    """Rationals, short ones: below all roots, between each two, above all."""
+    if not roots:
+        return [sp.Integer(0)]
+    first, last = sp.floor(roots[0]) - 1, sp.ceiling(roots[-1]) + 1
+    return [first, *(_short_between(x, y) for x, y in pairwise(roots)), last]
+
+
+def _short_between(low: Any, high: Any) -> Any:
+    for digits in doublings(15, 2000):
+        x, y = (sp.Rational(str(sp.N(z, digits))) for z in (low, high))
+        middle = Fraction(int((x + y).p), 2 * int((x + y).q))
+        for size in (1, 2, 3, 4, 6, 10, 100, 1000, 10**6, 10 ** (digits - 3)):
+            short = middle.limit_denominator(size)
+            candidate = sp.Rational(short.numerator, short.denominator)
+            margin = abs(y - x) / 8
+            if x + margin < candidate < y - margin:
+                return candidate
+    raise ArithmeticError("two boundaries are too close together to find a point between them")
+
+
+# ----------------------------------------------------------------------------- at a point
+
+
+def larger_radius(A: Matrix, H: Matrix) -> int:
+    """The sign of rho_C - rho_Q of fractions (rows of A sum to 1, n > 1), by polynomials alone."""
+    k = len(A) - 1
+    B = [[A[i][j] - A[k][j] for j in range(k)] for i in range(k)]
+    consensus = _power_sums(plus_identity(H), len(H) * (len(H) + 1))
+    size = k * len(H)
+    # tr (I + H (x) B)^m = sum_j C(m, j) tr H^j tr B^j.
+    traces_h = _power_sums(H, size * (size + 1))
+    traces_b = _power_sums(B, size * (size + 1))
+    quotient, row = [], [flint.fmpz(1)]
+    for _ in range(size * (size + 1)):
+        row = [flint.fmpz(1), *(x + y for x, y in pairwise(row)), flint.fmpz(1)]
+        joint = (c * x * y for c, x, y in zip(row[1:], traces_h, traces_b, strict=False))
+        quotient.append(size + sum(joint, flint.fmpq(0)))
+    sides = [_largest_products(len(H), consensus), _largest_products(size, quotient)]
+    for bits in doublings(64, 2**20):
+        with at_precision(bits):
+            (p, x), (q, y) = map(_largest_root, sides)
+            if p is not None and p == q:
+                return 0
+            if p is not None and q is not None and not x.overlaps(y):
+                return 1 if x > y else -1
+    raise ArithmeticError("two radii are too close together to be told apart")
+
+
+def _power_sums(M: Matrix, count: int) -> list[flint.fmpq]:
+    """tr M^m for m = 1 ... count."""
+    matrix = to_flint(M)
+    sums, power = [], matrix
+    for _ in range(count):
+        sums.append(sum((power[i, i] for i in range(len(M))), flint.fmpq(0)))
+        power = power * matrix
+    return sums
+
+
+def _largest_products(size: int, sums: list[flint.fmpq]) -> list[flint.fmpz_poly]:
+    """The irreducible factors of the polynomial of the products mu_i mu_j, i <= j, by Newton's
+    identities: their power sums are (p_m^2 + p_2m)/2."""
+    degree = size * (size + 1) // 2
+    p = [(sums[m - 1] ** 2 + sums[2 * m - 1]) / 2 for m in range(1, degree + 1)]
+    e = [flint.fmpq(1)]
+    for m in range(1, degree + 1):
+        total = sum(((-1) ** (i - 1) * e[m - i] * p[i - 1] for i in range(1, m + 1)), flint.fmpq(0))
+        e.append(total / m)
+    polynomial = flint.fmpq_poly([(-1) ** k * e[k] for k in range(degree, -1, -1)])
+    return [factor for factor, _ in polynomial.numer().factor()[1]]
+
+
+def _largest_root(factors: list[flint.fmpz_poly]) -> tuple[Any, flint.arb]:
+    """(factor, root) of the largest real root of them all; None for the factor where it is not
+    parted from others at this precision. FLINT gives real roots the imaginary part 0."""
+    roots = []
+    for factor in factors:
+        found: list[Any] = factor.complex_roots()
+        roots += [(factor, root.real) for root, _ in found if root.imag == 0]
+    best = roots[0]
+    for each in roots[1:]:
+        best = each if each[1] > best[1] else best
+    apart = all(root < best[1] for factor, root in roots if factor != best[0])
+    return (best[0] if apart else None), best[1]

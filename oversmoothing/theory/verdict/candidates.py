@@ -1,0 +1,252 @@
+"""|1 + h|^2 and |1 + h a|^2 of every mode as expressions, each where it holds, and their signs.
+
+Eigenvalues are roots of linear and quadratic factors. With T, S, D the trace, determinant and
+discriminant of a quadratic one, its roots are (T +- sqrt D)/2 where D >= 0; where D < 0 they are
+conjugate, |1 + h|^2 = 1 + T + S, and of two such pairs |1 + h a|^2 and |1 + h conj(a)|^2 are
+1 + (T T' -+ sqrt(D D'))/2 + S S'. What is compared is multilinear in the square roots, so that its
+sign follows from the signs of rational numbers: sign(x + y sqrt D) by x, y and x^2 - y^2 D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer
+
+# Sums of c times a product of square roots: {numbers of the roots: c}.
+Radicals = dict[frozenset[int], Any]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A squared modulus, and the signs of discriminants under which it is one: {root: 1 or -1}.
+
+    terms: with the square roots of +-discriminants, by their numbers.
+    """
+
+    terms: Radicals
+    signs: Mapping[int, int]
+
+
+def times(x: Radicals, y: Radicals, squares: Any) -> Radicals:
+    """The product, squares[k] being the square of root k."""
+    found: Radicals = {}
+    for (first, c), (second, e) in product(x.items(), y.items()):
+        factor = c * e
+        for k in first & second:
+            factor = factor * squares(k)
+        key = first ^ second
+        found[key] = found.get(key, 0) + factor
+    return found
+
+
+def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
+    found = dict(x)
+    for key, c in y.items():
+        found[key] = found.get(key, 0) + scale * c
+    return found
+
+
+def sign_of(terms: Mapping[frozenset[int], Fraction], squares: Mapping[int, Fraction]) -> int:
+    """The sign of a sum of c sqrt(k) ... for fractions c and squares >= 0, exactly."""
+    terms = {key: c for key, c in terms.items() if c and all(squares[k] for k in key)}
+    inside = {k for key in terms for k in key}
+    if not inside:
+        c = sum(terms.values(), Fraction(0))
+        return (c > 0) - (c < 0)
+    k = max(inside)
+    without = {key: c for key, c in terms.items() if k not in key}
+    beside = {key - {k}: c for key, c in terms.items() if k in key}
+    x, y = sign_of(without, squares), sign_of(beside, squares)
+    if x == y or not y:
+        return x
+    if not x:
+        return y
+    squared = plus(
+        times(without, without, squares.__getitem__),
+        times(beside, beside, squares.__getitem__),
+        -squares[k],
+    )
+    return x * sign_of(squared, squares)
+
+
+_ONE = frozenset[int]()
+
+
+class Candidates:
+    """The squared moduli of a layer all of whose eigenvalues have degree 1 or 2.
+
+    quadratics: the discriminants, by number; settled: their signs, where they are known.
+    """
+
+    def __init__(self, layer: SymbolicLayer) -> None:
+        self.layer = layer
+        self.quadratics: list[Any] = []
+        self.settled: dict[int, int] = {}
+        self._number: dict[Any, int] = {}
+        self._evaluators: dict[Any, list[Any]] = {}
+        for M, classes in ((layer.H, layer.value), (layer.A, layer.attention)):
+            for each in classes:
+                if each.degree == 2:
+                    self._add(each, symmetric=M.is_symmetric())
+        self.consensus = [c for h in layer.value for c in self._squared(h, None)]
+        self.quotient = [
+            c for h in layer.value for a in layer.attention for c in self._squared(h, a)
+        ]
+
+    def _add(self, each: EigenvalueClass, symmetric: bool) -> None:
+        if each.discriminant in self._number:
+            return
+        k = len(self.quadratics)
+        self.quadratics.append(each.discriminant)
+        self._number[each.discriminant] = k
+        # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
+        sign = 1 if symmetric else self.layer.sign(each.discriminant, strict=False)
+        if sign:
+            self.settled[k] = sign
+
+    def _roots(self, each: EigenvalueClass, sign: int) -> tuple[int, list[Radicals]]:
+        """(number, both real roots): sign 1 of the discriminant."""
+        k = self._number[each.discriminant]
+        half = sp.Rational(1, 2)
+        return k, [{_ONE: each.trace * half, frozenset([k]): s * half} for s in (1, -1)]
+
+    def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any]]:
+        """(signs, real value or None for a complex pair) of each real root, of each pair."""
+        if each is None:
+            yield {}, {_ONE: sp.Integer(1)}
+        elif each.degree == 1:
+            yield {}, {_ONE: each.value}
+        else:
+            k, roots = self._roots(each, 1)
+            known = self.settled.get(k)
+            if known != -1:
+                for root in roots:
+                    yield {k: 1}, root
+            if known != 1:
+                yield {k: -1}, None
+
+    def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
+        """|1 + h a|^2 of every pair of roots, a None for 1."""
+        for (of_h, x), (of_a, y) in product(list(self._cases(h)), list(self._cases(a))):
+            # One discriminant for both has one sign.
+            if any(of_a.get(k, s) != s for k, s in of_h.items()):
+                continue
+            signs = {**of_h, **of_a}
+            if x is not None and y is not None:
+                real = plus({_ONE: sp.Integer(1)}, self._times(x, y))
+                yield Guarded(self._times(real, real), signs)
+            elif x is not None:
+                yield self._with_pair(x, a, signs)
+            elif y is not None:
+                yield self._with_pair(y, h, signs)
+            else:
+                yield from self._both_complex(h, a, signs)
+
+    def _with_pair(self, real: Radicals, pair: Any, signs: dict[int, int]) -> Guarded:
+        """|1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z."""
+        first = plus({_ONE: sp.Integer(1)}, real, pair.trace)
+        return Guarded(plus(first, self._times(real, real), pair.determinant), signs)
+
+    def _both_complex(self, h: Any, a: Any, signs: dict[int, int]) -> Iterator[Guarded]:
+        base = 1 + h.trace * a.trace / 2 + h.determinant * a.determinant
+        i, j = self._number[h.discriminant], self._number[a.discriminant]
+        for s in (1, -1):
+            half = sp.Rational(s, 2)
+            if i == j:
+                yield Guarded({_ONE: base - half * self.quadratics[i]}, signs)
+            else:
+                yield Guarded({_ONE: base, frozenset([i, j]): half}, signs)
+
+    def _times(self, x: Radicals, y: Radicals) -> Radicals:
+        # Only real roots are multiplied: their squares are the discriminants.
+        return times(x, y, self.quadratics.__getitem__)
+
+    # --------------------------------------------------------------------------- as sympy has it
+
+    def guard(self, signs: Mapping[int, int]) -> Any:
+        """The condition on discriminants, those that are not settled."""
+        return sp.And(
+            *(
+                sp.Ge(self.quadratics[k], 0) if s > 0 else sp.Lt(self.quadratics[k], 0)
+                for k, s in signs.items()
+                if self.settled.get(k) != s
+            )
+        )
+
+    def greater(self, first: Guarded, second: Guarded) -> Any:
+        """first > second, without factors that are positive wherever A is."""
+        signs = {**first.signs, **second.signs}
+        terms = plus(first.terms, second.terms, -1)
+        terms = {key: sp.factor(c) for key, c in terms.items()}
+        roots = {
+            k: sp.sqrt(sp.factor(signs[k] * self.quadratics[k]))
+            for key, c in terms.items()
+            for k in key
+            if c != 0
+        }
+        if roots:
+            total = sum(c * sp.Mul(*(roots[k] for k in key)) for key, c in terms.items() if c != 0)
+            return sp.Gt(total, 0)
+        sign, rest = self.layer.reduced(sum(terms.values()))
+        return sp.Gt(sign * sp.Mul(*(factor**power for factor, power in rest)), 0)
+
+    def norms(self) -> Iterator[Any]:
+        """For each mode of consensus and each other a rational function that is 0 where the two
+        tie: the product of their difference over all signs of its square roots."""
+        for c, q in product(self.consensus, self.quotient):
+            if any(c.signs.get(k, s) != s for k, s in q.signs.items()):
+                continue
+            signs = {**c.signs, **q.signs}
+            terms = plus(c.terms, q.terms, -1)
+            for k in sorted({k for key in terms for k in key}):
+                x = {key: value for key, value in terms.items() if k not in key}
+                y = {key - {k}: value for key, value in terms.items() if k in key}
+                square = signs[k] * self.quadratics[k]
+
+                def squares(j: int) -> Any:
+                    return signs[j] * self.quadratics[j]  # noqa: B023
+
+                terms = plus(times(x, x, squares), times(y, y, squares), -square)
+                terms = {key: sp.cancel(value) for key, value in terms.items()}
+            yield sum(terms.values())
+
+    # ------------------------------------------------------------------------ at rational values
+
+    def comparison(self, values: Mapping[Any, Any]) -> int:
+        """The sign of rho_C - rho_Q at rational values of all parameters, by the conditions."""
+        numbers = [self._number_at(D, values) for D in self.quadratics]
+        # Where a discriminant is 0 either formula holds.
+        signs = [self.settled.get(k, 1 if x >= 0 else -1) for k, x in enumerate(numbers)]
+        squares = {k: abs(x) for k, x in enumerate(numbers)}
+        sides = [
+            [
+                {key: self._number_at(c, values) for key, c in each.terms.items()}
+                for each in side
+                if all(signs[k] == s for k, s in each.signs.items())
+            ]
+            for side in (self.consensus, self.quotient)
+        ]
+        return by_table([[sign_of(plus(c, q, -1), squares) for q in sides[1]] for c in sides[0]])
+
+    def _number_at(self, expression: Any, values: Mapping[Any, Any]) -> Fraction:
+        if expression not in self._evaluators:
+            # Integers and powers alone, so that fractions stay exact.
+            parts = [sp.expand(part) for part in sp.fraction(sp.together(expression))]
+            self._evaluators[expression] = [sp.lambdify(self.layer.parameters, p) for p in parts]
+        numbers = [Fraction(int(x.p), int(x.q)) for x in (values[s] for s in self.layer.parameters)]
+        top, below = (Fraction(f(*numbers)) for f in self._evaluators[expression])
+        return top / below
+
+
+def by_table(rows: Sequence[Sequence[int]]) -> int:
+    """The sign of rho_C - rho_Q by the signs of each |mu|^2 of consensus less each other one."""
+    if any(all(s > 0 for s in row) for row in rows):
+        return 1
+    return -1 if any(all(s < 0 for s in c) for c in zip(*rows, strict=True)) else 0

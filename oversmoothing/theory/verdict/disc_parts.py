@@ -1,0 +1,108 @@
+"""Left eigenvectors of a part of the indices, through the zeros of a matrix (T1h, T4e).
+
+Where i leads to j by M_ij != 0, sets of indices that lead to one another are the diagonal blocks of
+a block triangular matrix. An eigenvalue that repeats in M may be simple among the indices that one
+set leads to: its left eigenvector there is one of M, 0 at all others. Of A the zeros are those of
+every layer of the cell.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.theory.layer.attention import communicating
+from oversmoothing.theory.numbers.rounding import (
+    TINY,
+    UNIT,
+    Bounded,
+    gamma,
+    inflated,
+    solved,
+    times,
+)
+from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors, enclose
+from oversmoothing.theory.support.sizes import Array
+
+Indices = NDArray[np.intp]
+
+
+def left_vectors(M: Array, error: Array) -> Iterator[tuple[Discs, Callable[[], Bounded | None]]]:
+    """Eigenvalues a of M, each simple among the indices S that lead to one another, and w [k] with
+    w^T M = a w^T that is 0 but at S and at what S leads to, R: w_R^T = w_S^T M_SR (a - M_RR)^-1.
+    The fewest indices come first.
+    """
+    k, there = len(M), (M != 0) | (error > 0)
+    reach = there | np.eye(k, dtype=bool)
+    for _ in range(k.bit_length()):
+        reach = (reach.astype(np.float32) @ reach) > 0
+    for S in sorted(communicating(there), key=lambda S: (int(reach[S[0]].sum()), S[0])):
+        R = np.setdiff1d(np.flatnonzero(reach[S[0]]), S)
+        inside, off = M[np.ix_(S, S)], error[np.ix_(S, S)]
+        found = enclose(inside, off) if len(S) == 1 else by_vectors(inside, off)
+        if isinstance(found, Failure):
+            continue
+        for i in np.flatnonzero(found.alone).tolist():
+            a = Discs(found.centres[[i]], found.radii[[i]], np.zeros(1, dtype=np.intp))
+            yield a, partial(_extended, M, error, S, R, found, i)
+
+
+def _extended(
+    M: Array, error: Array, S: Indices, R: Indices, found: Discs, i: int
+) -> Bounded | None:
+    one = np.ones(1, dtype=np.complex128), np.zeros(1)
+    left = one if found.basis is None else found.basis.left(i)
+    if left is None:
+        return None
+    w = Bounded(*left)
+    value, off = np.zeros(len(M), dtype=np.complex128), np.zeros(len(M))
+    value[S], off[S] = w.value, w.error
+    if len(R):
+        block, wide = M[np.ix_(S, R)].T, error[np.ix_(S, R)].T
+        b = times(block, w, 0.0)
+        more = inflated(wide @ (np.abs(w.value) + w.error), len(S) + 4)
+        shifted = found.centres[i] * np.eye(len(R)) - M[np.ix_(R, R)].T
+        near = error[np.ix_(R, R)].T + np.diag(found.radii[i] + UNIT * np.abs(np.diag(shifted)))
+        x = solved(shifted, inflated(near, 4), Bounded(b.value, inflated(b.error + more, 2)))
+        if x is None:
+            return None
+        value[R], off[R] = x.value, x.error
+    return Bounded(value, off)
+
+
+def mean_of_class(A: Array, error: Array, S: Sequence[int]) -> Bounded | None:
+    """pi of a closed class, 0 at the other tokens: its left eigenvector over the sum of it."""
+    w = Bounded(np.ones(1), np.zeros(1))
+    if len(S) > 1:
+        found = by_vectors(A[np.ix_(S, S)], error[np.ix_(S, S)])
+        if isinstance(found, Failure) or found.basis is None:
+            return None
+        left = found.basis.left(int(np.argmin(np.abs(found.centres - 1))))
+        if left is None:
+            return None
+        total, off = left[0].real.sum(), (left[1].sum() + gamma(len(S)) * np.abs(left[0]).sum())
+        if not abs(total) > 4 * off:
+            return None
+        share = left[0].real / total
+        wide = (left[1] + np.abs(share) * off) / (abs(total) - off) + 4 * UNIT * np.abs(share)
+        w = Bounded(share, inflated(wide, len(S) + 8))
+    value, around = np.zeros(len(A)), np.zeros(len(A))
+    value[S], around[S] = w.value, w.error
+    return Bounded(value, around)
+
+
+def not_zero(w: Bounded, X: Bounded, z: Bounded) -> bool:
+    total, size = product(w, X, z)
+    return bool(abs(total) > size * (1 + 8 * UNIT))
+
+
+def product(w: Bounded, X: Bounded, z: Bounded) -> tuple[complex, float]:
+    """w^T X z and a bound on how far it may be off."""
+    n, d = X.value.shape
+    size, moduli, far = np.abs(w.value), np.abs(X.value), np.abs(z.value) + z.error
+    error = size @ (moduli @ z.error) + w.error @ (moduli @ far)
+    error += (size + w.error) @ (X.error @ far)
+    error += 4 * gamma(2 * (n + d) + 4) * (size @ (moduli @ np.abs(z.value))) + 4 * n * d * TINY
+    value = complex(w.value @ (X.value @ z.value))
+    return value, float(inflated(np.asarray(error), 2 * (n + d) + 16))

@@ -1,0 +1,241 @@
+"""The region of parameters in which a layer smooths: exact boundaries, one exact verdict a cell.
+
+The boundary polynomials and the edges of attention cut the picture into cells; a cell is a
+connected set of points of one sign of each. What is decided, exactly, is one rational point in it,
+as far from its border as there is. Cells narrower than the distance of two points are not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from oversmoothing.theory.numbers.exact import to_fraction
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.symbolic import Cell, SymbolicVerdict
+
+# Points along each axis of a picture of two parameters, and slices through a third.
+_POINTS, _SLICES = 240, 3
+_COLOURS = {
+    Outcome.SMOOTHING: "#9ecae1",
+    Outcome.NON_SMOOTHING: "#fdae6b",
+    Outcome.TIE: "#bcbddc",
+    Outcome.UNDECIDED: "#d9d9d9",
+}
+_NAMES = {
+    Outcome.SMOOTHING: "smooths",
+    Outcome.NON_SMOOTHING: "does not smooth",
+    Outcome.TIE: "ties",
+    Outcome.UNDECIDED: "UNDECIDED",
+}
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One panel: values of the parameters that are not drawn, cells, and the cell of each point.
+
+    where: [points along the second axis, along the first], the place in `cells` or -1 where A is no
+    attention; of one parameter [1, points]. shares: of the points, in each cell.
+    """
+
+    fixed: dict[Any, Any]
+    cells: list[Cell]
+    where: NDArray[np.int64]
+    boundaries: tuple[Any, ...]
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """The share of each cell in the points where A is attention."""
+        counts = np.bincount(self.where[self.where >= 0], minlength=len(self.cells))
+        return [float(x) for x in counts / max(1, (self.where >= 0).sum())]
+
+
+class Region:
+    """Where a layer with parameters smooths, over ranges of one or two of them, slices of a third.
+
+    slices: what was found, a `Slice` for each panel. `plot()` draws it, `save(path)` writes PNG,
+    PDF and CSV beside one another.
+
+    >>> import oversmoothing
+    >>> layer = oversmoothing.Layer(A=[["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]], H=[["h"]])
+    >>> region = layer.region(h=(-3, 1), a=(-1, 1))
+    >>> [str(cell.outcome) for cell in region.slices[0].cells]
+    ['SMOOTHING', 'NON_SMOOTHING', 'SMOOTHING']
+    """
+
+    def __init__(self, verdict: SymbolicVerdict, ranges: Mapping[Any, Any]) -> None:
+        known = {s.name: s for s in verdict.parameters}
+        named = {getattr(key, "name", key): value for key, value in ranges.items()}
+        for name in named:
+            if name not in known:
+                raise InputError(f"no parameter {name!r}: there are {', '.join(known) or 'none'}")
+        missing = [name for name in known if name not in named]
+        if missing:
+            raise InputError(f"give a range of {', '.join(missing)} too: {missing[0]}=(-1, 1)")
+        if len(named) > 3:
+            raise InputError("ranges are of at most three parameters: fix others by subs")
+        self.ranges = {known[name]: _range(name, value) for name, value in named.items()}
+        self.axes = list(self.ranges)[:2]
+        values = [
+            [low + (high - low) * Fraction(2 * k + 1, 2 * _SLICES) for k in range(_SLICES)]
+            for low, high in list(self.ranges.values())[2:]
+        ]
+        fixed = [
+            {third: x} for third, xs in zip(list(self.ranges)[2:], values, strict=True) for x in xs
+        ]
+        self.slices = [self._slice(verdict, chosen) for chosen in fixed or [{}]]
+
+    def points(self, axis: int) -> list[Fraction]:
+        """Where the axis is looked at: the middles of equal parts."""
+        low, high = self.ranges[self.axes[axis]]
+        step = (high - low) / _POINTS
+        return [low + step * Fraction(2 * k + 1, 2) for k in range(_POINTS)]
+
+    def _slice(self, verdict: SymbolicVerdict, fixed: dict[Any, Fraction]) -> Slice:
+        from scipy import ndimage
+
+        rational = {s: sp.Rational(x.numerator, x.denominator) for s, x in fixed.items()}
+        here = verdict.subs(rational) if fixed else verdict
+        boundaries, edges = here.boundaries, here.edges
+        axes = [self.points(k) for k in range(len(self.axes))]
+        code = np.zeros([len(points) for points in reversed(axes)], dtype=np.int64)
+        if len(axes) == 1:
+            code = code[None]
+        inside = self._values([*here.entries], code.shape) >= 0
+        for k, value in enumerate(self._values([*boundaries, *edges], code.shape)):
+            code += (value >= 0).astype(np.int64) << k
+        where = np.full(code.shape, -1)
+        cells: list[Cell] = []
+        allowed = inside.all(axis=0) if len(inside) else np.ones(code.shape, bool)
+        for each in np.unique(code[allowed]):
+            parts, count = ndimage.label((code == each) & allowed)
+            for label in range(1, count + 1):
+                part = parts == label
+                # The border counts as near, too.
+                depth = ndimage.distance_transform_edt(np.pad(part, 1))[1:-1, 1:-1]
+                place = np.unravel_index(int(np.argmax(depth)), part.shape)
+                at = [points[i] for points, i in zip(axes, reversed(place), strict=False)]
+                point = {s: sp.Rational(x.numerator, x.denominator)
+                         for s, x in zip(self.axes, at, strict=True)}  # fmt: skip
+                outcome = here.exactly(point)
+                if outcome is not None:
+                    where[part] = len(cells)
+                    cells.append(Cell({**rational, **point}, outcome))
+        return Slice(rational, cells, where, boundaries)
+
+    def _values(self, expressions: list[Any], shape: tuple[int, ...], over: int = 0) -> Array:
+        """[expressions, *shape] in floats."""
+        grids = np.meshgrid(*([float(x) for x in self.points(k)] for k in range(len(self.axes))))
+        found = np.zeros((len(expressions), *shape))
+        for k, expression in enumerate(expressions):
+            with np.errstate(all="ignore"):
+                found[k] = sp.lambdify(self.axes, expression, "numpy")(*grids)
+        return found
+
+    def plot(self) -> Any:
+        """A matplotlib figure: cells in colours, boundaries between verdicts as curves."""
+        from matplotlib.colors import BoundaryNorm, ListedColormap
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Patch
+
+        count = len(self.slices)
+        figure = Figure(figsize=(1.6 + 4.2 * count, 1.9 if len(self.axes) == 1 else 4.4))
+        panels = figure.subplots(1, count, squeeze=False, sharey=True)[0]
+        order = list(_COLOURS)
+        seen: set[Outcome] = set()
+        for panel, each in zip(panels, self.slices, strict=True):
+            outcomes = np.array([order.index(cell.outcome) for cell in each.cells] + [len(order)])
+            shown = outcomes[each.where]
+            seen |= {cell.outcome for cell in each.cells}
+            colours = ListedColormap([*_COLOURS.values(), "white"])
+            x = [float(v) for v in self.ranges[self.axes[0]]]
+            y = [float(v) for v in self.ranges[self.axes[1]]] if len(self.axes) > 1 else [0.0, 1.0]
+            panel.imshow(
+                shown, origin="lower", extent=(*x, *y), aspect="auto", interpolation="nearest",
+                cmap=colours, norm=BoundaryNorm(np.arange(-0.5, len(order) + 1), len(order) + 1),
+            )  # fmt: skip
+            self._curves(panel, each, shown)
+            panel.set_xlabel(str(self.axes[0]))
+            panel.set_title(", ".join(f"{s} = {v}" for s, v in each.fixed.items()))
+        if len(self.axes) > 1:
+            panels[0].set_ylabel(str(self.axes[1]))
+        else:
+            panels[0].set_yticks([])
+        keys = [Patch(color=_COLOURS[o], label=_NAMES[o]) for o in order if o in seen]
+        figure.legend(handles=keys, loc="upper center", ncols=len(keys), frameon=False)
+        figure.tight_layout(rect=(0, 0, 1, 0.92 if len(self.axes) > 1 else 0.8))
+        return figure
+
+    def _curves(self, panel: Any, each: Slice, shown: Any) -> None:
+        """The zeros of the boundary polynomials where they part two verdicts."""
+        from scipy.ndimage import binary_dilation
+
+        if len(self.axes) == 1:
+            change = np.flatnonzero(np.diff(shown[0]))
+            points = [float(x) for x in self.points(0)]
+            for k in change:
+                panel.axvline((points[k] + points[k + 1]) / 2, color="black", lw=1.2)
+            return
+        changes = np.zeros(shown.shape, bool)
+        changes[:, 1:] |= shown[:, 1:] != shown[:, :-1]
+        changes[1:] |= shown[1:] != shown[:-1]
+        near = binary_dilation(changes, iterations=3)
+        x, y = ([float(v) for v in self.points(k)] for k in range(2))
+        for value in self._values([*each.boundaries], shown.shape):
+            value = np.where(near, value, np.nan)
+            if (value < 0).any() and (value > 0).any():
+                panel.contour(x, y, value, levels=[0], colors="black", linewidths=1.2)
+
+    def to_csv(self) -> str:
+        """A row for each cell with the point that was decided, one for each boundary polynomial."""
+        names = [str(s) for s in self.ranges]
+        lines = [",".join(["kind", "verdict", *names, "share", "polynomial"])]
+        for each in self.slices:
+            for cell, share in zip(each.cells, each.shares, strict=True):
+                values = [str(cell.point[s]) for s in self.ranges]
+                lines.append(",".join(["cell", cell.outcome, *values, f"{share:.4f}", ""]))
+            fixed = [str(each.fixed.get(s, "")) for s in self.ranges]
+            for polynomial in each.boundaries:
+                lines.append(",".join(["boundary", "", *fixed, "", str(polynomial)]))
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: Any) -> list[str]:
+        """Write PATH.png, PATH.pdf and PATH.csv; returns their paths."""
+        from oversmoothing.theory.support.files import write_atomically
+
+        figure = self.plot()
+        paths = [f"{path}.{kind}" for kind in ("png", "pdf", "csv")]
+        for name in paths[:2]:
+            figure.savefig(name, dpi=150)
+        write_atomically(paths[2], self.to_csv())
+        return paths
+
+    def _repr_png_(self) -> bytes:
+        from io import BytesIO
+
+        held = BytesIO()
+        self.plot().savefig(held, format="png", dpi=100)
+        return held.getvalue()
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{s} from {low} to {high}" for s, (low, high) in self.ranges.items())
+        cells = sum(len(each.cells) for each in self.slices)
+        return f"<Region of {words}: {cells} cells>"
+
+
+def _range(name: str, value: Any) -> tuple[Fraction, Fraction]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InputError(f"the range of {name} is {value!r}: give two numbers, {name}=(-3, 1)")
+    low, high = (to_fraction(x, f"the range of {name}") for x in value)
+    if low >= high:
+        raise InputError(f"the range of {name} is {value!r}: it must go up")
+    return low, high

@@ -1,0 +1,446 @@
+"""The verdict on a layer with parameters: for which of them it smooths, ties, does not (T2, T3).
+
+rho_C > rho_Q is written down as it is: some mode of consensus exceeds every other. Where every
+eigenvalue has a factor of degree 1 or 2 that is a closed form; solved for a parameter where its
+boundaries are known in order. With one parameter the line is cut at the roots of the boundary
+polynomials. Anything else is cut into cells by these polynomials, with one exact verdict a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.boundaries import Boundaries, between, larger_radius, real_roots
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.candidates import Candidates, by_table
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer
+
+_ORDER = (Outcome.SMOOTHING, Outcome.TIE, Outcome.NON_SMOOTHING)
+_WORDS = {
+    Outcome.SMOOTHING: "smooths",
+    Outcome.TIE: "ties",
+    Outcome.NON_SMOOTHING: "does not smooth",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A connected set of parameters on which one verdict holds, by a point in it."""
+
+    point: dict[Any, Any]
+    outcome: Outcome
+
+
+class SymbolicVerdict:
+    """For which parameters X' = X + A X W smooths, for generic X_0.
+
+    form: "closed form" (three exact conditions) or "cells" (boundary polynomials, and one exact
+    verdict a cell, see `cells`). smooths, ties, does_not: sympy conditions, of which exactly one
+    holds; None in the form "cells". where: under what they are written so, beside `assumed`; at an
+    edge of it, where an entry of A is 0, `subs` answers too. assumed: what A must satisfy to be
+    attention, as far as it is not settled. boundaries: irreducible polynomials, on whose zeros
+    alone the verdict changes within that. names: symbols that are no parameters, of extreme
+    eigenvalues. undecided: single points of a line where two radii are too close to tell.
+
+    >>> import sympy, oversmoothing
+    >>> a, h = sympy.symbols("a h", real=True)
+    >>> A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
+    >>> found = oversmoothing.verdict(A=A, H=[[h]])
+    >>> found.smooths
+    (h > 0) | (h < -2/(a + 1))
+    >>> str(found.subs(h="-3/2", a="1/2")), str(found.subs(h="-4/3", a="1/2"))
+    ('SMOOTHING', 'TIE')
+    """
+
+    def __init__(self, layer: SymbolicLayer) -> None:
+        if layer.n == 1:
+            raise InputError("one token only (n = 1): there is nothing to smooth")
+        self._layer = layer
+        degrees = [each.degree for each in (*layer.value, *layer.attention)]
+        self._candidates = Candidates(layer) if max(degrees) <= 2 else None
+        self._conditions: dict[Outcome, Any] | None = None
+        self.where = sp.true
+        self._names: dict[Any, str] = {}
+        self.undecided = sp.false
+        if len(layer.parameters) == 1:
+            self._conditions = self._on_a_line()
+        elif self._candidates is not None:
+            self._conditions = self._solved() or self._written()
+        elif all(map(self._is_real, ((layer.H, layer.value), (layer.A, layer.attention)))):
+            self._conditions = self._by_extremes()
+
+    @property
+    def form(self) -> str:
+        """Which of the two it is: "closed form" or "cells"."""
+        return "cells" if self._conditions is None else "closed form"
+
+    def _condition(self, outcome: Outcome) -> Any:
+        if self._conditions is None:
+            return None
+        return self._layer.as_given(self._conditions[outcome])
+
+    @property
+    def smooths(self) -> Any:
+        """When consensus dominates."""
+        return self._condition(Outcome.SMOOTHING)
+
+    @property
+    def ties(self) -> Any:
+        """When the largest moduli are equal."""
+        return self._condition(Outcome.TIE)
+
+    @property
+    def does_not(self) -> Any:
+        """When another mode dominates."""
+        return self._condition(Outcome.NON_SMOOTHING)
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """The symbols, by name."""
+        return tuple(self._layer.symbols)
+
+    @property
+    def assumed(self) -> tuple[Any, ...]:
+        """What A must satisfy to be attention, as far as it is not settled."""
+        return tuple(map(self._layer.as_given, self._layer.assumed))
+
+    @cached_property
+    def boundaries(self) -> tuple[Any, ...]:
+        """Polynomials on whose zeros alone the verdict changes."""
+        return tuple(map(self._layer.as_given, self._known_boundaries.polynomials()))
+
+    @cached_property
+    def _known_boundaries(self) -> Boundaries:
+        return Boundaries(self._layer, self._candidates)
+
+    # ------------------------------------------------------------------------------ conditions
+
+    def _written(self) -> dict[Outcome, Any]:
+        """Some mode of consensus exceeds every other; some other mode exceeds all of consensus."""
+        known = self._candidates
+        assert known is not None
+
+        def every(one: Any, others: Sequence[Any]) -> Any:
+            relations = []
+            for other in others:
+                if all(one.signs.get(k, s) == s for k, s in other.signs.items()):
+                    more = {k: s for k, s in other.signs.items() if k not in one.signs}
+                    relations.append(sp.Or(sp.Not(known.guard(more)), known.greater(one, other)))
+            return sp.And(known.guard(one.signs), *relations)
+
+        self._say_where()
+        return _three(
+            sp.Or(*(every(c, known.quotient) for c in known.consensus)),
+            sp.Or(*(every(q, known.consensus) for q in known.quotient)),
+        )
+
+    def _say_where(self) -> None:
+        """What is reduced by factors that are positive holds where they are."""
+        self.where = self._layer.as_given(sp.And(*(sp.Gt(x, 0) for x in self._layer.positive)))
+
+    @staticmethod
+    def _is_real(side: tuple[Any, Sequence[Any]]) -> bool:
+        M, classes = side
+        return bool(M.is_symmetric()) or all(each.degree == 1 for each in classes)
+
+    def _by_extremes(self) -> dict[Outcome, Any]:
+        """Of real spectra the least and the largest eigenvalues decide, which get names (T2d).
+
+        |1 + h a| is convex in h and in a.
+        """
+        ends = {}
+        for letter, classes in (("h", self._layer.value), ("a", self._layer.attention)):
+            if len(classes) == 1 and classes[0].degree == 1:
+                ends[letter] = [classes[0].value]
+                continue
+            matrix = "H" if letter == "h" else "A, without one eigenvalue 1"
+            ends[letter] = [sp.Symbol(f"{letter}_{end}", real=True) for end in ("min", "max")]
+            for symbol, end in zip(ends[letter], ("least", "largest"), strict=True):
+                self._names[symbol] = f"the {end} eigenvalue of {matrix}"
+        consensus = [1 + h for h in ends["h"]]
+        quotient = [1 + h * a for h in ends["h"] for a in ends["a"]]
+        return _three(
+            sp.Or(*(sp.And(*(sp.Gt(c**2, q**2) for q in quotient)) for c in consensus)),
+            sp.Or(*(sp.And(*(sp.Gt(q**2, c**2) for c in consensus)) for q in quotient)),
+        )
+
+    @property
+    def names(self) -> dict[Any, str]:
+        """Symbols of the conditions that are no parameters, and what they stand for."""
+        return dict(self._names)
+
+    def _solved(self) -> dict[Outcome, Any] | None:
+        """Solved for one parameter in which every boundary is linear.
+
+        None where there is none, or where the order of the boundaries is not known wherever A is
+        positive.
+        """
+        known, layer = self._candidates, self._layer
+        assert known is not None
+        if known.quadratics:
+            return None
+        one: frozenset[int] = frozenset()
+        table = [
+            [layer.reduced(c.terms[one] - q.terms[one]) for q in known.quotient]
+            for c in known.consensus
+        ]
+        moving = list({factor for row in table for _, rest in row for factor, _ in rest})
+        inside = [s for s in layer.parameters if not layer.A.has(s)]
+        for t in inside + [s for s in layer.parameters if s not in inside]:
+            roots = self._ordered_roots(moving, t)
+            if roots is not None:
+                break
+        else:
+            return None
+        self._say_where()
+
+        def outcome(place: int) -> Outcome:
+            """2k: below root k; 2k + 1: on it."""
+            at = {
+                factor: lead * ((place > 2 * root + 1) - (place < 2 * root + 1))
+                for factor, (root, lead) in roots.items()
+            }
+            return outcome_of_sign(
+                by_table(
+                    [
+                        [sign * prod(at[f] ** abs(k) for f, k in rest) for sign, rest in row]
+                        for row in table
+                    ]
+                )
+            )
+
+        ends = {k: -self._part(f, t, 0) / self._part(f, t, 1) for f, (k, _) in roots.items()}
+        return _intervals(t, [sp.factor(ends[k]) for k in sorted(ends)], outcome)
+
+    @staticmethod
+    def _part(factor: Any, t: Any, power: int) -> Any:
+        return sp.Poly(factor, t).coeff_monomial(t**power)
+
+    def _ordered_roots(self, moving: list[Any], t: Any) -> dict[Any, tuple[int, int]] | None:
+        """{factor: (place of its root in t, sign of its leading coefficient)}."""
+        roots = {}
+        for factor in moving:
+            if sp.degree(factor, t) != 1:
+                return None
+            lead = self._layer.sign(self._part(factor, t, 1))
+            if not lead:
+                return None
+            roots[factor] = (-self._part(factor, t, 0) / self._part(factor, t, 1), lead)
+        places = {}
+        for factor, (root, lead) in roots.items():
+            below = [self._layer.sign(root - other) for other, _ in roots.values()]
+            if any(sign is None for sign in below):
+                return None
+            distinct = {
+                other for (other, _), sign in zip(roots.values(), below, strict=True) if sign == 1
+            }
+            places[factor] = (len(distinct), lead)
+        return places
+
+    def _on_a_line(self) -> dict[Outcome, Any]:
+        """One parameter: an exact verdict on each piece, cut at the roots of all boundaries."""
+        (t,) = self._layer.parameters
+        known = self._known_boundaries
+        cuts, edges = known.polynomials(), known.edges()
+        roots = real_roots([*cuts, *edges], t)
+        samples = between(roots)
+
+        def at(place: int) -> Outcome | None:
+            if place % 2 == 0:
+                return self.exactly({t: samples[place // 2]})
+            root = roots[place // 2]
+            if root.is_Rational:
+                return self.exactly({t: root})
+            # |rho_C - rho_Q| is continuous: it is 0 between different signs.
+            sides = {at(place - 1), at(place + 1)}
+            if len(sides) == 2 and None not in sides:
+                return Outcome.TIE
+            return self._near(t, root, *sides)
+
+        found = _intervals(t, roots, at)
+        self.undecided = found.pop(Outcome.UNDECIDED, sp.false)
+        return found
+
+    def _near(self, t: Any, root: Any, *sides: Outcome | None) -> Outcome | None:
+        """At an irrational root between equal verdicts, or at an edge.
+
+        By continuity it is the verdict of a side where floats part the radii by far; else
+        UNDECIDED.
+        """
+        known = next((side for side in sides if side is not None), None)
+        if known is None or known is Outcome.TIE:
+            return known
+        h, a = (
+            np.linalg.eigvals(np.array(M.subs(t, root).evalf(30), dtype=np.float64))
+            for M in (self._layer.H, self._layer.quotient)
+        )
+        apart = abs(1 + h).max() - abs(1 + np.outer(h, a)).max()
+        # Far above what rounding does to small matrices, defective ones too.
+        return known if abs(apart) > 1e-3 else Outcome.UNDECIDED
+
+    def exactly(self, values: Mapping[Any, Any]) -> Outcome | None:
+        """The verdict of fractions at a point, which asks no condition.
+
+        None where A is no attention.
+        """
+        try:
+            A, H = self._layer.at(self._layer.read_values(values, {}))
+        except InputError:
+            return None
+        return outcome_of_sign(exact_dominance(A, H).comparison)
+
+    # ------------------------------------------------------------------------------ at a point
+
+    def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
+        """The `Outcome` at rational values of all parameters, by the conditions, in fractions.
+
+        With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
+        name: number}, or by keyword. Raises `InputError` for values that are not rational, and
+        where A is no attention.
+        """
+        layer = self._layer
+        known = layer.read_values(values or {}, more)
+        if len(known) < len(layer.parameters):
+            parts = (layer.as_given(M.xreplace(known)) for M in (layer.A, layer.H))
+            return SymbolicVerdict(SymbolicLayer(*parts))
+        A, H = layer.at(known)  # refused where A is no attention
+        if self._candidates is not None:
+            return outcome_of_sign(self._candidates.comparison(known))
+        return outcome_of_sign(larger_radius(A, H))
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """Polynomials that are 0 where an entry of A is, or a denominator."""
+        return tuple(map(self._layer.as_given, self._known_boundaries.edges()))
+
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """The entries of A that hold parameters: all are >= 0 where A is attention."""
+        return tuple(self._layer.as_given(x) for x in self._layer.A if not x.is_number)
+
+    # ------------------------------------------------------------------------------------ cells
+
+    def cells(self) -> list[Cell]:
+        """One exact verdict for each cell of a cylindrical decomposition, without its walls.
+
+        Of one or two parameters: the second is cut at the roots of all boundaries and edges, the
+        first where their number or order can change. Raises `InputError` for more parameters: fix
+        some by `subs`.
+        """
+        layer = self._layer
+        if len(layer.parameters) > 2:
+            names = ", ".join(s.name for s in layer.parameters)
+            raise InputError(f"cells are of one or two parameters, not {names}: fix some by subs")
+        known = self._known_boundaries
+        polynomials = [*known.polynomials(), *known.edges()]
+        *first, t = layer.parameters
+        found = []
+        for start in self._floor(polynomials, first, t):
+            cut = [p.xreplace(start) for p in polynomials]
+            for sample in between(real_roots(cut, t)):
+                point = {**start, t: sample}
+                outcome = self.exactly(point)
+                if outcome is not None:
+                    given = {layer.as_given(s): value for s, value in point.items()}
+                    found.append(Cell(given, outcome))
+        return found
+
+    @staticmethod
+    def _floor(polynomials: list[Any], first: list[Any], t: Any) -> list[dict[Any, Any]]:
+        if not first:
+            return [{}]
+        (s,) = first
+        critical = [p for p in polynomials if not p.has(t)]
+        tall = [p for p in polynomials if p.has(t)]
+        critical += [sp.Poly(p, t).LC() for p in tall]
+        critical += [sp.discriminant(p, t) for p in tall if sp.degree(p, t) > 1]
+        critical += [sp.resultant(p, q, t) for k, p in enumerate(tall) for q in tall[k + 1 :]]
+        return [{s: x} for x in between(real_roots([c for c in critical if c != 0], s))]
+
+    # ------------------------------------------------------------------------------------ words
+
+    def latex(self) -> str:
+        """The three conditions in LaTeX; in the form "cells" the boundary polynomials."""
+        if self._conditions is None:
+            zeros = (rf"{sp.latex(p)} = 0" for p in self.boundaries)
+            return r"\begin{gathered}" + r" \\ ".join(zeros) + r"\end{gathered}"
+        rows = (
+            rf"\text{{{_WORDS[each]}}} &\iff {sp.latex(self._condition(each))}" for each in _ORDER
+        )
+        return r"\begin{aligned}" + r" \\ ".join(rows) + r"\end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def __str__(self) -> str:
+        stated = self._layer.stated
+        given = [f"  assumed: {'; '.join(stated)}"] if stated else []
+        if self._conditions is None:
+            lines = ["no closed form: the verdict changes only where one of these is 0"]
+            return "\n".join([*lines, *(f"  {p}" for p in self.boundaries), *given])
+        lines = ["three conditions, in closed form"]
+        lines += [f"  {_WORDS[each]} iff {self._condition(each)}" for each in _ORDER]
+        if self.undecided is not sp.false:
+            lines.append(f"  UNDECIDED where {self._layer.as_given(self.undecided)}")
+        lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
+        if self.where is not sp.true:
+            lines.append(f"  where {self.where}; at its edges ask `subs`")
+        return "\n".join(lines + given)
+
+    def __repr__(self) -> str:
+        names = ", ".join(s.name for s in self._layer.parameters)
+        if self._conditions is None:
+            return f"<SymbolicVerdict in {names}: cells>"
+        return f"<SymbolicVerdict in {names}: smooths iff {self.smooths}>"
+
+
+def symbolic_verdict(A: Any, H: Any) -> SymbolicVerdict:
+    """The verdict on A [n, n] and H [d, d] with parameters. Raises `InputError`."""
+    return SymbolicVerdict(SymbolicLayer(A, H))
+
+
+def _three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
+    single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
+    if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
+        ties = sp.Eq(smooths.lhs, 0)
+    else:
+        ties = sp.And(sp.Not(smooths), sp.Not(does_not))
+    return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}
+
+
+def _intervals(
+    t: Any, ends: list[Any], outcome: Callable[[int], Outcome | None]
+) -> dict[Outcome, Any]:
+    """{outcome: condition on t} from the outcomes on and between ascending ends."""
+    places = [outcome(k) for k in range(2 * len(ends) + 1)]
+    found: dict[Outcome, list[Any]] = {each: [] for each in _ORDER}
+    k = 0
+    while k < len(places):
+        last = k
+        while last + 1 < len(places) and places[last + 1] is places[k]:
+            last += 1
+        each = places[k]
+        if each is not None:
+            found.setdefault(each, []).append(_interval(t, ends, k, last))
+        k = last + 1
+    return {each: sp.Or(*parts) for each, parts in found.items()}
+
+
+def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:
+    if first == last and first % 2:
+        return sp.Eq(t, ends[first // 2])
+    parts = []
+    if first > 0:
+        parts.append((sp.Ge if first % 2 else sp.Gt)(t, ends[(first - 1) // 2]))
+    if last < 2 * len(ends):
+        parts.append((sp.Le if last % 2 else sp.Lt)(t, ends[last // 2]))
+    return sp.And(*parts)

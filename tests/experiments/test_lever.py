@@ -1,0 +1,177 @@
+"""The lever: what is added is what was asked for, its control has its size, and it is foreseen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study.lever import (
+    DISC,
+    Change,
+    effects,
+    folded,
+    intervene,
+    into_disc,
+    run,
+    shift,
+)
+from oversmoothing.experiments.study.study_inputs import Reads
+from oversmoothing.experiments.study.study_models import Design, StudyNet
+from oversmoothing.theory.support.errors import InputError
+
+GREYS = Reads("pixels", 16, 4, 10)
+LETTERS = Reads("characters", 12, 7, 7, causal=True)
+SMALL = Design(width=16, depth=2, heads=2, std=0.15)
+
+
+def net(design: Design = SMALL, reads: Reads = GREYS, seed: int = 0) -> StudyNet:
+    """In float64, with gains and shifts of its norms that are not 1 and 0."""
+    made = StudyNet(design, reads, seed).double().eval()
+    rng = torch.Generator().manual_seed(9)
+    with torch.no_grad():
+        for block in made.blocks():
+            gain = block.norm_attention.weight
+            gain.copy_(1 + 0.3 * torch.rand(gain.shape, generator=rng))
+    return made
+
+
+def pixels(count: int = 6) -> torch.Tensor:
+    rng = torch.Generator().manual_seed(4)
+    return torch.randn(count, 1, 8, 8, generator=rng, dtype=torch.float64)
+
+
+def letters(count: int = 6) -> torch.Tensor:
+    return torch.randint(7, (count, 12), generator=torch.Generator().manual_seed(4))
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_a_shift_is_the_network_whose_weights_are_changed(placement: str) -> None:
+    """One head, W_O = 1: W_V + delta diag(1/g) has the product M + delta I, gain folded in."""
+    own = net(replace(SMALL, heads=1, placement=placement))
+    with torch.no_grad():
+        for block in own.blocks():
+            block.attention.W_O.copy_(torch.eye(16))
+    model, x, delta = open_model(own), pixels(), 0.2
+    change = shift(model, delta)
+    ratios, (scores,) = run(model, x, change)
+    moved = [folded(layer) + delta * np.eye(16) for layer in model.layers]
+    with torch.no_grad():
+        for block in own.blocks():
+            gain = block.norm_attention.weight if placement == "pre" else torch.ones(16)
+            block.attention.W_V += delta * torch.diag(1 / gain.double())
+    for layer, M in zip(open_model(own).layers, moved, strict=True):
+        np.testing.assert_allclose(folded(layer), M, atol=1e-12)
+    again, (wanted,) = run(open_model(own), x)
+    torch.testing.assert_close(scores, wanted, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(ratios, again, atol=1e-10)
+
+
+@pytest.mark.parametrize(("reads", "inputs"), [(GREYS, pixels()), (LETTERS, letters())])
+def test_heads_shifted_one_by_one_add_up_to_the_shift_of_their_mean(
+    reads: Reads, inputs: torch.Tensor
+) -> None:
+    """In one layer: mean_h A_h z D = sum_h A_h z D / heads."""
+    model = open_model(net(replace(SMALL, depth=1), reads))
+    block = model.layers[0].attention
+    seen: list[torch.Tensor] = []
+    changes = [None, shift(model, 0.2), shift(model, 0.1, (0, 0)), shift(model, 0.1, (0, 1))]
+    for change in changes:
+        hook = None
+        base = len(seen)
+        # Behind the hook that changes it: the output of the sublayer.
+        hook = model.layers[0].block.register_forward_hook(lambda *a: seen.append(a[2].clone()))
+        layer = model.layers[0].block
+        layer.ffn[2].weight.data.zero_()
+        run(model, inputs, change)
+        hook.remove()
+        assert len(seen) == base + 1
+    plain, whole, first, second = seen
+    torch.testing.assert_close(whole - plain, (first - plain) + (second - plain))
+    assert block is model.layers[0].attention
+
+
+def test_nothing_added_changes_nothing_and_no_hook_is_left() -> None:
+    model, x = open_model(net()), pixels()
+    none = Change("none", 0.0, np.zeros((2, 16, 16)))
+    plain, changed = run(model, x), run(model, x, none)
+    assert np.array_equal(plain[0], changed[0]) and torch.equal(plain[1][0], changed[1][0])
+    moved = run(model, x, shift(model, 0.3))
+    assert not np.array_equal(plain[0], moved[0])
+    assert np.array_equal(plain[0], run(model, x)[0])
+
+
+def test_a_control_is_random_and_of_the_same_norm_in_every_layer() -> None:
+    model = open_model(net())
+    change = into_disc(model, 0.5)
+    one, other = (change.control(np.random.default_rng(seed)) for seed in (0, 1))
+    size = np.linalg.norm(change.D, axis=(1, 2))
+    np.testing.assert_allclose(np.linalg.norm(one.D, axis=(1, 2)), size)
+    assert np.abs((one.D * other.D).sum((1, 2))).max() < 0.5 * (size**2).max()
+
+
+def test_into_the_disc_moves_those_outside_by_their_part_and_no_others() -> None:
+    model = open_model(net(replace(SMALL, std=0.3)))
+    for part in (0.5, 1.0):
+        change = into_disc(model, part)
+        for layer, D in zip(model.layers, change.D, strict=True):
+            h = np.linalg.eigvals(folded(layer))
+            z = h + 0.5
+            wanted = np.where(abs(z) > DISC, h + part * (DISC * z / abs(z) - 0.5 - h), h)
+            moved = np.linalg.eigvals(folded(layer) + D)
+            gap = np.abs(moved[:, None] - wanted).min(0).max()
+            assert gap < 1e-9 and (abs(z) > DISC).any()
+
+
+def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
+    own = net(replace(SMALL, depth=1))
+    with torch.no_grad():
+        own.blocks()[0].ffn[2].weight.zero_()
+    model = open_model(own)
+    changes = [shift(model, 0.1), shift(model, -0.1, (0, 1)), into_disc(model, 0.5)]
+    found = effects(model, pixels(), changes)
+    np.testing.assert_allclose(found.predicted, found.effect, atol=1e-9)
+    assert np.abs(found.effect).min() > 1e-6 and (found.kl > 0).all()
+    assert found.norm[0] == pytest.approx(0.1 * 4 / np.linalg.norm(folded(model.layers[0])))
+
+
+def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> None:
+    model = open_model(net())
+    result = intervene(model, pixels(), heads=[(1, 0)])
+    table = result.table
+    assert list(table["change"]) == ["shift"] * 4 + ["into disc"] + ["shift of head 2.1"] * 4
+    own = table[table["change"] == "shift"]
+    beyond = (own["dose"] * (own["measured"] - own["random"])).sum() / (own["dose"] ** 2).sum()
+    assert f"by {beyond:+.2f} delta" in result.words() and "Smoothing by 0.1" in result.words()
+    # Smoothing is a positive shift, at every dose.
+    assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
+
+
+def test_what_cannot_be_moved_is_refused_in_a_sentence() -> None:
+    model = open_model(net())
+    with pytest.raises(InputError, match=r"no head 3\.1"):
+        intervene(model, pixels(), heads=[(2, 0)])
+    joined = replace(model.layers[0], attention=model.layers[0].block)
+    with pytest.raises(InputError, match="no module of its own"):
+        run(replace(model, layers=(joined,)), pixels(), shift(model, 0.1))
+
+
+def test_divergence_is_that_of_the_scores_and_absent_without_a_head() -> None:
+    model, x = open_model(net()), pixels()
+    found = effects(model, x, [shift(model, 0.3)])
+    (p,), (q,) = run(model, x)[1], run(model, x, shift(model, 0.3))[1]
+    wanted = torch.nn.functional.kl_div(
+        q.log_softmax(1), p.log_softmax(1), log_target=True, reduction="none"
+    ).sum(1)
+    np.testing.assert_allclose(found.kl[0], wanted.numpy(), atol=1e-12)
+
+    def headless(batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"hidden": own_run(batch)}
+
+    own_run = model.run
+    without: Model = replace(model, run=headless)
+    assert np.isnan(effects(without, x, [shift(model, 0.3)]).kl).all()

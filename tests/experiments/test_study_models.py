@@ -1,0 +1,189 @@
+"""The networks of the study: heads with values of their own, forms that hold, equal starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse.csgraph import connected_components
+
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study import study_models
+from oversmoothing.experiments.study.protocol import Cell
+from oversmoothing.experiments.study.study_inputs import Reads, seen
+from oversmoothing.experiments.study.study_models import FORMS, Design, StudyNet
+from oversmoothing.experiments.study.study_runs import trained
+from oversmoothing.theory.support.errors import InputError
+
+SMALL = Design(width=16, depth=2, heads=2)
+GREYS = Reads("pixels", 16, 4, 10)
+LETTERS = Reads("characters", 12, 7, 7, causal=True)
+SIGNED = ("sym", "plus", "minus", "clip+", "clip-")
+SINGLE = torch.finfo(torch.float32).eps
+
+
+def inputs(reads: Reads) -> torch.Tensor:
+    rng = torch.Generator().manual_seed(3)
+    if reads.kind == "characters":
+        return torch.randint(reads.inputs, (3, reads.tokens), generator=rng)
+    return torch.randn(3, reads.channels, reads.side, reads.side, generator=rng)
+
+
+def described_and_own(design: Design, reads: Reads) -> float:
+    """The largest relative difference of a layer's attention to its description."""
+    model = open_model(StudyNet(design, reads, 1))
+    return max(extract(model, inputs(reads), verify=True).av_error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_head_has_its_own_values_but_in_the_old_reading(form: str) -> None:
+    net = StudyNet(replace(SMALL, form=form), GREYS, 0)
+    heads = net.described(None).layers[0].heads
+    first, second = (heads.W_V[k] @ heads.W_O[k] for k in (0, 1))
+    assert torch.equal(first, second) == form.startswith("old")
+    if form in SIGNED:
+        # Own columns of one orthogonal Q: X' Q_h = X Q_h + A_h X Q_h Lambda_h, head by head.
+        overlap = torch.linalg.matrix_norm(heads.W_V[0].T @ heads.W_V[1])
+        assert float(overlap) < 16 * SINGLE
+        X, A = torch.randn(5, 16), torch.rand(2, 5, 5)
+        after = X + sum(A[k] @ X @ heads.W_V[k] @ heads.W_O[k] for k in (0, 1))
+        for k in (0, 1):
+            Q = heads.W_V[k]
+            own = X @ Q + A[k] @ X @ Q @ (heads.W_O[k] @ Q)
+            torch.testing.assert_close(after @ Q, own, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_description_is_what_the_network_computes(form: str) -> None:
+    for reads in (GREYS, LETTERS):
+        assert described_and_own(replace(SMALL, form=form), reads) < 1e-5
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"placement": p} for p in ("post", "sandwich", "peri")]
+    + [{"mask": m} for m in ("local", "strided", "axial")] + [{"start": "mimetic"}, {"signed": 1}],
+)  # fmt: skip
+def test_every_variant_that_is_described_is_described_rightly(changes: dict[str, object]) -> None:
+    assert described_and_own(replace(SMALL, form="minus", **changes), GREYS) < 1e-5
+
+
+@pytest.mark.parametrize("changes", [{"laplacian": 1}, {"removal": True}])
+def test_what_is_no_layer_of_the_theory_refuses_its_description(changes: dict[str, object]) -> None:
+    net = StudyNet(replace(SMALL, **changes), GREYS, 0)
+    assert torch.isfinite(net(inputs(GREYS))).all()
+    with pytest.raises(InputError, match="not described"):
+        open_model(net)
+
+
+def test_arms_of_one_seed_share_every_draw_but_their_values_and_start_at_one_norm() -> None:
+    nets = {form: StudyNet(replace(SMALL, form=form), GREYS, 5) for form in FORMS}
+    plain = dict(nets["ord"].named_parameters())
+    norms = torch.linalg.matrix_norm(nets["ord"].products())
+    for form, net in nets.items():
+        for name, value in net.named_parameters():
+            if name.rpartition(".")[2] not in ("W_V", "W_O", "W_H", "theta", "psi"):
+                assert torch.equal(value, plain[name]), (form, name)
+        torch.testing.assert_close(
+            torch.linalg.matrix_norm(net.products()), norms, rtol=64 * SINGLE, atol=0
+        )
+    other = StudyNet(SMALL, GREYS, 6)
+    assert not torch.equal(other.position, nets["ord"].position)
+
+
+def test_the_small_mimetic_start_has_the_norm_of_the_normal_one() -> None:
+    normal, mimetic, small = (
+        StudyNet(replace(SMALL, start=start), GREYS, 5).products()
+        for start in ("normal", "mimetic", "small mimetic")
+    )
+    size = torch.linalg.matrix_norm
+    torch.testing.assert_close(size(small), size(normal), rtol=1e-4, atol=0)
+    one, other = (each / size(each)[:, None, None] for each in (small, mimetic))
+    torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+    # .4 Z - .4 I: the cosine to -I is near 1/sqrt 2 at every width.
+    align = -torch.diagonal(mimetic, dim1=1, dim2=2).sum(1) / (4 * size(mimetic))
+    assert (align - 0.5**0.5).abs().max() < 0.15
+
+
+@pytest.mark.parametrize("form", SIGNED)
+def test_forms_hold_their_spectra_while_training_and_weights_move(form: str) -> None:
+    cell = Cell("digits", 30, replace(SMALL, form=form))
+    net, row = trained(cell, 0)
+    watched = row["trajectory"]
+    negative = np.array(watched["negative"])
+    assert np.max(watched["asymmetry"]) < 100 * SINGLE
+    if form in ("minus", "clip-"):
+        assert (negative == 1).all() or form == "clip-"
+    if form in ("plus", "clip+"):
+        assert (negative == 0).all() or form == "clip+"
+    if form.startswith("clip"):
+        h = torch.linalg.eigvalsh(net.products())
+        low, high = (0, 1) if form == "clip+" else (-1, 0)
+        assert (h >= low - 1e-5).all() and (h <= high + 1e-5).all()
+    assert len(watched["step"]) == 13 and watched["step"][-1] == 30
+    assert watched["cos"][0] == [1.0, 1.0] and max(watched["cos"][-1]) < 0.999
+    assert net.cos_start == watched["cos"][-1]
+
+
+def test_psi_is_decayed_as_w_v_is_and_theta_never() -> None:
+    for form in ("ord", "minus"):
+        net = StudyNet(replace(SMALL, form=form), GREYS, 0)
+        names = {id(value): name for name, value in net.named_parameters()}
+        decayed, free = ({names[id(v)] for v in part} for part in net.decayed())
+        assert decayed | free == set(names.values()) and not decayed & free
+        own = "layers.0.attention."
+        wanted = {f"{own}W_V", f"{own}W_O"} if form == "ord" else {f"{own}psi"}
+        assert wanted | {f"{own}query_key", "scores.weight"} <= decayed
+        assert {"position", "cls", "norm.weight", "layers.0.ffn.0.bias"} <= free
+        assert (f"{own}theta" in free) == (form == "minus")
+
+
+def test_a_decoder_says_nothing_of_what_comes_later() -> None:
+    for mask in ("dense", "local", "strided"):
+        net = StudyNet(replace(SMALL, mask=mask), LETTERS, 0).eval()
+        one = inputs(LETTERS)
+        other = one.clone()
+        other[:, 8] = (one[:, 8] + 1) % 7
+        same, changed = net(one), net(other)
+        torch.testing.assert_close(same[:, :8], changed[:, :8], rtol=0, atol=1e-6)
+        assert not torch.equal(same[:, 8], changed[:, 8])
+
+
+def test_fused_and_plain_attention_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for form in ("ord", "minus"):
+        for reads in (GREYS, LETTERS):
+            net = StudyNet(replace(SMALL, form=form, mask="local"), reads, 0)
+            plain = net(inputs(reads))
+            monkeypatch.setattr(study_models, "FUSED", 1)
+            torch.testing.assert_close(net(inputs(reads)), plain, rtol=1e-5, atol=1e-6)
+            monkeypatch.undo()
+
+
+def test_every_mask_of_patches_connects_all_tokens_and_sees_fewer() -> None:
+    for mask in ("local", "strided", "axial"):
+        graph = seen(mask, GREYS)
+        assert graph is not None and bool(graph.diagonal().all()) and not bool(graph.all())
+        assert connected_components(graph.numpy(), directed=True, connection="strong")[0] == 1
+        patches = graph[1:, 1:].numpy()
+        parts = connected_components(patches, directed=True, connection="strong")[0]
+        assert parts == (4 if mask == "strided" else 1)
+    with pytest.raises(InputError, match="axial"):
+        seen("axial", LETTERS)
+
+
+def test_what_is_no_design_is_refused_in_a_sentence() -> None:
+    for wrong, said in (
+        ({"form": "both"}, "form is 'both'"), ({"width": 15}, "multiple of the heads"),
+        ({"laplacian": 9}, "no more heads"), ({"mask": "round"}, "mask is 'round'"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            replace(SMALL, **wrong)
+
+
+def test_the_usual_start_has_the_rms_eigenvalue_of_a_deit() -> None:
+    h = torch.linalg.matrix_norm(StudyNet(Design(), GREYS, 0).products()) / math.sqrt(64)
+    assert (h - 192 * 0.02**2).abs().max() < 0.005

@@ -1,0 +1,215 @@
+"""The operator of a layer and its eigenpairs: op x = multiplier x, and Jordan relations (T1a)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.sparse.linalg import eigs, expm_multiply
+
+import oversmoothing
+from oversmoothing import InputError
+from oversmoothing.theory.numbers.exact import from_flint, to_flint
+from oversmoothing.theory.spectra.chains import companion
+
+SIZE = 3  # largest Jordan block that is drawn
+EPS = float(np.finfo(np.float64).eps)
+
+
+def blocks(rng: np.random.Generator, size: int) -> list[list[Fraction]]:
+    """Jordan blocks of a few rational eigenvalues, 0 among them, and of sqrt 2 and of i."""
+    M = [[Fraction(0)] * size for _ in range(size)]
+    place = 0
+    while place < size:
+        room = size - place
+        k = int(min(room, rng.integers(1, SIZE + 1)))
+        kind = rng.integers(0, 4)
+        if kind == 0 and room >= 2:
+            # [[0, c], [1, 0]], chained where there is room: roots of x^2 = c.
+            c, chained = int(rng.choice([2, -1])), room >= 4 and rng.random() < 0.5
+            for p in (place, place + 2) if chained else (place,):
+                M[p][p + 1], M[p + 1][p] = Fraction(c), Fraction(1)
+            if chained:
+                M[place][place + 2] = M[place + 1][place + 3] = Fraction(1)
+            place += 4 if chained else 2
+            continue
+        value = Fraction(int(rng.integers(-2, 3)), int(rng.integers(1, 3)))
+        for p in range(place, place + k):
+            M[p][p] = value
+            if p > place:
+                M[p - 1][p] = Fraction(1)
+        place += k
+    return M
+
+
+def conjugated(M, S) -> list[list[Fraction]]:
+    return from_flint(to_flint(S) * to_flint(M) * to_flint(S).inv())
+
+
+def regular(rng: np.random.Generator, size: int, ones: bool) -> list[list[Fraction]]:
+    while True:
+        S = [[Fraction(int(x)) for x in row] for row in rng.integers(-2, 3, (size, size))]
+        if ones:
+            for row in S:
+                row[0] = Fraction(1)
+        if to_flint(S).det() != 0:
+            return S
+
+
+def drawn_layer(seed: int) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+    """An attention with drawn Jordan blocks beside its eigenvalue 1, and an H with others."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    J = [[Fraction(0)] * n for _ in range(n)]
+    for row, found in zip(J[1:], blocks(rng, n - 1), strict=True):
+        row[1:] = found
+    J[0][0] = Fraction(1)
+    raw = conjugated(J, regular(rng, n, ones=True))
+    # Mixed with 11^T/n the eigenvalues other than 1 shrink and the entries become positive.
+    t = Fraction(1, 2 + int(n * max(abs(x) for row in raw for x in row)))
+    A = [[t * x + (1 - t) / n for x in row] for row in raw]
+    return A, conjugated(blocks(rng, d), regular(rng, d, ones=False))
+
+
+def coefficients(vector) -> dict[tuple[int, int], flint.fmpq_mat]:
+    """The state sum v u^T [n, d] as its coefficients of the powers of the roots of H and of A."""
+    total: dict[tuple[int, int], flint.fmpq_mat] = {}
+    for u, v in vector:
+        for p in range(len(u.table[0])):
+            for q in range(len(v.table[0])):
+                column = to_flint([[row[q]] for row in v.table])
+                part = column * to_flint([[row[p] for row in u.table]])
+                total[p, q] = total[p, q] + part if (p, q) in total else part
+    return total
+
+
+def check_relations(pair, chains, A, H) -> int:
+    """op x_(t+1) = (1 + h a) x_(t+1) + x_t exactly, over Q(h) and Q(a); returns the vectors."""
+    u, v = chains[0][0][0]
+    moved_h, moved_a = (
+        companion(flint.fmpq_poly(f.polynomial) / f.polynomial[f.degree])
+        for f in (u.root.factor, v.root.factor)
+    )
+    A, turned = to_flint(A), to_flint(H).transpose()
+    for chain in chains:
+        before = None
+        for vector in chain:
+            X = coefficients(vector)
+            assert any(M != M * 0 for M in X.values())
+            for p, q in X:
+                # op X - X, and h a X by the companion matrices.
+                left = A * X[p, q] * turned
+                right = sum((X[r, s] * (moved_h[r, p] * moved_a[s, q]) for r, s in X), X[p, q] * 0)
+                assert left == (right if before is None else right + before[p, q])
+            before = X
+    return sum(map(len, chains))
+
+
+def check_exact(seed: int) -> None:
+    A, H = drawn_layer(seed)
+    layer = oversmoothing.Layer(A=A, H=H)
+    pairs = layer.eigenpairs()
+    turned = [list(map(list, zip(*M, strict=True))) for M in (A, H)]
+    for pair in pairs:
+        assert check_relations(pair, pair.right, A, H) == pair.multiplicity
+        assert check_relations(pair, pair.left, *turned) == pair.multiplicity
+        assert max(map(len, pair.right)) == pair.index
+    assert sum(pair.multiplicity for pair in pairs) == layer.n * layer.d
+    # The vectors of rational pairs are independent.
+    rational = [
+        [x for row in from_flint(M) for x in row]
+        for pair in pairs
+        for chain in pair.right
+        for vector in chain
+        for M in [coefficients(vector).get((0, 0))]
+        if all(u.is_rational and v.is_rational for u, v in vector)
+    ]
+    assert not rational or to_flint(rational).rank() == len(rational)
+    answer = layer.verdict()
+    sides = {pair.consensus for pair in pairs.dominant}
+    assert sides == {pair.consensus for pair in answer.dominant}
+    for pair in pairs.dominant:
+        top = max(answer.rho_consensus, answer.rho_quotient)
+        assert abs(pair.multiplier) == pytest.approx(float(top), rel=4 * EPS)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_exact_eigenpairs_and_jordan_chains_satisfy_their_relations(seed: int) -> None:
+    check_exact(seed)
+
+
+def test_five_hundred_drawn_layers_have_exact_eigenpairs() -> None:
+    for seed in range(1000, 1500):
+        check_exact(seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_eigenpairs_in_floats_keep_their_residuals(seed: int) -> None:
+    A, H = (np.array([[float(x) for x in row] for row in M]) for M in drawn_layer(seed))
+    A /= A.sum(axis=1, keepdims=True)
+    op = oversmoothing.operator(A=A, H=H)
+    dense = np.eye(len(A) * len(H)) + np.kron(H, op.layer.A)
+    pairs = op.eigenpairs()
+    assert len(pairs) == len(dense) and not pairs.exact
+    for pair in pairs:
+        for side, M in ((pair.right, dense), (pair.left, dense.T)):
+            ((((u, v),),),) = side
+            x = np.kron(u, v)
+            error = np.linalg.norm(M @ x - pair.multiplier * x) / np.linalg.norm(x)
+            assert error <= pair.residual <= 1e-12 * (1 + np.linalg.norm(dense))
+        assert np.allclose(pair.state().ravel(order="F"), np.kron(*pair.right[0][0][0]))
+    assert {abs(p.multiplier) for p in pairs.dominant} <= {
+        m for m in map(abs, pairs._source.multipliers.ravel()) if m > 0
+    }
+    for space in pairs.subspaces:
+        basis = np.kron(space.U, space.V)
+        small = np.eye(basis.shape[1]) + np.kron(space.T_h, space.T_a)
+        assert np.linalg.norm(dense @ basis - basis @ small) <= 1e-12 * np.linalg.norm(dense)
+    exact = oversmoothing.Layer(**dict(zip("AH", drawn_layer(seed), strict=True)))
+    defective = any(pair.index > 1 for pair in exact.eigenpairs())
+    assert bool(pairs.subspaces) or not defective
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("factored", [False, True])
+def test_the_operator_is_its_matrix_on_stacked_columns(heads: int, factored: bool) -> None:
+    rng = np.random.default_rng(heads)
+    n, d, r = 4, 3, 2
+    A = rng.dirichlet(np.ones(n), (heads, n))
+    V, P = rng.standard_normal((heads, d, r)), rng.standard_normal((heads, r, d))
+    W = [(v, p) if factored else v @ p for v, p in zip(V, P, strict=True)]
+    op = oversmoothing.operator(heads=list(zip(A, W, strict=True)))
+    A /= A.sum(axis=-1, keepdims=True)
+    dense = np.eye(n * d) + sum(np.kron((v @ p).T, a) for a, v, p in zip(A, V, P, strict=True))
+    np.testing.assert_allclose(op.matrix(), dense, atol=1e-14)
+    np.testing.assert_allclose(op.T.matmat(np.eye(n * d)), dense.T, atol=1e-14)
+    x = rng.standard_normal(n * d) + 1j * rng.standard_normal(n * d)
+    np.testing.assert_allclose(op @ x, dense @ x, atol=1e-13)
+    np.testing.assert_allclose(op.rmatvec(x), dense.T @ x, atol=1e-13)
+    assert op.trace() == pytest.approx(np.trace(dense))
+    found = np.sort(abs(eigs(op, k=2, v0=np.ones(n * d))[0]))
+    np.testing.assert_allclose(found, np.sort(abs(np.linalg.eigvals(dense)))[-2:], rtol=1e-9)
+    moved = expm_multiply(op, x.real, traceA=op.trace())
+    np.testing.assert_allclose(moved, expm(dense) @ x.real, rtol=1e-10)
+    on_device = op.torch("cpu")
+    X = x.real.reshape(n, d, order="F")
+    np.testing.assert_allclose(on_device(X).numpy().ravel(order="F"), dense @ x.real, atol=1e-13)
+    np.testing.assert_allclose((on_device.T @ x.real).numpy(), dense.T @ x.real, atol=1e-13)
+    if heads > 1:
+        with pytest.raises(InputError, match="no Kronecker product"):
+            op.eigenpairs()
+
+
+def test_a_product_of_400_tokens_and_200_features_never_builds_the_matrix() -> None:
+    rng = np.random.default_rng(0)
+    n, d = 400, 200
+    A, W = rng.dirichlet(np.ones(n), n), rng.standard_normal((d, d))
+    op = oversmoothing.operator(A=A, W=W)
+    X = rng.standard_normal((n, d))
+    expected = X + (A / A.sum(axis=1, keepdims=True)) @ X @ W
+    np.testing.assert_allclose((op @ X.ravel(order="F")).reshape(n, d, order="F"), expected)
+    with pytest.raises(InputError, match="80,000 rows"):
+        op.matrix()
