@@ -39,6 +39,8 @@ def verdict(
         help="decide the binary numbers, not all that rounds to them")] = False,
     certified: Annotated[bool, Option("--certified",
         help='enclose both radii rigorously, for a case with "R"')] = False,
+    thorough: Annotated[bool, Option("--thorough",
+        help="with X0 in fractions, also what the answer says it left out for its cost")] = False,
     agree: opt.Agree = 1e-6,
     as_json: opt.Json = False,
 ) -> None:  # fmt: skip
@@ -58,7 +60,7 @@ def verdict(
         from oversmoothing.theory.streams.stream_verdict import stream_verdict
         from oversmoothing.theory.streams.streams import load_streams
 
-        opt.needs(False, 'a case without "R"', "--depth", "--exact-binary")
+        opt.needs(False, 'a case without "R"', "--depth", "--exact-binary", "--thorough")
         result = stream_verdict(load_streams(str(case), data), certified, agree)
     else:
         opt.needs(False, 'a case with "R"', "--agree")
@@ -67,7 +69,7 @@ def verdict(
             raise InputError('--depth needs a start: add "X0" to the case')
         if certified:
             print("`--certified` is now `--exact-binary`", file=sys.stderr)
-        result = answer(layer, start, depths, exact_binary or certified)
+        result = answer(layer, start, depths, exact_binary or certified, thorough)
     print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")
 
 

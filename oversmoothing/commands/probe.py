@@ -346,7 +346,7 @@ def exponents(
     """Rates of a trained model's layers, repeated: Lyapunov exponents against measured slopes.
 
     The layers are operators on one input. --depth is a multiple of 200. Writes exponents.csv. Exit
-    status 1: a slope is 1e-3 or more from what is predicted.
+    status 1: a slope is further from what is predicted than so many layers leave open.
     """
     from oversmoothing.commands.runs import write_exponents
     from oversmoothing.experiments.repeated.blocks import cycled_layers

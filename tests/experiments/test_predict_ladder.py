@@ -336,7 +336,25 @@ def test_the_whole_ladder_on_a_vision_model(tmp_path):
     own_run = frame.index.str.match(r"P[1-5]")
     assert (frame["multiply_adds"].isna() == own_run).all()
     assert found.tables["r2_by_layer"].rows.shape == (2, 1 + len(frame)) and not found.skipped
-    assert read(write(found, tmp_path)[0]).tables == found.tables
+    held = read(write(found, tmp_path)[0])
+    assert held.tables == found.tables
+    # R^2 can be computed again from what is kept.
+    kept = held.tables["predictions"].rows
+    assert len(kept) == 10 * 2 and list(kept["input"][:3]) == [1, 1, 2]
+    y = kept["measured"]
+    for rung in frame.index:
+        r2 = 1 - np.square(y - kept[rung]).sum() / np.square(y - y.mean()).sum()
+        assert r2 == pytest.approx(frame.loc[rung, "r2"], abs=1e-12), rung
+
+
+def test_a_rung_that_predicts_what_another_does_has_fallen_back():
+    """Equal inputs leave nothing to fit but the means of the layers."""
+    model = open_model(tiny("vit"))
+    pixels = torch.randn(14, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+    found = ladder(model, pixels[:1].repeat(10, 1, 1, 1), pixels[10:], standard=10)
+    assert "P7 kernel has fallen back on P0': it predicts the same numbers" in found.words()
+    honest = ladder(model, pixels[:10], pixels[10:], standard=10).words()
+    assert "P0' has fallen back" not in honest and "P6 lifted has fallen back" not in honest
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])

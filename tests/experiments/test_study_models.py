@@ -14,7 +14,8 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study import study_models
 from oversmoothing.experiments.study.protocol import Cell
-from oversmoothing.experiments.study.study_models import FORMS, Design, Reads, StudyNet, seen
+from oversmoothing.experiments.study.study_inputs import Reads, seen
+from oversmoothing.experiments.study.study_models import FORMS, Design, StudyNet
 from oversmoothing.experiments.study.study_runs import trained
 from oversmoothing.theory.support.errors import InputError
 

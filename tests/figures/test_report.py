@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pandas as pd
@@ -179,6 +180,22 @@ def test_filters_and_links_find_claims(chromium: Browser, path: Path) -> None:
         web.wait_for_function("() => !document.getElementById('claim-T2b').hidden")
 
 
+def test_no_formula_of_a_claim_is_shown_raw() -> None:
+    """No _, ^, <=, || or -> stands outside names of the program, and no (x) became a product."""
+    raw = re.compile(r"\^|(?<![A-Za-z])\w_\w|<=|>=|\|\||->|\S⊗|⊗\S")
+    found = {}
+    for claim in claims().values():
+        titles = [piece.title for piece in claim.evidence if str(piece.kind) != "formal"]
+        hypotheses = [hypothesis.words for hypothesis in claim.hypotheses]
+        for text in (*claim.clauses, claim.source, claim.wording, *hypotheses, *titles):
+            shown = unescape(
+                re.sub("<[^>]+>", "", re.sub(r"<(sub|sup)>.*?</\1>", "", typeset(text)))
+            )
+            if raw.search(shown):
+                found[claim.name] = text
+    assert not found
+
+
 @pytest.mark.parametrize(
     "text, html",
     [
@@ -191,6 +208,18 @@ def test_filters_and_links_find_claims(chromium: Browser, path: Path) -> None:
         ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
         ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
         ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
+        ("A N(x) W, not a product", "A N(x) W, not a product"),
+        (
+            "sum_h A_(l,h) X_(l-1) -> Pi_0, max_j |l_-|",
+            "∑<sub>h</sub> A<sub>l,h</sub> X<sub>l−1</sub> → Π<sub>0</sub>, max<sub>j</sub> "
+            "|l<sub>-</sub>|",
+        ),
+        (
+            "e^(E/(1+S)), w^((p-1)/2), X*^T",
+            "e<sup>(E/(1+S))</sup>, w<sup>((p−1)/2)</sup>, X*<sup>T</sup>",
+        ),
+        ("v_t -> v^, v^^T", "v<sub>t</sub> → v\u0302, v\u0302<sup>T</sup>"),
+        ("T1_blocks.pi_mean_power, verdict_x0", "T1_blocks.pi_mean_power, verdict_x0"),
         ("rank-1, T7b-rotation, log_hfc_lfc, 1e-13", "rank-1, T7b-rotation, log_hfc_lfc, 1e-13"),
         ("-2/(1 + a_1) < h < 0 & <b>", "−2/(1 + a<sub>1</sub>) &lt; h &lt; 0 &amp; &lt;b&gt;"),
     ],

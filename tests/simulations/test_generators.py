@@ -9,10 +9,13 @@ from jaxtyping import TypeCheckError
 
 from oversmoothing.simulations.generators.attention import (
     ATTENTION,
+    Axial,
     Causal,
     DoublyStochastic,
+    Local,
     NearlyReducible,
     Softmax,
+    Strided,
     SymmetricIndefinite,
     SymmetricPsd,
     row_softmax,
@@ -31,7 +34,7 @@ from oversmoothing.simulations.generators.value_projection import (
     random_orthogonal,
     real_form,
 )
-from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.layer.attention import closed_classes, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
@@ -87,6 +90,36 @@ def test_symmetric_indefinite_logits_have_a_real_spectrum_with_both_signs(seed: 
 def test_causal_attention_is_lower_triangular(seed: int, n: int) -> None:
     A = Causal().draw(n, rng=rng(seed))
     assert (np.triu(A, 1) == 0).all() and (np.diag(A) > 0).all() and A[0, 0] == 1.0
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(2, 14), st.integers(1, 5))
+def test_a_mask_decides_the_closed_classes_and_how_soon_tokens_meet(
+    seed: int, n: int, k: int
+) -> None:
+    """T1: one class for each component of the graph, and 1 an eigenvalue once for each."""
+    local, strided = Local(reach=k).draw(n, rng=rng(seed)), Strided(stride=k).draw(n, rng=rng(seed))
+    axial = Axial().draw(n, rng=rng(seed))
+    for A, classes in ((local, 1), (strided, min(n, k)), (axial, 1)):
+        assert len(closed_classes(A)) == classes
+        assert (np.abs(np.linalg.eigvals(A) - 1) < 1e-8).sum() == classes
+    place = np.arange(n)
+    apart = np.abs(place[:, None] - place)
+    assert ((local > 0) == (apart <= k)).all() and ((strided > 0) == (apart % k == 0)).all()
+    assert (axial @ axial > 0).all()
+    # After m layers the token at one end has heard of m reach others, and of no more.
+    heard = np.linalg.matrix_power(local, 2)[0] > 0
+    assert (heard == (place <= 2 * k)).all()
+
+
+def test_the_gap_of_local_attention_closes_with_the_square_of_its_length() -> None:
+    """Without logits to speak of: a random walk on a path, whose gap is near c (reach/n)^2."""
+    gaps = []
+    for n in (16, 32, 64):
+        a = np.linalg.eigvals(Local(reach=1, temperature=1e6).draw(n, rng=rng(0)))
+        gaps.append(1 - np.sort(a.real)[-2])
+    assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.15)
+    assert gaps[1] / gaps[2] == pytest.approx(4, rel=0.08)
 
 
 @settings(max_examples=20, deadline=None)

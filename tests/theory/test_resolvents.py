@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 
 import flint
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings, strategies as st
 
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers.exact import centred, from_flint, product, to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.algebraic import Factor
-from oversmoothing.theory.verdict import resolvent as resolvents
+from oversmoothing.theory.verdict import decide, resolvent as resolvents
+from oversmoothing.theory.verdict.by_projectors import by_projectors
+from oversmoothing.theory.verdict.cosines import token_limits
 from oversmoothing.theory.verdict.decide import compare_radii, generic_limits
 from oversmoothing.theory.verdict.nearest import distance_to_tie
 from oversmoothing.theory.verdict.resolvent import (
@@ -120,11 +126,112 @@ def test_T4e_the_work_of_a_resolvent_grows_with_its_order_and_the_bits_of_a_laye
         assert (found_of(*case) is not None) == (spent == work)
 
 
-@pytest.mark.parametrize("k", [128, 129])
-def test_T4e_resolvents_are_computed_up_to_the_order_128(k):
-    cycle = [[int((i + 1) % k == j) for j in range(k)] for i in range(k)]
-    found = found_of(cycle, "1", [[int(i == 0)] for i in range(k)])
-    assert found.degree == 128 if k == 128 else found is None
+def spread(n, kind):
+    """Attention with repeated eigenvalues, or a birth-death one."""
+    if kind == "uniform":
+        return [[Fraction(i == j, 2) + Fraction(1, 2 * n) for j in range(n)] for i in range(n)]
+    A = [[Fraction(0)] * n for _ in range(n)]
+    for i in range(n):
+        for j in (i - 1, i + 1):
+            if kind == "cycle" or 0 <= j < n:
+                A[i][j % n] = Fraction(2 + (i + j) % 3, 12)
+        A[i][i] = 1 - sum(A[i])
+    return A
+
+
+def alike(values, seed):
+    """H with these eigenvalues, each of which may repeat."""
+    rng = random.Random(seed)
+    P = [
+        [Fraction(i == j) + (rng.randint(-2, 2) if j > i else 0) for j in range(10)]
+        for i in range(10)
+    ]
+    D = [[Fraction(values[i]) * (i == j) for j in range(10)] for i in range(10)]
+    return product(P, D, from_flint(to_flint(P).inv()))
+
+
+@pytest.mark.parametrize("kind", ["cycle", "birth", "uniform"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1/2", "1/3", "1/5", "-1/7", "2/3"] * 2,
+        ["-1/2", "-1/3", "-1/5", "-1/7", "-2/3"] * 2,
+        ["1/7"] * 10,
+        ["-5/2", "-1/3", "-1/5", "1/7", "2/3"] * 2,
+    ],
+)
+def test_T4e_repeated_eigenvalues_are_decided_at_every_size(kind, values):
+    """n d = 200: what floats decide, fractions do too, with the same limit."""
+    A, H, rng = spread(20, kind), alike(values, 1), random.Random(2)
+    X0 = [[rng.randint(-3, 3) for _ in range(10)] for _ in range(20)]
+    found = verdict(A=A, H=H, X0=X0)
+    rounded = verdict(**{name: to_float(M) for name, M in (("A", A), ("H", H), ("X0", X0))})
+    assert found.status == "exact" and found.verdict_x0 == found.verdict == rounded.verdict
+    assert found.tends_to is not None and rounded.tends_to in (found.tends_to, None)
+    if found.tends_to == "constant" and rounded.limit is not None:
+        assert found.limit == pytest.approx(rounded.limit, rel=1e-9)
+    assert found.cos_min is not None and None not in found.token_growth
+
+
+@pytest.mark.parametrize("n", [9, 12, 13, 24])
+def test_T4e_what_is_left_out_for_its_cost_is_said_with_how_to_ask_for_it(n):
+    """Dense layers of d = 8: limits and cosines at every size, `shows_from` on demand."""
+    rng = random.Random(n)
+    A = [[Fraction(rng.randint(1, 9)) for _ in range(n)] for _ in range(n)]
+    A = [[x / sum(row) for x in row] for row in A]
+    H = [[Fraction(rng.randint(-9, 9), 30) - (i == j) for j in range(8)] for i in range(8)]
+    X0 = [[rng.randint(-3, 3) for _ in range(8)] for _ in range(n)]
+    found = verdict(A=A, H=H, X0=X0)
+    assert found.verdict_x0 == found.verdict != "UNDECIDED" and found.tends_to is not None
+    left_out = "Left out for its cost: from which layer on this X_0 shows that"
+    assert (left_out in found.reason) == (found.shows_from is None)
+    if found.shows_from is None:
+        assert "thorough=True (--thorough) computes it, in about " in found.reason
+
+
+def test_T4e_thorough_computes_what_was_left_out(monkeypatch):
+    case = {"A": matrix("A3"), "H": matrix("1/2 0; 1 -1/3"), "X0": matrix(X3)}
+    whole = verdict(**case)
+    monkeypatch.setattr(decide, "QUICK_WORK", 1)
+    short = verdict(**case)
+    assert short.shows_from is None and "thorough=True" in short.reason
+    assert (short.verdict_x0, short.cos_min) == (whole.verdict_x0, whole.cos_min)
+    assert str(verdict(**case, thorough=True)) == str(whole)
+
+
+@settings(max_examples=150)
+@given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 4))
+def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
+    rng = random.Random(seed)
+    causal, even = rng.random() < 0.3, rng.random() < 0.3
+    weights = [[rng.randint(0, 3) + (i == j) for j in range(n)] for i in range(n)]
+    rows = [
+        [w * (j <= i or not causal) for j, w in enumerate(row)] for i, row in enumerate(weights)
+    ]
+    A = [[Fraction(x, sum(row)) for x in row] for row in rows]
+    A = spread(n, "uniform") if even else A
+    H = [[Fraction(rng.randint(-4, 3), 2) for _ in range(d)] for _ in range(d)]
+    if rng.random() < 0.5:
+        values = [Fraction(rng.randint(-7, 4), 3)] * d
+        H = [[Fraction(values[i]) * (i == j) for j in range(d)] for i in range(d)]
+    X0 = [[Fraction(rng.randint(-2, 2)) for _ in range(d)] for _ in range(n)]
+    if rng.random() < 0.3:
+        X0 = centred(X0)
+    assume(len(set(map(tuple, X0))) > 1)
+    case = Layer.of(A, H)
+    found, content = by_projectors(case, X0), start_content(A, H, X0, case.classes)
+    assert found.outcome in (content.outcome, "UNDECIDED")
+    told, known = found.limits, content.limits
+    assert told.tends_to in (known.tends_to, None) and told.limit_rank in (known.limit_rank, None)
+    if None not in (told.limit, known.limit):
+        assert told.limit == pytest.approx(known.limit, rel=1e-14)
+    tokens = token_limits(content.tokens, d)
+    for one, other in zip(found.tokens.growth or (), tokens.growth, strict=False):
+        assert one is None or (one.rate, one.power) == (pytest.approx(other.rate), other.power)
+    for pair, limit in (found.tokens.cosines or {}).items():
+        if limit is not None:
+            right = tokens.cosines[pair]
+            assert (limit.tends_to, limit.values) == (right.tends_to, pytest.approx(right.values))
 
 
 def test_T4e_an_X_0_with_every_mode_is_told_from_one_without():

@@ -12,7 +12,9 @@ import pytest
 from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import Layer
-from oversmoothing.theory.verdict import decide, resolvent as resolvents
+from oversmoothing.theory.verdict import decide
+from oversmoothing.theory.verdict.by_projectors import Leading
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import NEAR, verdict
 from tests.support.tables import floats, holds, identity, matrix, row, table
 
@@ -416,7 +418,10 @@ def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
 def test_T4e_a_start_with_more_modes_than_are_told_apart(
     monkeypatch, H, X0, expected, tends_to, words
 ):
-    monkeypatch.setattr(resolvents, "LARGEST_ORDER", 1)
+    # Enough for one mode and no more, and no projectors.
+    for name in ("QUICK_WORK", "LARGEST_WORK"):
+        monkeypatch.setattr(decide, name, 12)
+    monkeypatch.setattr(decide, "by_projectors", lambda *_: Leading(Outcome.UNDECIDED))
     found = verdict(A=matrix("AA"), H=matrix(H), X0=matrix(X0))
     assert (found.verdict_x0, found.tends_to) == (expected, tends_to)
     assert words in found.reason

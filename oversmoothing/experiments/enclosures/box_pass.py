@@ -75,10 +75,12 @@ def refuse_unboxable(network: Network, pixels: int, layers: int) -> None:
     # Some three arrays of the widest kind are alive at a time.
     needed = 3 * 8 * symbols * n * widest
     if needed > MOST_BYTES:
+        over, less = "a layer", ""
+        if layers > 1:
+            over, less = f"{layers} layers", "an earlier layer or "
         raise InputError(
-            f"a box over {layers} layers needs {needed / 2**30:.0f} GiB, more than "
-            f"{MOST_BYTES / 2**30:.0f}: choose an earlier layer or a smaller model, such as the "
-            "digits models"
+            f"a box over {over} needs {needed / 2**30:.0f} GiB, more than "
+            f"{MOST_BYTES / 2**30:.0f}: choose {less}a smaller model, such as the digits models"
         )
 
 

@@ -39,6 +39,10 @@ SHOWN = ("rung", "r2", "r2_low", "r2_high", "r2_within", "sign", "spearman", "co
          "calibration")  # fmt: skip
 
 
+# Share of the spread of what is predicted up to which two rungs print one row.
+SAME = 1e-3
+
+
 @dataclass(frozen=True)
 class Score:
     """One predictor on held-out images; each interval is the 95 % one of a bootstrap over
@@ -143,8 +147,9 @@ class Rung:
 
 
 class LadderResult(Result):
-    """Tables `rungs` (scores with their intervals, cost and calibration, a row a rung) and
-    `r2_by_layer` (R^2 of each layer alone, around its held-out mean, a column a rung).
+    """Tables `rungs` (scores with their intervals, cost and calibration, a row a rung),
+    `r2_by_layer` (R^2 of each layer alone, around its held-out mean, a column a rung) and
+    `predictions` (a row a held-out input and layer: what was measured, and what each rung said).
 
     measured [m, layers]; rungs in order; skipped {rung: why it does not apply}; settings: what was
     asked; cost: the model's own multiply-adds for one input.
@@ -190,10 +195,12 @@ class LadderResult(Result):
                     SHOWN, "{:.3f}",
                 ),
                 "r2_by_layer": Table(pd.DataFrame({"layer": range(1, layers + 1), **alone})),
+                "predictions": Table(_predictions(measured, rungs)),
             },
             [
                 Sentence(words, measured_on(inputs)),
                 *(Sentence(f"{x} is left out: {why}.", UNTESTED) for x, why in skipped.items()),
+                *(Sentence(said, measured_on(inputs)) for said in _fallen_back(measured, rungs)),
                 _verdict(rungs, inputs, cost),
             ],
             {
@@ -207,6 +214,34 @@ class LadderResult(Result):
             },
             details={"skipped": skipped},
         )  # fmt: skip
+
+
+def _predictions(measured: Array, rungs: tuple[Rung, ...]) -> pd.DataFrame:
+    inputs, layers = measured.shape
+    return pd.DataFrame(
+        {
+            "input": np.repeat(np.arange(1, inputs + 1), layers),
+            "layer": np.tile(np.arange(1, layers + 1), inputs),
+            "measured": measured.ravel(),
+            **{each.name: each.predicted.ravel() for each in rungs},
+        }
+    )
+
+
+def _fallen_back(measured: Array, rungs: tuple[Rung, ...]) -> list[str]:
+    """Of fitted rungs that predict what an earlier one does, to SAME of the spread."""
+    fitted = [each for each in rungs if each.cost is not None]
+    most = SAME * float(measured.std())
+    said = []
+    for k, rung in enumerate(fitted):
+        for other in fitted[:k]:
+            if np.abs(rung.predicted - other.predicted).max() <= most:
+                said.append(
+                    f"{rung.name} has fallen back on {other.name}: it predicts the same numbers, "
+                    f"to {SAME:g} of their spread."
+                )
+                break
+    return said
 
 
 def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:

@@ -6,7 +6,8 @@ model's end, with the flip less without, on the same stream. gamma -> -gamma alo
 
     no effect          0: what T8d proves of a Post-LN attention sublayer for 'gain and shift'
     spectral gap       T8e: log(rho_Q/rho_C) of -H_eff less that of H_eff, H_eff = W^T diag(gamma)
-                       C/s with the mean attention and one scale s for all tokens
+                       C/s with the mean attention and one scale s for all tokens, the root
+                       mean square of theirs
     frozen attention   the sublayer with the attention that was measured without the flip, each
                        token's own scale, and for the layer its own FFN behind
 

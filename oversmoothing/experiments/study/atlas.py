@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,13 @@ def read_atlas(path: Path) -> pd.DataFrame:
     if wrong := faults(frame):
         raise InputError(f"'{path}' is not joined: {wrong[0]}")
     return frame
+
+
+def recorded_atlas() -> pd.DataFrame:
+    """The rows that come with the package, of every trained model that was within reach."""
+    file = resources.files("oversmoothing.experiments.study") / "results" / "atlas.csv"
+    with resources.as_file(file) as path:
+        return read_atlas(path)
 
 
 def faults(frame: pd.DataFrame) -> list[str]:

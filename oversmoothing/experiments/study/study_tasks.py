@@ -32,7 +32,7 @@ from oversmoothing.experiments.digits.data import (
     digits,
 )
 from oversmoothing.experiments.digits.training_loop import generator
-from oversmoothing.experiments.study.study_models import Reads
+from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import parse_json, read_text
 

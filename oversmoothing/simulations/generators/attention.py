@@ -127,6 +127,49 @@ class Causal(AttentionGenerator):
         return np.where(np.tri(X.shape[-2], dtype=bool), super()._logits(X, rng), -np.inf)
 
 
+class Local(AttentionGenerator):
+    """Token i sees those within `reach` of it: one closed class, and a gap that closes like
+    (reach/n)^2, so that smoothing takes many layers (T1, T11.2)."""
+
+    kind: Literal["local"] = "local"
+    reach: int = Field(default=2, ge=1, description="tokens seen on either side of A's own")
+
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
+        return np.where(np.abs(_apart(X)) <= self.reach, super()._logits(X, rng), -np.inf)
+
+
+class Strided(AttentionGenerator):
+    """Token i sees every `stride`-th from it on: min(n, stride) closed classes, so that 1 is an
+    eigenvalue as often, and tokens of different classes never meet (T1d)."""
+
+    kind: Literal["strided"] = "strided"
+    stride: int = Field(default=2, ge=1, description="steps between the tokens that A sees")
+
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
+        return np.where(_apart(X) % self.stride == 0, super()._logits(X, rng), -np.inf)
+
+
+class Axial(AttentionGenerator):
+    """Tokens on a grid see their row and their column: A has zeros, A^2 none.
+
+    The grid's side is the largest divisor of n up to its square root; of a prime n all see all.
+    """
+
+    kind: Literal["axial"] = "axial"
+
+    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
+        n = X.shape[-2]
+        side = next(s for s in range(math.isqrt(n), 0, -1) if n % s == 0)
+        row, column = np.divmod(np.arange(n), n // side)
+        near = (row[:, None] == row) | (column[:, None] == column)
+        return np.where(near, super()._logits(X, rng), -np.inf)
+
+
+def _apart(X: Array) -> Array:
+    place = np.arange(X.shape[-2])
+    return place[:, None] - place
+
+
 class DoublyStochastic(AttentionGenerator):
     """Softmax attention after Sinkhorn's iteration: rows and columns sum to 1, pi = 1/n (T1f).
 
@@ -187,6 +230,9 @@ Attention = Annotated[
     | SymmetricPsd
     | SymmetricIndefinite
     | Causal
+    | Local
+    | Strided
+    | Axial
     | DoublyStochastic
     | Asymmetric
     | NearlyReducible,

@@ -256,6 +256,21 @@ NOT_SHOWN = (
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 
+def left_out_for_cost(seconds: float) -> str:
+    """What a start with many modes is not asked, and how to ask for it."""
+    return (
+        " Left out for its cost: from which layer on this X_0 shows that, and what its tokens do "
+        f"where phases turn. thorough=True (--thorough) computes it, in about {_time(seconds)}."
+    )
+
+
+def _time(seconds: float) -> str:
+    for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.2g} {name}"
+    return f"{max(1.0, seconds):.2g} seconds"
+
+
 # Fewer layers than this before the verdict shows are not worth a sentence.
 _SOON = 10
 _BEGINS = {

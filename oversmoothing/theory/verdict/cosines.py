@@ -312,7 +312,7 @@ class TokensOfStart:
         if x is not None and y is not None:
             return Cosine.of(x, y)
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
-            value = _cosine([direction.in_balls(bits) for direction in directions])
+            value = cosine_of([direction.in_balls(bits) for direction in directions])
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
                 return _rounded(value)
         raise _UnsettledError
@@ -378,12 +378,12 @@ class _UnsettledError(ArithmeticError):
 def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
     """The cosine of the leading sums at some depths at which neither is 0."""
     for depth in _DEPTHS:
-        value = _cosine([token.leading_sum(depth, token.bits) for token in tokens])
+        value = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
         if value is not None:
             yield value
 
 
-def _cosine(vectors: list[list[flint.arb]]) -> flint.arb | None:
+def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:
     """That of two vectors, None where one of them may be 0."""
     with at_precision(SHOWN_BITS):
         rows = flint.arb_mat(vectors)

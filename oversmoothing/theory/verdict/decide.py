@@ -9,7 +9,7 @@ import numpy as np
 
 from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.exact import plus
+from oversmoothing.theory.numbers.exact import Matrix, plus
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads
@@ -23,6 +23,7 @@ from oversmoothing.theory.verdict.answer import (
     WRITE_EXACTLY,
     Pair,
     compared,
+    left_out_for_cost,
     number,
     shown,
 )
@@ -40,6 +41,7 @@ from oversmoothing.theory.verdict.by_fractions import (
     generic_rank,
     jordan_size,
 )
+from oversmoothing.theory.verdict.by_projectors import by_projectors
 from oversmoothing.theory.verdict.cell_limits import decided_in_cell, heads_in_balls, merged
 from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.disc_limits import (
@@ -52,8 +54,13 @@ from oversmoothing.theory.verdict.disc_limits import (
 )
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.resolvent import has_every_mode
-from oversmoothing.theory.verdict.start import start_content
+from oversmoothing.theory.verdict.resolvent import (
+    LARGEST_WORK,
+    QUICK_WORK,
+    has_every_mode,
+    resolvent_seconds,
+)
+from oversmoothing.theory.verdict.start import Content, start_content
 
 # Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
 _NO_DIGIT = 2.0**-10
@@ -283,9 +290,12 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
 def _drawn_limits(case: Layer, rng: np.random.Generator) -> Limits:
     draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
     start = [[Fraction(int(x)) for x in row] for row in draw]
-    content = start_content(
-        case.rational_A, case.rational_H, start, case.classes, False, case.others
-    )
+    content = _content(case, start, QUICK_WORK, False)
+    if content is None:
+        found = by_projectors(case, start)
+        if found.limits.tends_to is not None:
+            return found.limits
+        content = _content(case, start, LARGEST_WORK, False)
     return UNKNOWN if content is None else content.limits
 
 
@@ -301,20 +311,28 @@ class OfStart:
     tokens: TokenLimits = UNKNOWN_TOKENS
 
 
-def limits_of_start(case: Layer, start: Entries, found: Comparison, generic: Outcome) -> OfStart:
+def limits_of_start(
+    case: Layer, start: Entries, found: Comparison, generic: Outcome, thorough: bool = False
+) -> OfStart:
     """What an X_0 (not 0) leads to (T4e), exactly where the layer is decidable.
 
-    generic: the verdict for generic X_0, and found what it rests on.
+    generic: the verdict for generic X_0, and found what it rests on. thorough: also what is left
+    out for its cost else.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
         return _start_of_heads(case, start, found.status, generic)
     if found.cell is not None:
         return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
-    content = start_content(
-        case.rational_A, case.rational_H, start.fractions, case.classes, others=case.others
-    )
-    if content is None:
-        return _large_start(case, start, generic)
+    content = _content(case, start.fractions, math.inf if thorough else QUICK_WORK)
+    return _large_start(case, start, generic) if content is None else _of_content(content, case)
+
+
+def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
+    A, H = case.rational_A, case.rational_H
+    return start_content(A, H, X0, case.classes, begins, case.others, work)
+
+
+def _of_content(content: Content, case: Layer) -> OfStart:
     tokens, outcome = token_limits(content.tokens, case.d), content.outcome
     if outcome in _SETTLED:
         return OfStart(content.limits, outcome, _SETTLED[outcome], tokens=tokens)
@@ -341,18 +359,28 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
-    """Where the resolvent is too large: an X_0 that contains every mode behaves as generic ones, and
-    so does one that contains the mode which decides, by discs."""
-    if len(set(map(tuple, start.fractions))) == 1:
+    """Where the resolvent is too large: by projectors; else an X_0 that contains every mode behaves
+    as generic ones, and so does one that contains the mode which decides, by discs."""
+    X0 = start.fractions
+    if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
-    if has_every_mode(case.rational_A, case.rational_H, start.fractions, case.others):
-        return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, generic)
+    left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
+    found = by_projectors(case, X0)
+    if found.outcome is not Outcome.UNDECIDED:
+        return OfStart(found.limits, found.outcome, left_out, None, found.tokens)
+    content = _content(case, X0, LARGEST_WORK)
+    if content is not None:
+        return _of_content(content, case)
+    if has_every_mode(case.rational_A, case.rational_H, X0, case.others):
+        limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
+        return OfStart(limits, generic, left_out)
     if not case.others:
         # What holds for all layers and starts that round to these floats holds for this one.
-        found = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
-        if found.outcome is not Outcome.UNDECIDED:
-            return OfStart(ZERO if generic is Outcome.SMOOTHING else UNKNOWN, found.outcome)
-    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+        discs = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
+        if discs.outcome is not Outcome.UNDECIDED:
+            limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
+            return OfStart(limits, discs.outcome, left_out)
+    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
 
 
 def _start_of_heads(case: ManyHeads, start: Entries, status: str, generic: Outcome) -> OfStart:

@@ -14,9 +14,10 @@ generic one rest on the same decision.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import product
-from math import factorial, prod
+from math import factorial, inf, prod
 from typing import Protocol
 
 import flint
@@ -26,9 +27,9 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
 
-# The largest degree of p, and the largest (degree^4 times the bits of a layer's entries), that is
-# computed: a second or two.
-LARGEST_ORDER, LARGEST_WORK = 128, 4e9
+# (Degree of p)^4 times the bits of a layer's entries: up to the first all that follows from p takes
+# seconds, up to the second p is computed where there is no other way. The seconds of a unit.
+QUICK_WORK, LARGEST_WORK, _SECONDS = 4e8, 4e9, 7e-9
 # Rank modulo a prime is at most the rank: a bad prime only sends the search to the next.
 _PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
 
@@ -120,18 +121,29 @@ def has_every_mode(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> bool
     return len(_independent_rows(step, start, _PRIMES[0], size) or ()) == size
 
 
-def resolvent(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> Resolvent | None:
-    """The resolvent of X_0 [n, d], None where it would take too long to compute.
+def resolvent_seconds(A: Matrix, H: Matrix, others: Heads = ()) -> float:
+    """About how long an answer on an X_0 that contains every mode takes."""
+    step, _ = in_integers(A, H, [[Fraction(1)] * len(H)] * len(A), others)
+    return (len(A) * len(H)) ** 4 * step.bits * _SECONDS
+
+
+def resolvent(
+    A: Matrix, H: Matrix, X0: Matrix, others: Heads = (), work: float | None = None
+) -> Resolvent | None:
+    """The resolvent of X_0 [n, d], None where it would take more work (LARGEST_WORK) to compute.
 
     A [n, n] and H [d, d] are rational; nothing else is asked of them.
     """
     step, start = in_integers(A, H, X0, others)
+    work = LARGEST_WORK if work is None else work
     for prime in _PRIMES:
-        independent = _independent_rows(step, start, prime, LARGEST_ORDER)
+        size = start.nrows() * start.ncols()
+        most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)
+        independent = _independent_rows(step, start, prime, most)
         if independent is None:
             return None
         order = len(independent)
-        if order**4 * step.bits > LARGEST_WORK:
+        if order**4 * step.bits > work:
             return None
         states = [start]
         for _ in range(order):

@@ -87,13 +87,14 @@ def start_content(
     classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
     others: Heads = (),
+    work: float | None = None,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
     classes: the closed classes of A, found where they are not given. begins: whether `onset` is
-    wanted, which takes longest. others: further heads of the layer.
+    wanted, which takes longest. others: further heads of the layer. work: of `resolvent`.
     """
-    found = resolvent(A, H, X0, others)
+    found = resolvent(A, H, X0, others, work)
     if found is None:
         return None
     if classes is None:

@@ -81,6 +81,7 @@ def layer_verdict(
     depths: list[int],
     relative: float = UNIT,
     dense_size: int = DENSE_SIZE,
+    thorough: bool = False,
 ) -> Verdict:
     """The verdict on a validated layer, exactly where the input is exact and not too large.
 
@@ -88,7 +89,7 @@ def layer_verdict(
     what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _layer_verdict(case, start, depths, relative, dense_size)
+        found = _layer_verdict(case, start, depths, relative, dense_size, thorough)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -104,7 +105,7 @@ def layer_verdict(
     if relative == UNIT and (left_open or None in (found.tends_to, found.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
-            return _layer_verdict(exact, start, depths)
+            return _layer_verdict(exact, start, depths, thorough=thorough)
     return found
 
 
@@ -114,6 +115,7 @@ def _layer_verdict(
     depths: list[int],
     relative: float = UNIT,
     dense_size: int = DENSE_SIZE,
+    thorough: bool = False,
 ) -> Verdict:
     found = compare_radii(case, relative, dense_size)
     outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
@@ -132,7 +134,7 @@ def _layer_verdict(
         status = "certified" if status == "numerical" else status
         tokens = all_zero(case.n)
     else:
-        of_start = limits_of_start(case, start, found, outcome)
+        of_start = limits_of_start(case, start, found, outcome, thorough)
         behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
         shows_from = None if of_start.onset is None else of_start.onset.layer
         reason += of_start.words
@@ -163,7 +165,7 @@ def _layer_verdict(
         tokens.cos_min,
         tokens.cos_mean,
         any(found.vague),
-        pairs=exact_pairs(found.dominance),
+        pairs=() if isinstance(case, ManyHeads) else exact_pairs(found.dominance),
     )
 
 
@@ -284,15 +286,16 @@ def heads_verdict(
     depth: int | Iterable[int] = (),
     residual: bool = True,
     exact_binary: bool = False,
+    thorough: bool = False,
     dense_size: int = DENSE_SIZE,
 ) -> Verdict:
     """Does X' = [X +] sum_h A_h X W_h oversmooth, all heads together (E3)? By keyword only.
 
     A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
-    (W_V [heads, d, r], W_O [heads, r, d])); X0, depth and exact_binary as for `verdict`, and so
-    are the answers: "exact" in fractions up to n d = 128 (seconds), "certified" in floats, by the
-    operator of (n - 1) d rows up to dense_size of them (causal heads token by token), beyond
-    "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
+    (W_V [heads, d, r], W_O [heads, r, d])); X0, depth, exact_binary and thorough as for
+    `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (seconds), "certified"
+    in floats, by the operator of (n - 1) d rows up to dense_size of them (causal heads token by
+    token), beyond "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
 
     >>> import numpy as np, oversmoothing
     >>> A = np.array([[[0.75, 0.25], [0.25, 0.75]], [[0.5, 0.5], [0.5, 0.5]]])
@@ -300,7 +303,7 @@ def heads_verdict(
     'SMOOTHING'
     """
     case, start = read_heads(A, W, X0, residual)
-    return answer(case, start, check_depths(depth), exact_binary, dense_size)
+    return answer(case, start, check_depths(depth), exact_binary, thorough, dense_size)
 
 
 BY_NAME = (
@@ -320,6 +323,7 @@ def verdict(
     X0: Any = None,
     depth: int | Iterable[int] = (),
     exact_binary: bool = False,
+    thorough: bool = False,
     certified: bool | None = None,
 ) -> Verdict:
     """Does X' = X + A X W oversmooth? Exactly one of A and logits, and of H = W^T and W.
@@ -333,7 +337,8 @@ def verdict(
     bfloat16 (a network's softmax) may have rows that sum to 1 within the rounding of its type: they
     are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
     exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
-    layer that rounds to them (a verdict in fractions is about itself anyway). certified: the old
+    layer that rounds to them (a verdict in fractions is about itself anyway). thorough: with an X0
+    in fractions also what is left out for its cost else, as `reason` then says. certified: the old
     name of exact_binary. With free symbols of sympy in A or H the answer is a `SymbolicVerdict`:
     for which parameters it smooths. Raises `InputError` on illegal input, and `TypeError` for
     matrices by position.
@@ -361,10 +366,10 @@ def verdict(
     refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
     depths, kind = check_depths(depth), precision(A)
     if kind is None or logits is not None:
-        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary)
+        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary, thorough)
     (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
-        return answer(case, start, depths, exact_binary)
+        return answer(case, start, depths, exact_binary, thorough)
     return within(layer_verdict(case, None, depths, error), case, kind, error)
 
 
@@ -394,14 +399,15 @@ def answer(
     start: Entries | None,
     depths: list[int],
     exact_binary: bool = False,
+    thorough: bool = False,
     dense_size: int = DENSE_SIZE,
 ) -> Verdict:
     """The verdict on a validated layer."""
     if exact_binary and isinstance(case, ManyHeads) and not case.exact:
         case = case.taken_exactly()
-        found = layer_verdict(case, start, depths, dense_size=dense_size)
+        found = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
         return replace(found, status="certified", point=True) if case.decidable else found
-    found = layer_verdict(case, start, depths, dense_size=dense_size)
+    found = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return found
     # Loaded for who asks for it: a verdict is quick to start.

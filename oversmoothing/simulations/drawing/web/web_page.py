@@ -71,8 +71,12 @@ def _text(package: str, name: str) -> str:
 _GREEK = {
     **{"lambda": "λ", "Lambda": "Λ", "rho": "ρ", "sigma": "σ", "delta": "δ", "psi": "ψ"},
     **{"kappa": "κ", "gamma": "γ", "alpha": "α", "beta": "β", "theta": "θ", "tau": "τ"},
-    **{"omega": "ω", "eps": "ε", "eta": "η", "mu": "μ", "nu": "ν", "pi": "π"},
+    **{"omega": "ω", "eps": "ε", "eta": "η", "mu": "μ", "nu": "ν", "pi": "π", "chi": "χ"},
 }
+# Words that are signs where an index stands below them.
+_LARGE = {"sum": "∑", "prod": "∏", "int": "∫", "Pi": "Π", "Sigma": "Σ", "Sig": "Σ"}
+# Names of a program, which no formula is: Dynamics.vec_layer, NON_SMOOTHING, a path.
+_NAMES = re.compile(r"\b(?:[A-Z]\w*\.\w+|[A-Za-z]{2,}(?:_[A-Za-z0-9]{2,})+|\w+(?:/\w+)+\.py)\b")
 # In escaped text, in this order.
 _SIGNS = (
     # Two moduli side by side are no norm.
@@ -84,7 +88,9 @@ _SIGNS = (
     (re.compile(r"&lt;="), "≤"),
     (re.compile(r"&gt;="), "≥"),
     (re.compile(r"(?<!-)-&gt;"), "→"),
-    (re.compile(r"\(x\)"), "⊗"),
+    (re.compile(r"(?<=\s)\(x\)(?=\s)"), "⊗"),
+    # A hat stands behind its letter.
+    (re.compile(r"(?<![A-Za-z])([A-Za-z])\^(?=[\s^,.;:)_]|$)"), "\\1\u0302"),
     (re.compile(r"\+-"), "±"),
     (re.compile(r"\bsqrt\("), "√("),
     (re.compile(r"\bsqrt (?=[a-z]\b)"), "√"),
@@ -96,18 +102,40 @@ _SIGNS = (
     (re.compile(r"(?<=\b[a-z])-(?=\d\b)"), "−"),
 )
 _WORD = re.compile(rf"(?<![A-Za-z])({'|'.join(_GREEK)})(?![A-Za-z])")
-_LETTER = r"(?<![A-Za-z0-9_])((?:[A-Za-zα-ωΛ]|HFC|LFC)'?)"
-_BELOW = re.compile(rf"{_LETTER}_(\{{[^{{}}]{{1,12}}\}}|[A-Za-z0-9α-ω]{{1,3}})(?![A-Za-z0-9_])")
+_LETTER = (
+    r"(?<![A-Za-z0-9_])((?:[A-Za-zα-ωΛ]\u0302?|HFC|LFC|sum|prod|int|max|min|Pi|Sigma|Sig)['*]?)"
+)
+_NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_BELOW = re.compile(
+    rf"{_LETTER}_(\{{[^{{}}]{{1,12}}\}}|\([^()]{{1,12}}\)|[A-Za-z0-9α-ω]{{1,4}}|[-+−](?![\w(]))"
+    r"(?![A-Za-z0-9_])"
+)
 # -1/2, eta(p), what stands in brackets, or one word; E^2/2 is half of a square.
-_RAISED = r"[-−]\d/\d|[α-ω]\([a-z]\)|\([^()]{1,12}\)|\{[^{}]{1,12}\}|[-−]?[A-Za-z0-9]+"
-_ABOVE = re.compile(rf"(?<=[A-Za-zα-ω0-9)\]‖|>])\^({_RAISED})")
+_RAISED = rf"[-−]\d/\d|[α-ω]\([a-z]\)|{_NESTED}|\{{[^{{}}]{{1,40}}\}}|[-−]?[A-Za-z0-9α-ω]+"
+_ABOVE = re.compile(rf"(?<=[A-Za-zα-ω0-9)\]‖|>*;\u0302])\^({_RAISED})")
 
 
 def typeset(text: str) -> Markup:
     """HTML of a plain text, its formulas with Greek letters, signs, sub- and superscripts."""
+    found, end = "", 0
+    for name in _NAMES.finditer(text):
+        if name[0].split("_")[0] not in _GREEK:
+            found += _formulas(text[end : name.start()]) + str(escape(name[0]))
+            end = name.end()
+    return Markup(found + _formulas(text[end:]))
+
+
+def _formulas(text: str) -> str:
     found = str(escape(text))
     for pattern, sign in _SIGNS:
         found = pattern.sub(sign, found)
     found = _WORD.sub(lambda match: _GREEK[match[1]], found)
-    found = _BELOW.sub(lambda match: f"{match[1]}<sub>{match[2].strip('{}')}</sub>", found)
-    return Markup(_ABOVE.sub(lambda match: f"<sup>{match[1].strip('{}')}</sup>", found))
+    found = _BELOW.sub(_lowered, found)
+    return _ABOVE.sub(lambda match: f"<sup>{match[1].strip('{}')}</sup>", found)
+
+
+def _lowered(match: re.Match[str]) -> str:
+    below = match[2]
+    if below[0] == "(":
+        below = below[1:-1]
+    return f"{_LARGE.get(match[1], match[1])}<sub>{below.strip('{}')}</sub>"

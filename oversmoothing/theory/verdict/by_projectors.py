@@ -1,0 +1,266 @@
+"""What leads one X_0 whose resolvent is too large, by spectral projectors (T4c, T4e, T14e-g).
+
+Where A and H are diagonalisable, E_a X_0 E_h^T is all that X_0 contains of the pair (a, h), and
+grows like (1 + h a)^L alone; repeated eigenvalues are one pair. E_a = prod (A - b) / (a - b) over
+the other eigenvalues b, in balls: that a part is not 0 is seen there, that it is 0 in fractions.
+Moduli are compared as everywhere (`by_fractions.compare`). What turns is left open.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import flint
+
+from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers.exact import Matrix, Number, to_flint, weighted_mean
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
+from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare, rank_bound
+from oversmoothing.theory.verdict.cosines import (
+    UNKNOWN_TOKENS,
+    CosineLimit,
+    TokenLimits,
+    cosine_of,
+    mean,
+    smallest,
+)
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infinite
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.leading import ball_rank
+from oversmoothing.theory.verdict.tokens import TokenGrowth
+
+# Bits with which projectors are taken, from the first on until what is not 0 is seen to be so.
+_FIRST, _MOST = 256, 4096
+
+
+@dataclass(frozen=True)
+class Leading:
+    """What X_0 leads to; UNDECIDED where it is not shown which modes it contains."""
+
+    outcome: Outcome
+    limits: Limits = UNKNOWN
+    tokens: TokenLimits = UNKNOWN_TOKENS
+
+
+def by_projectors(case: Layer, X0: Matrix) -> Leading:
+    """The answer for X_0 [n, d], its tokens not all alike, of a layer of one head in fractions."""
+    if case.others:
+        return Leading(Outcome.UNDECIDED)
+    modes = all_modes(case.rational_A, case.rational_H)
+    blocks = [root.factor.jordan for mode in modes for root in _roots(mode)]
+    if any(sizes[0] > 1 for sizes in blocks) or len(case.classes) > 1:
+        return Leading(Outcome.UNDECIDED)
+    parts = _Parts(case, X0, modes)
+    sides = [
+        parts.largest([mode for mode in modes if (mode.attention is None) == consensus])
+        for consensus in (True, False)
+    ]
+    consensus, quotient = sides
+    if consensus is None or quotient is None or not quotient:
+        return Leading(Outcome.UNDECIDED)
+    sign = compare(consensus[0], quotient[0])[0] if consensus else -1
+    outcome = outcome_of_sign(sign)
+    leads = (consensus if sign != -1 else []) + (quotient if sign != 1 else [])
+    if sign is None or leads[0].rational == 0:
+        return Leading(Outcome.UNDECIDED)
+    return parts.led_by(leads, outcome)
+
+
+class _Parts:
+    """E_a X_0 E_h^T of the pairs of one layer."""
+
+    def __init__(self, case: Layer, X0: Matrix, modes: Sequence[Mode]) -> None:
+        self._case, self._start, self._modes = case, X0, modes
+        self._known: dict[tuple[Mode, int], flint.acb_mat] = {}
+
+    @cached_property
+    def _pi_mean(self) -> list[Fraction]:
+        return weighted_mean(self._case.rational_pi, self._start)
+
+    def in_balls(self, mode: Mode, bits: int) -> flint.acb_mat:
+        """[n, d]."""
+        if (mode, bits) not in self._known:
+            with at_precision(bits):
+                if mode.attention is None:
+                    part = flint.acb_mat(to_flint([self._pi_mean] * self._case.n))
+                else:
+                    others = dict.fromkeys(m.attention for m in self._modes)
+                    part = _projected(
+                        flint.acb_mat(to_flint(self._case.rational_A)),
+                        flint.acb_mat(to_flint(self._start)),
+                        _ball(mode.attention, bits),
+                        [_ball(a, bits) for a in others if a != mode.attention],
+                    )
+                values = dict.fromkeys(m.value for m in self._modes)
+                self._known[mode, bits] = _projected(
+                    flint.acb_mat(to_flint(self._case.rational_H)),
+                    part.transpose(),
+                    mode.value.ball(bits),
+                    [h.ball(bits) for h in values if h != mode.value],
+                ).transpose()
+        return self._known[mode, bits]
+
+    def contains(self, mode: Mode) -> bool | None:
+        """None where it is not shown."""
+        for bits in doublings(_FIRST, _MOST):
+            if any(not x.contains(0) for x in self.in_balls(mode, bits).entries()):
+                return True
+            if bits == _FIRST and self._is_zero(mode):
+                return False
+        return None
+
+    def _is_zero(self, mode: Mode) -> bool:
+        """Whether nothing of the factors of the pair is there, in fractions: q(A) X_0 q(H)^T = 0
+        for the products q of the other factors."""
+        case = self._case
+        if mode.attention is None:
+            state = to_flint([self._pi_mean])
+        else:
+            own = {m.attention.factor for m in self._modes if m.attention is not None}
+            state = to_flint(self._start)
+            state = state - to_flint([self._pi_mean] * case.n)
+            state = _applied(to_flint(case.rational_A), own - {mode.attention.factor}, state)
+        own = {m.value.factor for m in self._modes} - {mode.value.factor}
+        return not any(_applied(to_flint(case.rational_H), own, state.transpose()).entries())
+
+    def largest(self, modes: list[Mode]) -> list[Mode] | None:
+        """Those of the largest modulus among what X_0 contains; None where that is not shown."""
+        order = sorted(modes, key=lambda m: -float(m.squared_modulus(128).mid()))
+        found: list[Mode] = []
+        for mode in order:
+            if found and float(mode.squared_modulus(128).upper()) < 0.99 * float(
+                found[0].squared_modulus(128).lower()
+            ):
+                break
+            sign = compare(mode, found[0])[0] if found else 1
+            if sign == -1:
+                continue
+            there = self.contains(mode)
+            if there is None or sign is None:
+                return None
+            if there:
+                found = [mode] if sign == 1 else [*found, mode]
+        return found
+
+    def led_by(self, leads: list[Mode], outcome: Outcome) -> Leading:
+        """Limits and tokens where these pairs lead."""
+        n, d = self._case.n, self._case.d
+        balanced = all(sum(column) == 1 for column in zip(*self._case.rational_A, strict=True))
+        open_ = infinite(None) if balanced and outcome is Outcome.NON_SMOOTHING else UNKNOWN
+        with at_precision(_FIRST):
+            mu = [mode.multiplier(_FIRST) for mode in leads]
+            rate = float(abs(mu[0]).mid())
+        growth = TokenGrowth(rate, 0)
+        if outcome is Outcome.SMOOTHING:
+            # One real h, or a pair of conjugates: the mean is never small.
+            together = len(leads) == 1 or (
+                len(leads) == 2 and leads[0].value.conjugate == leads[1].value
+            )
+            if not together:
+                return Leading(outcome, ZERO)
+            one = CosineLimit("constant", (1.0,))
+            pairs: dict[tuple[int, int], CosineLimit | None]
+            pairs = dict.fromkeys(combinations(range(n), 2), one)
+            return Leading(outcome, ZERO, TokenLimits((growth,) * n, pairs, one, one))
+        pair = len(leads) == 2 and _are_conjugate(*leads)
+        turns = pair and not _is_real_and_simple(leads[0].attention)
+        steady = all(map(_is_real, leads)) and len({bool(x.real > 0) for x in mu}) == 1
+        if not (pair or steady):
+            return Leading(outcome, open_)
+        for bits in doublings(_FIRST, _MOST):
+            with at_precision(bits):
+                # Of a pair the other half is the conjugate.
+                summed = leads[:1] if pair else leads
+                total = sum((self.in_balls(mode, bits) for mode in summed), flint.acb_mat(n, d))
+                rows = total.tolist()
+                average = [sum(column, flint.acb(0)) / n for column in zip(*rows, strict=True)]
+                spread = [x - m for row in rows for x, m in zip(row, average, strict=True)]
+                sizes = norm(spread), norm(average)
+                ratio = sizes[0] / sizes[1] / flint.arb(n).sqrt()
+                # T3f: ||HFC||^2 and ||LFC||^2 turn by these shares of themselves.
+                apart = sizes[1] ** 2 * _square(spread) - sizes[0] ** 2 * _square(average)
+            if ratio.rel_accuracy_bits() >= 60:
+                break
+        if turns:
+            simple = all(root.factor.multiplicity == 1 for root in _roots(leads[0]))
+            rank = 2 if simple and not leads[0].value.is_real else 1 if simple else None
+            tends = "oscillates" if not apart.contains(0) else None
+            limits = infinite(rank) if open_.tends_to else Limits(tends, None, rank)
+            return Leading(outcome, limits)
+        bound = min(rank_bound(leads), n, d)
+        rank = bound if ball_rank(rows) == bound else None
+        if open_.tends_to is not None:
+            limits = infinite(rank)
+        elif ratio.rel_accuracy_bits() >= 60:
+            limits = Limits("constant", Number.of(ratio), rank)
+        else:
+            limits = Limits(None, None, rank)
+        seen = [any(not x.contains(0) for x in row) for row in rows]
+        cosines = {
+            (i, j): _cosine(rows[i], rows[j]) if seen[i] and seen[j] else None
+            for i, j in combinations(range(n), 2)
+        }
+        known = list(cosines.values())
+        growths = tuple(growth if there else None for there in seen)
+        return Leading(
+            outcome, limits, TokenLimits(growths, cosines, smallest(known, d), mean(known, d))
+        )
+
+
+def _ball(a: Eigenvalue | None, bits: int) -> flint.acb:
+    return flint.acb(1) if a is None else a.ball(bits)
+
+
+def _projected(
+    M: flint.acb_mat, state: flint.acb_mat, x: flint.acb, others: Iterable[flint.acb]
+) -> flint.acb_mat:
+    """prod (M - y) / (x - y) state."""
+    for y in others:
+        state = (M * state - state * y) * (1 / (x - y))
+    return state
+
+
+def _applied(M: flint.fmpq_mat, factors: Iterable[Factor], state: flint.fmpq_mat) -> Any:
+    """prod f(M) state."""
+    for factor in factors:
+        coefficients = factor.polynomial.coeffs()
+        found = state * coefficients[-1]
+        for c in reversed(coefficients[:-1]):
+            found = M * found + state * c
+        state = found
+    return state
+
+
+def _roots(mode: Mode) -> list[Eigenvalue]:
+    return [root for root in (mode.attention, mode.value) if root is not None]
+
+
+def _is_real(mode: Mode) -> bool:
+    return all(root.is_real for root in _roots(mode))
+
+
+def _is_real_and_simple(a: Eigenvalue | None) -> bool:
+    return a is not None and a.is_real and a.factor.multiplicity == 1
+
+
+def _are_conjugate(first: Mode, second: Mode) -> bool:
+    if first.attention is None or second.attention is None:
+        return False
+    mirrored = first.attention.conjugate, first.value.conjugate
+    return not _is_real(first) and mirrored == (second.attention, second.value)
+
+
+def _square(x: list[flint.acb]) -> flint.acb:
+    return sum((z * z for z in x), flint.acb(0))
+
+
+def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:
+    # Of a pair that leads with one real a, x and y are real multiples of one row.
+    value = cosine_of([[z.real for z in row] + [z.imag for z in row] for row in (x, y)])
+    if value is None or not value.rad() < flint.arb(2) ** -60:
+        return None
+    return CosineLimit("constant", (min(1.0, max(-1.0, float(value.mid()))),))
