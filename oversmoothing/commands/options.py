@@ -39,7 +39,8 @@ def whole(
         if number < least:
             raise BadParameter(f"must be at least {least:,}")
         if number > most:
-            raise BadParameter(f"must be at most {most:,}")
+            said = "2^63 - 1" if most == sizes.SEED else f"{most:,}"
+            raise BadParameter(f"must be at most {said}")
         return number
 
     return Option(metavar=metavar, parser=read, help=help, hidden=hidden)
