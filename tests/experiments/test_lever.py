@@ -15,6 +15,7 @@ from oversmoothing.experiments.study.lever import (
     Change,
     effects,
     folded,
+    foreseen,
     intervene,
     into_disc,
     run,
@@ -137,6 +138,19 @@ def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
     np.testing.assert_allclose(found.predicted, found.effect, atol=1e-9)
     assert np.abs(found.effect).min() > 1e-6 and (found.kl > 0).all()
     assert found.norm[0] == pytest.approx(0.1 * 4 / np.linalg.norm(folded(model.layers[0])))
+
+
+def test_what_is_foreseen_of_all_layers_is_the_sum_over_each() -> None:
+    model = open_model(net(replace(SMALL, depth=3)))
+    whole = into_disc(model, 0.5)
+    alone = []
+    for number in range(3):
+        D = np.zeros_like(whole.D)
+        D[number] = whole.D[number]
+        alone.append(replace(whole, D=D))
+    found = foreseen(model, pixels(), [whole, *alone])
+    np.testing.assert_allclose(found[0], found[1:].sum(0), atol=1e-12)
+    assert (np.abs(found[1:]).mean(1) > 1e-6).all()
 
 
 def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from scipy.stats import t as student
 from oversmoothing.experiments.study import answers, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
+from oversmoothing.experiments.study.study_models import Design, StudyNet
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
     known,
@@ -142,6 +144,20 @@ def test_arms_of_one_seed_see_the_same_batches_and_each_seed_its_own_share() -> 
     assert not torch.equal(first.pixels, second.pixels)
 
 
+def test_a_tenth_is_the_seed_s_own_and_every_image_of_it_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(study_tasks, "augmented", lambda pixels, rng, **reach: pixels)
+    shares = []
+    for seed in (0, 1):
+        batches = task("digits").batches(seed, 0.1, 36)
+        drawn = torch.cat([next(batches)[0] for _ in range(6)]).flatten(1)
+        # Each once in every round of 108.
+        assert len(drawn[:108].unique(dim=0)) == 108 == len(drawn.unique(dim=0))
+        shares.append({tuple(each.tolist()) for each in drawn})
+    assert 0 < len(shares[0] & shares[1]) < 40
+
+
 def test_an_image_of_cifar_is_moved_within_its_reflected_border_or_flipped() -> None:
     rng = torch.Generator().manual_seed(0)
     image = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
@@ -205,6 +221,38 @@ def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny: Protocol) ->
     assert np.shape(watched["hfc_lfc"]) == (13, 3) and np.shape(watched["cos"]) == (13, 2)
     assert one["corruption"][0] == one["score"]["error"] and len(one["corruption"]) == 6
     assert one["made"]["commit"] and one["made"]["versions"]["torch"]
+
+
+def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(study_runs, "CLIP", 0.25)
+    cell = Cell("digits", 3, replace(Design(), width=16, depth=4, heads=2, std=0.5))
+    found = dict(trained(cell, 0)[0].named_parameters())
+    own, recipe = task("digits"), RECIPES["digits"]
+    net = StudyNet(cell.design, own.reads, 0)
+    decayed = {id(each) for each in net.decayed()[0]}
+    names, values = zip(*net.named_parameters(), strict=True)
+    m, v = ([torch.zeros_like(each) for each in values] for _ in range(2))
+    sizes = []
+    for step, (x, y) in zip(range(3), own.batches(0, 1.0, recipe.batch), strict=False):
+        loss = torch.nn.functional.cross_entropy(net(x), y, label_smoothing=recipe.smoothing)
+        gradients = torch.autograd.grad(loss, values)
+        sizes.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
+        rate = learning_rate(recipe, step, 3)
+        with torch.no_grad():
+            for k, (each, g) in enumerate(zip(values, gradients, strict=True)):
+                g = g * min(1.0, 0.25 / (sizes[-1] + 1e-6))
+                m[k] = 0.9 * m[k] + 0.1 * g
+                v[k] = 0.999 * v[k] + 0.001 * g**2
+                each *= 1 - rate * recipe.decay * (id(each) in decayed)
+                moved = (m[k] / (1 - 0.9 ** (step + 1))) / (
+                    (v[k] / (1 - 0.999 ** (step + 1))).sqrt() + 1e-8
+                )
+                each -= rate * moved
+    assert min(sizes) > 0.3  # clipping acts
+    for name, each in zip(names, values, strict=True):
+        torch.testing.assert_close(found[name], each, rtol=1e-4, atol=2e-5, msg=name)
 
 
 def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(
@@ -340,6 +388,19 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> No
     # A line a form of the core; the shifts and their controls of the plain one; dots by form.
     assert len(turns.lines) == 2 and len(leans.lines) == 3 and len(trains.collections) == 2
     assert [line.get_label() for line in lever.lines[-3:-1]] == ["foreseen", "random"]
+
+
+def test_what_the_correction_does_not_keep_is_open(tiny: Protocol) -> None:
+    """One of many primary questions: the others, without runs, count all the same."""
+    rows = rows_of(tiny, lambda form, seed: 10.0 - (3 + 0.3 * seed) * (form == "minus"), 3)
+    alone = answers.answers(rows, tiny).table.iloc[0]
+    many = replace(tiny, questions=tiny.questions + tuple(
+        replace(tiny.questions[0], name=f"other {k}", measure="bits", first=name, second="")
+        for k, name in enumerate(list(tiny.cells)[2:] * 10)))  # fmt: skip
+    asked = answers.answers(rows_of(tiny, lambda form, seed: 10.0 - (3 + 0.3 * seed) * (
+        form == "minus"), 3)[:6], many).table.iloc[0]  # fmt: skip
+    assert (alone["decision"], asked["decision"]) == ("supported", "open")
+    assert asked["p"] == alone["p"] < 0.05 < asked["p_holm"] == pytest.approx(21 * asked["p"])
 
 
 def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:

@@ -13,10 +13,12 @@ from scipy.sparse.csgraph import connected_components
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study import study_models
+from oversmoothing.experiments.study.atlas import spectrum
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_inputs import Reads, seen
 from oversmoothing.experiments.study.study_models import FORMS, Design, StudyNet
-from oversmoothing.experiments.study.study_runs import trained
+from oversmoothing.experiments.study.study_runs import h_measures, start_measures, trained
+from oversmoothing.experiments.study.study_tasks import task
 from oversmoothing.theory.support.errors import InputError
 
 SMALL = Design(width=16, depth=2, heads=2)
@@ -127,6 +129,62 @@ def test_forms_hold_their_spectra_while_training_and_weights_move(form: str) -> 
     assert len(watched["step"]) == 13 and watched["step"][-1] == 30
     assert watched["cos"][0] == [1.0, 1.0] and max(watched["cos"][-1]) < 0.999
     assert net.cos_start == watched["cos"][-1]
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_what_a_row_says_of_h_is_what_the_atlas_says(placement: str) -> None:
+    """Two routes: through cores of the network's maps, through the described heads."""
+    net = StudyNet(replace(SMALL, std=0.2, placement=placement), GREYS, 0)
+    start = torch.randn(16, 16, generator=torch.Generator().manual_seed(1)).double()
+    with torch.no_grad():
+        for block in net.blocks():
+            gain = block.norm_attention.weight
+            gain.copy_(1.5 * torch.rand(gain.shape, generator=torch.Generator().manual_seed(2)))
+    for block, layer in zip(net.blocks(), net.described(None).layers, strict=True):
+        with torch.no_grad():
+            row = h_measures(block, start)
+        whole, heads = spectrum(layer, None), [spectrum(layer, head) for head in (0, 1)]
+        for name in ("alignment", "negative", "disc"):
+            assert row[f"folded_{name}"] == pytest.approx(whole[name], abs=1e-6)
+        for name in ("negative", "disc"):
+            own = np.mean([each[name] for each in heads])
+            assert row[f"folded_head_{name}"] == pytest.approx(own, abs=1e-6)
+        assert row["negative"] == pytest.approx(whole["negative_unfolded"], abs=1e-6)
+        H = layer.heads.total()
+        cosine = float((H * start).sum() / H.norm() / start.norm())
+        free = [M - M.trace() / 16 * torch.eye(16) for M in (H, start)]
+        assert row["cos"] == pytest.approx(cosine, abs=1e-5)
+        apart = float((free[0] * free[1]).sum() / free[0].norm() / free[1].norm())
+        assert row["cos_free"] == pytest.approx(apart, abs=1e-5)
+        skew = float((H - H.T).norm() / (2 * H.norm()))
+        assert row["asymmetry"] == pytest.approx(skew, abs=1e-5)
+        assert row["norm"] == pytest.approx(float(H.norm()), rel=1e-5)
+
+
+def test_at_the_start_gradients_and_ratios_are_those_of_the_stream() -> None:
+    own = task("digits")
+    flat = start_measures(StudyNet(replace(SMALL, depth=1), own.reads, 0), own, 0)
+    assert flat == {"gradient": 0.0, "change": 0.0}
+    net = StudyNet(replace(SMALL, depth=3, form="plus", std=0.3), own.reads, 0)
+    seen = start_measures(net, own, 0)
+    images, labels = next(own.batches(0, 1.0, 64))
+    stream: list[torch.Tensor] = []
+    with torch.no_grad():
+        net(images, stream)
+    first = stream[1].requires_grad_()
+    last = net.blocks()[2](net.blocks()[1](first))
+    scores = net.scores(net.norm(last[:, 0]))
+    loss = torch.nn.functional.cross_entropy(scores, labels)
+    sizes = [float(each.norm()) for each in torch.autograd.grad(loss, [first, last])]
+    assert seen["gradient"] == pytest.approx(math.log10(sizes[0] / sizes[1]), abs=1e-4)
+
+    def ratio(X: torch.Tensor) -> float:
+        mean = X.mean(1, keepdim=True)
+        size = (X - mean).norm(dim=(1, 2)) / (mean.expand_as(X).norm(dim=(1, 2)))
+        return float(size.log10().mean())
+
+    change = ratio(last.detach()) - ratio(first.detach())
+    assert seen["change"] == pytest.approx(change, abs=1e-4) and change < 0
 
 
 def test_psi_is_decayed_as_w_v_is_and_theta_never() -> None:

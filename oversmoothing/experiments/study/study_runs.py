@@ -66,6 +66,7 @@ from oversmoothing.theory.support.files import (
 ROWS, WEIGHTS = "rows.jsonl", "weights"
 POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
 WARM = 0.05
+CLIP = 1.0  # of the norm of all gradients together
 LEVERED = 250  # test inputs on which H is moved
 NICE = 19
 TEN = math.log(10)
@@ -107,7 +108,7 @@ def trained(cell: Cell, seed: int, data: Path | None = None) -> tuple[StudyNet, 
         loss = loss_of(net(inputs), targets, recipe.smoothing)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
-        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(net.parameters(), CLIP)
         optimizer.step()
         total, since = total + float(loss.detach()), since + 1
         if not math.isfinite(total):
