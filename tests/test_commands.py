@@ -298,6 +298,9 @@ def place(tmp_path_factory) -> Path:
     written["claim"]["depth"] = 2
     (folder / "forged.json").write_text(json.dumps(written))
     assert oversmoothing.main(["prove", "--init", str(folder / "own.py")]) == 0
+    listed = ["atlas", str(folder / "model"), "--out", str(folder / "listed")]
+    assert oversmoothing.main(listed) == 0
+    shutil.copy(folder / "listed" / "atlas" / "rows.csv", folder)
     proved = ["enclose", str(folder / "shallow"), "--images", str(folder / "pictures")]
     assert oversmoothing.main([*proved, "--out", str(folder / "proved")]) == 0
     shutil.copy(folder / "proved/enclose/shallow/enclosure-1.json", folder / "enclosure.json")
@@ -349,6 +352,10 @@ ANYWHERE: dict[str, Asked] = {
     "--count": "--count 3", "--part": "! --part nosuch", "--tokens": "! --tokens 4",
     "--text": "! --text words.txt", "--list": "--list", "--draws": "--draws 2",
 }  # fmt: skip
+MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
+    "--shift": "--shift 0.2", "--into-disc": "--into-disc 0.5", "--head": "--head 1.1",
+    "--every": "--every 2",
+})  # fmt: skip
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
@@ -423,12 +430,19 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--recipe": "! --recipe cifar100-small", "--hub": "! --hub",
         "--data-dir": "! --data-dir elsewhere",
     }),
-    "study": ("depth --dry-run", {
-        "NAME": ("depth --dry-run", "spectrum --dry-run"), "--workers": "--workers 2",
-        "--protocol": ("corruption --dry-run", "corruption --dry-run --protocol cifar100"),
-        "--dry-run": ("depth --so-far", "depth --dry-run"), "--device": "! --device cpu",
-        "--so-far": ("depth --dry-run", "! depth --so-far"), "--data-dir": "! --data-dir elsewhere",
-        "--json": "--json", "--out": "! --out words.txt",
+    "study": ("core --dry-run", {
+        "NAME": ("core --dry-run", "trainability --dry-run"), "--workers": "--workers 2",
+        "--protocol": "! --protocol nosuch.toml", "--blocks": "! --blocks 1",
+        "--dry-run": ("answers", "core --dry-run"), "--data-dir": "! --data-dir elsewhere",
+        "--so-far": ("answers", "answers --so-far"), "--plot": ("answers", "! answers --plot"),
+        "--out": ("answers", "answers --out new"),
+    }),
+    "intervene": MOVED,
+    "probe intervene": MOVED,
+    "atlas": (PICTURED, {
+        "MODEL...": "model", "--join": (PICTURED, f"{PICTURED} --join rows.csv"),
+        "--images": ("shallow", PICTURED),
+        "--seed": ("vit-random", "vit-random --seed 1"),
     }),
     "figures": ("lambda_plane", {
         "NAME": ("rotation", "lambda_plane"), "--format": "--format svg",
@@ -579,7 +593,10 @@ def test_every_option_changes_what_a_command_does_or_is_refused(
         ("prove T2d --init mine.py", "NAME does nothing beside --init"),
         ("graphs --steps 5", "--steps does nothing without --classifier"),
         ("probe shallow readings --costly 3", "--costly does nothing without --readings E3"),
-        ("study depth --dry-run --so-far", "--so-far does nothing beside --dry-run"),
+        ("study core --dry-run --so-far", "--so-far does nothing beside --dry-run"),
+        ("study spreads --so-far", "--so-far does nothing beside spreads"),
+        ("study answers --workers 2", "--workers does nothing beside answers"),
+        ("atlas shallow --tokens 3", "--tokens does nothing without --text"),
         ("enclose shallow --layer 1", "--layer does nothing without --box"),
         ("enclose shallow --check a.json --box", "--box does nothing beside --check"),
         ("figures --list --seed 1", "--seed does nothing beside --list"),

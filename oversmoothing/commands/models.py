@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.compare import Comparison, Stages
@@ -268,11 +269,15 @@ def atlas(
 
     if not models and not join:
         raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
+    opt.needs(images is not None or text is not None, "--images or --text", "--count")
+    opt.needs(text is not None, "--text", "--tokens")
     opt.look_up(images, text, data_dir)
     frames = [made.read_atlas(path) for path in join or []]
-    for name in models or []:
-        model = named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
-        model = model.renamed(Path(model.name).name)
+    opened = [named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
+              for name in models or []]  # fmt: skip
+    for kind, flag in (("vision", "--images"), ("text", "--text")):
+        opt.needs(any(each.modality == kind for each in opened), f"a {kind} model", flag)
+    for model in (each.renamed(Path(each.name).name) for each in opened):
         asked = {"vision": images, "text": text}.get(model.modality)
         inputs = None
         if asked is not None:
@@ -318,9 +323,15 @@ def study(
 
     if dry_run:
         opt.alone("--dry-run", "NAME", "--protocol", "--workers", "--json", "--out")
+    trains = name not in ("answers", "spreads")
+    if trains:
+        opt.unread(f"beside {name}", "--so-far", "--plot")
+    else:
+        opt.unread(f"beside {name}", "--workers", "--blocks", "--dry-run", "--data-dir")
+        opt.unread("beside spreads", *["--so-far"] * (name == "spreads"))
     chosen, folder = read(protocol), out / "study"
     rows = read_rows(folder / ROWS)
-    if name in ("answers", "spreads"):
+    if not trains:
         rows = rows or said.recorded_rows()
         if name == "spreads":
             result = said.spreads(rows, chosen)

@@ -318,6 +318,8 @@ def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> No
     from oversmoothing.simulations.drawing.result_files import write
     from oversmoothing.theory.support.files import to_json
 
+    if result.picture is None:
+        unread("where nothing can be drawn", "--plot")
     if not plot:
         result.picture = None
     written = write(result, folder)
