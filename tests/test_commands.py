@@ -58,7 +58,7 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
     for word, row in forms("probe").items():
         assert f"{word:10s} {row.summary}" in out
     assert not {line.split()[0] for line in lines if line.startswith("    ") and line[4] != " "} & {
-        *OLD, "bench", "atlas"
+        *OLD, "bench"
     }  # fmt: skip
 
 
