@@ -84,12 +84,14 @@ env: $(STAMP)
 
 $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	@echo "Building $(VENV): about 2.5 GB on disk (torch is most of it) and one to six minutes, once."
+	@echo "pip names each package as it comes; nothing outside $(VENV) is changed."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(CONSTRAINTS) -e '.[dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c $(CONSTRAINTS) -e '.[dev]'
 	touch $@
 
 $(VENV)/.mutants: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(CONSTRAINTS) -e '.[mutants]'
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c $(CONSTRAINTS) -e '.[mutants]'
 	touch $@
 
 clean:

@@ -110,7 +110,9 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
         ("check", "FILE is missing.", "check --help'"),
         ("explorer x y", "'x y' is too much.", "explorer --help'"),
         ("verdict --depth 3 --agree 1 --agree 2", "--agree is given 2 times", "verdict --help'"),
-        ("simulate --n", "Option '--n' requires an argument.", "simulate --help'"),
+        ("simulate --n", "--n needs a value.", "simulate --help'"),
+        ("simulate --seed 9223372036854775808", "--seed must be at most 2^63 - 1.", "--help'"),
+        ("prove T2 --jobs 99999999999999", "--jobs must be at most 64.", "prove --help'"),
         ("figures lamda_plane", "no figure 'lamda_plane'. Did you mean 'lambda_plane'?", "--list'"),
         ("remedies attnscal", "no remedy 'attnscal'. Did you mean 'attnscale'?", "--list'"),
         ("prove T99", "no claim 'T99'. Chapter T9 has T9a, T9b, T9c and T9d.", "--list' shows all"),
@@ -270,6 +272,9 @@ def place(tmp_path_factory) -> Path:
     for k in range(7):  # of which the ladder needs 13
         shutil.copy(folder / "pictures" / "0.png", folder / "pictures" / f"again-{k}.png")
     grid = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1]\n'
+    (folder / "grid.toml").write_text(grid.replace("n = 3", "n = 4"))
+    swept = ["sweep", str(folder / "grid.toml"), "--out", str(folder / "held")]
+    assert oversmoothing.main(swept) == 0
     (folder / "grid.toml").write_text(grid)
     A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
     (folder / "parameters.json").write_text(json.dumps({"A": A, "H": [["h"]]}))
@@ -278,6 +283,8 @@ def place(tmp_path_factory) -> Path:
     (folder / "twice.json").write_text(json.dumps(TRAINED | {"epochs": 2}))
     shutil.copytree(folder / "pictures", folder / "others")
     (folder / "others" / "0.png").unlink()
+    (folder / "one").mkdir()
+    shutil.copy(folder / "pictures" / "0.png", folder / "one")
     shutil.copytree(folder / "shallow", folder / "elsewhere" / "inner")
     (folder / "words.txt").write_text("one two\n")
     for name, number in (("case", 7), ("other", 9)):
@@ -288,9 +295,12 @@ def place(tmp_path_factory) -> Path:
     out = str(folder / "certificate.json")
     assert oversmoothing.main(["certify", "--example", "GT4", "--out", out]) == 0
     written = json.loads((folder / "certificate.json").read_text())
-    written["claim"]["rho_consensus"] = ["0x1p+9", "0x1p+9"]
+    written["claim"]["depth"] = 2
     (folder / "forged.json").write_text(json.dumps(written))
     assert oversmoothing.main(["prove", "--init", str(folder / "own.py")]) == 0
+    listed = ["atlas", str(folder / "model"), "--out", str(folder / "listed")]
+    assert oversmoothing.main(listed) == 0
+    shutil.copy(folder / "listed" / "atlas" / "rows.csv", folder)
     proved = ["enclose", str(folder / "shallow"), "--images", str(folder / "pictures")]
     assert oversmoothing.main([*proved, "--out", str(folder / "proved")]) == 0
     shutil.copy(folder / "proved/enclose/shallow/enclosure-1.json", folder / "enclosure.json")
@@ -326,7 +336,8 @@ def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
 
 # -------------------------------------------------------------- no option is dropped without a word
 
-PICTURED, RUN = "shallow --images pictures", "--n 3 --d 2 --depth 9 --points 3"
+PICTURED, MODEL = "shallow --images pictures", "model --images pictures"
+RUN = "--n 3 --d 2 --depth 9 --points 3"
 # What an option is given, by name and by command: added to a command that runs it must change what
 # that does, behind "!" be refused; or the command without it and the command with it.
 Asked = str | tuple[str, str]
@@ -341,13 +352,14 @@ ANYWHERE: dict[str, Asked] = {
     "--count": "--count 3", "--part": "! --part nosuch", "--tokens": "! --tokens 4",
     "--text": "! --text words.txt", "--list": "--list", "--draws": "--draws 2",
 }  # fmt: skip
-MOVED: dict[str, Asked] = {
+MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
     "--shift": "--shift 0.2", "--into-disc": "--into-disc 0.5", "--head": "--head 1.1",
     "--every": "--every 2",
-}  # fmt: skip
+})  # fmt: skip
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
-        "OTHER": "model", "--budget": "--budget 0", "--spectra": "--spectra 0", "--wide": "--wide",
+        "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
+        "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 0"),
         "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
         "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
     }),
@@ -369,12 +381,12 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--init": ("T2d --kind written", "--init mine.py"), "--jobs": "! --jobs 0",
         "--limit": ("T3d --kind sharp", "T3d --kind sharp --limit 1e-9"),
         "--thorough": ("T2b --kind written", "T2b --thorough --minutes 0"),
+        "--list": ("T2b --kind written", "T2b --list"),
         "--minutes": ("T2b --thorough --minutes 0", "T2b --thorough --minutes 0.01"),
     }),
     "simulate": (RUN, SIMULATED | {
         "--attention": "--attention causal", "--value": "--value goe", "--dim": "--dim 1",
         "--help-options": "--help-options",
-        "--reach": "--attention local --reach 1", "--stride": "--attention strided --stride 3",
         "--asymmetry": "--attention asymmetric --asymmetry 0.1",
         "--coupling": "--attention nearly_reducible --coupling 0.1",
         "--blocks": "--attention nearly_reducible --blocks 1",
@@ -411,28 +423,30 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "enclose": (f"{PICTURED} --count 1", {
         "--box": "--box --eps 0.0001", "--check": (PICTURED, "shallow --check enclosure.json"),
         "--eps": (f"{PICTURED} --box --eps 1e-4", f"{PICTURED} --box --eps 2e-4"),
-        "--layer": (f"{PICTURED} --box --eps 1e-4", f"{PICTURED} --box --eps 1e-4 --layer 9"),
+        "--layer": (f"{MODEL} --box --eps 1e-4", f"{MODEL} --box --eps 1e-4 --layer 1"),
     }),
     "train": ("config.json", {
         "CONFIG.toml": ("config.json", "twice.json"), "--variant": "--variant vit-",
         "--recipe": "! --recipe cifar100-small", "--hub": "! --hub",
         "--data-dir": "! --data-dir elsewhere",
     }),
-    "study": ("spreads", {
-        "NAME": ("spreads", "answers"), "--blocks": "! --blocks 1", "--plot": "! --plot",
-        "--workers": ("core --dry-run", "core --dry-run --workers 2"),
-        "--protocol": "! --protocol nosuch.toml", "--dry-run": ("spreads", "core --dry-run"),
-        "--so-far": ("answers", "answers --so-far"), "--data-dir": "! --data-dir elsewhere",
+    "study": ("core --dry-run", {
+        "NAME": ("core --dry-run", "trainability --dry-run"), "--workers": "--workers 2",
+        "--protocol": "! --protocol nosuch.toml", "--blocks": "! --blocks 1",
+        "--dry-run": ("answers", "core --dry-run"), "--data-dir": "! --data-dir elsewhere",
+        "--so-far": ("answers", "answers --so-far"), "--plot": ("answers", "! answers --plot"),
+        "--out": ("answers", "answers --out new"),
     }),
-    "intervene": (f"{PICTURED} --count 2 --shift 0.1", MOVED),
-    "probe intervene": (f"{PICTURED} --count 2 --shift 0.1", MOVED),
-    "atlas": (f"{PICTURED} --count 2", {
-        "MODEL...": (PICTURED, "model --images pictures"), "--join": "! --join nosuch.csv",
+    "intervene": MOVED,
+    "probe intervene": MOVED,
+    "atlas": (PICTURED, {
+        "MODEL...": "model", "--join": (PICTURED, f"{PICTURED} --join rows.csv"),
+        "--images": ("shallow", PICTURED),
         "--seed": ("vit-random", "vit-random --seed 1"),
     }),
     "figures": ("lambda_plane", {
         "NAME": ("rotation", "lambda_plane"), "--format": "--format svg",
-        "--width": "--width one-column", "--seed": ("rotation", "rotation --seed 1"),
+        "--width": "--width one-column", "--seed": ("lambda_plane", "lambda_plane --seed 1"),
     }),
     "remedies": ("attnscale --draws 1", {"NAME": "contranorm", "--list": ("", "--list")}),
     "probe stability": (f"{PICTURED} --count 1", {"--size": "--size 0.1"}),
@@ -443,20 +457,22 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "probe flips": (f"{PICTURED} --count 4", {"--count": "--count 5"}),
     "probe tilt": (f"{PICTURED} --count 2", {"--steer": "--steer"}),
     "probe readings": (f"{PICTURED} --count 2", {
+        "--images": "--images one",
         "--readings": "--readings E1", "--folded": "--folded",
         "--costly": "--readings E3 --costly 1",
         "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
     }),
-    "probe ladder": (f"{PICTURED} --calibration 9 --standard 2 --held-out 3", {
-        "--calibration": "--calibration 8", "--standard": "--standard 3",
-        "--held-out": "--held-out 2", "--held-out-from": "--held-out-from 1",
+    "probe ladder": (f"{PICTURED} --calibration 10 --standard 2 --held-out 3", {
+        "--calibration": "--calibration 11 --held-out 2",
+        "--images": "--images others --held-out 2", "--standard": "--standard 3",
+        "--held-out": "--held-out 2", "--held-out-from": "--held-out 2 --held-out-from 1",
         "--copies": "--copies 1", "--first-layers": "--first-layers 1",
     }),
     "probe exponents": (f"{PICTURED} --depth 200", {
         "--scale": "--scale 0.1", "--depth": "--depth 400",
         "--seed": ("vit-random --depth 200", "vit-random --depth 200 --seed 1"),
     }),
-    "probe certified": (f"{PICTURED} --count 1", {}),
+    "probe certified": (f"{PICTURED} --count 2", {"--images": "--images one"}),
     "rates": ("", {}),
     "steer": ("--draws 1", {}),
 }  # fmt: skip
@@ -479,7 +495,7 @@ def without_and_with(name: str, flag: str) -> tuple[str, str, bool]:
         asked = far, f"{far} --data-dir elsewhere"
     assert asked is not None, f"{name}: what does {flag} change?"
     if isinstance(asked, tuple):
-        return *asked, False
+        return asked[0], asked[1].removeprefix("! "), asked[1].startswith("!")
     words = asked.removeprefix("!").split()
     kept, again = [], False
     for word in usual.split():
@@ -512,8 +528,10 @@ def done(name: str, words: str, capsys, folder: Path) -> dict[str, object]:
         if path.is_file() and not path.is_symlink():
             place = str(path.relative_to(folder))
             found[place] = True
-            if path.suffix in (".json", ".csv", ".txt", ".toml"):
+            if path.suffix in (".json", ".csv", ".txt"):
                 found |= entries_of(path.read_text(), place)
+            else:
+                found[place] = path.read_bytes()
     return found
 
 
@@ -531,6 +549,9 @@ def fresh(place, tmp_path, monkeypatch):
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
         for each in place.iterdir():
             (folder / each.name).symlink_to(each)
+        # What a run would write into.
+        (folder / "held").unlink()
+        shutil.copytree(place / "held", folder / "held")
         monkeypatch.chdir(folder)
         return done(name, words, capsys, folder)
 
@@ -540,7 +561,6 @@ def fresh(place, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "flag"),
     [(row.name, flag) for row in ROWS if row.name not in BY_HAND for flag in flags_of(row)],
-    ids=" ".join,
 )
 def test_every_option_changes_what_a_command_does_or_is_refused(
     name, flag, fresh, runs_before, capsys
@@ -574,6 +594,9 @@ def test_every_option_changes_what_a_command_does_or_is_refused(
         ("graphs --steps 5", "--steps does nothing without --classifier"),
         ("probe shallow readings --costly 3", "--costly does nothing without --readings E3"),
         ("study core --dry-run --so-far", "--so-far does nothing beside --dry-run"),
+        ("study spreads --so-far", "--so-far does nothing beside spreads"),
+        ("study answers --workers 2", "--workers does nothing beside answers"),
+        ("atlas shallow --tokens 3", "--tokens does nothing without --text"),
         ("enclose shallow --layer 1", "--layer does nothing without --box"),
         ("enclose shallow --check a.json --box", "--box does nothing beside --check"),
         ("figures --list --seed 1", "--seed does nothing beside --list"),

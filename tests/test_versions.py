@@ -38,7 +38,9 @@ def test_what_a_workflow_calls_exists(path: Path) -> None:
     text = path.read_text("utf-8")
     targets = re.findall(r"- run: make ([a-z-]+)", text)
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert targets and all(re.search(rf"^{name}:", makefile, re.M) for name in targets)
+    # A release builds the package and nothing else.
+    assert targets or path.name == "release.yml"
+    assert all(re.search(rf"^{name}:", makefile, re.M) for name in targets)
     assert all((ROOT / script).exists() for script in re.findall(r"- run: (\.\S+)", text))
 
 

@@ -51,6 +51,7 @@ def verdict(
     said to be; checked) and "start" ("generic" or "equal") too.
     """
     from oversmoothing.theory.support.files import read_json, to_json
+    from oversmoothing.theory.verdict.answer import announced
     from oversmoothing.theory.verdict.verdict import answer, check_depths
 
     depths = check_depths(depth or [])
@@ -69,6 +70,8 @@ def verdict(
             raise InputError('--depth needs a start: add "X0" to the case')
         if certified:
             print("`--certified` is now `--exact-binary`", file=sys.stderr)
+        if words := announced(layer.n, layer.d, start is not None):
+            print(words, file=sys.stderr)
         result = answer(layer, start, depths, exact_binary or certified, thorough)
     print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")
 

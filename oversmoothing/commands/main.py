@@ -202,14 +202,19 @@ def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:
             return found[flag], [word for k, word in enumerate(words) if k not in plain]
     kinds = {word: form for word, form in found.items() if word not in flags}
     # MODEL KIND, or between options: not the value of one.
-    free = [k for k in range(len(words)) if not k or words[k - 1] in ("--json", "--plot")
-            or not words[k - 1].startswith("--")]  # fmt: skip
+    free = [k for k in range(len(words)) if not k or not words[k - 1].startswith("--")
+            or (words[k] in kinds and _has_flag(kinds[words[k]], words[k - 1]))]  # fmt: skip
     for place in (1, *free) if 1 in free and 0 in free else free:
         if place < len(words) and words[place] in kinds:
             return kinds[words[place]], [*words[:place], *words[place + 1 :]]
     if kinds and "--help" not in words:
         _no_kind(row, words, kinds)
     return row, words
+
+
+def _has_flag(row: Row, word: str) -> bool:
+    """Whether the word is an option of that form which takes no value."""
+    return any(word in param.opts and param.is_flag for param in load(row).params)
 
 
 def _no_kind(row: Row, words: list[str], kinds: Mapping[str, Row]) -> NoReturn:
@@ -299,6 +304,9 @@ def _in_words(error: typer.TyperException) -> str:
         return f"no option {error.option_name}.{likely}"  # type: ignore[attr-defined]
     if param is None:
         said = error.format_message()
+        wanted = re.fullmatch(r"Option '(\S+)' requires an argument\.", said)
+        if wanted:
+            return f"{wanted[1]} needs a value"
         extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
         return f"'{extra[1]}' is too much" if extra else said
     name = typed_as(param)

@@ -57,7 +57,7 @@ def inspect(
     """
     from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.inspect import inspect as ask
-    from oversmoothing.experiments.models.adapters import SeveralStacksError
+    from oversmoothing.experiments.models.describe import SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
@@ -269,18 +269,15 @@ def atlas(
 
     if not models and not join:
         raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
+    opt.needs(images is not None or text is not None, "--images or --text", "--count")
+    opt.needs(text is not None, "--text", "--tokens")
     opt.look_up(images, text, data_dir)
     frames = [made.read_atlas(path) for path in join or []]
-    opened = [
-        named_model(name, out, seed=seed, device="cpu", data_dir=data_dir) for name in models or []
-    ]
-    kinds = {model.modality for model in opened}
-    opt.needs("vision" in kinds, "a model that reads images", "--images")
-    opt.needs("text" in kinds, "a model that reads texts", "--text", "--tokens")
-    opt.needs(text is not None, "--text", "--tokens")
-    opt.needs(images is not None or text is not None, "--images or --text", "--count")
-    for each in opened:
-        model = each.renamed(Path(each.name).name)
+    opened = [named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
+              for name in models or []]  # fmt: skip
+    for kind, flag in (("vision", "--images"), ("text", "--text")):
+        opt.needs(any(each.modality == kind for each in opened), f"a {kind} model", flag)
+    for model in (each.renamed(Path(each.name).name) for each in opened):
         asked = {"vision": images, "text": text}.get(model.modality)
         inputs = None
         if asked is not None:
@@ -326,14 +323,15 @@ def study(
 
     if dry_run:
         opt.alone("--dry-run", "NAME", "--protocol", "--workers", "--json", "--out")
-    if name in ("answers", "spreads"):
-        opt.unread(f"beside {name}", "--workers", "--blocks", "--dry-run", "--data-dir")
-        opt.needs(name == "answers", "answers", "--so-far", "--plot")
-    else:
+    trains = name not in ("answers", "spreads")
+    if trains:
         opt.unread(f"beside {name}", "--so-far", "--plot")
+    else:
+        opt.unread(f"beside {name}", "--workers", "--blocks", "--dry-run", "--data-dir")
+        opt.unread("beside spreads", *["--so-far"] * (name == "spreads"))
     chosen, folder = read(protocol), out / "study"
     rows = read_rows(folder / ROWS)
-    if name in ("answers", "spreads"):
+    if not trains:
         rows = rows or said.recorded_rows()
         if name == "spreads":
             result = said.spreads(rows, chosen)

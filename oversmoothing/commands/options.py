@@ -39,7 +39,8 @@ def whole(
         if number < least:
             raise BadParameter(f"must be at least {least:,}")
         if number > most:
-            raise BadParameter(f"must be at most {most:,}")
+            said = "2^63 - 1" if most == sizes.SEED else f"{most:,}"
+            raise BadParameter(f"must be at most {said}")
         return number
 
     return Option(metavar=metavar, parser=read, help=help, hidden=hidden)
@@ -317,6 +318,8 @@ def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> No
     from oversmoothing.simulations.drawing.result_files import write
     from oversmoothing.theory.support.files import to_json
 
+    if result.picture is None:
+        unread("where nothing can be drawn", "--plot")
     if not plot:
         result.picture = None
     written = write(result, folder)

@@ -47,7 +47,8 @@ def prove(
     init: Annotated[Path | None, Option(metavar="FILE.py",
         help="write an example of a file of your own claims, and stop")] = None,
     limit: Annotated[float, opt.positive("seconds for one query of one solver", "SECONDS")] = 60.0,
-    jobs: Annotated[int, opt.whole("number of worker processes")] = min(2, os.cpu_count() or 1),
+    jobs: Annotated[int, opt.whole("number of worker processes", most=64)] = min(
+        2, os.cpu_count() or 1),
     thorough: Annotated[bool, Option("--thorough",
         help="search many examples a claim, in chunks, going on where it stopped")] = False,
     minutes: Annotated[float | None, opt.real("minutes after which a thorough search stops",

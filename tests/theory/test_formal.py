@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from oversmoothing.theory.proofs import coq
 from oversmoothing.theory.proofs.claim import Effort
 from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, on_record, statement
 from oversmoothing.theory.proofs.ledger import theorems
@@ -54,6 +55,21 @@ def test_without_a_library_of_coq_a_theorem_is_absent(tmp_path: Path, library: s
 @needs_coq
 def test_a_theorem_that_is_not_there_fails() -> None:
     assert Formal("T2_real.no_such_theorem", (1,)).run(Effort()).holds is False
+
+
+@pytest.mark.parametrize(("script", "limited"), [("sleep 2", False), ("while :; do :; done", True)])
+def test_a_limit_counts_the_time_of_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, limited: bool
+) -> None:
+    """By a coqc that waits and one that computes: a busy machine fails no proof."""
+    own = tmp_path / "coqc"
+    own.write_text(f'#!/bin/sh\n[ "$1" = --print-version ] && echo 9 9 && exit\n{script}\nexit 3\n')
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(coq, "SECONDS", 1)
+    (tmp_path / "Own.v").write_text(SECTION)
+    said = Formal("Own.t", (1,), beside=str(tmp_path / "claim.py")).run(Effort()).detail
+    assert ("more than 1 s of the processor" in said) is limited, said
 
 
 SECTION = """From Coq Require Import Reals Lra.

@@ -64,7 +64,7 @@ def test_a_verdict_reads_as_sentences():
     assert lines[4].endswith("HFC/LFC = 0.1666666667, log -1.79175946923, squared 1/36")
     assert "squared" not in lines[5]
     empty = oversmoothing.verdict(A=[[1]], H=[[-1]], X0=[[1]], depth=1)
-    assert str(empty).endswith("L = 1: no value (the state is 0, or too cancelled to measure)")
+    assert str(empty).endswith("L = 1: no value: the state is 0")
 
 
 def test_what_replaces_the_layer_object_is_said():
@@ -113,6 +113,7 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         "limit": "inf",
         "limit_rank": 1,
         "distance": None,
+        "dominant": [],
         "verdict_x0": "NON_SMOOTHING",
         "shows_from": None,
         "hfc_lfc_squared": {"0": "1/4"},

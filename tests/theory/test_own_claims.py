@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 import oversmoothing
-from oversmoothing.theory.proofs import instances as exact, strategies as draw
+from oversmoothing.theory.proofs import by, hypotheses, instances as exact, strategies as draw
 from oversmoothing.theory.proofs.evidence import read, show
 from oversmoothing.theory.proofs.own import ledger_with, names_of
 from oversmoothing.theory.proofs.run import Coverage
@@ -121,7 +121,29 @@ def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
     text = claim("return H[0][0] < 1", "given.POSITIVE, given.ONE_FEATURE, given.HALF_OPEN")
     status, out, _ = prove(text)
     assert status == 0 and "mine: undecided" in out
-    assert "no counterexample in " in out and " filtered): a search, no proof" in out
+    words = " ".join(out.split())
+    assert re.search(
+        r"no counterexample in \d+ instances \(\d+ filtered\) with n <= \d, d <= 1, entries of "
+        r"size at most \d and with denominators up to \d+: a search, no proof",
+        words,
+    )
+
+
+def test_a_search_says_its_box_in_words_and_in_json():
+    """That of all instances that counted, those filtered out by a hypothesis not among them."""
+    seen = []
+
+    def law(A, H, X0):
+        seen.append((A, H, X0))
+        return True
+
+    found = by.law(law, draw.cases()).search(40, 0, (hypotheses.ONE_FEATURE,))
+    entries = [abs(x) for case in seen for M in case for row in M for x in row]
+    n, below = max(len(A) for A, _, _ in seen), max(x.denominator for x in entries)
+    size = f"{float(max(entries)):.4g} and with denominators up to {below}"
+    box = f"n <= {n}, d <= 1, entries of size at most {size}"
+    assert found.data["box"] == box and found.detail.endswith(f"none violates it: {box}")
+    assert found.data["filtered"] > 0 and found.data["examples"] == len(seen)
 
 
 @pytest.mark.parametrize("bound", [Fraction(-2), Fraction(-1, 3), Fraction(5, 6), Fraction(1)])
@@ -222,8 +244,9 @@ def test_a_page_needs_no_formula_but_refuses_a_wrong_one(prove):
 
 
 def test_a_thorough_search_goes_on_only_with_the_same_file(prove):
-    status, _, err = prove(claim(), "--thorough", "--minutes", "0")
-    assert status == 0 and "50 chunks to do" in err
+    for examples, chunks in ((100_000, 50), (4_001, 3)):
+        status, _, err = prove(claim(), "--thorough", "--minutes", "0", examples=examples)
+        assert status == 0 and f"{chunks} chunks to do" in err
     Coverage(Path("thorough.json"), Path("mine.py")).save()
     Path("mine.py").write_text(claim("return len(A) > 0"))
     with pytest.raises(InputError, match="by other code"):

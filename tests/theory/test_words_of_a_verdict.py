@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
 import numpy as np
 import pytest
 
+import oversmoothing
 from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.depth.ratios import Ratio
-from oversmoothing.theory.verdict.answer import limit_words, number, shown, token_words
+from oversmoothing.theory.layer.layer import EXACT_SIZE
+from oversmoothing.theory.verdict.answer import announced, limit_words, number, shown, token_words
+from oversmoothing.theory.verdict.cell_limits import LARGEST_SIDE
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
     UNDEFINED,
@@ -19,6 +23,7 @@ from oversmoothing.theory.verdict.cosines import (
     mean,
 )
 from oversmoothing.theory.verdict.disc_limits import Limits
+from oversmoothing.theory.verdict.stages import BALL_SIZE
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
@@ -192,3 +197,18 @@ def test_radii_near_the_largest_float_are_finite():
             found = verdict(A=A, H=[[1.6e308]], exact_binary=exact_binary)
             assert found.rho_consensus == 1.6e308 and math.isfinite(found.margin)
             assert 0 < found.rate <= 1
+
+
+def test_beyond_512_tokens_what_it_takes_and_leaves_out_is_said_first(tmp_path, capsys):
+    for n, said in ((513, True), (512, False)):
+        path = tmp_path / "case.json"
+        path.write_text(json.dumps({"A": [[1 / n] * n] * n, "H": [[0.5]]}), "utf-8")
+        assert oversmoothing.main(["verdict", str(path)]) == 0
+        out, told = capsys.readouterr()
+        assert out.startswith("SMOOTHING (certified)")
+        assert told.startswith(f"n = {n} and d = 1 take about ") == said == bool(told)
+    assert announced(2048, 64, True) == (
+        "n = 2048 and d = 64 take about 60 seconds. Left out at this size: exact arithmetic on "
+        f"fractions (done up to n, d = {EXACT_SIZE}), balls where discs leave the verdict open (up "
+        f"to {LARGEST_SIDE}; --exact-binary: up to {BALL_SIZE}), and what single tokens do."
+    )

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import refuse_extreme
+from oversmoothing.theory.support.sizes import SEED, refuse_extreme
 
 
 class Options(BaseModel):
@@ -62,7 +62,7 @@ def requirement(field: FieldInfo) -> str:
     if above is not None:
         return f"{wanted} > {above:g}" + (f", at most {high:g}" if high is not None else "")
     if high is not None:
-        return f"{wanted} from {low:g} to {high:g}"
+        return f"{wanted} from {low:g} to {'2^63 - 1' if high == SEED else f'{high:g}'}"
     return f"{wanted} that is finite" if low is None else f"{wanted} >= {low:g}"
 
 

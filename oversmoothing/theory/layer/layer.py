@@ -152,8 +152,7 @@ class Layer:
 
     @property
     def numbers(self) -> str:
-        some = next(iter(self.given.values()))
-        return "binary64" if some.written is None else "fractions"
+        return "binary64" if next(iter(self.given.values())).written is None else "fractions"
 
     @property
     def exact(self) -> bool:
@@ -224,9 +223,7 @@ class Layer:
 
         They do where A, with rows that sum to 1 exactly, and H (or its factors) have short entries.
         """
-        if self.numbers == "fractions" or "A" not in self.given:
-            return None
-        if max(self.n, self.d) > _SHORT_SIZE:
+        if self.exact or "A" not in self.given or max(self.n, self.d) > _SHORT_SIZE:
             return None
         fractions = {name: entries.fractions for name, entries in self.given.items()}
         entries = [x for M in fractions.values() for row in M for x in row]
@@ -364,9 +361,6 @@ def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
     )
 
 
-EPS = float(np.finfo(np.float64).eps)
-
-
 def real_array(value: ArrayLike, name: str) -> Array:
     try:
         raw = np.asarray(plain(value, name))
@@ -403,7 +397,7 @@ def check_square(H: ArrayLike, *, name: str = "H") -> Array:
 
 def row_sum_tolerance(n: int) -> float:
     """n eps: what rounding the n entries of a row to binary64 can do to its sum."""
-    return n * EPS
+    return n * 2.0**-52
 
 
 def check_attention(A: ArrayLike, *, tolerance: float | None = None) -> Array:

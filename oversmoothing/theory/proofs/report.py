@@ -111,7 +111,8 @@ def _attacks(entry: Entry, k: int) -> list[str]:
         data = finding.outcome.data
         filtered = f" ({data['filtered']} filtered)" if data.get("filtered") else ""
         examples = _counted(data.get("examples", 0), "instance")
-        found.append(f"no counterexample in {examples}{filtered}: a search, no proof")
+        within = f" with {data['box']}" if data.get("box") else ""
+        found.append(f"no counterexample in {examples}{filtered}{within}: a search, no proof")
     return found
 
 

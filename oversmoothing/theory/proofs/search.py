@@ -33,6 +33,42 @@ from oversmoothing.theory.proofs.strategies import cases
 At = Callable[..., tuple[Any, ...]]
 
 
+@dataclass
+class _Box:
+    """What was searched: the largest of all instances that counted."""
+
+    n: int = 0
+    d: int = 0
+    size: float = -1.0
+    denominator: int = 1
+    exact: bool = True
+
+    def take(self, drawn: tuple[Any, ...], instance: tuple[Any, ...] | None) -> None:
+        """One more instance, (A, H) or (A, H, X0), or where that is None what was drawn."""
+        if instance is not None:
+            self.n, self.d = max(self.n, len(instance[0])), max(self.d, len(instance[1]))
+        self._entries(drawn if instance is None else instance)
+
+    def _entries(self, value: Any) -> None:
+        if isinstance(value, list | tuple):
+            for each in value:
+                self._entries(each)
+        elif isinstance(value, np.ndarray):
+            self._entries(value.ravel().tolist())
+        elif isinstance(value, numbers.Complex) and not isinstance(value, bool):
+            self.size = max(self.size, float(abs(value)))
+            self.exact = self.exact and isinstance(value, numbers.Rational)
+            self.denominator = max(self.denominator, getattr(value, "denominator", 1))
+
+    def words(self) -> str:
+        """ "n <= 4, d <= 3, entries of size at most 3 and with denominators up to 24"."""
+        said = [f"{name} <= {most}" for name, most in (("n", self.n), ("d", self.d)) if most]
+        if self.size >= 0:
+            below = f" and with denominators up to {self.denominator}" if self.exact else ""
+            said.append(f"entries of size at most {self.size:.4g}{below}")
+        return ", ".join(said)
+
+
 class _Unusable(Exception):
     """What was drawn, or what the law answered, is nothing that a search can use."""
 
@@ -77,6 +113,7 @@ class Searched:
         tried = filtered = asserted = answered = silent = 0
         # What was drawn last where the law failed, and where it could not be asked: the shrunk.
         worst: list[tuple[Any, ...]] = []
+        box = _Box()
         unusable: list[tuple[tuple[Any, ...], Exception]] = []
 
         @with_seed(seed)
@@ -112,7 +149,9 @@ class Searched:
             except Exception as error:
                 unusable[:] = [(drawn, error)]
                 raise
-            tried += not worst
+            if not worst:
+                tried += 1
+                box.take(drawn, None if self.at is None else self.at(*drawn))
 
         try:
             attempt()
@@ -121,7 +160,7 @@ class Searched:
         except Exception:
             if not worst and not unusable:
                 raise
-        data: dict[str, Any] = {"examples": tried, "filtered": filtered}
+        data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} filtered)" if filtered else ""
         if worst:
             found = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
@@ -147,7 +186,8 @@ class Searched:
             return Outcome(None, f"{stated_at(self.law)}{words}holds on every path", None, data)
         if not self.at and hypotheses:
             beside = ", whatever the hypotheses"
-        return Outcome(True, f"{tried} examples{beside}, none violates it", None, data)
+        within = f": {box.words()}" if box.words() else ""
+        return Outcome(True, f"{tried} examples{beside}, none violates it{within}", None, data)
 
     def _admitted(self, drawn: tuple[Any, ...], hypotheses: Sequence[Hypothesis]) -> bool:
         """Whether the instance satisfies the hypotheses."""

@@ -33,6 +33,7 @@ from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
     identity,
+    plain,
     rows_of,
     to_fraction,
     transposed,
@@ -309,17 +310,17 @@ def token_blocks(layer: Layer, residual: bool = True) -> Array:
 def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:
     """`layer_of_heads` and X_0 [n, d], in fractions where every entry is given exactly."""
     start = None if X0 is None else read_entries(X0, "X0")
-    factors = list(W) if isinstance(W, tuple) and len(W) == 2 else [W]
-    given = [_listed(value) for value in (A, *factors)]
+    pair = isinstance(W, tuple) and len(W) == 2
+    named = {"A": A} | ({"W_V": W[0], "W_O": W[1]} if pair else {"W": W})
+    values = [plain(value, name) for name, value in named.items()]
+    given = list(map(_listed, values))
     exact = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
     if exact and (start is None or start.written is not None):
         layer = _heads_in_fractions(*([x] if _depth(x) == 2 else x for x in given))
     else:
-        matrices = [
-            value if x is None else _without_text(x)
-            for value, x in zip((A, *factors), given, strict=True)
-        ]
-        layer = layer_of_heads(matrices[0], W if len(factors) == 1 else tuple(matrices[1:]))
+        values = [x if y is None else _without_text(y) for x, y in zip(values, given, strict=True)]
+        one = W if isinstance(W, tuple) else values[1]
+        layer = layer_of_heads(values[0], tuple(values[1:]) if pair else one)
         start = start and Entries(start.floats, None)
     if start is not None:
         check_states(start.floats, layer.n, layer.d)

@@ -54,9 +54,7 @@ def whole_number(name: str, value: Any, least: int | None = None) -> int:
 
 EXTRA_OF = {
     "cvc5": "prove",
-    "hypothesis": "prove",
     "latex2mathml": "prove",
-    "sympy": "prove",
     "z3": "prove",
     "gguf": "models",
     "transformers": "models",

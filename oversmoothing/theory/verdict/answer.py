@@ -264,6 +264,25 @@ def left_out_for_cost(seconds: float) -> str:
     )
 
 
+# Seconds of a verdict in floats over n^3 + d^3, without an X_0 and with one: one core of 2024.
+_OF_SPECTRA, _OF_START = 2e-9, 7e-9
+# Larger layers say before they are decided what that takes.
+LARGE = 512
+
+
+def announced(n: int, d: int, has_x0: bool) -> str:
+    """What a verdict on a layer in floats takes, and leaves out; empty for layers up to LARGE."""
+    if max(n, d) <= LARGE:
+        return ""
+    seconds = (_OF_START if has_x0 else _OF_SPECTRA) * (float(n) ** 3 + float(d) ** 3)
+    tokens = ", and what single tokens do" if has_x0 else ""
+    return (
+        f"n = {n} and d = {d} take about {_time(seconds)}. Left out at this size: exact arithmetic "
+        "on fractions (done up to n, d = 48), balls where discs leave the verdict open (up to 32; "
+        f"--exact-binary: up to 256){tokens}."
+    )
+
+
 def _time(seconds: float) -> str:
     for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 2 * size:

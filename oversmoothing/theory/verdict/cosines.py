@@ -8,7 +8,7 @@ values are no limit, and equal ones are a limit where structure says so.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -18,8 +18,8 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import dot, identity
-from oversmoothing.theory.numbers.rounding import at_precision, doublings, to_ball
+from oversmoothing.theory.numbers.exact import identity
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import (
@@ -32,13 +32,16 @@ from oversmoothing.theory.verdict.resolvent import (
 )
 from oversmoothing.theory.verdict.tokens import (
     LARGEST_PERIOD,
-    SHOWN_BITS,
+    Cosine,
     Token,
     TokenGrowth,
     UnknownPhaseError,
+    cosine_of,
     every,
     period_of,
     real_power,
+    rounded,
+    same,
     signs,
     token_of,
 )
@@ -267,7 +270,7 @@ class TokensOfStart:
                     return OSCILLATES
                 cosines.append(cosine)
             if cosines and keep_their_angle(pair, tokens, self._found, self._multipliers):
-                return CosineLimit("constant", (_rounded(cosines.pop()),))
+                return CosineLimit("constant", (rounded(cosines.pop()),))
         except (UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
         return None
@@ -314,7 +317,7 @@ class TokensOfStart:
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
             value = cosine_of([direction.in_balls(bits) for direction in directions])
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
-                return _rounded(value)
+                return rounded(value)
         raise _UnsettledError
 
     def _every(self, k: int, token: Token, period: int, residue: int) -> "Direction | None":
@@ -339,29 +342,6 @@ class TokensOfStart:
         )
 
 
-class Cosine(float):
-    """A cosine whose square is rational. square: with the sign of the cosine."""
-
-    square: Fraction
-
-    @staticmethod
-    def of(x: list[Fraction], y: list[Fraction]) -> "Cosine":
-        """That of two vectors of fractions, neither 0."""
-        along = dot(x, y)
-        square = along * abs(along) / (dot(x, x) * dot(y, y))
-        with at_precision(SHOWN_BITS):
-            size = to_ball(abs(square)).sqrt()
-        found = Cosine(_rounded(-size if square < 0 else size))
-        found.square = square
-        return found
-
-
-def same(values: Sequence[float | None]) -> bool:
-    """Whether cosines are known to be the same number."""
-    squares = [x.square if isinstance(x, Cosine) else None for x in values]
-    return None not in squares and len(set(squares)) == 1
-
-
 @dataclass(frozen=True)
 class Direction:
     """That of a token at the depths of a residue. in_balls: by bits. in_fractions: by one such
@@ -381,18 +361,6 @@ def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
         value = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
         if value is not None:
             yield value
-
-
-def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:
-    """That of two vectors, None where one of them may be 0."""
-    with at_precision(SHOWN_BITS):
-        rows = flint.arb_mat(vectors)
-        (xx, xy), (_, yy) = (rows * rows.transpose()).tolist()
-        return xy / (xx * yy).sqrt() if xx > 0 and yy > 0 else None
-
-
-def _rounded(value: flint.arb) -> float:
-    return min(1.0, max(-1.0, float(value.mid())))
 
 
 @dataclass(frozen=True)

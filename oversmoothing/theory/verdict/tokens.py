@@ -7,7 +7,7 @@ x_i(L) = C(L, p) rho^(L-p) (y_i(L) + O(1/L)), y_i(L) = sum (x/|x|)^(L-p) g_x ove
 Where some power of a root is real, residues of L have limits of their own (T14h).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -16,7 +16,8 @@ from math import lcm
 
 import flint
 
-from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.numbers.exact import dot
+from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
 from oversmoothing.theory.verdict.leading import (
     all_conjugates_lead,
@@ -233,3 +234,38 @@ def signs(token: Token, period: int) -> set[bool]:
     """Of the real parts of x^period: whether they are positive, over the leading roots x."""
     with at_precision(_BITS):
         return {(x.ball(_BITS) ** period).real > 0 for x in token.growth.roots}
+
+
+class Cosine(float):
+    """A cosine whose square is rational. square: with the sign of the cosine."""
+
+    square: Fraction
+
+    @staticmethod
+    def of(x: list[Fraction], y: list[Fraction]) -> "Cosine":
+        """That of two vectors of fractions, neither 0."""
+        along = dot(x, y)
+        square = along * abs(along) / (dot(x, x) * dot(y, y))
+        with at_precision(SHOWN_BITS):
+            size = to_ball(abs(square)).sqrt()
+        found = Cosine(rounded(-size if square < 0 else size))
+        found.square = square
+        return found
+
+
+def same(values: Sequence[float | None]) -> bool:
+    """Whether cosines are known to be the same number."""
+    squares = [x.square if isinstance(x, Cosine) else None for x in values]
+    return None not in squares and len(set(squares)) == 1
+
+
+def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:
+    """That of two vectors, None where one of them may be 0."""
+    with at_precision(SHOWN_BITS):
+        rows = flint.arb_mat(vectors)
+        (xx, xy), (_, yy) = (rows * rows.transpose()).tolist()
+        return xy / (xx * yy).sqrt() if xx > 0 and yy > 0 else None
+
+
+def rounded(value: flint.arb) -> float:
+    return min(1.0, max(-1.0, float(value.mid())))

@@ -1,0 +1,120 @@
+"""`oversmoothing.Layer`: what the functions take as loose arguments, and its region."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+
+import oversmoothing
+from oversmoothing import InputError, Layer
+
+A, H = [["3/4", "1/4"], ["1/4", "3/4"]], [["-3/2"]]
+TWO = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
+
+
+@pytest.mark.parametrize("call", [oversmoothing.verdict, Layer, oversmoothing.operator])
+def test_matrices_by_position_are_answered_with_which_is_which(call) -> None:
+    with pytest.raises(TypeError, match=r"W = W_V W_proj .* H = W"):
+        call(np.eye(2), np.eye(2))
+
+
+def test_a_layer_answers_as_the_functions_do() -> None:
+    layer, X0 = Layer(A=A, H=H), [["1"], ["2"]]
+    direct = oversmoothing.verdict(A=A, H=H, X0=X0, depth=[1, 5])
+    assert layer.verdict(X0, depth=[1, 5]).to_json_object() == direct.to_json_object()
+    assert layer.verdict().dominant[0].consensus
+    run = oversmoothing.evolve(
+        X0=[[1.0], [2.0]], A=[[0.75, 0.25], [0.25, 0.75]], H=[[-1.5]], depth=9
+    )
+    assert layer.evolve(X0, 9).metrics().equals(run.metrics())
+    assert layer.certify(X0).checked
+    assert layer.symbolic().determinant == sp.Rational(-1, 8)
+    assert (layer.n, layer.d, layer.numbers) == (2, 1, "fractions")
+
+
+def test_a_batch_is_a_stack_of_layers_and_nothing_else_is_taken_for_one() -> None:
+    rng = np.random.default_rng(0)
+    stack, W = rng.dirichlet(np.ones(4), (3, 4)), rng.standard_normal((3, 3))
+    layers = Layer(A=stack, W=W, batch=True)
+    assert layers.batch == (3,) and len(layers) == 3
+    for place, answer in enumerate(layers.verdict()):
+        assert answer.rho_quotient == oversmoothing.verdict(A=stack[place], W=W).rho_quotient
+        assert layers[place].d == 3
+    X0 = rng.standard_normal((4, 3))
+    assert layers.evolve(X0, 2).batch == (3,)
+    for ask in (lambda: layers.operator, layers.certify, lambda: Layer(A=stack, W=W).verdict()):
+        with pytest.raises(InputError):
+            ask()
+
+
+def test_heads_are_one_operator() -> None:
+    rng = np.random.default_rng(1)
+    attention = rng.dirichlet(np.ones(4), (2, 4))
+    W = rng.standard_normal((2, 3, 3))
+    layer = Layer(heads=list(zip(attention, W, strict=True)))
+    whole = oversmoothing.heads_verdict(A=attention, W=W)
+    assert layer.verdict().rho_quotient == whole.rho_quotient
+    top = max(abs(np.linalg.eigvals(layer.operator.matrix())))
+    assert top == pytest.approx(max(whole.rho_consensus, whole.rho_quotient), rel=1e-12)
+    for ask in (layer.certify, layer.eigenpairs, lambda: layer.verdict(np.ones((4, 3)))):
+        with pytest.raises(InputError):
+            ask()
+    with pytest.raises(InputError, match="leave A"):
+        Layer(A=attention[0], heads=[(attention[0], W[0])])
+
+
+def test_a_softmax_of_float32_is_taken_with_its_rounding() -> None:
+    attention = torch.softmax(torch.randn(5, 5, generator=torch.Generator().manual_seed(0)), -1)
+    layer = Layer(A=attention, W=-0.5 * torch.eye(3))
+    assert layer.verdict().verdict == "NON_SMOOTHING"
+    assert not layer.eigenpairs().dominant[0].consensus
+
+
+def test_parameters_are_set_and_a_region_is_drawn(tmp_path) -> None:
+    layer = Layer(A=TWO, H=[["h"]])
+    assert repr(layer) == "Layer(2 tokens, 1 feature, in a, h)"
+    assert layer.subs(a="1/2", h="-3/2").verdict().verdict == "SMOOTHING"
+    region = layer.region(h=(-3, 1), a=(-1, 1))
+    for each in region.slices:
+        for cell in each.cells:
+            point = {s.name: str(x) for s, x in cell.point.items()}
+            assert layer.subs(**point).verdict().verdict is cell.outcome
+        area = {o: 0.0 for o in ("SMOOTHING", "NON_SMOOTHING")}
+        for cell, share in zip(each.cells, each.shares, strict=True):
+            area[cell.outcome] += 8 * share
+        # Right of 0: 2; left: the integral over a of 3 - 2/(1 + a) from -1/3 to 1.
+        assert area["SMOOTHING"] == pytest.approx(2 + 4 - 2 * np.log(3), abs=0.03)
+    paths = region.save(tmp_path / "region")
+    assert [p.rpartition(".")[2] for p in paths] == ["png", "pdf", "csv"]
+    rows = list(csv.DictReader(io.StringIO(region.to_csv())))
+    assert [row["kind"] for row in rows].count("cell") == 3
+    assert "a*h + h + 2" in {row["polynomial"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("ranges", "words"),
+    [
+        ({"h": (-3, 1)}, "give a range of a too"),
+        ({"h": (-3, 1), "a": (-1, 1), "b": (0, 1)}, "no parameter 'b'"),
+        ({"h": (1, -3), "a": (-1, 1)}, "must go up"),
+        ({"h": 3, "a": (-1, 1)}, "give two numbers"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(ranges, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Layer(A=TWO, H=[["h"]]).region(**ranges)
+
+
+def test_one_parameter_is_a_line_and_a_third_is_sliced() -> None:
+    line = Layer(A=A, H=[["h"]]).region(h=(-3, 1))
+    assert [str(c.outcome) for c in line.slices[0].cells].count("SMOOTHING") == 2
+    turning = Layer(A=TWO, H=[["h", "k"], ["-k", "h"]]).region(h=(-3, 1), k=(-2, 2), a=(-1, 1))
+    assert len(turning.slices) == 3
+    assert {len(each.cells) for each in turning.slices} == {2}
+    with pytest.raises(InputError, match="no parameters"):
+        Layer(A=A, H=H).region(h=(-3, 1))
