@@ -108,7 +108,6 @@ def test_a_model_in_a_notebook_is_a_row_for_each_kind_of_layer():
     assert "Note: it was read" in model.noted("it was read so")._repr_html_()
 
 
-STACK = {"q": "mix.q", "k": "mix.k", "v": "mix.v", "out": "mix.out"}
 OF_ANOTHER_KIND = {
     "a verdict on a batch": (
         lambda: oversmoothing.verdict(A=np.full((2, 3, 3), 1 / 3), H=np.eye(2)),
@@ -140,14 +139,6 @@ OF_ANOTHER_KIND = {
         "the device 'abacus' is not available here",
     ),
     "no name": (lambda: oversmoothing.open_model(""), "no model is named"),
-    "heads by name": (
-        lambda: oversmoothing.describe(Stack(), blocks="blocks", heads="three", **STACK),
-        "heads is 'three': give a whole number",
-    ),
-    "blocks by number": (
-        lambda: oversmoothing.describe(Stack(), blocks=3, heads=3, **STACK),
-        "there are no blocks in 3",
-    ),
     "watched now and then": (
         lambda: oversmoothing.Watcher(tiny("vit"), every="often"),
         "every is 'often': give a whole number",
@@ -207,6 +198,6 @@ def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
     assert found == ["vit-random", "vit-random-2", "vit-random-3"]
 
 
-def test_inspecting_a_model_of_another_make_names_describe():
-    with pytest.raises(InputError, match="describe"):
+def test_inspecting_a_model_on_what_it_does_not_take_says_so():
+    with pytest.raises(InputError, match="cannot run on this batch"):
         oversmoothing.inspect(Stack(), pixels())

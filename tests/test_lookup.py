@@ -257,7 +257,8 @@ def test_why_a_model_could_not_be_had_is_said_as_it_is(
     assert asked == [("gpt2-of-nobody", library.PATIENCE)] and library.PATIENCE <= 5
     assert said.startswith(
         "oversmoothing: no model 'gpt2-of-nobody' was found: it is none of vit, vit+, "
-        f"vit-, vit-random, study:CELL, no folder or file here or in the data folder '{data}', and {words}"
+        f"vit-, vit-random, study:CELL, no folder or file here or in the data folder '{data}', "
+        f"and {words}"
     )
     assert len(said.splitlines()) == 2 and "outgoing traffic" not in said
 

@@ -57,7 +57,7 @@ def inspect(
     """
     from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.inspect import inspect as ask
-    from oversmoothing.experiments.models.adapters import SeveralStacksError
+    from oversmoothing.experiments.models.describe import SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 

@@ -60,12 +60,8 @@ def inspect() -> Entries:
             yield f"{name} in binary32", report_of(weighted(model), inputs)
         else:
             yield name, report_of(weighted(model).double(), redrawn(inputs))
-    described = oversmoothing.describe(
-        weighted(tiny.Stack()).double(), blocks="floors", q="mix.all_three", k="mix.all_three",
-        v="mix.all_three", out="mix.join", heads=3, fused="heads", norm_attention="first",
-        norm_ffn="second", ffn="think",
-    )  # fmt: skip
     inputs = redrawn(torch.empty(2, 5, 6))
+    described = oversmoothing.describe(weighted(tiny.Stack()).double(), modality="vision")
     yield ITS_OWN, report_of(described, inputs)
 
 

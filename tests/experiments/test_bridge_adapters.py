@@ -19,12 +19,11 @@ from torch import nn
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
-from oversmoothing.experiments.models.adapters import TimmViT
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.weights import recognise_norm
+from oversmoothing.experiments.models.timm_vit import TimmViT
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
@@ -117,15 +116,15 @@ def test_kin_of_the_known_families_are_read_by_their_parts(kind):
     assert model.layers[0].heads.width == (8 if kind == "Gemma" else 4)
 
 
-def test_norms_on_queries_and_keys_that_come_after_the_rotation_are_noticed():
+def test_norms_on_queries_and_keys_that_come_after_the_rotation_are_read():
     torch.manual_seed(0)
     config = transformers.HunYuanDenseV1Config(
         vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         num_key_value_heads=2, intermediate_size=24, head_dim=8, initializer_range=0.5,
         pad_token_id=0,
     )  # fmt: skip
-    with pytest.raises(InputError, match="norms on queries and keys"):
-        extract(open_model(transformers.HunYuanDenseV1Model(config)), tokens())
+    model = open_model(transformers.HunYuanDenseV1Model(config))
+    assert max(extract(model, tokens()).av_error) < 1e-5 and not model.layers[0].plain
 
 
 def test_half_precision_is_kept_as_stored(tmp_path):
@@ -201,34 +200,6 @@ def test_own_vits_and_models_pass_through():
         model.prepare([grey.resize((9, 8))])
 
 
-@pytest.mark.parametrize("kind", ["layer", "rms", "one-plus", "bare"])
-def test_norms_are_told_by_what_they_do(kind):
-    class OnePlus(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight, self.eps = nn.Parameter(torch.randn(12)), 1e-3
-
-        def forward(self, x):
-            return nn.functional.rms_norm(x, (12,), 1 + self.weight, self.eps)
-
-    torch.manual_seed(0)
-    module = {
-        "layer": nn.LayerNorm(12),
-        "rms": nn.RMSNorm(12, eps=1e-3),
-        "one-plus": OnePlus(),
-        "bare": nn.LayerNorm(12, elementwise_affine=False),
-    }[kind]
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(torch.randn(12))
-    norm = recognise_norm(module, 12, "here")
-    X = torch.randn(3, 5, 12)
-    torch.testing.assert_close(norm(X), module(X))
-    assert norm.kind == ("rms" if kind in ("rms", "one-plus") else "layer")
-    with pytest.raises(InputError, match="neither a LayerNorm nor an RMSNorm"):
-        recognise_norm(nn.Sequential(module, nn.Tanh()), 12, "here")
-
-
 # -------------------------------------------------------------------------------- inputs
 
 
@@ -293,7 +264,7 @@ class StateSpace(nn.Module):
 
 @pytest.mark.parametrize("module", [Convolutions(), StateSpace(), nn.Linear(2, 2)])
 def test_other_architectures_are_refused_with_the_way_out(module):
-    with pytest.raises(InputError, match=r"describe\(\)"):
+    with pytest.raises(InputError, match=r"no softmax|give some, describe\(module, inputs\)"):
         open_model(module)
 
 
@@ -308,7 +279,7 @@ def test_encoder_decoders_are_refused():
     config = transformers.T5Config(
         d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9
     )
-    with pytest.raises(InputError, match=r"stack of Transformer blocks|encoder-decoder"):
+    with pytest.raises(InputError, match="part='encoder'"):
         open_model(transformers.T5Model(config))
 
 
@@ -432,11 +403,7 @@ def timm_weights_of_own() -> dict[str, torch.Tensor]:
 
 
 def test_described_models_take_lists_of_tensors():
-    model = describe(
-        Stack(), blocks="floors", q="mix.all_three", k="mix.all_three", v="mix.all_three",
-        out="mix.join", heads=3, fused="heads", norm_attention="first", norm_ffn="second",
-        ffn="think",
-    )  # fmt: skip
+    model = describe(Stack())
     assert model.prepare([torch.zeros(5, 6)] * 2).shape == (2, 5, 6)
     with pytest.raises(InputError, match="different shapes"):
         model.prepare([torch.zeros(5, 6), torch.zeros(4, 6)])

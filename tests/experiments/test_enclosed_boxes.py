@@ -255,5 +255,10 @@ def test_other_networks_and_layers_are_refused():
 def test_a_box_that_takes_too_much_memory_is_refused(monkeypatch):
     network, pixels = small()
     monkeypatch.setattr(box_pass, "MOST_BYTES", 1000)
-    with pytest.raises(InputError, match="over 2 layers needs 0 GiB, more than 0"):
+    with pytest.raises(
+        InputError, match=r"over 2 layers needs 0 GiB, .* choose an earlier layer or"
+    ):
         on_box(network, pixels, 1e-3)
+    # Nothing is earlier than the first.
+    with pytest.raises(InputError, match=r"over a layer needs 0 GiB, .* 0: choose a smaller model"):
+        on_box(network, pixels, 1e-3, [1])

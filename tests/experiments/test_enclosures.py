@@ -17,7 +17,7 @@ from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.enclosures.other_pass import other_metrics
 from oversmoothing.experiments.enclosures.proving import read_inputs, streams_of
 from oversmoothing.experiments.enclosures.statement import exact_ends
-from oversmoothing.experiments.models.adapters import from_module
+from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import named_pictures, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations import state_metrics
@@ -118,7 +118,7 @@ def _reflection(rng, size):
 
 @pytest.mark.parametrize("family", ["vit", "deit", "gpt2", "bert"])
 def test_models_of_the_library_are_enclosed_and_their_floats_are_within_the_stated_error(family):
-    wide, single = (from_module(tiny(family).to(dtype)) for dtype in STATED)
+    wide, single = (describe(tiny(family).to(dtype)) for dtype in STATED)
     given = pixels(1) if family in ("vit", "deit") else tokens((7,))
     (_, start, seen), *_ = read_inputs(wide, given)
     network = network_of(wide)
@@ -130,7 +130,7 @@ def test_models_of_the_library_are_enclosed_and_their_floats_are_within_the_stat
 
 
 def test_padding_is_no_part_of_the_stream_that_is_enclosed():
-    model = from_module(tiny("bert").double())
+    model = describe(tiny("bert").double())
     (_, start, seen), *_ = read_inputs(model, tokens((4, 7)))
     assert start.shape == (4, 24) and all(X.shape == (4, 24) for X in seen)
 
@@ -163,10 +163,9 @@ def test_a_network_that_is_not_the_models_is_refused_with_its_layer():
 
 
 def test_rotary_positions_are_refused():
-    model = from_module(tiny("llama").double())
-    (_, start, seen), *_ = read_inputs(model, tokens((7,)))
-    with pytest.raises(InputError, match="rotary positions"):
-        enclosed(network_of(model), start, [X.numpy() for X in seen])
+    model = describe(tiny("llama").double())
+    with pytest.raises(InputError, match="more than q k"):
+        network_of(model)
 
 
 def test_a_model_in_float32_is_no_network():

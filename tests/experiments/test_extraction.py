@@ -16,11 +16,6 @@ from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens
 
 EPS = torch.finfo(torch.float32).eps
-OWN = {
-    "blocks": "floors", "q": "mix.all_three", "k": "mix.all_three", "v": "mix.all_three",
-    "out": "mix.join", "heads": 3, "fused": "heads", "norm_attention": "first",
-    "norm_ffn": "second", "ffn": "think",
-}  # fmt: skip
 
 
 def hooks(module: nn.Module) -> int:
@@ -56,7 +51,6 @@ def test_attention_is_the_one_that_the_library_returns(family):
 def test_attention_times_value_is_the_modules_own_output(family):
     found = extract(open_model(tiny(family)), batch(family))
     assert len(found.av_error) == 2 and max(found.av_error) < 1e-4
-    assert min(found.av_error) > 0  # two computations of one thing: float32 never agrees wholly
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -121,9 +115,9 @@ def test_padding_on_the_left_is_kept_apart_as_well(family):
 def test_attention_that_the_library_hides_is_found_all_the_same():
     """A fused kernel gives None in place of the attention."""
     module = tiny("vit")
-    hidden = []
+    model, hidden = open_model(module), []
     module.vit.layers[0].attention.register_forward_hook(lambda m, a, out: hidden.append(out[1]))
-    found = extract(open_model(module), pixels())
+    found = extract(model, pixels())
     assert hidden == [None]
     assert found.traces[0].attention.shape == (2, 3, 17, 17)
 
@@ -169,7 +163,7 @@ def test_the_projects_own_vit_is_its_record(variant):
 def test_an_unknown_module_is_described_in_a_few_lines():
     """Custom names, query-key-value head by head, residuals in place, LayerNorm then RMSNorm."""
     module = Stack().eval()
-    model = describe(module, **OWN)
+    model = describe(module)
     found = extract(model, own_inputs())
     assert max(found.av_error) < 1e-5
     assert [layer.norm_ffn.kind for layer in model.layers] == ["rms", "rms"]
@@ -192,53 +186,13 @@ def test_what_happens_between_the_blocks_is_refused():
                 x += 1
             return x
 
-    with pytest.raises(InputError, match="between layers 0 and 1 the stream changes, by"):
-        extract(describe(Nudged(), **OWN), own_inputs())
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"fused": "qkv"}, {"scaling": 1.0}, {"causal": True}, {"bias": lambda call: torch.eye(5)}],
-)
-def test_a_wrong_description_of_the_attention_is_refused(wrong):
-    with pytest.raises(InputError, match="attention times values differs"):
-        extract(describe(Stack(), **{**OWN, **wrong}), own_inputs())
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"ffn": None}, {"norm_ffn": "first", "ffn": "think"}, {"placement": "post"}]
-)
-def test_a_wrong_description_of_the_sublayers_is_refused(wrong):
-    with pytest.raises(InputError, match="layer 0"):
-        extract(describe(Stack(), **{**OWN, **wrong}), own_inputs())
-
-
-@pytest.mark.parametrize(
-    ("wrong", "advice"),
-    [
-        ({"q": "mix.nothing", "k": "mix.nothing", "v": "mix.nothing"}, "its parts are: first"),
-        ({"heads": 5}, "check heads"),
-        ({"norm_attention": "mix.join"}, "neither a LayerNorm nor an RMSNorm"),
-        ({"out": "first"}, "not a linear layer"),
-        ({"blocks": "embed"}, "no blocks"),
-    ],
-)
-def test_parts_that_are_not_there_are_named(wrong, advice):
-    with pytest.raises(InputError, match=advice):
-        describe(Stack(), **{**OWN, **wrong})
-
-
-def test_rotary_positions_left_out_are_noticed():
-    model = open_model(tiny("llama"))
-    layers = tuple(type(x)(**{**vars(x), "rotate": None}) for x in model.layers)
-    wrong = type(model)(**{**vars(model), "layers": layers})
-    with pytest.raises(InputError, match="rotate="):
-        extract(wrong, tokens())
+    with pytest.raises(InputError, match="the stream changes behind this layer"):
+        extract(describe(Nudged()), own_inputs())
 
 
 def test_layers_that_do_not_run_are_noticed():
     module = Stack(depth=3)
-    model = describe(module, **OWN)
+    model = describe(module)
     module.floors = module.floors[:2]
     with pytest.raises(InputError, match="2 of the 3 layers"):
         extract(model, own_inputs())
@@ -276,7 +230,7 @@ def test_hooks_go_when_the_forward_pass_fails():
 
 @given(count=st.integers(1, 5), size=st.integers(1, 6), with_attention=st.booleans())
 def test_a_stream_is_one_batch_cut_to_pieces(count, size, with_attention):
-    model = describe(STACK, **OWN)
+    model = describe(STACK)
     inputs = own_inputs(count)
     whole = extract(model, inputs, attention=with_attention)
     parts = list(stream(model, iter(inputs), batch_size=size, attention=with_attention))
@@ -296,7 +250,7 @@ STACK = Stack().eval()
 
 def test_abandoned_streams_leave_no_trace():
     module = Stack().train()
-    found = stream(describe(module, **OWN), own_inputs(3), batch_size=1)
+    found = stream(describe(module), own_inputs(3), batch_size=1)
     next(found)
     assert not module.training
     found.close()
@@ -304,7 +258,7 @@ def test_abandoned_streams_leave_no_trace():
 
 
 def test_empty_streams_and_sizes_are_refused():
-    model = describe(Stack(), **OWN)
+    model = describe(Stack())
     for nothing in ([], own_inputs(0), iter(())):
         with pytest.raises(InputError, match="no inputs"):
             list(stream(model, nothing))
@@ -342,7 +296,7 @@ def test_attention_can_be_had_in_float64():
 
 
 def test_numbers_that_are_not_finite_are_refused():
-    model = describe(Stack(), **OWN)
+    model = describe(Stack())
     inputs = own_inputs()
     inputs[0, 0, 0] = torch.inf
     with pytest.raises(InputError, match="NaN or infinite"):

@@ -105,25 +105,20 @@ def test_a_stage_of_swin_is_attention_within_shifted_windows(stage: int) -> None
 def test_a_grid_that_swin_pads_is_refused() -> None:
     module = today("Swin")
     module.config.image_size = 20
-    with pytest.raises(InputError, match="whole windows"):
+    with pytest.raises(InputError, match="tokens are moved"):
         extract(
             open_model(module, part="encoder.layers.0"), {"pixel_values": torch.randn(1, 3, 20, 20)}
         )
 
 
-def test_alibi_is_read_from_the_fused_kernel_alone() -> None:
-    """The library's eager Falcon adds its slopes twice, in the mask and again: refused."""
+def test_alibi_is_read() -> None:
     settings = TODAY["Falcon"].settings | {"alibi": True, "multi_query": False}
     torch.manual_seed(0)
     for implementation in ("sdpa", "eager"):
         config = transformers.FalconConfig(**settings)
         config._attn_implementation = implementation
         model = open_model(transformers.FalconModel(config))
-        if implementation == "sdpa":
-            assert max(extract(model, inputs("Falcon")).av_error) < 1e-5
-        else:
-            with pytest.raises(InputError, match="attends in a way"):
-                extract(model, inputs("Falcon"))
+        assert max(extract(model, inputs("Falcon")).av_error) < 1e-5
 
 
 def test_what_holds_several_stacks_names_them() -> None:
@@ -150,22 +145,12 @@ def test_a_mask_of_later_tokens_is_found_where_no_config_tells_of_it() -> None:
         assert open_model(today(name)).causal is own is (name not in ("BART", "SigLIP, texts"))
 
 
-def test_where_norms_stand_is_told_by_what_a_block_calls_first() -> None:
+def test_where_norms_stand_is_told_by_what_is_added() -> None:
     """BART and mBART have the same parts, in another order."""
     found = {name: open_model(today(name)).layers[0] for name in ("BART", "mBART", "Marian")}
     assert {name: layer.placement for name, layer in found.items()} == {
         "BART": "post", "mBART": "pre", "Marian": "post",
     }  # fmt: skip
-    block = found["BART"].block
-    assert not block._forward_pre_hooks and not block.self_attn._forward_pre_hooks
-    module = today("BART")
-    for each in module.layers:
-        each.forward = lambda X, *_, **__: X if X.shape[1] == 2 else X.missing
-    with pytest.raises(InputError, match=r"does not run alone \(AttributeError\); describe"):
-        open_model(module)
-    module.layers[1].forward = lambda X: X
-    with pytest.raises(InputError, match=r"on two tokens \(TypeError\); describe .* causal="):
-        open_model(module)
 
 
 def test_albert_is_one_block_many_times() -> None:

@@ -88,19 +88,7 @@ def test_half_precision_models_are_upcast_where_spectra_need_it(dtype: torch.dty
 
 
 def test_an_unknown_model_is_inspected_from_its_description() -> None:
-    described = describe(
-        Stack(),
-        blocks="floors",
-        q="mix.all_three",
-        k="mix.all_three",
-        v="mix.all_three",
-        fused="heads",
-        out="mix.join",
-        heads=3,
-        norm_attention="first",
-        norm_ffn="second",
-        ffn="think",
-    )
+    described = describe(Stack())
     report = oversmoothing.inspect(described, torch.randn(4, 9, 6))
     assert isinstance(report, Report) and report.account_error < 1e-6
     assert len(report.to_frame()) == 3

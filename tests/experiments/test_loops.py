@@ -189,7 +189,7 @@ def test_float32_gives_the_same_law_as_float64():
         model = open_model(tiny_model(), dtype=dtype)
         run = recorded(model, random_pixels(1).to(dtype))
         X = run.states[0]
-        laws.append(loop_law(run.blocks[:1], X[0].mean(0), X.shape[1], False, 100))
+        laws.append(loop_law(run.blocks[:1], X[0].mean(0), X.shape[1], 100))
     assert laws[0].exponent == pytest.approx(laws[1].exponent, abs=2e-2)
 
 

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 
 WIDTH, HEADS = 16, 4
 
@@ -76,9 +75,14 @@ def test_a_mask_of_pytorch_hides_what_is_true():
     assert all((trace.attention.triu(1) == 0).all() for trace in found.traces)
 
 
-def test_tokens_in_front_of_the_batch_are_refused():
-    with pytest.raises(InputError, match="batch_first=True"):
-        open_model(encoder(norm_first=True, batch_first=False))
+def test_tokens_in_front_of_the_batch_are_read_with_a_batch_in_front():
+    """Such an encoder takes [n, b, d]: a batch of inputs is turned on its way in."""
+    module = encoder(norm_first=True, batch_first=False)
+    model = describe(module, run=lambda X: module(X.transpose(0, 1)))
+    X = torch.randn(2, 7, WIDTH)
+    found = extract(model, X)
+    expected = module.eval()(X.transpose(0, 1)).transpose(0, 1)
+    torch.testing.assert_close(found.traces[-1].after_ffn, expected, atol=1e-5, rtol=1e-5)
 
 
 class Block(nn.Module):
@@ -97,11 +101,7 @@ class Block(nn.Module):
 def test_a_block_of_ones_own_around_pytorchs_attention():
     torch.manual_seed(0)
     module = nn.Sequential(Block(), Block())
-    model = describe(
-        module, blocks="", q="mix", k="mix", v="mix", out="mix.out_proj", heads=HEADS,
-        norm_attention="before", norm_ffn="after", attention="mix",
-        ffn=lambda block: lambda X: block.down(torch.relu(block.up(X))),
-    )  # fmt: skip
+    model = describe(module)
     X = torch.randn(2, 5, WIDTH)
     found = extract(model, X)
     assert max(found.av_error) < 1e-5

@@ -97,11 +97,7 @@ def stack(depth=3, *, norm=True, ffn="gelu", bias=True, cls=False, seed=0):
     module = _Stack(depth, norm, ffn, bias).double().eval()
     for p in module.parameters():
         p.data = 0.5 * torch.randn_like(p)
-    return describe(
-        module, blocks="blocks", q="mix.q", k="mix.k", v="mix.v", out="mix.o", heads=HEADS,
-        norm_attention="one" if norm else None, norm_ffn="two" if norm and ffn else None,
-        ffn="ffn" if ffn else None, attention="mix", cls=cls,
-    )  # fmt: skip
+    return describe(module, cls=cls, modality="vision")
 
 
 def inputs(count=14, n=5, seed=1):
@@ -270,13 +266,8 @@ def test_landmarks_keep_their_own_values_and_the_rest_is_interpolated():
 
 def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
     """All patches landmarks of one stage that covers every layer: the model itself."""
-    model = stack(2)
     X = inputs(20, 16).float()
-    model.module.float()
-    model = describe(
-        model.module, blocks="blocks", q="mix.q", k="mix.k", v="mix.v", out="mix.o", heads=HEADS,
-        norm_attention="one", norm_ffn="two", ffn="ffn", attention="mix",
-    )  # fmt: skip
+    model = describe(stack(2).module.float(), modality="vision")
     every = torch.arange(16)
     grid = Grid(4, 0, (every, every), (every, every))
     monkeypatch.setattr(Grid, "of", classmethod(lambda cls, n, c: grid))

@@ -15,7 +15,6 @@ from torch.nn.utils import parametrize
 from oversmoothing.experiments.forms.form import orthogonal_factor
 from oversmoothing.experiments.forms.reparameterise import Reparameterised, reparameterise
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.adapters import from_module
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.theory.support.errors import InputError
@@ -40,15 +39,6 @@ def stack() -> Stack:
     return module
 
 
-def own(module: nn.Module) -> Model:
-    """The stack of blocks that nobody knows, described."""
-    return describe(
-        module, blocks="floors", q="mix.all_three", k="mix.all_three", v="mix.all_three",
-        out="mix.join", heads=3, fused="heads", norm_attention="first", norm_ffn="second",
-        ffn="think",
-    )  # fmt: skip
-
-
 def encoder() -> nn.Module:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(12, 3, 16, batch_first=True, dropout=0.0)
@@ -57,15 +47,8 @@ def encoder() -> nn.Module:
 
 def made(kind: str) -> tuple[nn.Module, Model]:
     """A random model and its description."""
-    if kind == "described":
-        module: nn.Module = stack()
-        return module, own(module)
-    module = encoder() if kind == "encoder" else tiny(kind)
-    return module, from_module(module)
-
-
-def read(kind: str, module: nn.Module) -> Model:
-    return own(module) if kind == "described" else from_module(module)
+    module = {"described": stack, "encoder": encoder}.get(kind, lambda: tiny(kind))()
+    return module, describe(module)
 
 
 def inputs(kind: str) -> Tensor | dict[str, Tensor]:
@@ -95,7 +78,7 @@ def test_the_heads_products_are_h_behind_projections_that_sum_to_one(kind: str, 
     changed = reparameterise(model if kind == "described" else module, form)
     assert changed.layers == (1, 2)
     assert (changed.check()["region"] == "inside").all()
-    for layer, H in zip(read(kind, module).layers, changed.H(), strict=True):
+    for layer, H in zip(describe(module).layers, changed.H(), strict=True):
         heads = layer.heads.double()
         P = heads.W_V @ heads.W_V.mT
         d = P.shape[-1]
@@ -110,7 +93,7 @@ def test_the_model_computes_what_the_description_says(kind: str) -> None:
     """`extract` compares attention times values, norms and sums with the module's own output."""
     module, model = made(kind)
     reparameterise(model if kind == "described" else module, "band")
-    assert max(extract(read(kind, module), inputs(kind)).av_error) < 1e-4
+    assert max(extract(describe(module), inputs(kind)).av_error) < 1e-4
 
 
 @pytest.mark.parametrize("form", ["band", "disc", "clip-minus"])
@@ -150,7 +133,7 @@ def test_what_is_in_the_region_already_is_left_as_it_is(kind: str) -> None:
     given = inputs(kind)
     with torch.no_grad():
         before = loss_of(module, given)
-        again = reparameterise(own(module) if kind == "described" else module, "band")
+        again = reparameterise(module, "band")
         torch.testing.assert_close(loss_of(module, given), before, rtol=1e-4, atol=1e-5)
     assert again.check()["excess"].max() < 0
 
@@ -158,10 +141,10 @@ def test_what_is_in_the_region_already_is_left_as_it_is(kind: str) -> None:
 def test_the_start_is_the_best_fit_to_the_heads_products() -> None:
     """Given Q, H^T = sum_h P_h W_V,h W_O,h is nearest to all products: free form, any other H."""
     module = tiny("vit")
-    heads = from_module(module).layers[0].heads.double()
+    heads = describe(module).layers[0].heads.double()
     products = heads.W_V @ heads.W_O
     changed = reparameterise(module, "free")
-    after = from_module(module).layers[0].heads.double()
+    after = describe(module).layers[0].heads.double()
     P, H = after.W_V @ after.W_V.mT, changed.H()[0]
     torch.testing.assert_close(H.mT, (P @ products).sum(0), rtol=0, atol=1e-4)
     own = (P @ H.mT - products).square().sum()
@@ -183,9 +166,9 @@ def test_queries_and_keys_of_a_fused_projection_are_not_touched() -> None:
         ("described", "floors.0.mix.all_three"),
     ):
         module, model = made(kind)
-        before = read(kind, module).layers[0].heads
+        before = describe(module).layers[0].heads
         changed = reparameterise(model if kind == "described" else module, "band")
-        after = read(kind, module).layers[0].heads
+        after = describe(module).layers[0].heads
         assert torch.equal(before.W_Q, after.W_Q) and torch.equal(before.W_K, after.W_K)
         assert not torch.equal(before.W_V, after.W_V)
         loss_of(module, inputs(kind)).backward()
@@ -201,7 +184,7 @@ def test_shared_keys_and_values_leave_zeros_and_the_guarantee_says_so() -> None:
     assert "H has 16 eigenvalues 0" in changed.guarantee
     assert changed.guarantee.startswith("no guarantee")
     assert (changed.check()["region"] == "inside").all()
-    for layer, H in zip(from_module(module).layers, changed.H(), strict=True):
+    for layer, H in zip(describe(module).layers, changed.H(), strict=True):
         total = layer.heads.total()
         values = torch.linalg.eigvalsh((total + total.mT) / 2)
         torch.testing.assert_close(total, total.mT, rtol=0, atol=1e-5)
@@ -215,8 +198,8 @@ def test_shared_keys_and_values_leave_zeros_and_the_guarantee_says_so() -> None:
 def test_only_the_chosen_layers_change() -> None:
     module, untouched = tiny("vit"), tiny("vit")
     changed = reparameterise(module, "band", layers=[2])
-    first, second = from_module(module).layers
-    before = from_module(untouched).layers
+    first, second = describe(module).layers
+    before = describe(untouched).layers
     assert changed.layers == (2,)
     assert torch.equal(first.heads.W_V, before[0].heads.W_V)
     assert not torch.equal(second.heads.W_V, before[1].heads.W_V)
@@ -303,28 +286,28 @@ def test_what_cannot_be_changed_is_refused_and_left_alone() -> None:
         reparameterise(module, "disc")
     with pytest.raises(InputError, match="own ViT"):
         reparameterise(tiny_model("vit"), "band")
-    with pytest.raises(InputError, match="no stack of Transformer blocks"):
+    with pytest.raises(InputError, match="no softmax"):
         reparameterise(nn.Linear(2, 2), "band")
 
 
 def test_layer_scale_is_refused() -> None:
-    module = Stack().eval()
+    class Scaled(Plain):
+        def forward(self, x: Tensor) -> Tensor:
+            x = x + 0.5 * self.mix(self.first(x))
+            return x + self.think(self.second(x))
+
+    module = stack()
     for floor in module.floors:
-        floor.register_buffer("size", torch.full((12,), 0.5))
-    model = describe(
-        module, blocks="floors", q="mix.all_three", k="mix.all_three", v="mix.all_three",
-        out="mix.join", heads=3, fused="heads", norm_attention="first", norm_ffn="second",
-        ffn="think", scale_attention="size",
-    )  # fmt: skip
+        floor.__class__ = Scaled
     with pytest.raises(InputError, match="layer scale"):
-        reparameterise(model, "band")
+        reparameterise(module, "band")
 
 
 def test_a_kronecker_operator_where_all_heads_attend_alike() -> None:
     """sum_h A X W_V,h W_O,h = A X H^T: I + H (x) A on vec(X)."""
     module = tiny("vit")
     changed: Reparameterised = reparameterise(module, "disc")
-    heads = from_module(module).layers[0].heads.double()
+    heads = describe(module).layers[0].heads.double()
     rng = np.random.default_rng(0)
     A, X = rng.dirichlet(np.ones(5), size=5), rng.standard_normal((5, 24))
     moved = sum(A @ X @ (heads.W_V[h] @ heads.W_O[h]).numpy() for h in range(heads.number))

@@ -28,11 +28,6 @@ from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny, tokens
 
 AGREE = 1e-6
-NAMED = {
-    "blocks": "floors", "q": "mix.all_three", "k": "mix.all_three", "v": "mix.all_three",
-    "fused": "heads", "out": "mix.join", "heads": 3, "attention": "mix",
-    "norm_attention": "first", "norm_ffn": "second", "ffn": "think",
-}  # fmt: skip
 
 
 def signed_gains(module: nn.Module) -> nn.Module:
@@ -55,7 +50,9 @@ def opened(kind: str):
         # LayerNorm in front of attention, RMSNorm in front of the FFN, residuals added in place.
         module = signed_gains(Stack()).double()
         generator = torch.Generator().manual_seed(3)
-        return describe(module, **NAMED), torch.randn(2, 5, 6, generator=generator).double()
+        return describe(module, modality="vision"), torch.randn(
+            2, 5, 6, generator=generator
+        ).double()
     model = open_model(signed_gains(tiny(kind)), dtype=torch.float64)
     batch = pixels() if kind in ("vit", "deit") else tokens((6, 6))
     return model, batch
@@ -84,7 +81,7 @@ def test_jvp_closed_form_and_differences_agree_at_consensus(kind):
             differences = (f(Z + step * D) - f(Z - step * D)) / (2 * step)
             closed = torch.stack([
                 torch.from_numpy(
-                    linearised(f.layer, c, X.shape[1], f.call, model.causal)(d.numpy())
+                    linearised(f, c, X.shape[1])(d.numpy())
                 )
                 for c, d in zip(Z[:, 0], D, strict=True)
             ])  # fmt: skip
@@ -210,7 +207,7 @@ def test_the_looped_stack_follows_its_law_near_consensus():
     found = recorded(model, batch[:1])
     X = found.states[0]
     rounds = 400
-    law = loop_law(found.blocks, X[0].mean(0), X.shape[1], model.causal, rounds)
+    law = loop_law(found.blocks, X[0].mean(0), X.shape[1], rounds)
     E = X - X.mean(1, keepdim=True)
     Z = at_consensus(X) + 1e-9 * E
     logs = []
@@ -272,10 +269,10 @@ def changed(kind: str):
             return y + 0.01 * torch.arange(y.shape[1]).to(y)[:, None]
         return Rounded.apply(y)
 
+    found = describe(module)
     block.forward = forward
-    found = describe(module, **NAMED)
     X = module.embed(torch.randn(1, 5, 6, generator=torch.Generator().manual_seed(0)).double())
-    return BlockMap(1, found.layers[0], (X.detach(),), {}, {}), X.detach()
+    return BlockMap(1, found.layers[0], (X.detach(),), {}, {}, module), X.detach()
 
 
 def test_a_block_that_changes_the_shape_is_refused():

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
 import torch
 import transformers
-from transformers.models.llama.modeling_llama import LlamaRMSNorm
 from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
 
 from oversmoothing.experiments.inspection.extract import Checked, extract, stream
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.fits import norm_of
+from oversmoothing.experiments.models.model import Model, Norm
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.weights import recognise_norm
+from oversmoothing.experiments.models.tape import watch
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import DECODER, TODAY, WINDOW, inputs, today
 from tests.support.tampered import TAMPERED, WHERE, opened
@@ -33,7 +31,7 @@ def test_a_tampered_model_is_refused_and_its_layer_named(name: str, dtype: str) 
     wrong = tamper(opened(family, DTYPES[dtype]))
     assert wrong.dtype == DTYPES[dtype]
     if name == "layers in another order":
-        with pytest.raises(InputError, match="in their order"):
+        with pytest.raises(InputError, match="1 of the 2 layers"):
             extract(wrong, batch(family))
         return
     first = 0 if name == "causal where it is not" else WHERE
@@ -41,10 +39,6 @@ def test_a_tampered_model_is_refused_and_its_layer_named(name: str, dtype: str) 
         extract(wrong, batch(family))
     # How large the error is, as a number.
     assert re.search(r"\d\.\de[+-]\d\d", str(refusal.value))
-
-
-def test_forty_models_are_tampered() -> None:
-    assert len(TAMPERED) >= 40
 
 
 def sharpness(model: Model, family: str) -> float:
@@ -120,22 +114,6 @@ def test_attention_whose_heads_cancel_to_rounding_is_refused(left: float, verifi
         assert found and 5e-3 < float(found[1]) < 0.1
 
 
-def test_blocks_within_one_another_are_refused_in_a_sentence() -> None:
-    model = opened("vit", torch.float32)
-    outer, inner = model.layers
-    whole = model.module.vit
-
-    class Both(torch.nn.Module):
-        def forward(self, X: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
-            answer: torch.Tensor = inner.block(outer.block(X))
-            return answer
-
-    whole.layers = torch.nn.ModuleList([Both()])
-    nested = replace(model, layers=(replace(outer, block=whole.layers[0]), inner))
-    with pytest.raises(InputError, match="within one"):
-        extract(nested, batch("vit"))
-
-
 @pytest.mark.parametrize("name", TODAY)
 def test_today_s_models_are_accepted_in_bfloat16(name: str) -> None:
     module = today(name).bfloat16()
@@ -154,9 +132,8 @@ def test_autocast_is_left_out_and_said() -> None:
     assert any("autocast" in note for note in mixed.notes) and not plain.notes
 
 
-@pytest.mark.parametrize("described", [True, False])
-def test_positions_between_the_blocks_of_yolos_are_refused(described: bool) -> None:
-    """Whoever reads it; without them it is a ViT."""
+def test_positions_between_the_blocks_of_yolos_are_refused() -> None:
+    """Without them it is a ViT."""
     torch.manual_seed(0)
     config = transformers.YolosConfig(
         hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=24,
@@ -166,27 +143,16 @@ def test_positions_between_the_blocks_of_yolos_are_refused(described: bool) -> N
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-    if not described:
-        with pytest.raises(InputError, match="between layers 0 and 1 the stream changes"):
-            extract(open_model(module), batch("vit"))
-        module.config.use_mid_position_embeddings = False
-        plain = transformers.YolosModel(module.config)
-        assert max(extract(open_model(plain), batch("vit")).av_error) < 1e-5
-        return
-    layers = describe(
-        module, blocks="encoder.layer", q="attention.attention.query",
-        k="attention.attention.key", v="attention.attention.value", out="attention.output.dense",
-        heads=2, norm_attention="layernorm_before", norm_ffn="layernorm_after",
-        ffn=("intermediate", "output.dense"), attention="attention",
-        run=lambda pixels: module(pixel_values=pixels),
-    )  # fmt: skip
-    with pytest.raises(InputError, match="between layers 0 and 1 the stream changes"):
-        extract(layers, batch("vit"))
+    with pytest.raises(InputError, match=r"the stream changes behind this layer.*attention 1, 2"):
+        open_model(module)
+    module.config.use_mid_position_embeddings = False
+    plain = transformers.YolosModel(module.config)
+    assert max(extract(open_model(plain), batch("vit")).av_error) < 1e-5
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", ["Cohere2", "Exaone4"])
-def test_rotations_that_nothing_tells_of_are_refused(kind: str, dtype: str) -> None:
+def test_rotations_that_nothing_tells_of_are_read(kind: str, dtype: str) -> None:
     """Layers of full attention are without positions there, which no part of them says."""
     torch.manual_seed(0)
     settings = DECODER | {"num_key_value_heads": 2} | WINDOW
@@ -196,8 +162,7 @@ def test_rotations_that_nothing_tells_of_are_refused(kind: str, dtype: str) -> N
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-    with pytest.raises(InputError, match="layer 1: attention times values"):
-        extract(open_model(module.to(DTYPES[dtype])), tokens())
+    assert max(extract(open_model(module.to(DTYPES[dtype])), tokens()).av_error) < 1e-5
 
 
 def test_longer_batches_and_the_first_padded_one_are_verified_again() -> None:
@@ -219,8 +184,16 @@ def test_longer_batches_and_the_first_padded_one_are_verified_again() -> None:
     ]  # fmt: skip
 
 
-def test_the_eps_of_a_norm_that_states_none_is_measured() -> None:
-    norm = recognise_norm(OlmoLayerNorm(48), 48, "here")
+def norm_told(module: torch.nn.Module, width: int) -> Norm | None:
+    """The norm that a module is, by a pass of it."""
+    X = torch.randn(2, 12, width, generator=torch.Generator().manual_seed(0)) * 2 + 1
+    g = watch(lambda: module(X), module, X)
+    return norm_of(g, next(iter(g.inputs)), g.nodes[-1].outs[0])
+
+
+def test_the_eps_of_a_norm_that_states_none_is_read() -> None:
+    norm = norm_told(OlmoLayerNorm(48), 48)
+    assert norm is not None
     assert norm.kind == "layer" and norm.eps == pytest.approx(1e-5, rel=1e-4)
 
 
@@ -230,24 +203,36 @@ def test_the_eps_that_a_norm_uses_is_read_and_not_the_one_it_states(eps: float) 
         def forward(self, X: torch.Tensor) -> torch.Tensor:
             return torch.nn.functional.layer_norm(X, (8,), self.weight, self.bias, eps)
 
-    assert recognise_norm(Lying(8, eps=1e-5), 8, "here").eps == pytest.approx(
-        eps, rel=1e-2, abs=1e-12
-    )
+    norm = norm_told(Lying(8, eps=1e-5), 8)
+    assert norm is not None and norm.eps == eps
 
 
-def test_a_norm_in_bfloat16_is_told_from_the_other_kind() -> None:
+@pytest.mark.parametrize("kind", ["layer", "rms", "one-plus", "bare"])
+def test_norms_are_told_by_what_they_do(kind: str) -> None:
+    class OnePlus(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight, self.eps = torch.nn.Parameter(torch.randn(12)), 1e-3
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.rms_norm(x, (12,), 1 + self.weight, self.eps)
+
     torch.manual_seed(0)
-    for module, kind in ((torch.nn.LayerNorm(32), "layer"), (LlamaRMSNorm(32), "rms")):
-        with torch.no_grad():
-            for parameter in module.parameters():
-                parameter.add_(0.3 * torch.randn_like(parameter))
-        found = recognise_norm(module.bfloat16(), 32, "here")
-        assert found.kind == kind and torch.equal(found.gain, module.weight)
-
-
-def test_a_norm_whose_eps_follows_the_dtype_is_refused_in_half_precision() -> None:
-    with pytest.raises(InputError, match=r"dtype=torch\.float32"):
-        recognise_norm(torch.nn.RMSNorm(8).bfloat16(), 8, "here")
+    module = {
+        "layer": torch.nn.LayerNorm(12),
+        "rms": torch.nn.RMSNorm(12, eps=1e-3),
+        "one-plus": OnePlus(),
+        "bare": torch.nn.LayerNorm(12, elementwise_affine=False),
+    }[kind]
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(12))
+    norm = norm_told(module, 12)
+    assert norm is not None and norm.module is module
+    X = torch.randn(3, 5, 12)
+    torch.testing.assert_close(norm(X), module(X))
+    assert norm.kind == ("rms" if kind in ("rms", "one-plus") else "layer")
+    assert norm_told(torch.nn.Sequential(module, torch.nn.Tanh()), 12) is None
 
 
 def test_a_masked_autoencoder_shows_every_patch() -> None:

@@ -73,11 +73,7 @@ def made(
 ) -> Model:
     """value: H = value * 1; gain: of the norm before attention; push: what the FFN adds of the
     common direction to every token; pull: what share of it the FFN takes away."""
-    return describe(
-        Blocks(depth, value, gain, push, pull).eval(),
-        blocks="blocks", q="mix.q", k="mix.k", v="mix.v", out="mix.o", heads=1,
-        norm_attention="first", norm_ffn="second", ffn="ffn", name="made",
-    )  # fmt: skip
+    return describe(Blocks(depth, value, gain, push, pull).eval(), name="made", modality="vision")
 
 
 def sharing(

@@ -1,4 +1,4 @@
-"""Forty ways and more in which a description and its model may differ in one layer.
+"""Thirty ways and more in which a description and its model may differ in one layer.
 
 A tamper takes an honest `Model` and gives one whose description is wrong in one place, or hooks the
 module so that it does in one place what its description does not say.
@@ -105,14 +105,6 @@ def _first_head(W: Tensor, factor: float) -> Tensor:
     return torch.cat([factor * W[:1], W[1:]])
 
 
-def _masked(call: Mapping[str, Any]) -> Tensor:
-    """Nobody but token 1 itself sees token 1."""
-    n = call["query"].shape[2]
-    mask = torch.zeros(n, n)
-    mask[2:, 1] = -torch.inf
-    return mask[None, None]
-
-
 def _but_first(factor: float) -> Callable[[Tensor], Tensor]:
     return lambda X: torch.cat([X[:, :1], factor * X[:, 1:]], 1)
 
@@ -131,44 +123,6 @@ def _one_token(factor: float) -> Callable[[Tensor], Tensor]:
     return change
 
 
-def _interleaved(q: Tensor, k: Tensor, call: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-    """Feature 2 i turns with 2 i + 1, by angle i."""
-    cos, sin = (each.to(q).unsqueeze(1) for each in call["position_embeddings"])
-    half = cos.shape[-1] // 2
-    cos, sin = (each[..., :half].repeat_interleave(2, -1) for each in (cos, sin))
-
-    def turn(x: Tensor) -> Tensor:
-        across = torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
-        return x * cos + across * sin
-
-    return turn(q), turn(k)
-
-
-def _rotate(change: Callable[[Any], Any]) -> Tamper:
-    """The rotation by what `change` makes of the angles' (cos, sin)."""
-
-    def altered(layer: Layer, _: Model) -> Layer:
-        rotate = layer.rotate
-        assert rotate is not None
-
-        def turned(q: Tensor, k: Tensor, call: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-            return rotate(
-                q, k, {**call, "position_embeddings": change(call["position_embeddings"])}
-            )
-
-        return replace(layer, rotate=turned)
-
-    return _layer(altered)
-
-
-def _half_still(angles: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """The slower half of the pairs of features is not turned."""
-    cos, sin = angles
-    r = cos.shape[-1]
-    turned = torch.arange(r) % (r // 2) < r // 4
-    return torch.where(turned, cos, 1.0), torch.where(turned, sin, 0.0)
-
-
 def _swapped(model: Model) -> Model:
     return replace(model, layers=model.layers[::-1])
 
@@ -182,27 +136,12 @@ TAMPERED: dict[str, tuple[str, Tamper]] = {
     "sign of a head's values": ("vit", _heads(lambda h: {"W_V": _first_head(h.W_V, -1.0)})),
     "a head's values by 1.01": ("deit", _heads(lambda h: {"W_V": _first_head(h.W_V, 1.01)})),
     "output by 1.01": ("llama", _heads(lambda h: {"W_O": 1.01 * h.W_O})),
-    "queries by 1.01": ("gpt2", _heads(lambda h: {"W_Q": 1.01 * h.W_Q})),
-    "keys by 1.01": ("bert", _heads(lambda h: {"W_K": 1.01 * h.W_K})),
-    "sign of a head's queries": ("llama", _heads(lambda h: {"W_Q": _first_head(h.W_Q, -1.0)})),
     "order of the values' heads": ("vit", _heads(lambda h: {"W_V": h.W_V.flip(0)})),
     "order of the output's heads": ("bert", _heads(lambda h: {"W_O": h.W_O.flip(0)})),
-    "order of grouped heads": ("llama", _heads(lambda h: {"W_K": h.W_K[[0, 2, 1, 3]],
-                                                          "W_V": h.W_V[[0, 2, 1, 3]]})),
-    "queries for keys": ("gpt2", _heads(lambda h: {"W_Q": h.W_K, "W_K": h.W_Q})),
+    "order of grouped heads": ("llama", _heads(lambda h: {"W_V": h.W_V[[0, 2, 1, 3]]})),
     "no bias of values": ("vit", _heads(lambda h: {"b_V": None})),
-    "no bias of queries": ("bert", _heads(lambda h: {"b_Q": None})),
     "no bias of the output": ("gpt2", _heads(lambda h: {"b_O": None})),
-    "scaling by 1.01": ("vit", _layer(lambda x, _: replace(x, scaling=1.01 * 8**-0.5))),
-    "no scaling": ("bert", _layer(lambda x, _: replace(x, scaling=1.0))),
-    "no positions": ("llama", _layer(lambda x, _: replace(x, rotate=None))),
-    "interleaved positions": ("llama", _layer(lambda x, _: replace(x, rotate=_interleaved))),
-    "half the positions": ("llama", _rotate(_half_still)),
-    "positions backwards": ("llama", _rotate(lambda cs: (cs[0], -cs[1]))),
-    "positions by one token": ("llama", _rotate(lambda cs: tuple(1.01 * x for x in cs))),
     "causal where it is not": ("deit", lambda model: replace(model, causal=True)),
-    "a masked token": ("vit", _layer(lambda x, _: replace(x, bias=_masked))),
-    "a masked token of a text": ("gpt2", _layer(lambda x, _: replace(x, bias=_masked))),
     "eps of 1e-3": ("vit", _norm("norm_attention", lambda _: {"eps": 1e-3})),
     "eps of 1e-3 behind": ("bert", _norm("norm_ffn", lambda _: {"eps": 1e-3})),
     "gain by 1.01": ("llama", _norm("norm_attention", lambda x: {"gain": 1.01 * x.gain})),
@@ -232,5 +171,4 @@ TAMPERED: dict[str, tuple[str, Tamper]] = {
                                                                 entering=True)),
     "a token's attention by 1.01": ("gpt2", _hooked("out", _one_token(1.01))),
     "a token without attention": ("llama", _hooked("out", _one_token(0.0))),
-    "a token's stream by 1.01": ("vit", _hooked("block", _one_token(1.01))),
 }  # fmt: skip

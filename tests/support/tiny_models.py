@@ -60,7 +60,8 @@ def study_row(cell: Cell, seed: int, error: float, **more: Any) -> dict[str, Any
         "cell": cell.name, "seed": seed, "digest": cell.digest, "diverged": None,
         "score": {"error": error, "loss": error}, "trajectory": watched, "seconds_in_all": 1.0,
         "lever": {"changes": ["shift", "shift", "into disc"], "doses": [-0.1, 0.1, 0.5],
-                  "effect": [0.1, -0.1, 0.0], "control": [0.0] * 3, "predicted": [0.1, -0.1, 0.0], "kl": [0.2, 0.1, 0.1]},
+                  "effect": [0.1, -0.1, 0.0], "control": [0.0] * 3, "predicted": [0.1, -0.1, 0.0],
+                  "kl": [0.2, 0.1, 0.1]},
         "start": {"gradient": error, "change": 0.0},
         "made": {"date": "2026-01-01", "commit": "c"}, **more,
     }  # fmt: skip

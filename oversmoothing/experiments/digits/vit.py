@@ -17,7 +17,7 @@ what holds of one head holds. No bias on queries, keys or H.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -30,10 +30,10 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.forms.form import ValueProjection
 from oversmoothing.experiments.forms.regions import MeasuredInterval, value_projection
+from oversmoothing.experiments.models.describe import watched_model
 from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
-from oversmoothing.experiments.models.model import Heads, Layer, Model
+from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.experiments.models.pictures import scaled, upright_rgb
-from oversmoothing.experiments.models.weights import check_finite, recognise_norm
 from oversmoothing.simulations.spectra.head_values import (
     LayerDominance,
     layer_dominance,
@@ -255,38 +255,18 @@ class ViT(nn.Module):
 
     def described(self, name: str | None) -> Model:
         """How the theory sees it (`models.model.DescribesItself`)."""
-        check_finite(self)
-        d, heads = self.config.width, self.config.heads
-        layers = []
-        for number, layer in enumerate(self.stack()):
-            read = partial(self._heads, number)
-            layers.append(
-                Layer(
-                    heads=read(),
-                    norm_attention=recognise_norm(layer.norm_attention, d, f"layer {number}"),
-                    norm_ffn=recognise_norm(layer.norm_ffn, d, f"layer {number}"),
-                    placement=self.config.placement,
-                    ffn=layer.ffn,
-                    block=layer,
-                    attention=layer,
-                    scaling=(d // heads) ** -0.5,
-                    read=read,
-                    cos_start=None if self.cos_start is None else self.cos_start[number],
-                )
-            )
         size, grey = self.config.sizes.size, self.config.sizes.channels == 1
-        return Model(
-            name=name or "shared-value ViT",
-            module=self,
-            layers=tuple(layers),
-            width=d,
-            modality="vision",
-            cls=True,
-            causal=False,
-            run=self,
+        read = watched_model(
+            self, cls=True, modality="vision", name=name or "shared-value ViT",
             # Greys for the digits; colours in [-1, 1], resized, for CIFAR.
             prepare=GreyImages(size) if grey else Images(size, HALF, HALF),
-        )
+        )  # fmt: skip
+        layers = []
+        for number, layer in enumerate(read.layers):
+            heads = partial(self._heads, number)
+            start = None if self.cos_start is None else self.cos_start[number]
+            layers.append(replace(layer, heads=heads(), read=heads, cos_start=start))
+        return replace(read, layers=tuple(layers))
 
     def _heads(self, number: int) -> Heads:
         """Heads share one H and are averaged, so that each head of the sum has W_V = H^T / heads,

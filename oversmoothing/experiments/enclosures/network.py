@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing.experiments.models.model import Layer, Model, Norm, called_within
-from oversmoothing.experiments.models.weights import columns
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -68,6 +67,13 @@ class FeedForward:
     b_gate: Array | None = None
 
 
+def columns(module: Any) -> tuple[Tensor, Tensor | None]:
+    """y = x W + b of a linear layer: nn.Linear, or a Conv1D, which already keeps W as [in, out]."""
+    # A Conv1D of the Hugging Face library counts its outputs in nf.
+    W = module.weight if hasattr(module, "nf") else module.weight.T
+    return W.detach(), None if module.bias is None else module.bias.detach()
+
+
 @torch.no_grad()
 def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
     """The sublayer in float64. Raises `InputError` where it has another form than `FeedForward`."""
@@ -77,7 +83,7 @@ def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
     called, answer = called_within(layer.ffn, draw)
     given = answer.double()
     linear = [each for each in called if getattr(getattr(each, "weight", None), "ndim", 0) == 2]
-    maps = [columns(each, where) for each in linear]
+    maps = [columns(each) for each in linear]
     tokens = draw.to(given)
     orders = _ORDERS.get(len(maps), [])
     for (first, gate, last), (name, f) in product(orders, ACTIVATIONS.items()):
@@ -232,9 +238,9 @@ def network_of(model: Model) -> Network:
 
 
 def _block(layer: Layer, model: Model, where: str) -> Block:
-    for part in ("q_norm", "k_norm", "softcap", "sinks"):
-        if getattr(layer, part) is not None:
-            raise InputError(f"{where} has {part}, which cannot be enclosed: {SUPPORTED}")
+    if layer.sinks or not layer.plain:
+        more = "sinks" if layer.sinks else "more than q k^T, masked, in its logits"
+        raise InputError(f"{where} has {more}, which cannot be enclosed: {SUPPORTED}")
     h = layer.heads.double()
     taken = (getattr(h, name) for name in ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O"))
     by_head: Any = [[None] * h.number if each is None else list(each.numpy()) for each in taken]

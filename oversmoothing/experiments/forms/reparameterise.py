@@ -28,7 +28,7 @@ from oversmoothing.experiments.forms.form import ROUNDING, Form, Inside, orthogo
 from oversmoothing.experiments.forms.lasting_bound import LastingBound, lasting_bound
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.adapters import from_module
+from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import DescribesItself, Layer, Model, ValueParts
 from oversmoothing.theory.support.errors import InputError
 
@@ -222,7 +222,7 @@ class Reparameterised:
         `describe` alone. A statement on the attention sublayers alone (see `lasting_bound`). Raises
         `InputError` where rows of attention do not sum to 1 (padding, learned sinks).
         """
-        read = model or replace(from_module(self.module), prepare=self._prepare)
+        read = model or replace(describe(self.module), prepare=self._prepare)
         recorded = extract(read, inputs)
         products = [
             (each.heads.W_V.double() @ each.heads.W_O.double()).cpu().numpy()
@@ -279,7 +279,7 @@ def reparameterise(
             "this model describes itself, as the project's own ViT does, whose H is a form "
             "already: train it with TrainConfig(variant='vit-FORM')"
         )
-    described = model if isinstance(model, Model) else from_module(model)
+    described = model if isinstance(model, Model) else describe(model)
     numbers = _numbers(layers, described.depth)
     parameterisation(form, **options)  # refused before anything is changed
     # A block that stands in the stack several times is changed once.

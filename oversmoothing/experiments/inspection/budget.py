@@ -121,7 +121,7 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
     """
     cost = costs(model, tokens)
     allowed = max(budget, SMALL / (cost.forward * inputs))
-    sinks = any(layer.sinks is not None for layer in model.layers)
+    sinks = any(layer.sinks for layer in model.layers)
     least = min(CLOSELY, inputs)
     plan = Plan(least, least, least if cost.pairs <= cost.closely else 0)
 

@@ -1,60 +1,47 @@
 """What a trained model does to its inputs, layer by layer: attention and residual streams.
 
-Hooks look at the forward pass; the attention is computed anew from the described weights,
-A_h = softmax(scaling q_h k_h^T + bias), so that a fused kernel cannot hide it, and
-sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module itself gave (`av_error`). Every
-part of every layer is held against the description on the first batch of a stream, on each with
-longer inputs than any before, and on the first with padding (`verify`); a model in half precision
-runs once more in float32 for it.
+The forward pass is watched (`experiments.models.capture`): attention and streams are those that the
+model itself computes, whatever kernel it names. Every part of every layer is held against the
+description on the first batch of a stream, on each with longer inputs than any before, and on the
+first with padding (`verify`): sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module
+gave (`av_error`), norms, sums and FFNs likewise; a model in half precision runs once more in
+float32 for it.
 
-Tensors are detached and copied when they are seen, so that a module that works in place spoils
-nothing; hooks are removed whatever happens. One block may stand for several layers (a model that
-uses it many times): a call belongs to the next layer of the description.
+Streams are detached and copied when they are seen, so that a module that works in place spoils
+nothing. One block may stand for several layers (a model that uses it many times).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
-from oversmoothing.experiments.inspection.attention import attention, mixed_values, projected
-from oversmoothing.experiments.inspection.stream_hooks import (
-    after_hook,
-    before_hook,
-    call_arguments,
-)
-from oversmoothing.experiments.inspection.verify import (
-    NORMS,
-    Seen,
-    Verifier,
-    in_float32,
-    unrounded_products,
-)
+from oversmoothing.experiments.inspection.attention import projected
+from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
 from oversmoothing.experiments.models.inputs import Images
+from oversmoothing.experiments.models.layers import Caught, Light
 from oversmoothing.experiments.models.model import (
     Extraction,
     Heads,
-    Layer,
     Model,
     Trace,
     evaluating,
+    in_float32,
 )
 from oversmoothing.experiments.models.pictures import Pictures
+from oversmoothing.experiments.models.tape import running
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16
-# Whole numbers of as many bytes as a float; an odd factor that spreads positions over 64 bits.
-_WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-_SPREAD = 0x1E3779B97F4A7C15
 
 
 def extract(
@@ -256,9 +243,9 @@ Weights = Callable[[int, torch.dtype], Heads]
 class Watch:
     """One forward pass, watched.
 
-    attention: compute it; dtype: in which it is computed and everything kept; verify: hold every
-    layer against its description (`verify`), in a pass in float32 or float64. see: told of each
-    layer in place of keeping its trace.
+    attention: keep it; dtype: in which everything is kept; verify: hold every layer against its
+    description (`verify`), in a pass in float32 or float64. see: told of each layer in place of
+    keeping its trace.
     """
 
     def __init__(
@@ -268,178 +255,81 @@ class Watch:
         self.model, self.weights, self.keep = model, weights, keep
         self.attention, self.dtype, self.verify, self.see = attention, dtype, verify, see
         self.traces: list[Trace] = []
-        # Of what each block was given; the stream as the last one gave it, as traces have it.
-        self.marks: list[int] = []
-        self.stored = dtype
-        self.stream: Tensor | None = None
         self.errors: list[float] = []
-        self.seen: dict[str, Any] = {}
-        # The last block's output as the module gave it, its version, and our copy of it.
-        self.last: tuple[Tensor, int, Tensor] | None = None
+        # The stream as the last layer gave it, and as traces have it.
+        self.stream: Tensor | None = None
 
     def run(self, batch: Any) -> Extraction:
-        """Raises `InputError` where the pass does not go through every layer once, in order, each
-        on what the one before gave."""
-        with ExitStack() as hooks:
-            for layer in {id(layer.block): layer for layer in self.model.layers}.values():
-                for handle in self._watch(layer):
-                    hooks.callback(handle.remove)
-            output = self.model.run(batch)
-        if len(self.marks) != self.model.depth:
+        """Raises `InputError` where the pass does not go through every layer once, in order."""
+        model = self.model
+        dtype = self.dtype if self.attention else None
+        light = Light(model.module, model.layers, batch, dtype, self._finish, self.verify)
+        with running(light):
+            model.run(batch)
+        if light.seen != model.depth:
             raise InputError(
-                f"the forward pass went through {len(self.marks)} of the {self.model.depth} layers"
-                " described: describe those that run, in their order, each as often as it runs"
+                f"the forward pass went through {light.seen} of the {model.depth} layers that were "
+                "read: on these inputs the model runs in another way"
             )
         assert self.keep is not None
-        self._hold_against(getattr(output, "hidden_states", None))
         return Extraction(tuple(self.traces), self.keep.cpu(), tuple(self.errors))
-
-    def _watch(self, layer: Layer) -> list[Any]:
-        def note(name: str) -> Callable[[Tensor], None]:
-            def remember(X: Tensor) -> None:
-                self.seen[name] = X.detach().clone()
-
-            return remember
-
-        def call(module: nn.Module, args: Any, kwargs: Any) -> None:
-            self.seen["call"] = call_arguments(module, args, kwargs)
-
-        handles = [before_hook(layer.block, lambda X: self._start(layer, X))]
-        handles.append(layer.attention.register_forward_pre_hook(call, with_kwargs=True))
-        if layer.attention is not layer.block:
-            handles.append(before_hook(layer.attention, note("inputs")))
-        for name in NORMS:
-            norm = getattr(layer, name).module
-            if norm is not None:
-                handles.append(before_hook(norm, note(f"{name} input"), flat=True))
-                handles.append(after_hook(norm, note(f"{name} output"), flat=True))
-        if layer.out is not None:
-            handles.append(after_hook(layer.out, note("output")))
-        handles.append(after_hook(layer.block, self._end))
-        return handles
-
-    def _start(self, layer: Layer, X: Tensor) -> None:
-        if "before" in self.seen:
-            raise self._nested()
-        number = len(self.marks)
-        if number == self.model.depth or self.model.layers[number].block is not layer.block:
-            raise InputError(
-                f"the forward pass does not go through the blocks as described: what runs after "
-                f"{number} of the {self.model.depth} is another; describe those that run, in "
-                "their order, each as often as it runs"
-            )
-        self.seen = {}
-        last = self.last
-        if last is not None and X is last[0] and X._version == last[1]:
-            self.seen["before"] = last[2]
-            return
-        self.seen["before"] = before = X.detach().clone()
-        if last is not None:
-            _continues(number, last[2], before, self._kept(before))
-
-    def _end(self, X: Tensor) -> None:
-        if "before" not in self.seen:
-            raise self._nested()
-        copy = X.detach().clone()
-        self._finish(len(self.marks), self.seen, copy)
-        self.last = (X, X._version, copy)
-        self.seen = {}
-
-    def _nested(self) -> InputError:
-        return InputError(
-            f"layer {len(self.marks)}: its block holds another block of the description, or runs "
-            "within one: describe blocks that follow one another"
-        )
 
     def _kept(self, X: Tensor) -> Tensor:
         if self.keep is None:
             self.keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
         return self.keep
 
-    def _finish(self, number: int, noted: dict[str, Any], after: Tensor) -> None:
-        layer = self.model.layers[number]
-        keep = self._kept(after)
-        if not bool(torch.isfinite(after[keep]).all()):
+    def _values(self, number: int, caught: Caught) -> Tensor:
+        """V [b, heads, n, r] of a layer, from its weights."""
+        layer, heads = self.model.layers[number], self.weights(number, self.dtype)
+        X = caught.before
+        N = X if layer.placement == "post" else layer.norm_attention(X)
+        N = N if caught.normed is None else caught.normed
+        return projected(N.to(self.dtype), heads.W_V, heads.b_V)
+
+    def _finish(self, number: int, caught: Caught) -> None:
+        layer, keep = self.model.layers[number], self._kept(caught.end)
+        if not bool(torch.isfinite(caught.end[keep]).all()):
             raise InputError(
                 f"layer {number} gives numbers that are NaN or infinite on these inputs: "
-                f"{_precision(after.dtype)}, or look for them in the inputs"
+                f"{_precision(caught.end.dtype)}, or look for them in the inputs"
             )
-        seen = Seen.of(noted, after, layer)
-        output, middle = seen.added(layer), seen.between(layer)
+        middle, error = caught.after, 0.0
         if middle is None:
-            if output is None:
+            middle = layer.after_attention(caught.before, caught.output)
+        A, mixed = caught.A, caught.mixed
+        if A is not None:
+            A = A.to(self.dtype)
+            if not bool(keep.all()):
+                # A padding row may have nothing to attend to (NaN); nobody reads it.
+                A = torch.where(keep[:, None, :, None], A, 0.0)
+        if self.verify:
+            verifier = Verifier(number, layer, keep)
+            if A is not None and self.model.causal and bool(A.triu(1).any()):
+                most = float(A.triu(1).max())
                 raise InputError(
-                    f"layer {number}: neither the output of its attention nor the input of its FFN "
-                    "can be seen: name out=, or norm_ffn="
+                    f"layer {number}: a token attends to later ones, by {most:.1e}, and the model "
+                    "was read as one in which none does"
                 )
-            middle = layer.after_attention(seen.before, output)
-        verifier = Verifier(number, layer, keep)
-        A, mixed, error = None, None, 0.0
-        if self.attention:
-            X = seen.attended(layer).to(self.dtype)
-            heads = self.weights(number, self.dtype)
-            extracted = attention(X, heads, layer, seen.call, keep, self.model.causal)
-            A, V = extracted.A, projected(X, heads.W_V, heads.b_V)
-            mixed, reach = mixed_values(A, V)
-            # In half precision rounding hides any error: there the pass in float32 judges.
-            if after.dtype.itemsize >= 4:
-                error = verifier.attention(extracted, V, mixed, reach, heads, seen)
-            del extracted, V, reach
-        if self.verify and output is not None:
-            verifier.sublayers(seen, middle, output)
-        before = seen.before
-        shared = self.last is not None and self.last[2] is before
-        start = self.stream if shared and self.stream is not None else before.to("cpu", self.dtype)
-        self.stream = after.to("cpu", self.dtype)
-        A, mixed = (None if each is None else each.cpu() for each in (A, mixed))
-        mixed = None if self.see is None else mixed
+            if A is not None and caught.end.dtype.itemsize >= 4:
+                V = self._values(number, caught)
+                error = verifier.attention(A, V, caught, self.weights(number, self.dtype))
+            verifier.sublayers(caught, middle)
+        earlier = self.model.layers[number - 1].places if number else None
+        same = earlier and layer.places and layer.places.before == earlier.end
+        start = self.stream if same else caught.before.to("cpu", self.dtype)
+        assert start is not None
+        self.stream = caught.end.to("cpu", self.dtype)
+        if self.see is not None and A is not None and mixed is None:
+            mixed = A @ self._values(number, caught)
+        mixed = None if self.see is None or mixed is None else mixed.to("cpu", self.dtype)
+        A = None if A is None else A.cpu()
         trace = Trace(A, start, middle.to("cpu", self.dtype), self.stream, mixed)
-        self.marks.append(_mark(before, keep))
-        self.stored = before.dtype
         self.errors.append(error)
         if self.see is None:
             self.traces.append(trace)
         else:
             self.see(number, trace, keep.cpu(), self.verify)
-
-    def _hold_against(self, states: Any) -> None:
-        """The hidden states that the model itself gives are what each block was given."""
-        if not isinstance(states, tuple) or len(states) != self.model.depth + 1:
-            return
-        assert self.keep is not None
-        for number, (mark, state) in enumerate(zip(self.marks, states[:-1], strict=True)):
-            same = state.shape[:2] == self.keep.shape
-            if not same or mark != _mark(state.to(self.stored), self.keep):
-                raise InputError(
-                    f"layer {number}: what its block is given is not the model's own hidden state "
-                    f"{number}: describe the blocks of the stack that gives it"
-                )
-
-
-def _mark(X: Tensor, keep: Tensor) -> int:
-    """A number of the bits of the first input's kept tokens in X, by exact arithmetic."""
-    bits = X.detach()[0][keep[0]].contiguous().view(_WHOLE[X.dtype.itemsize]).to(torch.int64)
-    odd = 2 * torch.arange(bits.numel(), device=X.device).view_as(bits) + 1
-    return int((bits * (odd * _SPREAD)).sum())  # modulo 2^64
-
-
-def _continues(number: int, gave: Tensor, given: Tensor, keep: Tensor) -> None:
-    """Raises `InputError` where a block is given what the one before did not give."""
-    if gave.shape != given.shape:
-        raise InputError(
-            f"between layers {number - 1} and {number} the stream changes its shape, "
-            f"{tuple(gave.shape)} to {tuple(given.shape)}: only stacks of one width and length are "
-            "understood"
-        )
-    gave, given = gave[keep], given[keep]
-    if not torch.equal(gave, given):
-        lengths = (torch.linalg.vector_norm(x.double(), dim=-1) for x in (given - gave, gave))
-        size = float(torch.div(*lengths).max())
-        raise InputError(
-            f"between layers {number - 1} and {number} the stream changes, by {size:.1e} of it at "
-            "a token: positions, a norm or a second branch between the blocks are not understood, "
-            "since no layer's account would hold them"
-        )
 
 
 def _precision(dtype: torch.dtype) -> str:

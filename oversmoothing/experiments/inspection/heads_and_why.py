@@ -140,7 +140,7 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
             A = whole[head][kept][:, kept] if some else whole[head]
             mass, token = A.mean(-2, dtype=torch.float64).max(-1)
             numbers["sink_mass"][head, k], numbers["sink_token"][head, k] = mass, token
-            if layer.sinks is not None:
+            if layer.sinks:
                 continue  # rows sum to less than 1: what follows is of stochastic matrices
             numbers["entropy"][head, k] = _entropy(A, causal)
             if k < pairs:

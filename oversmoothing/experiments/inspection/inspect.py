@@ -19,10 +19,9 @@ from oversmoothing.experiments.inspection.heads_and_why import head_table, weigh
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
-from oversmoothing.experiments.inspection.verify import without_autocast
 from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals
 from oversmoothing.experiments.models.inputs import Texts
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer, Model, without_autocast
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.state import undisturbed
@@ -47,7 +46,7 @@ def inspect(
 ) -> Report:
     """Measure a model on inputs: one batch as the model reads it, or a list of images or texts.
 
-    model: a described model, a module the adapters know, a folder or a hub name. budget: how many
+    model: a described model, a module, a folder or a hub name. budget: how many
     forward passes on all the inputs everything may cost (`inspection.budget`); 'all': no limit.
     Streams and sublayers are measured on every input; on as many of them, from the first, as the
     budget leaves (two at least) the share of the norms in each sublayer's change, ranks, what is
@@ -56,7 +55,7 @@ def inspect(
 
     `spectra`, the number of inputs whose spectra are taken, is understood for one more release.
 
-    Raises `InputError` for models that no adapter knows, and for inputs of another shape or of a
+    Raises `InputError` for models that are not read, and for inputs of another shape or of a
     single token.
 
     >>> import torch, oversmoothing
@@ -79,7 +78,7 @@ def _inspected(
     described: Model, inputs: Any, budget: Budget, batch_size: int, progress: bool
 ) -> Report:
     check_inputs(inputs)
-    if budget.spectra and any(layer.sinks is not None for layer in described.layers):
+    if budget.spectra and any(layer.sinks for layer in described.layers):
         raise InputError(
             f"the attention of '{described.name}' has sinks: its rows sum to less than 1, and the "
             "theory has no verdict for it; leave them out (spectra=0)"

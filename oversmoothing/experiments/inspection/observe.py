@@ -122,7 +122,7 @@ class Observer:
             if spectra:
                 self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
             self.heads.add(number, heads)
-            if layer.sinks is not None:
+            if layer.sinks:
                 own = sink_attention(some, kept, self.modes(number), self.model.causal)
                 self.close.add(number + 1, own)
         self.changes.add(number, {f"log_change_{name}": value for name, value in change.items()})

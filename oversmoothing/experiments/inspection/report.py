@@ -26,6 +26,7 @@ from oversmoothing.experiments.inspection.answer import (
     answer_object,
     row_objects,
 )
+from oversmoothing.experiments.inspection.replies import Reply, replies
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS, NARROW, WIDE
 from oversmoothing.experiments.inspection.states import merged_words
 from oversmoothing.experiments.models.model import start_in_words
@@ -177,9 +178,9 @@ class Report:
         return [sentence for sentence in said if sentence]
 
     @property
-    def replies(self) -> tuple[sentences.Reply, ...]:
+    def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
-        return sentences.replies(self.answer, self.advice, self.inputs)
+        return replies(self.answer, self.advice, self.inputs)
 
     def short_words(self, width: int = 100) -> str:
         """The three answers and what carries each, in lines of at most `width`."""

@@ -108,29 +108,19 @@ def call_arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
     return named
 
 
-def before_hook(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
-    """Tell of the tokens that a module is given; the handle of the hook."""
-
-    def hook(_: nn.Module, args: Any, kwargs: Any) -> None:
-        see(tokens_of((*args, *kwargs.values()), module, flat))
-
-    return module.register_forward_pre_hook(hook, with_kwargs=True)
-
-
-def after_hook(module: nn.Module, see: Callable[[Tensor], None], flat: bool = False) -> Any:
+def after_hook(module: nn.Module, see: Callable[[Tensor], None]) -> Any:
     """Tell of the tokens that a module gives; the handle of the hook."""
 
     def hook(_: nn.Module, __: Any, output: Any) -> None:
-        see(tokens_of(_values(output), module, flat))
+        see(tokens_of(_values(output), module))
 
     return module.register_forward_hook(hook)
 
 
-def tokens_of(values: Any, module: nn.Module, flat: bool = False) -> Tensor:
-    """The tokens: the first tensor [b, n, d], or if `flat` [b n, d], among arguments or results."""
+def tokens_of(values: Any, module: nn.Module) -> Tensor:
+    """The tokens: the first tensor [b, n, d] among arguments or results."""
     for value in values:
-        dimensions = (2, 3) if flat else (3,)
-        if isinstance(value, Tensor) and value.ndim in dimensions and value.is_floating_point():
+        if isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point():
             return value
     raise InputError(
         f"no tokens [b, n, d] are seen at {type(module).__name__}: its blocks must take and give "

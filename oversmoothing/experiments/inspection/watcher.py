@@ -23,8 +23,7 @@ from oversmoothing.experiments.inspection.stream_hooks import (
     spectral_readings,
     stream_readings,
 )
-from oversmoothing.experiments.models.adapters import from_module
-from oversmoothing.experiments.models.describe import blocks_of
+from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.theory.support.errors import InputError, required, whole_number
 from oversmoothing.theory.support.files import write_atomically
@@ -36,7 +35,7 @@ SPARE = 1.0
 class Watcher:
     """Watches a model while it trains: metrics of its stream and the spectrum of H by layer.
 
-    model: what `inspect` takes, a described model or a module that the adapters know; with
+    model: what `inspect` takes, a described model or a module; with
     `blocks`, the name of a list of blocks or the blocks themselves, any module whose blocks map
     tokens [b, n, d] to tokens: its stream alone is read. Every `every` steps the first `inputs` of
     the first pass are measured. mode: which passes count, those in training mode ('train'), in
@@ -51,7 +50,7 @@ class Watcher:
     A module from `torch.compile` is watched by a pass of its own through the module it was made of,
     in evaluation mode on the first inputs: hooks see nothing inside of compiled code.
 
-    Raises `InputError` for `torch.nn.DataParallel`, for modules that no adapter knows where no
+    Raises `InputError` for `torch.nn.DataParallel`, for modules that are not read where no
     blocks are named, and for options that are out of range.
 
     >>> import torch, oversmoothing
@@ -282,8 +281,24 @@ def _read(
     """(whether token 0 is CLS, the described layers, the blocks in their order)."""
     if blocks is not None:
         return False, (), blocks_of(module, blocks)
-    described = model if isinstance(model, Model) else from_module(module)
+    described = model if isinstance(model, Model) else describe(module)
     return described.cls, described.layers, [layer.block for layer in described.layers]
+
+
+def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Module]:
+    """The blocks named, or given; raises `InputError` where there are none."""
+    stack: Any = blocks
+    if isinstance(blocks, str):
+        try:
+            stack = list(module.get_submodule(blocks).children())
+        except AttributeError as error:
+            names = ", ".join(name for name, _ in module.named_modules() if name)
+            raise InputError(
+                f"{type(module).__name__} has no part '{blocks}'; its parts are: {names}"
+            ) from error
+    if not isinstance(stack, Sequence | nn.ModuleList) or not len(stack):
+        raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
+    return list(stack)
 
 
 def _hugging_face(watcher: Any, trainer: Any) -> Any:

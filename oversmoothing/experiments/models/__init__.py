@@ -1,1 +1,1 @@
-"""Trained models in one form: sources, adapters (by families), describe (weights), model."""
+"""Trained models in one form: sources, describe, and how one pass is read (tape, reader)."""

@@ -1,132 +1,67 @@
-"""Describe any Pre-LN or Post-LN Transformer by the names of its parts.
+"""The `Model` of any module in memory, by watching one pass of it: `describe(module)`.
 
-A model of one's own in a few lines:
+The pass runs on inputs that are made up (what the module says it reads, or tensors that it takes),
+or on the first of those given. What `experiments.models.reader` finds is held against that pass
+there, and against the passes on real inputs in `extract`; what it does not find is refused by layer
+and cause. What of a token's role the numbers do not tell is told here: which is CLS, how many are
+registers.
 
-    model = describe(
-        module,
-        blocks="encoder",                       # a ModuleList, or a sequence of modules
-        q="mix.qkv", k="mix.qkv", v="mix.qkv",  # within a block; one name thrice: fused
-        out="mix.join",
-        heads=4,
-        norm_attention="first_norm",
-        norm_ffn="second_norm",
-        ffn="mlp",
-        cls=True,
-    )
-
-Whether the description is right is not believed: `extract` compares attention times values with
-what the module itself computes, and the sublayers with the block.
-
-Without names they are guessed (`propose`): told by shapes, places and the first letters of names:
-the largest list of equal blocks; in a block three projections side by side, or one that is fused,
-and the one that leads back; the norms of the tokens' width in their order; the FFN in what is left.
-A proposal is not believed: `extract` holds it against the module as it does every description.
+Models that hide a random part of their input from themselves (masked autoencoders) are shown whole:
+a random mask would be another one in every pass, and a quarter of the patches is no image.
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from operator import attrgetter
-from typing import Any, Literal
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.models.inputs import stacked
+from oversmoothing.experiments.models.heads import Reading
+from oversmoothing.experiments.models.inputs import Texts, images_of, stacked
+from oversmoothing.experiments.models.layers import layers_of
 from oversmoothing.experiments.models.model import (
-    Bias,
-    HeadNorm,
-    Heads,
-    Layer,
+    DescribesItself,
     Modality,
     Model,
-    Norm,
-    Placement,
-    Rotate,
-    value_parts,
+    evaluating,
+    in_float32,
+    without_autocast,
 )
-from oversmoothing.experiments.models.weights import (
-    check_finite,
-    check_heads,
-    columns,
-    fused_parts,
-    head_weights,
-    recognise_head_norm,
-    recognise_norm,
-)
+from oversmoothing.experiments.models.reader import read, told
+from oversmoothing.experiments.models.tape import Graph, watch
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
-Ffn = str | Sequence[str] | Callable[[nn.Module], Callable[[Tensor], Tensor]]
-# The name of a tensor or number within a block, or how to have it from a block.
-Value = str | Callable[[nn.Module], Any]
-Fused = Literal["qkv", "heads"]
-_LETTER = re.compile(r"(?:to_|w|in_)?([qkv])[a-z_0-9]*")
-_NUMBERS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads", "nhead", "h")
+# Inputs of the watched pass, and their tokens where those can be chosen: enough to tell norms.
+FEW, TOKENS = 2, 12
+_CLS = ("cls_token", "class_embedding")
+# What a model of the Hugging Face library calls its inputs.
+_MODALITIES: dict[str, Modality] = {"pixel_values": "vision", "input_ids": "text"}
+SHOWN = "the random mask of its training is off: every patch is shown, in its place"
+SINKS = (
+    "learned sinks take a part of the attention: its rows sum to less than 1, and its spectra give "
+    "no verdict"
+)
+BEHIND = "norms stand behind the attention sublayers: their H is read without"
 
 
 @undisturbed()
-def describe(
-    module: nn.Module,
-    *,
-    blocks: str | Sequence[nn.Module] | None = None,
-    q: str | None = None,
-    k: str | None = None,
-    v: str | None = None,
-    out: str | None = None,
-    heads: int | None = None,
-    norm_attention: str | None = None,
-    norm_ffn: str | None = None,
-    ffn: Ffn | None = None,
-    kv_heads: int | None = None,
-    placement: Placement | Callable[[nn.Module], Placement] = "pre",
-    attention: str | None = None,
-    fused: Fused = "qkv",
-    scaling: float | Callable[[nn.Module], float | None] | None = None,
-    rotate: Rotate | None = None,
-    bias: Bias | None = None,
-    q_norm: str | None = None,
-    k_norm: str | None = None,
-    softcap: float | Value | None = None,
-    sinks: Value | None = None,
-    output_norm_attention: str | None = None,
-    output_norm_ffn: str | None = None,
-    scale_attention: float | Value | None = None,
-    scale_ffn: float | Value | None = None,
-    causal: bool = False,
-    cls: bool = False,
-    registers: int = 0,
-    modality: Modality = "vision",
-    run: Callable[[Any], Any] | None = None,
-    prepare: Callable[[list[Any]], Any] | None = None,
-    name: str | None = None,
-    notes: Sequence[str] = (),
-    guess: bool = False,
-) -> Model:
-    """The `Model` of a module whose parts are named here, every name relative to a block.
+def describe(module: nn.Module, inputs: Any = None, **settings: Any) -> Model:
+    """The `Model` of a module, found by watching one pass of it; print it to see what was found.
 
-    q, k, v, out name nn.Linear modules (or the transposed Conv1D of GPT-2). The same name three
-    times is one fused projection (an nn.MultiheadAttention too): fused='qkv' where its outputs are
-    all queries, then all keys, then all values, 'heads' where they are query, key, value head by
-    head, or group by group. kv_heads: number of key-value heads where it is smaller (grouped).
-    norm_attention and norm_ffn may be None: none. ffn: a name, several names (one after the other),
-    or block -> callable; with a norm it takes normalised tokens. attention: the module that is
-    called with the tokens (default: the one that holds `out`). scaling: of q k^T (default r^-1/2),
-    or block -> number. q_norm, k_norm: norms of queries and keys in front of `rotate`. softcap: c
-    of c tanh(logits / c). sinks: the logit of a token without a value, [heads].
-    output_norm_attention, output_norm_ffn: norms behind a sublayer, in front of the residual sum.
-    scale_attention, scale_ffn: what a sublayer is multiplied by, a number or [d] (layer scale). The
-    last five are names (of modules; of a tensor or number of the block, dots allowed), or block ->
-    value. placement, rotate and bias: see `experiments.models.model.Layer`; cls, registers and
-    causal: see `Model` there. A block may stand in `blocks` several times. run: batch -> output
-    (default: the module called on it). prepare: inputs -> batch (default: tensors are stacked).
+    inputs: a batch as the module takes it, of which the first two are used (default: made up).
+    part: of a module with several stacks of blocks the one of interest, by its name. cls, registers
+    (of the tokens behind it) and modality: as in `Model`, where what the module says of itself
+    (its config, names of its parameters) does not tell. run: batch -> output (default: the module
+    called on it). prepare: inputs -> batch. settings: mean, std, tokenizer, folder, of inputs that
+    are images or texts. A module that `DescribesItself` is asked.
 
-    guess: names that are not given are proposed from shapes, places and names (`propose`),
-    and said in run_notes; they are held against the module as given ones are.
-
-    The module stays as it is; every pass of `extract` runs it in evaluation mode. Raises
-    `InputError` for a part that is not there or has another shape, a norm of another form, and
-    weights that are not finite.
+    The module stays as it is; it runs in evaluation mode, half precision in float32. Raises
+    `InputError`, by layer and cause, for what is no stack X + sum_h A_h N(X) W_V,h W_O,h with FFNs,
+    for weights that are not finite, and where no input can be made up.
 
     >>> import torch, oversmoothing
     >>> class Block(torch.nn.Module):
@@ -139,75 +74,158 @@ def describe(
     ...         y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
     ...         return x + self.out(y.transpose(1, 2).flatten(2))
     >>> stack = torch.nn.Sequential(Block(), Block()).eval()
-    >>> parts = {"q": "qkv", "k": "qkv", "v": "qkv", "out": "out", "heads": 2}
-    >>> model = oversmoothing.describe(stack, blocks=list(stack), modality="features", **parts)
-    >>> model.depth
-    2
+    >>> oversmoothing.describe(stack)
+    Model('Sequential', 2 layers, width 8, 2 heads, features, not causal)
     """
-    taken = dict(locals())
-    if guess:
-        own = ("module", "guess", "notes")
-        given: dict[str, Any] = {x: y for x, y in taken.items() if x not in own and y is not None}
-        proposal = propose(module, heads)
-        said = ", ".join(f"{x}={y!r}" for x, y in proposal.items() if x not in given)
-        return describe(module, **proposal | given | {"notes": [*notes, f"guessed: {said}"]})
-    if blocks is None or q is None or k is None or v is None or out is None or heads is None:
-        raise InputError(
-            "a description names blocks=, q=, k=, v=, out= and heads=: describe(module, "
-            "guess=True) proposes them"
-        )
+    if isinstance(module, DescribesItself):
+        return module.described(settings.get("name"))
+    return watched_model(module, inputs, **settings)
+
+
+def watched_model(
+    module: nn.Module,
+    inputs: Any = None,
+    *,
+    part: str | None = None,
+    cls: bool | None = None,
+    registers: int | None = None,
+    modality: Modality | None = None,
+    run: Callable[[Any], Any] | None = None,
+    prepare: Callable[[list[Any]], Any] | None = None,
+    name: str | None = None,
+    notes: Sequence[str] = (),
+    **settings: Any,
+) -> Model:
+    """`describe`, of any module."""
     check_finite(module)
-    check_heads(heads, kv_heads)
-    layers = []
-    for number, block in enumerate(blocks_of(module, blocks)):
-        where = f"block {number}"
-        read = partial(_heads, block, where, (q, k, v, out), heads, kv_heads or heads, fused)
-        weights = read()
-        width = weights.W_V.shape[1]
-        parent = out.rpartition(".")[0] if attention is None else attention
-        attends = part(block, parent, where)
-        if isinstance(attends, nn.MultiheadAttention) and not attends.batch_first:
-            raise InputError(
-                f"{where} reads tokens as [n, b, d]: build it with batch_first=True and load the "
-                "same weights, which are stored alike"
-            )
-        scale = value_of(block, scale_attention, 1.0)
-        norms = [
-            _norm(block, where, name, width)
-            for name in (norm_attention, norm_ffn, output_norm_attention, output_norm_ffn)
-        ]
-        layers.append(
-            Layer(
-                heads=weights.scaled(scale),
-                norm_attention=norms[0],
-                norm_ffn=norms[1],
-                placement=placement(block) if callable(placement) else placement,
-                ffn=_ffn(block, where, ffn, value_of(block, scale_ffn, 1.0)),
-                block=block,
-                attention=attends,
-                # Its output projection is never called: the module multiplies by the weight.
-                out=attends
-                if isinstance(attends, nn.MultiheadAttention)
-                else part(block, out, where),
-                scaling=scaling(block) if callable(scaling) else scaling,
-                rotate=rotate,
-                bias=bias,
-                q_norm=_head_norm(block, where, q_norm, weights, 1),
-                k_norm=_head_norm(block, where, k_norm, weights, heads // (kv_heads or heads)),
-                softcap=value_of(block, softcap, None),
-                sinks=value_of(block, sinks, None),
-                output_scale=scale,
-                output_norm_attention=norms[2],
-                output_norm_ffn=norms[3],
-                read=partial(_scaled, read, block, scale_attention),
-                parts=value_parts(block, (q, k, v, out), heads, kv_heads or heads, fused),
-            )
-        )
+    within = ""
+    if part is not None:
+        chosen = _part(module, part)
+        # A part that is a model of its own is run alone, another one within the whole.
+        alone = hasattr(chosen, "main_input_name")
+        module, within = (chosen, "") if alone else (module, part)
+    reads = getattr(module, "main_input_name", None)
+    if modality is None:
+        pictured = reads is None and isinstance(getattr(module, "image_size", None), int)
+        modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
+    unprepared = None
+    if prepare is None:
+        try:
+            prepare = _prepare(module, modality, settings)
+        except InputError as error:  # said where the module is read, and only its images are not
+            unprepared = error if reads else None
+            prepare = None if reads else tensors
+    said = [*notes, *getattr(prepare, "notes", ())]
+    run = run or _run(module, reads)
+    if hides_at_random(module):
+        run = shown_whole(module, run)
+        said.append(SHOWN)
+    with evaluating(module), in_float32(module), without_autocast():
+        graph, count = _watched(module, run, candidates(module, modality, prepare, inputs))
+        found = _stack(module, graph, read(graph, module, count), within)
+        layers = layers_of(graph, module, found)
+    if prepare is None:
+        assert unprepared is not None
+        raise unprepared
+    said += [SINKS] if any(layer.sinks for layer in layers) else []
+    behind = any(layer.output_norm_attention.kind != "none" for layer in layers)
+    said += [BEHIND] if behind else []
+    causal = all(r.causal for r in found)
+    learned = dict(module.named_parameters())
+    if registers is None:
+        # Learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3).
+        held = [p.shape[-2] for x, p in learned.items() if x.endswith("register_tokens")]
+        registers = held[0] if held and modality == "vision" else 0
+    if cls is None:
+        cls = _has_cls(module, learned, modality, causal)
     return Model(
-        name=name or type(module).__name__, module=module, layers=tuple(layers),
+        name=name or type(module).__name__, module=module, layers=layers,
         width=layers[0].heads.W_V.shape[1], modality=modality, cls=cls, registers=registers,
-        causal=causal, run=run or module, prepare=prepare or tensors, run_notes=tuple(notes),
+        causal=causal, run=run, prepare=prepare, run_notes=tuple(said),
     )  # fmt: skip
+
+
+class SeveralStacksError(InputError):
+    """A module with several stacks, whose names are `parts`.
+
+    stages: whether they follow one another, the children of one list (Swin).
+    """
+
+    def __init__(self, kind: str, parts: list[str]) -> None:
+        first = parts[0].rpartition(".")[0]
+        self.parts = parts
+        self.stages = parts == [f"{first}.{k}" for k in range(len(parts))]
+        super().__init__(
+            f"{kind} holds {len(parts)} stacks of Transformer blocks: give the one of interest "
+            f"alone, part={' or part='.join(map(repr, parts))}"
+            + (", or all of them to inspect_stages" if self.stages else "")
+        )
+
+
+def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> list[Reading]:
+    """The readings of the one stack within; raises `InputError` for none, several, and lacks."""
+    kind = type(module).__name__
+    stacks: list[list[Reading]] = []
+    for r in reads:
+        name = g.block_name(r.product.out, r.end if r.end >= 0 else r.total)
+        inside = not within or f"{name}.".startswith(f"{within}.")
+        if r.kind != "self" or not inside or (r.placed and r.end < 0 and not r.lacks and within):
+            continue
+        last = stacks[-1][-1] if stacks else None
+        joined = last is not None and not ({"a stack ends here", CROSSED} & {*last.notes})
+        if joined or (last is not None and CROSSED in last.notes and CROSSED in r.notes):
+            stacks[-1].append(r)
+        else:
+            stacks.append([r])
+    if len(stacks) > 1:
+        names = [
+            g.block_name(each[0].product.out, max(each[0].end, each[0].total)) for each in stacks
+        ]
+        raise SeveralStacksError(kind, _parts([name.rpartition(".")[0] for name in names]))
+    found = stacks[0] if stacks else []
+    if not found or any(r.lacks for r in found):
+        raise InputError(f"{kind} is not read: {told(found or reads).removeprefix('refused: ')}")
+    if any(r.end < 0 for r in found):
+        raise InputError(f"{kind} is not read: cross-attention stands in its layers")
+    return found
+
+
+CROSSED = "cross-attention follows"
+
+
+def _parts(places: list[str]) -> list[str]:
+    """The shortest beginnings of these paths that tell them apart."""
+    split = [place.split(".") for place in places]
+    depth = 1
+    while len({tuple(path[:depth]) for path in split}) < len({*places}):
+        depth += 1
+    return [".".join(path[:depth]) for path in split]
+
+
+def _part(module: nn.Module, part: str) -> nn.Module:
+    try:
+        return module.get_submodule(part)
+    except AttributeError as error:
+        held = ", ".join(child for child, _ in module.named_children())
+        raise InputError(
+            f"{type(module).__name__} has no part '{part}'; its parts are: {held}"
+        ) from error
+
+
+def check_finite(module: nn.Module) -> None:
+    """Raises `InputError` naming the first parameter with NaN or infinity in it."""
+    for name, parameter in module.named_parameters():
+        if parameter.is_meta:
+            raise InputError(f"the weight '{name}' is not loaded (meta device): load it first")
+        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+            bad = int((~torch.isfinite(parameter)).sum())
+            raise InputError(
+                f"the weight '{name}' has {bad} entries that are NaN or infinite: the checkpoint "
+                "is damaged or the training diverged; take another"
+            )
+
+
+# ------------------------------------------------------------------------ what the module reads
 
 
 def tensors(inputs: list[Any]) -> Tensor:
@@ -220,221 +238,155 @@ def tensors(inputs: list[Any]) -> Tensor:
     return stacked(inputs)
 
 
-def part(block: nn.Module, name: str, where: str) -> nn.Module:
-    """The submodule `name` of a block ('' is the block itself)."""
-    try:
-        return block.get_submodule(name)
-    except AttributeError as error:
-        names = ", ".join(each for each, _ in block.named_modules() if each)
-        raise InputError(f"{where} has no part '{name}'; its parts are: {names}") from error
+def _prepare(
+    module: nn.Module, modality: Modality, settings: dict[str, Any]
+) -> Callable[[list[Any]], Any]:
+    tokenizer = settings.pop("tokenizer", None)
+    if modality == "vision":
+        return images_of(module, **settings)
+    return Texts.of(module, tokenizer) if modality == "text" else tensors
 
 
-def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Module]:
-    """The blocks named, or given; raises `InputError` where there are none."""
-    if isinstance(blocks, str):
-        stack = list(part(module, blocks, f"the module {type(module).__name__}").children())
-    else:
-        stack = list(blocks) if isinstance(blocks, Iterable) else []
-    if not stack:
-        raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
-    return stack
+def _has_cls(
+    module: nn.Module, learned: Mapping[str, Tensor], modality: Modality, causal: bool
+) -> bool:
+    """Whether token 0 is CLS.
 
-
-def _scaled(read: Callable[[], Heads], block: nn.Module, scale: Any) -> Heads:
-    """The heads of a block with the scale of its attention in them, as both are now."""
-    return read().scaled(value_of(block, scale, 1.0))
-
-
-def _heads(
-    block: nn.Module, where: str, names: tuple[str, str, str, str], heads: int, kv_heads: int,
-    fused: Fused,
-) -> Heads:  # fmt: skip
-    *qkv, out = ((f"{where}, '{name}'", part(block, name, where)) for name in names)
-    if len(set(names[:3])) == 1:
-        fused_name, projection = qkv[0]
-        weight, bias = columns(projection, fused_name)
-        triples = fused_parts(weight, bias, heads, kv_heads, fused, fused_name)
-    else:
-        triples = [columns(projection, name) for name, projection in qkv]
-    return head_weights(triples, columns(out[1], out[0]), heads, kv_heads, where)
-
-
-def _norm(block: nn.Module, where: str, name: str | None, width: int) -> Norm:
-    if name is None:
-        return Norm("none", torch.ones(width))
-    return recognise_norm(part(block, name, where), width, f"{where}, '{name}'")
-
-
-def _head_norm(
-    block: nn.Module, where: str, name: str | None, heads: Heads, repeats: int
-) -> HeadNorm | None:
-    if name is None:
-        return None
-    r = heads.W_Q.shape[-1]
-    norm = part(block, name, where)
-    return recognise_head_norm(norm, heads.number // repeats, repeats, r, f"{where}, '{name}'")
-
-
-def value_of(block: nn.Module, value: float | Value | None, default: Any) -> Any:
-    """A number or tensor as it is, by its name within the block, or from the block."""
-    held = attrgetter(value)(block) if isinstance(value, str) else value
-    held = held(block) if callable(held) and not isinstance(held, Tensor) else held
-    held = default if held is None else held
-    return held.detach() if isinstance(held, Tensor) else held
-
-
-def _ffn(
-    block: nn.Module, where: str, ffn: Ffn | None, scale: Tensor | float
-) -> Callable[[Tensor], Tensor] | None:
-    if ffn is None:
-        return None
-    if callable(ffn):
-        steps = [ffn(block)]
-    else:
-        # An activation may be a plain function.
-        names = [ffn] if isinstance(ffn, str) else ffn
-        parts = [getattr(block, name, None) for name in names]
-        steps = [
-            each if callable(each) else part(block, name, where)
-            for name, each in zip(names, parts, strict=True)
-        ]
-    reference = next(block.parameters())
-
-    @torch.no_grad()
-    def call(X: Tensor) -> Tensor:
-        # The block's device and dtype are looked up at each call: the module may have moved.
-        answer = X.to(reference.device, reference.dtype)
-        for step in steps:
-            answer = step(answer)
-            answer = answer[0] if isinstance(answer, tuple) else answer
-        return (answer * scale).to(X.device, X.dtype)
-
-    return call
-
-
-def propose(module: nn.Module, heads: int | None = None) -> dict[str, Any]:
-    """blocks, q, k, v, out, attention, heads, norm_attention, norm_ffn and ffn, for `describe`.
-
-    Raises `InputError` with what was not found.
+    Of images, one is learned. Encoders of texts that stand alone have one; those that feed a
+    decoder, or are compared with another tower, have none.
     """
-    place, blocks = _stack(module)
-    block = blocks[0]
-    linear = {name: each for name, each in block.named_modules() if _is_linear(each)}
-    names: dict[str, Any] = {"blocks": place} | _guessed_attention(block, linear)
-    width = _shape(linear[names["q"]])[0]
-    norms = [
+    if modality == "vision":
+        return any(each.endswith(_CLS) for each in learned)
+    config = getattr(module, "config", None)
+    beside = getattr(config, "is_encoder_decoder", False) or hasattr(config, "projection_size")
+    return modality == "text" and not causal and not beside
+
+
+def _watched(
+    module: nn.Module, run: Callable[[Any], Any], candidates: Iterator[Any]
+) -> tuple[Graph, int]:
+    """The graph of a pass on the first candidate that the module takes, and its inputs."""
+    errors = []
+    for batch in candidates:
+        try:
+            with torch.no_grad():
+                run(batch)
+        except Exception as error:  # the module is anybody's
+            errors.append(f"{type(error).__name__}: {' '.join(str(error).split())[:120]}")
+            continue
+        graph = watch(lambda batch=batch: run(batch), module, batch)  # type: ignore[misc]
+        first = next(iter(batch.values())) if isinstance(batch, Mapping) else batch
+        return graph, len(first)
+    towers = [
         name
-        for name, each in block.named_modules()
-        if name not in linear and getattr(getattr(each, "weight", None), "shape", None) == (width,)
+        for name, each in module.named_children()
+        if hasattr(each, "main_input_name") and any(True for _ in each.parameters())
     ]
-    if len(norms) > 2:
-        raise _missing(f"two norms among {', '.join(norms)}", "norm_attention=, norm_ffn=")
-    for key, name in zip(("norm_attention", "norm_ffn"), norms, strict=False):
-        names[key] = name
-    used = {names[key] for key in ("q", "k", "v", "out")}
-    names["ffn"] = _guessed_ffn(block, [name for name in linear if name not in used], norms)
-    names["heads"] = heads or _number(block, names["attention"], module)
-    return {name: value for name, value in names.items() if value is not None}
-
-
-def _stack(module: nn.Module) -> tuple[str, list[nn.Module]]:
-    """The list of blocks of one kind with the most weights, and its name."""
-    stacks = []
-    for name, each in module.named_modules():
-        blocks = list(each.children())
-        listed = isinstance(each, nn.ModuleList | nn.Sequential)
-        if listed and blocks and len({type(block) for block in blocks}) == 1:
-            linear = sum(_is_linear(part) for part in blocks[0].modules())
-            if linear >= 3:
-                stacks.append((sum(p.numel() for p in each.parameters()), name, blocks))
-    if not stacks:
-        raise _missing("a list of blocks with projections", "blocks=")
-    _, place, blocks = max(stacks, key=lambda each: each[0])
-    return place, blocks
-
-
-def _is_linear(module: nn.Module) -> bool:
-    weight = getattr(module, "weight", None)
-    flat = weight is not None and weight.ndim == 2 and not isinstance(module, nn.Embedding)
-    return flat or isinstance(module, nn.MultiheadAttention)
-
-
-def _shape(module: nn.Module) -> tuple[int, int]:
-    """(inputs, outputs) of a linear layer."""
-    if isinstance(module, nn.MultiheadAttention):
-        return module.embed_dim, 3 * module.embed_dim
-    weight: Any = module.weight
-    first, second = weight.shape
-    return (first, second) if hasattr(module, "nf") else (second, first)
-
-
-def _guessed_attention(block: nn.Module, linear: dict[str, nn.Module]) -> dict[str, Any]:
-    """q, k, v, out and the module that holds them."""
-    names = list(linear)
-    for name, each in linear.items():
-        if isinstance(each, nn.MultiheadAttention):
-            out = f"{name}.out_proj"
-            return {"q": name, "k": name, "v": name, "out": out, "attention": name}
-    for k, name in enumerate(names):
-        parent = name.rpartition(".")[0]
-        three, back = names[k : k + 3], names[k + 3 : k + 4]
-        shapes = [_shape(linear[each]) for each in three]
-        beside = len(three) == 3 and all(each.rpartition(".")[0] == parent for each in three)
-        alike = beside and len({inputs for inputs, _ in shapes}) == 1
-        if alike and back and _shape(linear[back[0]])[1] == shapes[0][0]:
-            letters = [_LETTER.fullmatch(each.rpartition(".")[2].lower()) for each in three]
-            order = [letter.group(1) for letter in letters if letter]
-            named = dict(zip(order, three, strict=False)) if {*order} == {*"qkv"} else None
-            named = named or dict(zip("qkv", three, strict=True))
-            if _shape(linear[named["v"]])[1] <= _shape(linear[named["q"]])[1]:
-                named = {letter: named[letter] for letter in "qkv"}
-                return named | {"out": back[0], "attention": _holder(name, back[0])}
-        if k + 1 < len(names):
-            (d, outputs), (inside, after) = shapes[0], _shape(linear[names[k + 1]])
-            if after == d and inside < outputs <= 3 * inside and (outputs - inside) % 2 == 0:
-                fused = {"q": name, "k": name, "v": name, "out": names[k + 1]}
-                return fused | {"attention": _holder(name, names[k + 1])}
-    raise _missing(
-        f"queries, keys, values and the projection back among {', '.join(names)}",
-        "q=, k=, v=, out=",
+    if len(towers) > 1:
+        raise SeveralStacksError(type(module).__name__, towers)
+    raise InputError(
+        f"{type(module).__name__} does not run on inputs that are made up "
+        f"({errors[0] if errors else 'none is known'}): give some, describe(module, inputs)"
     )
 
 
-def _holder(first: str, last: str) -> str:
-    """The module that holds both."""
-    shared = []
-    for a, b in zip(first.split(".")[:-1], last.split(".")[:-1], strict=False):
-        if a != b:
-            break
-        shared.append(a)
-    return ".".join(shared)
+def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any) -> Iterator[Any]:
+    """Batches of a few inputs on which the module may run."""
+    first = next(module.parameters(), torch.zeros(()))
+    dtype = torch.promote_types(first.dtype, torch.float32)
+    if inputs is not None:
+        yield _few(inputs, first.device, dtype)
+        return
+    draw = torch.Generator().manual_seed(0)
+    config = getattr(module, "config", None)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(FEW, *shape, generator=draw).to(first.device, dtype)
+
+    def ids(words: int, longest: int | None) -> dict[str, Tensor]:
+        tokens = min(TOKENS, longest or TOKENS)
+        low = min(3, words - 1)
+        drawn = torch.randint(low, words, (FEW, tokens), generator=draw).to(first.device)
+        return {"input_ids": drawn, "attention_mask": torch.ones_like(drawn)}
+
+    if modality == "vision":
+        shape = getattr(prepare, "shape", (3, 64, 64))
+        yield normal(*shape)
+        yield normal(getattr(config, "num_channels", 1), *shape[-2:])
+    if modality == "text":
+        words = getattr(config, "vocab_size", None) or _words(module)
+        batch = ids(words, getattr(prepare, "longest", None))
+        yield batch
+        yield {"input_ids": batch["input_ids"]}
+        yield batch["input_ids"]
+        return
+    mels = getattr(config, "num_mel_bins", None)
+    if mels is not None:
+        longest = getattr(config, "max_source_positions", None)
+        long = getattr(config, "max_length", TOKENS)
+        yield normal(mels, 2 * longest) if longest else normal(long, mels)
+    if hasattr(module, "main_input_name"):
+        yield normal(8000)
+    widths: dict[int, None] = {}
+    for p in module.parameters():
+        widths |= dict.fromkeys(p.shape[-1:])
+        widths |= dict.fromkeys(p.shape[:-1])
+    for width in list(widths)[:8]:
+        yield normal(TOKENS, width)
+    if first.ndim == 2:
+        yield ids(len(first), None)["input_ids"]
 
 
-def _guessed_ffn(
-    block: nn.Module, names: list[str], norms: list[str]
-) -> str | tuple[str, ...] | None:
-    """The child that holds these projections and no norm, or those applied one after the other."""
-    if not names:
-        return None
-    child = names[0].split(".")[0]
-    within = all(name.startswith(f"{child}.") for name in names)
-    if within and not any(name.startswith(f"{child}.") for name in norms):
-        return child
-    if len(names) == 2 and all("." not in name for name in names):
-        for act in ("activation", "activation_fn", "act", "act_fn", "gelu", "relu"):
-            if hasattr(block, act):
-                return names[0], act, names[1]
-    raise _missing(f"the FFN: how {', '.join(names)} go together", "ffn=")
+def _words(module: nn.Module) -> int:
+    return next((len(p) for p in module.parameters() if p.ndim == 2), 1)
 
 
-def _number(block: nn.Module, attention: str, module: nn.Module) -> int:
-    for place in (block.get_submodule(attention), block, getattr(module, "config", None), module):
-        for name in _NUMBERS:
-            value = getattr(place, name, None)
-            if isinstance(value, int):
-                return value
-    raise _missing("the number of heads", "heads=")
+def _few(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """The first inputs of a batch."""
+    if isinstance(batch, Mapping):
+        return {name: _few(value, device, dtype) for name, value in batch.items()}
+    if isinstance(batch, Tensor):
+        return batch[:FEW].to(device, dtype if batch.is_floating_point() else None)
+    if isinstance(batch, Iterable) and not isinstance(batch, str):
+        return _few(stacked(list(batch)[:FEW]), device, dtype)
+    return batch
 
 
-def _missing(what: str, name: str) -> InputError:
-    return InputError(f"a guess does not find {what}: give {name}")
+def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:
+    # A cache of keys and values serves generation alone.
+    taken = inspect.signature(module.forward).parameters
+    extra = {"use_cache": False} if "use_cache" in taken else {}
+
+    def run(batch: Any) -> Any:
+        if isinstance(batch, Mapping):
+            return module(**batch, **extra)
+        return module(batch) if reads is None else module(**{reads: batch}, **extra)
+
+    return run
+
+
+def hides_at_random(module: nn.Module) -> bool:
+    """Whether the module draws which patches it sees."""
+    config = getattr(module, "config", None)
+    return "noise" in inspect.signature(module.forward).parameters and bool(
+        getattr(config, "mask_ratio", 0)
+    )
+
+
+def shown_whole(module: nn.Module, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`run`, with every patch shown; the module's config is as it was after each call."""
+    config: Any = module.config
+
+    def show(batch: Any) -> Any:
+        given = dict(batch) if isinstance(batch, Mapping) else {"pixel_values": batch}
+        pixels = given["pixel_values"]
+        patches = (pixels.shape[-1] // config.patch_size) ** 2
+        # Patches are kept in the order of their noise.
+        order = torch.arange(float(patches), device=pixels.device).expand(len(pixels), -1)
+        ratio, config.mask_ratio = config.mask_ratio, 0.0
+        try:
+            return run({"noise": order, **given})
+        finally:
+            config.mask_ratio = ratio
+
+    return show

@@ -7,8 +7,8 @@ is in X W form (rows = tokens): a linear layer y = x W + b.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -39,6 +39,47 @@ def evaluating(module: nn.Module) -> Iterator[None]:
         mha.set_fastpath_enabled(fused)
         for each, state in training:
             each.training = state
+
+
+@contextmanager
+def in_float32(module: nn.Module) -> Iterator[None]:
+    """Half-precision parameters and buffers are float32 within, and the same tensors on leaving.
+
+    Needs twice the memory of the half-precision weights on top of them.
+    """
+    held = [p for p in module.parameters() if _half(p)]
+    stored = [p.data for p in held]
+    buffers = [
+        (owner, name, buffer)
+        for owner in module.modules()
+        for name, buffer in owner.named_buffers(recurse=False)
+        if _half(buffer)
+    ]
+    try:
+        for parameter in held:
+            parameter.data = parameter.data.float()
+        for owner, name, buffer in buffers:
+            owner._buffers[name] = buffer.float()
+        yield
+    finally:
+        for parameter, data in zip(held, stored, strict=True):
+            parameter.data = data
+        for owner, name, buffer in buffers:
+            owner._buffers[name] = buffer
+
+
+def _half(each: Tensor) -> bool:
+    return each.is_floating_point() and each.dtype.itemsize < 4
+
+
+@contextmanager
+def without_autocast() -> Iterator[bool]:
+    """Autocast is off within; gives whether it was on."""
+    kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+    with ExitStack() as off:
+        for kind in kinds:
+            off.enter_context(torch.autocast(kind, enabled=False))
+        yield bool(kinds)
 
 
 def called_within(f: Callable[[Tensor], Tensor], X: Tensor) -> tuple[list[nn.Module], Tensor]:
@@ -75,29 +116,6 @@ class ValueParts:
         return "in_proj_weight" if isinstance(self.value, nn.MultiheadAttention) else "weight"
 
 
-def value_parts(
-    block: nn.Module, names: tuple[str, str, str, str], heads: int, kv_heads: int,
-    fused: Literal["qkv", "heads"],
-) -> ValueParts:  # fmt: skip
-    """Of a block whose query, key, value and output projections have these names.
-
-    One name three times is a fused projection (see `describe`), of a shape already found to fit.
-    """
-    value, out = block.get_submodule(names[2]), block.get_submodule(names[3])
-    parts = ValueParts(value, out, heads, kv_heads)
-    if len(set(names[:3])) > 1:
-        return parts
-    weight: Tensor = getattr(value, parts.name)
-    outputs = weight.shape[1 if hasattr(value, "nf") else 0]
-    r = outputs // (heads + 2 * kv_heads)
-    index = torch.arange(outputs)
-    if fused == "heads":
-        index = index.view(kv_heads, heads // kv_heads + 2, r)[:, -1].reshape(-1)
-    else:
-        index = index[outputs - kv_heads * r :]
-    return ValueParts(value, out, heads, kv_heads, index)
-
-
 def layer_table(layers: Sequence[Any]) -> pd.DataFrame:
     """One row for each run of like layers (each a `Layer`): numbers from 1, heads, norms, FFN."""
     rows: list[dict[str, Any]] = []
@@ -113,9 +131,8 @@ def layer_table(layers: Sequence[Any]) -> pd.DataFrame:
 def _layer_row(layer: Any) -> dict[str, str | int]:
     behind = (layer.output_norm_attention, layer.output_norm_ffn)
     also = {
-        "norms of q, k": layer.q_norm or layer.k_norm,
-        "logits capped": layer.softcap,
-        "sinks": layer.sinks is not None,
+        "logits are not q k^T alone": not layer.plain,
+        "sinks": layer.sinks,
         "norms behind": any(norm.kind != "none" for norm in behind),
     }
     norms = dict.fromkeys((layer.norm_attention.kind, layer.norm_ffn.kind))
@@ -130,13 +147,6 @@ def _layer_row(layer: Any) -> dict[str, str | int]:
 
 Placement = Literal["pre", "post", "parallel"]
 Modality = Literal["vision", "text", "features"]
-
-# (q, k, the keyword arguments of the attention module's call and under "module" the module itself)
-# -> (q, k) with positions put in.
-Rotate = Callable[[Tensor, Tensor, Mapping[str, Any]], tuple[Tensor, Tensor]]
-# (the same, and under "query", "key" the q, k that are multiplied) -> what is added to the logits,
-# or None.
-Bias = Callable[[Mapping[str, Any]], Tensor | None]
 
 
 @dataclass(frozen=True)
@@ -177,22 +187,6 @@ class Norm:
 
 
 NO_NORM = Norm("none", torch.ones(()))
-
-
-@dataclass(frozen=True)
-class HeadNorm:
-    """A norm of queries or keys x [b, heads, n, r]: head by head (gain [r], or [heads, 1, r] where
-    heads have their own), or `whole`: of all heads' features at once (gain [heads r])."""
-
-    norm: Norm
-    whole: bool = False
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if not self.whole:
-            return self.norm(x)
-        b, heads, n, r = x.shape
-        together = self.norm(x.transpose(1, 2).flatten(2))
-        return together.view(b, n, heads, r).transpose(1, 2)
 
 
 @dataclass(frozen=True)
@@ -264,14 +258,14 @@ class Layer:
     residual sum. `attention` and `block` are the modules themselves, for hooks; ffn maps normalised
     tokens [..., d] to the FFN's output [..., d] (None for a model without one).
 
-    A_h = softmax(scaling q_h k_h^T + bias, kept tokens only); scaling is r^-1/2 where None. q_norm
-    and k_norm come first, then rotate, which puts rotary positions into q and k. softcap c: logits
-    become c tanh(logits / c) in front of the bias. sinks [heads]: logits of one more token, whose
-    value is 0, so that rows of A sum to less than 1. `out` is the output projection, whose output
-    times `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's
-    (None: what the block adds in front of its FFN). `read` gives the heads' weights as the module
-    holds them at that moment; `heads` are those of the description; `parts`: where they stand.
-    cos_start: cos(H_start, H_end) of H with where it was drawn, None where the start is unknown.
+    plain: A_h = softmax(scaling q_h k_h^T), masked; scaling is r^-1/2 where None; otherwise more
+    than that makes A (positions, norms of q and k, caps), and W_Q, W_K are the maps in front of it.
+    sinks: rows of A sum to less than 1. `out` is the output projection, whose output times
+    `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's.
+    `read` gives the heads' weights as the module holds them at that moment (None: they are no parts
+    of weights); `heads` are those of the description; `parts`: where they stand. places, layout:
+    where a pass has the layer's tensors, and how they lie. cos_start: cos(H_start, H_end) of H with
+    where it was drawn, None where the start is unknown.
     """
 
     heads: Heads
@@ -283,17 +277,15 @@ class Layer:
     attention: nn.Module
     out: nn.Module | None = None
     scaling: float | None = None
-    rotate: Rotate | None = None
-    bias: Bias | None = None
-    q_norm: HeadNorm | None = None
-    k_norm: HeadNorm | None = None
-    softcap: float | None = None
-    sinks: Tensor | None = None
+    plain: bool = True
+    sinks: bool = False
     output_scale: Tensor | float = 1.0
     output_norm_attention: Norm = NO_NORM
     output_norm_ffn: Norm = NO_NORM
     read: Callable[[], Heads] | None = None
     parts: ValueParts | None = None
+    layout: Any = None  # `heads.Layout`
+    places: Any = None  # `layers.Places`
     cos_start: float | None = None
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
@@ -340,6 +332,11 @@ class Model:
         return (
             f"Model('{self.name}', {self.depth} layers, width {self.width}, {heads} heads, {kind})"
         )
+
+    def __str__(self) -> str:
+        """The line, what was remarked on the reading, and the layers."""
+        notes = "".join(f"\n{note}" for note in self.run_notes)
+        return f"{self!r}{notes}\n{layer_table(self.layers).to_string(index=False)}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the line, what was remarked on the reading, and the layers."""

@@ -18,12 +18,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from oversmoothing.experiments.models.adapters import (
-    SeveralStacksError,
-    from_module,
-    has_timm_names,
-    timm_vit,
-)
 from oversmoothing.experiments.models.checkpoints import (
     PICKLES,
     check_configs,
@@ -36,6 +30,7 @@ from oversmoothing.experiments.models.checkpoints import (
     shell_of,
     weights_within,
 )
+from oversmoothing.experiments.models.describe import SeveralStacksError, describe
 from oversmoothing.experiments.models.inputs import IMAGENET, Images, Texts, by_channel, text_lines
 from oversmoothing.experiments.models.library import (
     GGUF,
@@ -134,7 +129,7 @@ def open_model(
     settings = {name: value for name, value in given.items() if value is not None}
     if isinstance(source, nn.Module):
         module, notes = _placed(source, dtype, device)
-        return from_module(module, **settings).noted(*notes)
+        return describe(module, **settings).noted(*notes)
     place = Path(source)
     if place.is_file() and place.suffix == GGUF:
         module, notes = read_gguf(place, settings)
@@ -149,7 +144,7 @@ def open_model(
     else:
         module, notes = _hugging_face(folder_of(source), settings, source)
     placed, more = _placed(module, dtype, device)
-    model = from_module(placed.eval(), str(source), **settings)
+    model = describe(placed.eval(), name=str(source), **settings)
     return model.noted(*notes, *more)
 
 
@@ -192,6 +187,8 @@ def _folder(
 def _checkpoint(
     path: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
+    from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
+
     weights = read_weights(path)
     if not has_timm_names(weights):
         names = ", ".join(list(weights)[:3])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.stream_hooks import call_arguments
+from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.study.value_spectra import factors
 from oversmoothing.simulations.engine.layers import PerLayer
@@ -30,7 +31,7 @@ from oversmoothing.theory.support.sizes import Array
 class BlockMap:
     """Layer `number` (from 1) on one batch: f(X) for X [b, n, d] as the model's block computes it.
 
-    call: the arguments of its attention's own call, by name.
+    call: the arguments of its attention's own call, by name; root: the whole module.
     """
 
     number: int
@@ -38,6 +39,7 @@ class BlockMap:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     call: dict[str, Any]
+    root: nn.Module
 
     def __call__(self, X: Tensor) -> Tensor:
         """The stream behind the block. Raises `InputError` where its shape is another."""
@@ -60,6 +62,27 @@ class BlockMap:
             )
         stream: Tensor = Y
         return stream
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """In which the block runs."""
+        return next(p.dtype for p in self.layer.block.parameters() if p.is_floating_point())
+
+    def first(self) -> BlockMap:
+        """The block as it is called on the first input of the batch alone."""
+
+        def cut(each: Any) -> Any:
+            if isinstance(each, tuple | list):
+                return tuple(cut(x) for x in each)
+            return each[:1] if isinstance(each, Tensor) and each.ndim >= 3 else each
+
+        kwargs = {name: cut(each) for name, each in self.kwargs.items()}
+        return replace(self, args=cut(self.args), kwargs=kwargs)
+
+    @torch.no_grad()
+    def attention(self, X: Tensor) -> Tensor:
+        """A [b, heads, n, n] of the block on a stream X [b, n, d]."""
+        return attention_of(self.root, self.layer, lambda: self(X), X)
 
 
 @dataclass(frozen=True)
@@ -109,7 +132,7 @@ def recorded(model: Model, batch: Any) -> Recorded:
             "the inputs have different lengths: give them one at a time, or of one number of tokens"
         )
     blocks = tuple(
-        BlockMap(number, layer, args, kwargs, call)
+        BlockMap(number, layer, args, kwargs, call, model.module)
         for number, (layer, (args, kwargs), call) in enumerate(
             zip(model.layers, calls, attended, strict=True), 1
         )

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention, attention_output
+from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Layer, Norm
 from oversmoothing.experiments.repeated.blocks import BlockMap
 from oversmoothing.theory.at_consensus import (
@@ -40,17 +40,15 @@ def consensus_step(layer: Layer, c: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def linearised(layer: Layer, c: Tensor, n: int, call: dict[str, Any], causal: bool) -> AtConsensus:
-    """The closed form of T8c at 1 c^T with n tokens, c [d]; call: of its attention.
+def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
+    """The closed form of T8c at 1 c^T with n tokens, c [d].
 
-    In float64 but for the FFN, which runs in the dtype of c, the model's own.
+    In float64 but for attention and the FFN, which are the block's own and run in its dtype.
     """
-    dtype, c = c.dtype, c.double()
-    X = c.expand(1, n, -1).contiguous()
-    N = X if layer.placement == "post" else layer.norm_attention(X)
+    layer, dtype, c = f.layer, f.dtype, c.double()
     heads = layer.heads.to(c.device, c.dtype)
-    keep = torch.ones(1, n, dtype=torch.bool, device=c.device)
-    A = attention(N, heads, layer, first_of(call), keep, causal).A[0]
+    A = f.first().attention(c.to(dtype).expand(1, n, -1).contiguous())[0].double()
+    A = A / A.sum(-1, keepdim=True)  # what is stochastic to the rounding of float32
     W = torch.einsum("hdr,hre->hde", heads.W_V, heads.W_O)
     bias = torch.zeros_like(c)
     if heads.b_V is not None:
@@ -70,17 +68,6 @@ def linearised(layer: Layer, c: Tensor, n: int, call: dict[str, Any], causal: bo
         behind=_token_norm(layer.output_norm_attention, len(c)),
         behind_ffn=_token_norm(layer.output_norm_ffn, len(c)),
     )
-
-
-def first_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Attention's arguments for the first input of a batch."""
-
-    def cut(each: Any) -> Any:
-        if isinstance(each, tuple | list):
-            return tuple(cut(x) for x in each)
-        return each[:1] if isinstance(each, Tensor) and each.ndim >= 3 else each
-
-    return {name: cut(each) for name, each in call.items()}
 
 
 def _token_norm(norm: Norm, d: int) -> TokenNorm:
@@ -116,9 +103,7 @@ def _jacobian(layer: Layer, dtype: torch.dtype) -> Any:
 LOOPS = 400
 
 
-def loop_laws(
-    blocks: Sequence[BlockMap], c: Tensor, n: int, causal: bool, loops: int = LOOPS
-) -> list[LoopLaw]:
+def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS) -> list[LoopLaw]:
     """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T:
     what they would do for ever to small differences between nearly equal tokens (T12).
 
@@ -139,7 +124,7 @@ def loop_laws(
     for k in range(len(c)):
         at, linear = point[k], []
         for block in blocks:
-            linear.append(linearised(block.layer, at, n, block.call, causal))
+            linear.append(linearised(block, at, n))
             at = consensus_step(block.layer, at[None])[0]
         across = abs(transverse_eigenvalue(linear))
         laws.append(
@@ -154,11 +139,9 @@ def loop_laws(
     return laws
 
 
-def loop_law(
-    blocks: Sequence[BlockMap], c: Tensor, n: int, causal: bool, loops: int = LOOPS
-) -> LoopLaw:
+def loop_law(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS) -> LoopLaw:
     """`loop_laws` of a single c [d]."""
-    return loop_laws(blocks, c[None], n, causal, loops)[0]
+    return loop_laws(blocks, c[None], n, loops)[0]
 
 
 def _round(blocks: Sequence[BlockMap], point: Tensor) -> Tensor:

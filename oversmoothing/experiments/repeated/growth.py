@@ -127,7 +127,7 @@ def _layer(
     seen = [lengths(differences(f(X + reach * D) - Y)) / reach[:, 0, 0] for D in [*kinds, *more]]
     closed = []
     for k, c in enumerate(base[:, 0]):
-        linear = linearised(f.layer, c.double(), X.shape[1], f.call, model.causal)
+        linear = linearised(f, c.double(), X.shape[1])
         images = [torch.from_numpy(linear(D[k].double().numpy())) for D in [*kinds, *more]]
         closed.append(torch.stack([lengths(differences(D[None])).log()[0] for D in images]))
     image = f(base)

@@ -117,7 +117,7 @@ def _group(
         check_consensus(f, at)
         at = f(at)
     predicted = {}
-    predicted[LOCAL], laws = local_predictions(blocks, X, model.causal, loops)
+    predicted[LOCAL], laws = local_predictions(blocks, X, loops)
     for number in FEW:
         if number < X.shape[1]:
             few = _of_few(model, blocks, X, number, loops, batch)

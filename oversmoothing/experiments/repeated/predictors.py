@@ -61,11 +61,11 @@ def from_law(law: LoopLaw, start: float, loops: int) -> float:
 
 
 def local_predictions(
-    blocks: Sequence[BlockMap], X: Tensor, causal: bool, loops: int
+    blocks: Sequence[BlockMap], X: Tensor, loops: int
 ) -> tuple[Array, list[LoopLaw]]:
     """log HFC/LFC [b] at the end by the local law of each input, and the laws."""
     starts = log_ratio(X).numpy()
-    laws = loop_laws(blocks, X.mean(1), X.shape[1], causal, loops)
+    laws = loop_laws(blocks, X.mean(1), X.shape[1], loops)
     return np.array([from_law(*each, loops) for each in zip(laws, starts, strict=True)]), laws
 
 

@@ -120,7 +120,7 @@ def stability(
         X = run.states[0]
         tokens.add(X.shape[1])
         if law is None:
-            law = loop_law(run.blocks, X[0].double().mean(0), X.shape[1], model.causal)
+            law = loop_law(run.blocks, X[0].double().mean(0), X.shape[1])
     if law is None:
         raise InputError("there are no inputs: give at least one image or text")
     arrays = {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}

@@ -182,7 +182,7 @@ class _Seen:
             sinks = A.mean(-2, dtype=np.float64).max(-1)
             self.values.setdefault(("sink", number), []).append(sinks)
             said = np.full(len(A), np.nan)
-            if self.model.layers[number].sinks is None:  # rows that sum to 1
+            if not self.model.layers[number].sinks:  # rows that sum to 1
                 alone = mean_attention(A[:, None].astype(np.float32))
                 for k, (one, h) in enumerate(zip(alone, self.own[number], strict=True)):
                     found = dominance(attention_spectrum(one).values, h)

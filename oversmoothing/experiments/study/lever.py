@@ -20,9 +20,8 @@ later layers do with the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,15 +29,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention, attention_output
+from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
-from oversmoothing.experiments.inspection.stream_hooks import (
-    after_hook,
-    before_hook,
-    call_arguments,
-)
+from oversmoothing.experiments.inspection.stream_hooks import after_hook
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
-from oversmoothing.experiments.models.model import Heads, Layer, Model, evaluating
+from oversmoothing.experiments.models.layers import Light
+from oversmoothing.experiments.models.model import Layer, Model, evaluating
+from oversmoothing.experiments.models.tape import running
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.state_metrics import stream_log_ratio
@@ -104,30 +101,20 @@ def _to_disc(M: Array) -> Array:
 
 
 @contextmanager
-def applied(model: Model, change: Change) -> Iterator[None]:
-    """Within it the model's H is changed.
+def applied(model: Model, change: Change, batch: Any) -> Iterator[None]:
+    """Within it the model's H is changed for one pass, on this batch.
 
     Raises `InputError` where a layer's attention or its norm is no module of its own, and while
     the model runs where the pass is not the described one.
     """
-    done = 0
-    noted: dict[str, Any] = {}
-    weights = cache(lambda number: model.layers[number].heads.to(model.device, model.dtype))
+    light = Light(model.module, model.layers, batch, model.dtype, lambda number, caught: None)
     D = torch.from_numpy(change.D).to(model.device, model.dtype)
 
-    def begin(X: Tensor) -> None:
-        noted["X"] = X
-
-    def call(module: Any, args: Any, kwargs: Any) -> None:
-        noted["call"] = call_arguments(module, args, kwargs)
-
     def add(module: Any, args: Any, output: Any) -> Any:
-        nonlocal done
-        number = done % model.depth
-        done += 1
-        layer, X = model.layers[number], noted["X"]
+        number = light.seen
+        layer, (A, X) = model.layers[number], light.present()
         first = output[0] if isinstance(output, tuple) else output
-        A = _attention(model, layer, X, noted["call"], weights(number), change.head)
+        A = A.mean(1) if change.head is None else A[:, change.head]
         added = (A @ _bare(layer, X) @ D[number]) / layer.output_scale
         changed = first + added.view_as(first)
         return (changed, *output[1:]) if isinstance(output, tuple) else changed
@@ -135,12 +122,10 @@ def applied(model: Model, change: Change) -> Iterator[None]:
     with ExitStack() as hooks:
         for layer in {id(each.block): each for each in model.layers}.values():
             _check(layer)
-            hooks.callback(before_hook(layer.block, begin).remove)
-            seen = layer.attention.register_forward_pre_hook(call, with_kwargs=True)
-            hooks.callback(seen.remove)
             where = layer.attention if layer.out is None else layer.out
             hooks.callback(where.register_forward_hook(add).remove)
-        yield
+        with running(light):
+            yield
 
 
 def _check(layer: Layer) -> None:
@@ -148,16 +133,6 @@ def _check(layer: Layer) -> None:
         raise InputError(
             "the attention of this model is no module of its own: its output cannot be changed"
         )
-
-
-def _attention(
-    model: Model, layer: Layer, X: Tensor, call: Any, heads: Heads, head: int | None
-) -> Tensor:
-    """The attention [b, n, n] that a change acts on, on the stream X [b, n, d]."""
-    y = X if layer.placement == "post" else layer.norm_attention(X)
-    keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
-    A = attention(y, heads, layer, call, keep, model.causal).A
-    return A.mean(1) if head is None else A[:, head]
 
 
 def _bare(layer: Layer, X: Tensor) -> Tensor:
@@ -199,14 +174,13 @@ def run(
     """(log10 HFC/LFC behind every layer [layers, inputs], scores by batch), with the change."""
     ratios, scores = [], []
     with evaluating(model.module), ExitStack() as hooks:
-        if change is not None:
-            hooks.enter_context(applied(model, change))
         rows: list[Tensor] = []
         for block in {id(layer.block): layer.block for layer in model.layers}.values():
             see = after_hook(block, lambda X: rows.append(stream_log_ratio(X) / TEN))
             hooks.callback(see.remove)
         for batch in _batches(model, inputs, batch_size):
-            scores.append(_scores(model, batch))
+            with nullcontext() if change is None else applied(model, change, batch):
+                scores.append(_scores(model, batch))
             if len(rows) != model.depth:
                 raise InputError(
                     f"the forward pass went through {len(rows)} of the {model.depth} layers"

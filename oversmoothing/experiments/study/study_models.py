@@ -20,7 +20,7 @@ is that of `ord`. What cannot be equal: signed arms have d^2 - d fewer parameter
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -30,7 +30,8 @@ from torch.nn import functional
 
 from oversmoothing.experiments.digits.training_loop import generator
 from oversmoothing.experiments.forms.form import orthogonal_factor
-from oversmoothing.experiments.models.model import NO_NORM, Heads, Layer, Model, Norm
+from oversmoothing.experiments.models.describe import watched_model
+from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.experiments.study.study_inputs import Pixels, Reads, numbers, seen
 from oversmoothing.theory.support.errors import InputError
 
@@ -318,45 +319,21 @@ class StudyNet(nn.Module):
             raise InputError(
                 "Laplacian heads and removal of the mean are not described as layers X + A N(X) H^T"
             )
-        layers = [self._layer(number, block) for number, block in enumerate(self.blocks())]
         reads = self.reads
-        return Model(
+        pictured = reads.kind == "pixels"
+        read = watched_model(
+            self, cls=pictured, modality="vision" if pictured else "text",
             name=name or f"study, {self.design.form}",
-            module=self,
-            layers=tuple(layers),
-            width=self.design.width,
-            modality="vision" if reads.kind == "pixels" else "text",
-            cls=reads.kind == "pixels",
-            causal=reads.causal,
-            run=self,
             prepare=Pixels(reads.side, reads.mean, reads.deviation)
-            if reads.kind == "pixels"
+            if pictured
             else partial(numbers, reads),
-        )
-
-    def _layer(self, number: int, block: Any) -> Layer:
-        read = partial(self._heads, number)
-        attention = block.attention
-        mask = attention.seen
-        bias = None if mask is None else _masked(mask)
-        behind = (block.behind_attention, block.behind_ffn)
-        own_attention, own_ffn = (NO_NORM if each is None else _norm(each) for each in behind)
-        return Layer(
-            heads=read(),
-            norm_attention=_norm(block.norm_attention),
-            norm_ffn=_norm(block.norm_ffn),
-            placement="post" if block.post else "pre",
-            ffn=block.ffn,
-            block=block,
-            attention=attention,
-            out=attention.out,
-            bias=bias,
-            scaling=(self.design.width // self.design.heads) ** -0.5,
-            output_norm_attention=own_attention,
-            output_norm_ffn=own_ffn,
-            read=read,
-            cos_start=None if self.cos_start is None else self.cos_start[number],
-        )
+        )  # fmt: skip
+        layers = []
+        for number, layer in enumerate(read.layers):
+            heads = partial(self._heads, number)
+            start = None if self.cos_start is None else self.cos_start[number]
+            layers.append(replace(layer, heads=heads(), read=heads, cos_start=start))
+        return replace(read, layers=tuple(layers), causal=reads.causal)
 
     @torch.no_grad()
     def _heads(self, number: int) -> Heads:
@@ -367,20 +344,6 @@ class StudyNet(nn.Module):
         if attention.shared:
             return Heads(W_Q, W_K, (W_V / h).expand(h, d, d), W_O.expand(h, d, d))
         return Heads(W_Q, W_K, W_V.view(d, h, d // h).transpose(0, 1), W_O.view(h, d // h, d))
-
-
-def _norm(module: nn.LayerNorm) -> Norm:
-    return Norm("layer", module.weight.detach(), module.bias.detach(), module.eps, module)
-
-
-def _masked(mask: Tensor) -> Any:
-    added = torch.zeros(mask.shape).masked_fill(~mask, -torch.inf)
-
-    def bias(call: Any) -> Tensor:
-        n = call["query"].shape[-2]
-        return added[:n, :n]
-
-    return bias
 
 
 def plain(value: Any) -> dict[str, Any]:

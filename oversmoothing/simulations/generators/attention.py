@@ -167,7 +167,7 @@ class Axial(AttentionGenerator):
 
 def _apart(X: Array) -> Array:
     place = np.arange(X.shape[-2])
-    return place[:, None] - place
+    return np.asarray(place[:, None] - place, dtype=np.float64)
 
 
 class DoublyStochastic(AttentionGenerator):

@@ -2,8 +2,8 @@
 Inspect a small random ViT
 ==========================
 
-A module of anyone's making is described by the names of its parts, put together again, compared
-with itself, and then asked: does it smooth, where, and by which sublayer? You see the ratio by
+A module of anyone's making is read by watching one pass of it, put together again, compared with
+itself, and then asked: does it smooth, where, and by which sublayer? You see the ratio by
 layer and what each sublayer adds.
 """
 
@@ -46,9 +46,7 @@ class Small(nn.Module):
         return x
 
 
-names = {"q": "qkv", "k": "qkv", "v": "qkv", "out": "join", "ffn": "mlp"}
-names |= {"norm_attention": "norms.0", "norm_ffn": "norms.1"}
-model = oversmoothing.describe(Small().eval(), blocks="encoder", heads=4, **names)
+model = oversmoothing.describe(Small().eval(), torch.rand(2, 1, 16, 16))
 report = oversmoothing.inspect(model, torch.rand(4, 1, 16, 16))
 print(report.summary())
 figure = plt.figure(report.plot())

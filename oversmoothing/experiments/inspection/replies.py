@@ -1,0 +1,114 @@
+"""The three answers of a report: does it smooth, by what, what to try; what carries each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oversmoothing.experiments.inspection.answer import MILD, Advice, Answer, Cause, Grade
+from oversmoothing.experiments.inspection.sentences import NAMED, PARTS, POST, layers
+from oversmoothing.experiments.intervals import FEWEST, in_words
+from oversmoothing.simulations.drawing.wording import factor_text, signed
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One of the three questions of a report: the answer in a sentence, what carries it, and how
+    each is known: 'proved', 'measured' or 'untested'."""
+
+    question: str
+    short: str
+    details: tuple[tuple[str, str], ...] = ()
+
+
+# The answer by grade, where the inputs tell it.
+_REPLIES = {
+    Grade.STRONG_SHARPENING: "No: its tokens grow apart strongly.",
+    Grade.MILD_SHARPENING: "No: its tokens grow apart mildly.",
+    Grade.NONE: "No: its tokens end about as different as they began.",
+    Grade.MILD_SMOOTHING: "Yes, mildly: its tokens become more alike.",
+    Grade.STRONG_SMOOTHING: "Yes, strongly: its tokens become much more alike.",
+    Grade.COLLAPSED: "Yes, wholly: its tokens collapse into one.",
+}
+
+
+def replies(outcome: Answer, tried: Sequence[Advice], inputs: str) -> tuple[Reply, Reply, Reply]:
+    """Does it smooth? By what? What to try?"""
+    return _does_it(outcome, inputs), _by_what(outcome), _what_to_try(tried)
+
+
+def _does_it(outcome: Answer, inputs: str) -> Reply:
+    question = "Does it smooth?"
+    if outcome.grade is None:
+        why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
+        return Reply(question, "This cannot be told.", ((why, "measured"),))
+    short = _REPLIES[outcome.grade]
+    if outcome.inputs < FEWEST:
+        short += f" (Seen on {inputs}: at least {FEWEST} are needed to speak of others.)"
+    elif outcome.certainty == "cannot tell":
+        short = f"These {inputs} cannot tell whether it smooths or sharpens."
+    elif not outcome.sure and outcome.least is not None and outcome.most is not None:
+        others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
+        others.remove(NAMED[outcome.grade])
+        short += f" These {inputs} would also allow {' or '.join(others)}."
+    first, last = outcome.cosines
+    ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
+    moved = (
+        f"HFC/LFC, what differs between tokens beside what they share, changes by a factor of "
+        f"{factor_text(outcome.change)} ({ends}) over {layers(outcome)}; the mean cosine between "
+        f"tokens goes from {first:.3f} to {last:.3f}."
+    )
+    return Reply(question, short, ((moved, "measured"),))
+
+
+def _by_what(outcome: Answer) -> Reply:
+    question, cause = "By what?", outcome.cause
+    if cause is None:
+        return Reply(question, "The parts of its layers were not measured.")
+    large = sorted(
+        (k for k, x in cause.sums.items() if abs(x) >= MILD), key=lambda k: -abs(cause.sums[k])
+    )
+    if not large:
+        short = "No part of its layers moves it far."
+    else:
+        up, down = ([k for k in large if (cause.sums[k] > 0) == more] for more in (True, False))
+        sides = [_together(cause, names) for names in (up, down) if names]
+        sides.sort(key=lambda side: not side.startswith(_subject(cause, large[0])))
+        short = "; against it, ".join(sides) + "."
+        short = short[0].upper() + short[1:]
+    listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
+    over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
+    told = "" if cause.sure or not large else "; these inputs do not tell which part is the largest"
+    return Reply(
+        question,
+        short,
+        ((f"Change of ln HFC/LFC by part, over {over}: {listed}{told}.", "measured"),),
+    )
+
+
+def _subject(cause: Cause, name: str) -> str:
+    return (POST if cause.placement == "post" else PARTS)[name][0]
+
+
+def _together(cause: Cause, names: Sequence[str]) -> str:
+    """'attention's mixing and the FFN smooth'."""
+    subjects = [_subject(cause, name) for name in names]
+    verb = "sharpen" if cause.sums[names[0]] > 0 else "smooth"
+    ending = PARTS[names[0]][1] if len(names) == 1 else ""
+    if len(names) == 1 and cause.placement == "post":
+        ending = POST[names[0]][1]
+    return f"{' and '.join(subjects)} {verb}{ending}"
+
+
+def _what_to_try(tried: Sequence[Advice]) -> Reply:
+    question = "What to try?"
+    if not tried:
+        return Reply(question, "Nothing: these tokens do not smooth, and no part holds them apart.")
+    first, *others = tried
+    details = [(_sentence(first.how), first.known)] if first.how != first.known else []
+    details += [(_sentence(str(each.words)), each.known) for each in others]
+    return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:].rstrip('.')}."

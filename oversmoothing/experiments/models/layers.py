@@ -1,0 +1,407 @@
+"""The layers that a reader found, and what another pass does to each of them, caught while it runs.
+
+`layers_of` makes `Layer`s of readings: weights, modules for hooks, the FFN as a function, and the
+places of a layer's tensors in a pass. `Light` is the mode that catches those in later passes; only
+they are kept, of one layer at a time, and all else is the model's own pass, its attention by
+formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from oversmoothing.experiments.models.fits import Map, ffn_of
+from oversmoothing.experiments.models.heads import Layout, Reading
+from oversmoothing.experiments.models.model import Heads, Layer, Norm, ValueParts
+from oversmoothing.experiments.models.tape import PRODUCT, Call, Graph, Place, Scoped, running
+
+
+class Places(NamedTuple):
+    """Where a pass has a layer's tensors, each a place and which of its outputs.
+
+    product: A V; first: whether A is its first factor; weights, logits: A itself and what its
+    softmax is taken of, where it is a softmax's whole output. before, after, end: of the stream, in
+    front of the layer, between its sublayers (None: they are parallel) and behind it; normed: of
+    what the norm in front of attention gives; output: of what W_O gives; across: which of these
+    have tokens as [n, b, d].
+    """
+
+    product: Place
+    first: bool
+    weights: tuple[Place, int] | None
+    logits: tuple[Place, int] | None
+    before: tuple[Place, int]
+    normed: tuple[Place, int] | None
+    output: tuple[Place, int]
+    after: tuple[Place, int] | None
+    end: tuple[Place, int]
+    across: frozenset[str]
+
+    def of_block(self) -> Places:
+        """The same where the block runs once, by itself, on its stream."""
+        alone: dict[str, Any] = self._asdict()
+        for name, at in alone.items():
+            if isinstance(at, Place):
+                alone[name] = at._replace(call=0)
+            elif isinstance(at, tuple):
+                alone[name] = (at[0]._replace(call=0), at[1])
+        return Places(**alone | {"before": (Place("", 0, "input", 0), 0)})
+
+
+@dataclass
+class Caught:
+    """A layer's tensors: A [b, heads, n, n], its product with the values [b, heads, n, r], and the
+    stream [b, n, d] at its places; None where it was not asked for or has none. Where the
+    softmax is taken anew, in a wider dtype, the product is left out."""
+
+    A: Tensor | None
+    mixed: Tensor | None
+    before: Tensor
+    normed: Tensor | None
+    output: Tensor
+    after: Tensor | None
+    end: Tensor
+
+
+class Light(Scoped):  # type: ignore[no-untyped-call]
+    """Catches every layer of one pass on `inputs` inputs, and tells `see` of it (number, caught)
+    at once; dtype: A and A V, too, A
+    to the rounding of this dtype, whatever the model takes its softmax in."""
+
+    def __init__(
+        self, module: nn.Module, layers: Sequence[Any], batch: Any, dtype: torch.dtype | None,
+        see: Callable[[int, Caught], None], normed: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(module)
+        self.layers, self.dtype, self.see, self.normed = layers, dtype, see, normed
+        self.seen = 0
+        self.paused = False
+        self.held: dict[str, Tensor] = {}
+        self._wanted: dict[Place, list[tuple[int, str, int]]] = {}
+        for number, layer in enumerate(layers):
+            for name, at in layer.places._asdict().items():
+                if isinstance(at, Place):
+                    at = (at, 0)
+                if isinstance(at, tuple):
+                    self._wanted.setdefault(at[0], []).append((number, name, at[1]))
+        leaves = [t for t in tree_leaves(batch) if isinstance(t, Tensor)]
+        self.inputs = len(leaves[0]) if leaves else 1
+        for k, t in enumerate(leaves):
+            self._catch(Place("", 0, "input", k), (), [t])
+
+    def enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if self.paused:
+            return
+        super().enter(module, args, kwargs)
+        self._around(self.current, "given", (args, kwargs))
+
+    def leave(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        if self.paused:
+            return
+        call = self.current
+        super().leave(module, args, kwargs, output)
+        self._around(call, "gives", output)
+
+    def _around(self, call: Call, kind: str, held: Any) -> None:
+        """Catch of the tensors that a call is given, or gives."""
+        tensors = (t for t in tree_leaves(held) if isinstance(t, Tensor))
+        for k, t in enumerate(tensors):
+            place = Place(call.name, call.number, kind, k)
+            if place in self._wanted:
+                self.paused = True  # a copy is no operation of the pass
+                self._catch(place, (), [t])
+                self.paused = False
+
+    def number(self, t: Tensor) -> int:
+        return 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if self.paused:
+            return out
+        place = self.place(func._schema.name.split("::")[1], args)
+        if place in self._wanted:
+            self._catch(place, args, out if isinstance(out, tuple | list) else [out])
+        return out
+
+    def _catch(self, place: Place, args: Any, outs: Sequence[Any]) -> None:
+        for number, name, which in self._wanted.get(place, ()):
+            if number < self.seen:
+                continue
+            if name == "product":
+                if self.dtype:
+                    a, b = args[-2:]
+                    self.held[f"{number} A"], self.held[f"{number} V"] = a, b
+                    self.held[f"{number} product"] = outs[0]
+            elif name in ("weights", "logits"):
+                # Made anew by every pass: a reference will do.
+                if self.dtype and (name == "weights" or self.dtype == torch.float64):
+                    self.held[f"{number} {name}"] = outs[which].detach()
+            elif name != "normed" or self.normed:  # copied: a module may work in place
+                self.held[f"{number} {name}"] = outs[which].detach().clone()
+            if name == "end" and number == self.seen:
+                self._tell(number)
+
+    def present(self) -> tuple[Tensor, Tensor]:
+        """(A, the stream in front) of the layer in which the pass is, behind its A V."""
+        layer, held = self.layers[self.seen], self._of(self.seen)
+        X = layer.layout.tokens(held["before"], self.inputs, "before" in layer.places.across)
+        return self._attended(layer, held)[0], X
+
+    def _of(self, number: int) -> dict[str, Tensor]:
+        """What is held of a layer, by name."""
+        first = f"{number} "
+        return {x.removeprefix(first): t for x, t in self.held.items() if x.startswith(first)}
+
+    def _attended(self, layer: Any, held: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
+        """(A, A V) by head."""
+        layout, places = layer.layout, layer.places
+        A, V, Z = held["A"], held["V"], held["product"]
+        A, V, Z = (A, V, Z) if places.first else (V.mT, A.mT, Z.mT)
+        n = A.shape[-1]
+        own, logits = held.get("weights", A), held.get("logits")
+        narrow = logits is not None and own.dtype != self.dtype
+        if narrow and logits is not None:
+            own = logits.to(self.dtype).softmax(-1)
+        A = layout.attention(own)
+        if A.shape[1] > 1 and Z.shape[:-1].numel() * A.shape[1] == A.shape[:-1].numel():
+            return A, A @ (V.unsqueeze(1) / A.shape[1])  # A was averaged over its heads
+        return A, None if narrow else layout.mixed(Z, n)
+
+    def _tell(self, number: int) -> None:
+        layer = self.layers[number]
+        layout, places = layer.layout, layer.places
+        held = self._of(number)
+        self.held = {name: t for name, t in self.held.items() if not name.startswith(f"{number} ")}
+        A = mixed = None
+        if self.dtype:
+            A, mixed = self._attended(layer, held)
+        streams = {
+            name: layout.tokens(held[name], self.inputs, name in places.across)
+            if name in held
+            else None
+            for name in ("before", "normed", "output", "after", "end")
+        }
+        self.seen = number + 1
+        paused, self.paused = self.paused, True
+        try:
+            self.see(number, Caught(A, mixed, **streams))  # type: ignore[arg-type]
+        finally:
+            self.paused = paused
+
+
+def attention_of(module: nn.Module, layer: Any, run: Callable[[], Any], X: Tensor) -> Tensor:
+    """A [b, heads, n, n] of one layer of a module, in `run()` of its block alone on X [b, n, d]."""
+    found: list[Tensor] = []
+
+    def see(_: int, caught: Caught) -> None:
+        assert caught.A is not None
+        found.append(caught.A)
+
+    light = Light(module, [replace(layer, places=layer.places.of_block())], X, X.dtype, see)
+    with running(light):
+        run()
+    return found[0]
+
+
+def layers_of(g: Graph, module: nn.Module, reads: list[Reading]) -> tuple[Layer, ...]:
+    """The layers that were read, in their order."""
+    ends = [None, *(r.end for r in reads)]
+    pairs = zip(reads, ends, strict=False)
+    return tuple(_layer(g, module, r, before) for r, before in pairs)
+
+
+def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer:
+    assert r.value is not None and r.out is not None and r.norm is not None
+    layout = r.layout
+    assert layout is not None
+    if r.product.averaged:
+        layout = Layout("bhi", g.values[r.product.softmax].shape[1])
+    block, attends = g.block(r.product.out, r.end), _attends(g, r)
+    columns = r.columns
+    one = _scales(r)
+    query, key = (None, None) if one is None else (r.query, r.key)
+    averaged = layout.heads if r.product.averaged else 1
+
+    def heads(now: bool = False) -> Heads:
+        assert r.value is not None and r.out is not None
+        W_V, W_O = (m.weight.read() if now and m.weight else m.W for m in (r.value, r.out))
+        W_O = W_O[0][columns.to(W_O.device)]
+        b_V = r.value.b
+        if averaged > 1:
+            W_V, W_O = W_V.expand(averaged, -1, -1) / averaged, W_O.expand(averaged, -1, -1)
+            b_V = r.value.b.expand(averaged, -1) / averaged
+        W_Q, b_Q = _raw(query, W_V)
+        W_K, b_K = _raw(key, W_V)
+        return Heads(W_Q, W_K, W_V, W_O, _some(b_Q), _some(b_K), _some(b_V), _some(r.out.b[0]))
+
+    out = r.out.weight
+    readable = bool(r.value.weight and r.value.weight.name and out and out.name)
+    return Layer(
+        heads=heads(),
+        norm_attention=_sized(r.norm, r.value.W.shape[1]),
+        norm_ffn=_sized(r.norm_ffn, r.value.W.shape[1]),
+        placement=r.placement,
+        ffn=ffn_of(g, module, r.fed, r.ffn),
+        block=block.module if block else module,
+        attention=attends,
+        out=None
+        if out is None or not out.name
+        else module.get_submodule(out.name.rpartition(".")[0]),
+        scaling=None if one is None else one,
+        sinks=r.sinks,
+        plain=one is not None,
+        output_scale=1.0 if out is None else out.one or out.scale[0],  # type: ignore[index]
+        output_norm_attention=r.norm_behind,
+        output_norm_ffn=r.norm_ffn_behind,
+        read=(lambda: heads(True)) if readable else None,
+        parts=_parts(module, r, columns),
+        layout=layout,
+        places=_places(g, r, before),
+    )
+
+
+def _sized(norm: Norm, width: int) -> Norm:
+    return replace(norm, gain=torch.ones(width)) if norm.gain.ndim == 0 else norm
+
+
+def _some(b: Tensor) -> Tensor | None:
+    return b if bool((b != 0).any()) else None
+
+
+def _scales(r: Reading) -> float | None:
+    """The scaling of q k^T with W_Q and W_K as the module holds them; None: that is not all."""
+    if r.scaling is None or r.query is None or r.key is None:
+        return None
+    scaling = r.scaling
+    for m in (r.query, r.key):
+        if m.weight is not None and m.weight.one:
+            scaling *= m.weight.one
+    width = r.query.W.shape[-1]
+    for usual in (width**-0.5, 1.0):
+        if abs(scaling / usual - 1) < 1e-5:
+            return usual
+    return scaling
+
+
+def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
+    """(W, b) without what they are multiplied with; of queries that are no linear map, empty."""
+    if m is None:
+        heads, d, _ = W_V.shape
+        return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
+    if m.weight is not None and m.weight.one:
+        b = m.b / m.weight.one if m.own is None else m.own
+        return replace(m.weight, scale=1.0).read(), b
+    return m.W, m.b
+
+
+def _attends(g: Graph, r: Reading) -> nn.Module:
+    """The innermost module within which values are made and mixed."""
+    call = g.made(r.product.out).call
+    makers = [
+        g.made(v).call
+        for v in range(r.attended + 1, r.product.V + 1)
+        if g.op(v) in PRODUCT and g.from_(v, r.attended) and g.from_(r.product.V, v)
+    ]
+    for each in makers[:1]:
+        while call is not None and not (each and each.inside(call)):
+            call = call.within
+    assert call is not None
+    return call.module
+
+
+def _parts(module: nn.Module, r: Reading, columns: Tensor) -> ValueParts | None:
+    """Where W_V and W_O stand, both in one weight each."""
+    value, out = (m.weight if m else None for m in (r.value, r.out))
+    if r.product.averaged or not (value and out and value.name and out.name):
+        return None
+    if value.one != 1.0:
+        return None
+    heads = len(value.lines)
+    groups = list(dict.fromkeys(tuple(each) for each in value.lines.tolist()))
+    lines = torch.tensor(groups).flatten()
+    places = [each.name.rpartition(".") for each in (value, out)]
+    holder, joins = (module.get_submodule(place[0]) for place in places)
+    weight: Tensor = getattr(holder, places[0][2])
+    whole = weight.shape[1 if value.across else 0]
+    straight = torch.equal(columns.flatten(), torch.arange(columns.numel()))
+    if not straight:
+        return None
+    every = len(lines) == whole and torch.equal(lines, torch.arange(whole))
+    return ValueParts(holder, joins, heads, len(groups), None if every else lines)
+
+
+# ------------------------------------------------------------------------------ where tensors are
+
+
+def _places(g: Graph, r: Reading, before: int | None) -> Places:
+    """before: the end of the layer in front; None: there is none."""
+    product = g.place(r.product.out)
+    assert product is not None
+    whole = g.root(r.product.A) == r.product.softmax or r.product.averaged
+    first = r.product.V if r.product.flipped else r.product.A
+    normed = r.normed if r.placement != "post" and g.root(r.normed) != g.root(r.before) else None
+    streams = {
+        "before": before,
+        "normed": normed,
+        "output": r.output,
+        "after": r.after,
+        "end": r.end,
+    }
+    return Places(
+        product=product,
+        weights=_operation_of(g, r.product.softmax) if whole else None,
+        logits=_operation_of(g, r.product.logits) if whole else None,
+        first=g.made(r.product.out).ins[-2] == first,
+        before=_given(g, r, r.before) if before is None else _output(g, before),
+        normed=None if normed is None else _output(g, normed),
+        output=_output(g, r.output),
+        after=None if r.after is None else _output(g, r.after),
+        end=_output(g, r.end),
+        across=frozenset(
+            name for name, v in streams.items() if v is not None and _across(g, r, g.root(v))
+        ),
+    )
+
+
+def _across(g: Graph, r: Reading, v: int) -> bool:
+    """Whether tokens lie there as [n, b, d]."""
+    assert r.layout is not None
+    X = g.values[v]
+    n = X.numel() // X.shape[-1] // r.inputs
+    if X.ndim == 3 and n != r.inputs:
+        return X.shape[:2] == (n, r.inputs)
+    return r.layout.across
+
+
+def _given(g: Graph, r: Reading, v: int) -> tuple[Place, int]:
+    """Of what the block is given: masks and positions may be made anew in front of it."""
+    call = g.block(r.product.out, r.end)
+    for k, u in enumerate(call.ins if call else ()):
+        if call and g.root(u) == g.root(v):
+            return Place(call.name, call.number, "given", k), 0
+    return _output(g, v)
+
+
+def _output(g: Graph, v: int) -> tuple[Place, int]:
+    """(place of what made v's numbers, which of its outputs): a call, or an operation."""
+    v = g.root(v)
+    for call in reversed(g.calls):  # the innermost
+        for k, u in enumerate(call.outs):
+            if g.root(u) == v and call.stop > v >= call.start:
+                return Place(call.name, call.number, "gives", k), 0
+    return _operation_of(g, v)
+
+
+def _operation_of(g: Graph, v: int) -> tuple[Place, int]:
+    """(place of the operation that made v's numbers, which of its outputs)."""
+    v = g.root(v)
+    place, node = g.place(v), g.maker[v]
+    assert place is not None
+    return place, node.outs.index(v) if node else 0

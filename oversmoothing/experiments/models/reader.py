@@ -1,0 +1,297 @@
+"""Every attention sublayer of a watched pass: A, W_V, W_O, W_Q, W_K, norms and streams.
+
+No name of a module or class is in it. Of the tape of one pass (`experiments.models.tape`):
+(a) A is what a softmax became when it is multiplied by a tensor of data. Nothing of it is computed
+    anew: masks, scaling, caps, sinks, position terms, rotations are in it.
+(b) The first sum behind A V whose other term its values (or logits) came from is the residual sum;
+    a term in between is a parallel sublayer. The next such sum is the FFN's.
+(c) The values' linear part begins at the first tensor that all ways from the stream pass and of
+    which V is affine. Numbered entries pushed from A V to the output projection tell which column
+    belongs to which head (`fits.linear_map` gives W_V and W_O). Queries and keys likewise.
+(d) Norms are fitted (`fits.norm_of`); Pre-, Post-LN and parallel follow from where they stand.
+(e) Held against the pass: A N(X) W_V W_O + bias is the sublayer's output, A is stochastic, the
+    stream after is before + sublayer, the FFN acts token by token, a layer ends where the next one
+    begins.
+What is not found is said in `lacks`, what is unusual in `notes`. What is true of one pass is said
+of that pass: masks, experts.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from oversmoothing.experiments.models.fits import mixes, norm_of, norm_within
+from oversmoothing.experiments.models.heads import HeadsReader, Product, Reading
+from oversmoothing.experiments.models.model import NO_NORM, Norm
+from oversmoothing.experiments.models.tape import (
+    ADD,
+    MOVES,
+    PAIRS,
+    PRODUCT,
+    SAME,
+    SCALES,
+    SOFTMAX,
+    Graph,
+    Node,
+    NotReplayable,
+    off,
+)
+
+# What may stand between a softmax and its product with values.
+POINT = frozenset(
+    (
+        "mul", "div", "add", "sub", "where", "masked_fill", "masked_fill_", "nan_to_num", "clamp",
+        "cat", "mul_", "div_", "mean",
+    )
+)  # fmt: skip
+SUMS = 1e-5
+UNSEEN = "no softmax over tokens multiplies values"
+
+
+def products(g: Graph) -> list[Product]:
+    """Each product of a softmax with values, in order."""
+    found: dict[int, Product] = {}
+    for node in g.nodes:
+        if node.op not in SOFTMAX or not any(g.data[v] for v in node.ins):
+            continue
+        todo, seen = [(node.outs[0], False)], set()
+        while todo:
+            v, averaged = todo.pop()
+            for use in g.uses[v]:
+                out = use.outs[0] if use.outs else -1
+                if use.op in PAIRS and out not in found:
+                    a, b = use.ins[-2:]
+                    if g.data[b if a == v else a]:
+                        pair = (a, b) if a == v else (b, a)
+                        found[out] = Product(
+                            *pair, out, node.ins[0], node.outs[0], a != v, averaged
+                        )
+                elif use.op in MOVES | POINT and out not in seen:
+                    seen.add(out)
+                    todo += [(u, averaged or use.op == "mean") for u in use.outs]
+    return [found[out] for out in sorted(found)]
+
+
+@torch.no_grad()
+def read(g: Graph, module: nn.Module, inputs: int) -> list[Reading]:
+    """The attention sublayers of a watched pass of so many inputs, in order."""
+    reads = [_attention(g, module, each, inputs) for each in products(g)]
+    for k, r in enumerate(reads):
+        if not r.placed:
+            continue
+        behind = (s for s in reads[k + 1 :] if s.placed and g.from_(s.before, r.total))
+        after = next(behind, None)
+        if after and after.kind == "cross" and g.root(after.before) == r.total:
+            r.notes.append("cross-attention follows")
+            continue
+        _second(g, r, after.before if after else None)
+        if r.end >= 0:
+            _joint(g, r, after, reads[:k])
+    return reads
+
+
+def _joint(g: Graph, r: Reading, after: Reading | None, earlier: list[Reading]) -> None:
+    """Whether a layer ends where the next one begins, and the first one begins the stream."""
+    val = g.values
+    v = g.only(after.before, r.end, (*ADD, "mul", "div")) if after else -1
+    reached = bool(after) and (v == r.end or torch.equal(val[v], val[r.end]))
+    further = any(
+        g.root(p) == r.end and q != p and g.from_(q, r.end)
+        for out, *ways in g.sums(r.end)
+        for p, q in ways
+        if val[out].shape == val[r.end].shape
+    )
+    if not reached and further:
+        r.lacks.append("further sublayers stand behind this layer")
+    elif after and not reached:
+        r.notes.append("a stack ends here")
+    elif after and not torch.equal(val[after.before].flatten(), val[r.end].flatten()):
+        r.lacks.append("the stream changes behind this layer: something is added or multiplied")
+    first = not any(g.from_(r.before, s.total) for s in earlier if s.placed)
+    made = g.maker[r.before]
+    if first and made and made.op in ADD and len(made.ins) == 2:
+        for p, q in (made.ins, made.ins[::-1]):
+            joined = p != q and g.data[p] and g.from_(q, g.root(p))
+            if joined and val[p].is_floating_point():
+                r.lacks.append("further sublayers stand in front of the first attention")
+                break
+
+
+def _between(g: Graph, v: int) -> tuple[str, Node | None]:
+    """The operations between q k^T and the logits v, and the product itself."""
+    names: list[str] = []
+    while g.maker[v] and len(names) < 40 and g.op(v) not in PRODUCT:
+        names += [g.op(v)] if g.op(v) not in MOVES else []
+        node = g.made(v)
+        ins = [u for u in node.ins if g.data[u]] or node.ins
+        if not ins:
+            break
+        v = max(ins, key=lambda u: (g.values[u].numel(), u))
+    first = "qk+bias" if g.op(v) == "baddbmm" else "qk"
+    return " ".join(reversed([*names, first])), g.maker[v] if g.op(v) in PAIRS else None
+
+
+def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Reading:
+    val, V, out = g.values, product.V, product.out
+    between, logits = _between(g, product.logits)
+    r = Reading(product, inputs, between=between)
+    A = val[product.A].mT if product.flipped else val[product.A]
+    r.sinks = val[product.softmax].shape[-1] == A.shape[-1] + 1
+    if g.op(g.root(V)) in SOFTMAX:
+        r.lacks.append("a softmax is multiplied by a softmax")
+        return r
+    partner = beside = stream = branch = None
+    for total, *ways in g.sums(out):  # noqa: B007  it is the last one that counts
+        # The first sum of what comes from the attention and what its values or logits came from.
+        for p, q in ways:
+            if g.from_(q, out) and not g.from_(p, out):
+                break
+        else:
+            continue
+        if not g.data[p] or val[p].shape != val[q].shape or not val[p].is_floating_point():
+            continue
+        root, bare = g.root(p), g.only(p)
+        if g.from_(V, root) or g.from_(product.A, root):
+            stream, branch = root, q
+            break
+        if g.from_(V, bare):
+            stream, branch = bare, q
+            r.lacks.append("the residual itself is multiplied")
+            break
+        partner, beside = (q, p) if partner is None else (partner, beside)
+    if stream is None or branch is None:
+        shared = any(
+            g.from_(product.A, u) and g.from_(V, u)
+            for u in range(min(product.A, V))
+            if g.data[u] and val[u].ndim == 3
+        )
+        r.kind = "self" if shared and A.shape[-2] == A.shape[-1] else "pooling"
+        r.lacks.append("no residual sum behind the attention")
+        return r
+    r.before, r.total, r.after = stream, total, total
+    if not g.from_(V, stream):
+        r.kind = "cross"
+        r.lacks.append("cross-attention: the values come from another sequence")
+        return r
+    summed = off(val[stream].reshape(val[branch].shape) + val[branch], val[total])
+    if summed > SUMS and not r.lacks:
+        r.lacks.append("the residual sum is weighted")
+    try:
+        if partner is not None and beside is not None:
+            _beside(g, r, stream, beside)
+        heads = HeadsReader(g, module, r, stream, inputs)
+        heads.read(branch if partner is None else partner, logits)
+    except NotReplayable as error:
+        r.lacks.append(f"cannot be replayed ({error})")
+    return r
+
+
+def _beside(g: Graph, r: Reading, stream: int, beside: int) -> None:
+    """The sublayer whose output is added together with the attention's."""
+    r.placement, r.ffn_end = "parallel", beside
+    if g.from_(beside, stream):
+        _fed(g, r, stream, beside)
+        if mixes(g, stream, beside):
+            r.lacks.append("what is added beside the attention mixes tokens too")
+
+
+def _fed(g: Graph, r: Reading, stream: int, given: int) -> None:
+    """The norm in front of the FFN, and where it begins and ends."""
+    found = norm_within(g, stream, given)
+    r.norm_ffn, r.fed = found if found else (NO_NORM, stream)
+    r.ffn = given
+
+
+def _second(g: Graph, r: Reading, until: int | None) -> None:
+    """The stream behind the feed-forward sublayer, and the norms about it."""
+    stream, total, val = r.before, r.total, g.values
+    if r.placement == "parallel":
+        r.end, r.after = total, None
+        _behind(g, r)
+        return
+    for out, *ways in g.sums(total):
+        like_it = val[out].numel() == val[total].numel() and (
+            val[out].shape[-1] == val[total].shape[-1]
+        )
+        if (until is not None and not g.from_(until, out)) or not like_it:
+            continue
+        for p, q in ((g.root(p), q) for p, q in ways):
+            if not g.from_(p, total) or not g.data[q] or q == p:
+                continue
+            if val[p].numel() != val[q].numel():
+                continue
+            if p == total and g.from_(q, stream) and not g.from_(q, total):
+                r.placement, r.end, r.after = "parallel", out, None
+                _fed(g, r, stream, q)
+                r.ffn_end = q
+                _behind(g, r)
+                return
+            behind = norm_of(g, total, p) if p != total else NO_NORM
+            if not g.from_(q, p) or behind is None:
+                continue
+            _sequential(g, r, p, q, out, behind)
+            return
+    if until is None or g.only(until, total, (*ADD, *SCALES)) == total:  # the next attention's
+        r.end = total
+        return
+    r.lacks.append("no second residual sum: no feed-forward sublayer found")
+
+
+def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) -> None:
+    """The FFN's sum out = p + q, p the stream between the sublayers."""
+    val = g.values
+    r.placement = "post" if behind.kind != "none" else "pre"
+    r.end, r.ffn_end = out, q
+    if off(val[p].reshape(val[q].shape) + val[q], val[out]) > SUMS:
+        r.lacks.append("the feed-forward sublayer's residual sum is weighted")
+    mixed = mixes(g, p, q)
+    if mixed:
+        r.lacks.append("the second sublayer mixes tokens: no feed-forward sublayer")
+    if r.placement == "post":
+        r.norm, r.after, r.fed, r.ffn = behind, p, p, q
+        _behind(g, r)
+        for v in sorted(_used(g, out)):
+            fitted = norm_of(g, out, v)
+            if fitted and fitted.kind != "none":
+                r.end, r.norm_ffn = v, fitted
+        return
+    _fed(g, r, p, q)
+    _behind(g, r)
+
+
+def _used(g: Graph, v: int) -> set[int]:
+    """What is made of v at once, but for views."""
+    found = set()
+    for u in {u for node in g.uses[v] for u in node.outs}:
+        found |= _used(g, u) if g.op(u) in SAME else {u}
+    return found
+
+
+def _behind(g: Graph, r: Reading) -> None:
+    """The norm between the FFN and the sum: the last tensor whose norm is what is added."""
+    if r.fed < 0:
+        return
+    cuts = g.cuts(r.fed, r.ffn_end)
+    for c in reversed(cuts[1:-1]):
+        if g.values[c].shape[-1] != g.values[r.ffn_end].shape[-1]:
+            break
+        norm = norm_of(g, c, r.ffn_end)
+        if norm is not None and norm.kind != "none":
+            r.ffn, r.norm_ffn_behind = c, norm
+            return
+
+
+def told(reads: list[Reading]) -> str:
+    """What a user is told: whether the model is read, or the first causes why not, by layer."""
+    own = [r for r in reads if r.kind == "self"]
+    if not own:
+        return f"refused: {UNSEEN}"
+    causes: dict[str, list[int]] = {}
+    for k, r in enumerate(own, 1):
+        for each in r.lacks:
+            causes.setdefault(each, []).append(k)
+    said = "; ".join(f"{each} (attention {', '.join(map(str, at))})" for each, at in causes.items())
+    others = sorted({r.kind for r in reads} - {"self"})
+    more = f"; left out: {', '.join(others)} attention" if others else ""
+    return f"refused: {said}{more}" if causes else f"read: {len(own)} layers{more}"

@@ -1,0 +1,224 @@
+"""Attention is read from a pass of any code, or refused by layer and cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.describe import describe
+from oversmoothing.theory.support.errors import InputError
+
+D, HEADS, N = 12, 3, 9
+R = D // HEADS
+
+
+class Block(nn.Module):
+    """Pre-LN by hand; variants replace one of its steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.q, self.k, self.v, self.o, self.gate = (nn.Linear(D, D) for _ in range(5))
+        self.up, self.down = nn.Linear(D, 20), nn.Linear(20, D)
+        self.size = nn.Parameter(torch.rand(D) + 0.5)
+
+    def split(self, x: Tensor) -> Tensor:
+        return x.view(*x.shape[:2], HEADS, R).transpose(1, 2)
+
+    def weights(self, y: Tensor) -> Tensor:
+        q, k = self.split(self.q(y)), self.split(self.k(y))
+        return (q @ k.mT / R**0.5).softmax(-1)
+
+    def values(self, y: Tensor) -> Tensor:
+        return self.split(self.v(y))
+
+    def joined(self, z: Tensor) -> Tensor:
+        return z.transpose(1, 2).flatten(2)
+
+    def attend(self, y: Tensor) -> Tensor:
+        return self.o(self.joined(self.weights(y) @ self.values(y)))
+
+    def ffn(self, y: Tensor) -> Tensor:
+        return self.down(functional.gelu(self.up(y)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attend(self.one(x))
+        return x + self.ffn(self.two(x))
+
+
+class Net(nn.Module):
+    def __init__(self, kind: type[Block]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed = nn.Linear(5, D)
+        self.blocks = nn.ModuleList(kind() for _ in range(2))
+        with torch.no_grad():
+            for p in self.parameters():
+                p.add_(0.3 * torch.randn_like(p))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def variant(**steps: Callable[..., Tensor]) -> type[Block]:
+    return type("Variant", (Block,), steps)
+
+
+def by_einsum(b: Block, y: Tensor) -> Tensor:
+    q, k, v = (f(y).unflatten(-1, (HEADS, R)) for f in (b.q, b.k, b.v))
+    A = (torch.einsum("bihr,bjhr->bhij", q, k) / R**0.5).softmax(-1)
+    return b.o(torch.einsum("bhij,bjhr->bihr", A, v).flatten(2))
+
+
+def of_one_value(b: Block, y: Tensor) -> Tensor:
+    """Multi-query: all heads share the first one's values."""
+    z = b.weights(y).flatten(1, 2) @ b.v(y)[..., :R]
+    return b.o(b.joined(z.view(len(y), HEADS, -1, R)))
+
+
+def post(b: Block, x: Tensor) -> Tensor:
+    x = b.one(x + b.attend(x))
+    return b.two(x + b.ffn(x))
+
+
+def parallel(b: Block, x: Tensor) -> Tensor:
+    return x + b.attend(b.one(x)) + b.ffn(b.two(x))
+
+
+def sandwich(b: Block, x: Tensor) -> Tensor:
+    x = x + b.two(b.attend(b.one(x)))
+    return x + b.ffn(x)
+
+
+def rms_by_hand(b: Block, x: Tensor) -> Tensor:
+    x = x + b.attend(b.size * x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt())
+    return x + b.ffn(b.two(x))
+
+
+def in_place(b: Block, x: Tensor) -> Tensor:
+    x += b.attend(b.one(x))
+    x += b.ffn(b.two(x))
+    return x
+
+
+READ: dict[str, tuple[type[Block], str]] = {
+    "by hand": (Block, "pre"),
+    "einsum": (variant(attend=by_einsum), "pre"),
+    "one value for all heads": (variant(attend=of_one_value), "pre"),
+    "layer scale": (variant(attend=lambda b, y: b.size * Block.attend(b, y)), "pre"),
+    "a residual multiplier": (variant(attend=lambda b, y: 0.4 * Block.attend(b, y)), "pre"),
+    "capped logits": (variant(weights=lambda b, y: (
+        2 * torch.tanh(b.split(b.q(y)) @ b.split(b.k(y)).mT / 2)).softmax(-1)), "pre"),
+    "Post-LN": (variant(forward=post), "post"),
+    "in parallel": (variant(forward=parallel), "parallel"),
+    "norms behind": (variant(forward=sandwich), "pre"),
+    "in place": (variant(forward=in_place), "pre"),
+    "RMS by hand": (variant(forward=rms_by_hand), "pre"),
+    "a gated FFN": (variant(ffn=lambda b, y: b.down(b.up(y) * b.up(y).sigmoid())), "pre"),
+    "attention alone": (variant(forward=lambda b, x: x + b.attend(b.one(x))), "pre"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_within_the_form_is_read_and_recomputed(name: str) -> None:
+    """The heads' products sum to what the module's own attention gives of one token alone."""
+    kind, placement = READ[name]
+    net = Net(kind).eval()
+    model = describe(net)
+    X = torch.randn(3, 7, 5, generator=torch.Generator().manual_seed(1))
+    found = extract(model, X)
+    assert max(found.av_error) < 1e-5
+    assert {layer.placement for layer in model.layers} == {placement}
+    with torch.no_grad():
+        torch.testing.assert_close(found.traces[-1].after_ffn, net(X), atol=1e-4, rtol=1e-4)
+        own = Block.weights(net.blocks[0], net.blocks[0].one(net.embed(X)))
+    if name in ("by hand", "einsum", "layer scale", "in place", "attention alone"):
+        torch.testing.assert_close(found.traces[0].attention, own, atol=1e-6, rtol=0)
+        scale = net.blocks[0].size if name == "layer scale" else 1.0
+        H = net.blocks[0].v.weight.T.double() @ net.blocks[0].o.weight.T.double() * scale
+        torch.testing.assert_close(model.layers[0].heads.total(), H.detach(), atol=1e-5, rtol=0)
+        assert model.layers[0].plain and model.layers[0].scaling == pytest.approx(R**-0.5)
+
+
+def off_by_one(b: Block, y: Tensor) -> Tensor:
+    """exp / (1 + sum exp): rows sum to less than 1 and no sink is a token."""
+    return 0.9 * Block.weights(b, y)
+
+
+def first_values(b: Block, y: Tensor) -> Tensor:
+    return b.split(b.v(y).cumsum(1))
+
+
+REFUSED: dict[str, tuple[type[Block], str]] = {
+    "a gate": (variant(attend=lambda b, y: b.o(
+        b.joined(b.weights(y) @ b.values(y)) * b.gate(y).sigmoid())), "a gate or a norm"),
+    "a norm of A V": (variant(attend=lambda b, y: b.o(
+        b.two(b.joined(b.weights(y) @ b.values(y))))), "output is no linear function"),
+    "an activation behind A V": (variant(attend=lambda b, y: b.o(
+        torch.tanh(b.joined(b.weights(y) @ b.values(y))))), "output is no linear function"),
+    "normed values": (variant(values=lambda b, y: functional.normalize(
+        b.split(b.v(y)), dim=-1)), "values are no linear function"),
+    "values of sums": (variant(values=first_values), "off by"),
+    "rows that sum to 0.9": (variant(weights=off_by_one), "no stochastic matrix"),
+    "rows minus their mean": (variant(
+        weights=lambda b, y: Block.weights(b, y) - 1 / y.shape[1]), "no stochastic matrix"),
+    "a weighted residual": (variant(
+        forward=lambda b, x: (y := 0.5 * x + b.attend(b.one(x))) + b.ffn(b.two(y))),
+        "the residual itself is multiplied"),
+    "an FFN that mixes": (variant(
+        ffn=lambda b, y: b.down(functional.gelu(b.up(y + y.mean(1, keepdim=True))))),
+        "mixes tokens"),
+    "a second mixer": (variant(
+        forward=lambda b, x: (y := Block.forward(b, x)) + b.gate(y.cumsum(1))),
+        "further sublayers stand behind"),
+    "positions between the blocks": (variant(forward=lambda b, x: Block.forward(
+        b, x + torch.linspace(0, 1, D))), "the stream changes behind this layer"),
+    "a norm by tanh": (variant(attend=lambda b, y: Block.attend(b, torch.tanh(b.size * y))),
+                       "normed stream"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_outside_the_form_is_refused_by_layer_and_cause(name: str) -> None:
+    kind, cause = REFUSED[name]
+    with pytest.raises(InputError, match=rf"is not read: .*{cause}.*\(attention 1"):
+        describe(Net(kind))
+
+
+def test_a_network_without_attention_is_refused() -> None:
+    with pytest.raises(InputError, match="no softmax over tokens multiplies values"):
+        describe(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
+
+
+def test_what_is_described_is_printed() -> None:
+    said = str(describe(Net(Block), name="mine"))
+    assert said.startswith("Model('mine', 2 layers, width 12, 3 heads, features, not causal)")
+    assert "1 to 2" in said and "pre: layer" in said
+
+
+def test_weights_are_where_they_stand_in_the_module() -> None:
+    """Read anew after a change, they are the changed ones."""
+    net = Net(Block)
+    layer = describe(net).layers[1]
+    assert layer.read is not None and layer.block is net.blocks[1] and layer.out is net.blocks[1].o
+    with torch.no_grad():
+        net.blocks[1].v.weight.mul_(2)
+    torch.testing.assert_close(layer.read().W_V, 2 * layer.heads.W_V)
+    assert layer.parts is not None and layer.parts.value is net.blocks[1].v
+
+
+def test_a_hook_that_changes_what_attention_gives_is_read_with_it() -> None:
+    net = Net(Block)
+    plain = describe(net).layers[0].heads.total()
+    net.blocks[0].o.register_forward_hook(lambda _, __, out: 1.1 * out)
+    model = describe(net)
+    torch.testing.assert_close(model.layers[0].heads.total(), 1.1 * plain, atol=1e-6, rtol=1e-5)
+    assert max(extract(model, torch.randn(2, 7, 5)).av_error) < 1e-5
