@@ -387,7 +387,6 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "simulate": (RUN, SIMULATED | {
         "--attention": "--attention causal", "--value": "--value goe", "--dim": "--dim 1",
         "--help-options": "--help-options",
-        "--reach": "--attention local --reach 1", "--stride": "--attention strided --stride 3",
         "--asymmetry": "--attention asymmetric --asymmetry 0.1",
         "--coupling": "--attention nearly_reducible --coupling 0.1",
         "--blocks": "--attention nearly_reducible --blocks 1",
