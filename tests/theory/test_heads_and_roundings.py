@@ -108,9 +108,12 @@ def test_E3_heads_of_one_attention_are_one_head(seed, n, d, heads):
     # A fraction is written where it is short, and neither has a gradient of several heads.
     for left_out in ("reason", "distance", "distance_exact", "hfc_lfc_squared", "dominant"):
         alone.pop(left_out, None), found.pop(left_out, None)
-    # Heads have no eigenvectors of one A, from which a rank may follow.
-    if found["limit_rank"] is None:
-        alone["limit_rank"] = None
+    # Heads have no eigenvectors of one A, from which a rank, a limit or an angle may follow.
+    for name in ("limit_rank", "tends_to", "limit", "limit_exact", "cos_min", "cos_mean"):
+        if found.get(name) is None:
+            alone.pop(name, None), found.pop(name, None)
+    pairs = zip(found.pop("cosine_limits") or (), alone.pop("cosine_limits") or (), strict=True)
+    assert all(one == other for one, other in pairs if one["tends_to"] is not None)
     assert found == alone
 
 
