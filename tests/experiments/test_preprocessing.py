@@ -230,6 +230,9 @@ def test_every_command_reads_pictures_as_the_folder_says(
         return forward(self, pixel_values, **given)
 
     monkeypatch.setattr(module, "forward", watched)
+    # A model is read on inputs that are made up, the same ones each time.
+    open_model(place)
+    drawn, seen[:] = list(seen), []
     name, *options = command.split()
     count = (
         [] if name in ("ladder", "exponents") else ["--count", "2" if name == "stability" else "4"]
@@ -238,8 +241,9 @@ def test_every_command_reads_pictures_as_the_folder_says(
     main([name, *options, str(place), *count, *where])
     theirs = AutoImageProcessor.from_pretrained(place, backend="pil")
     expected = theirs(pictures(16), return_tensors="pt")["pixel_values"]
-    assert seen
-    for batch in seen:
+    shown = [x for x in seen if not any(x.shape == y.shape and x.equal(y) for y in drawn)]
+    assert shown
+    for batch in shown:
         for pixels in batch:
             assert (pixels.float() == expected).flatten(1).all(1).any()
 

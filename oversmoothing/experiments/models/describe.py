@@ -310,7 +310,9 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         return {"input_ids": drawn, "attention_mask": torch.ones_like(drawn)}
 
     if modality == "vision":
-        shape = getattr(prepare, "shape", (3, 64, 64))
+        side = getattr(config, "image_size", None) or 64
+        sides = (side, side) if isinstance(side, int) else tuple(side)[-2:]
+        shape = getattr(prepare, "shape", (3, *sides))
         yield normal(*shape)
         yield normal(getattr(config, "num_channels", 1), *shape[-2:])
     if modality == "text":
