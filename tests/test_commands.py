@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shlex
 import shutil
@@ -277,7 +278,8 @@ def place(tmp_path_factory) -> Path:
     assert oversmoothing.main(swept) == 0
     (folder / "grid.toml").write_text(grid)
     A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
-    (folder / "parameters.json").write_text(json.dumps({"A": A, "H": [["h"]]}))
+    for name, h in (("parameters", "h"), ("doubled", "2*h")):
+        (folder / f"{name}.json").write_text(json.dumps({"A": A, "H": [[h]]}))
     (folder / "two.toml").write_text(grid.replace("[0, 1]", "[0, 1, 2]"))
     (folder / "config.json").write_text(json.dumps(TRAINED))
     (folder / "twice.json").write_text(json.dumps(TRAINED | {"epochs": 2}))
@@ -291,6 +293,14 @@ def place(tmp_path_factory) -> Path:
         (folder / f"{name}.json").write_text(json.dumps(case(number)))
     third = {"A": [[0.75, 0.25], [0.25, 0.75]], "H": [[-4 / 3]]}
     (folder / "tie.json").write_text(json.dumps(third))
+    r, six = random.Random(6), range(6)  # an X0 of which not all is said at once
+    rows = [[r.randint(1, 10**12) for _ in six] for _ in six]
+    long = {
+        "A": [[f"{weight}/{sum(row)}" for weight in row] for row in rows],
+        "H": [[f"{r.randint(-9, 9) - 30 * (i == j)}/30" for j in six] for i in six],
+        "X0": [[r.randint(-3, 3) for _ in six] for _ in six],
+    }
+    (folder / "long.json").write_text(json.dumps(long))
     (folder / "streams.json").write_text(json.dumps(third | {"R": [[0.5, 0.5], [0.25, 0.75]]}))
     out = str(folder / "certificate.json")
     assert oversmoothing.main(["certify", "--example", "GT4", "--out", out]) == 0
@@ -337,7 +347,7 @@ def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
 # -------------------------------------------------------------- no option is dropped without a word
 
 PICTURED, MODEL = "shallow --images pictures", "model --images pictures"
-RUN = "--n 3 --d 2 --depth 9 --points 3"
+RUN, RANGES = "--n 3 --d 2 --depth 9 --points 3", "--vary h=-3:1 --vary a=-1:1"
 # What an option is given, by name and by command: added to a command that runs it must change what
 # that does, behind "!" be refused; or the command without it and the command with it.
 Asked = str | tuple[str, str]
@@ -359,7 +369,7 @@ MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
-        "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 0"),
+        "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 12"),
         "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
         "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
     }),
@@ -368,6 +378,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--depth": "--depth 3", "--exact-binary": ("tie.json", "tie.json --exact-binary"),
         "--certified": ("streams.json", "streams.json --certified"),
         "--agree": ("streams.json", "streams.json --agree 0.5"),
+        "--thorough": ("long.json", "long.json --thorough"),
     }),
     "explorer": ("", {}),
     "certify": ("--example GT4", {
@@ -379,7 +390,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "NAME": "T2d", "--kind": ("T2d", "T2d --kind written"), "--examples": "--examples 6",
         "--seed": ("own.py --examples 9", "own.py --examples 9 --seed 1"),
         "--init": ("T2d --kind written", "--init mine.py"), "--jobs": "! --jobs 0",
-        "--limit": ("T3d --kind sharp", "T3d --kind sharp --limit 1e-9"),
+        "--limit": ("T7d --kind 'for all reals'", "T7d --kind 'for all reals' --limit 1e-9"),
         "--thorough": ("T2b --kind written", "T2b --thorough --minutes 0"),
         "--list": ("T2b --kind written", "T2b --list"),
         "--minutes": ("T2b --thorough --minutes 0", "T2b --thorough --minutes 0.01"),
@@ -440,6 +451,9 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--out": ("answers", "answers --out new"),
     }),
     "intervene": MOVED,
+    "regions": (f"parameters.json {RANGES}", {
+        "CASE.json": (f"parameters.json {RANGES}", f"doubled.json {RANGES}"), "--vary": "--vary h=-2:1 --vary a=-1:1",
+    }),
     "probe intervene": MOVED,
     "atlas": (PICTURED, {
         "MODEL...": "model", "--join": (PICTURED, f"{PICTURED} --join rows.csv"),
@@ -523,7 +537,7 @@ def entries_of(value: object, at: str) -> Iterator[tuple[str, object]]:
 def done(name: str, words: str, capsys, folder: Path) -> dict[str, object]:
     """All that a command says and writes, entry by entry."""
     head, *form = name.split()
-    status, out, err = asked(head, *words.split(), *form, capsys=capsys)
+    status, out, err = asked(head, *shlex.split(words), *form, capsys=capsys)
     found = dict(entries_of({"status": status, "err": err.splitlines()}, ""))
     found |= entries_of(out, "out")
     for path in folder.rglob("*"):
@@ -589,6 +603,7 @@ def test_every_option_changes_what_a_command_does_or_is_refused(
         ("verdict streams.json --depth 3", '--depth does nothing without a case without "R"'),
         ("prove T2b --minutes 2", "--minutes does nothing without --thorough"),
         ("prove T2b --thorough --seed 1 --limit 2", "--limit and --seed do nothing beside --tho"),
+        ("prove T2b --kind sharp --limit 2", "--limit does nothing without --kind 'for all reals'"),
         ("prove T2b --thorough --kind searched", "--kind does nothing beside --thorough"),
         ("prove own.py --jobs 2", "--jobs does nothing without claims of the ledger"),
         ("prove --list --seed 1", "--seed does nothing beside --list"),

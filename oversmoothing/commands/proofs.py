@@ -95,6 +95,8 @@ def prove(
         return _thorough(chosen, make, own, much, jobs, minutes, out or opt.RESULTS, as_json)
     page = opt.file_in(out, report, "claims.html")
     kinds = frozenset(map(Kind, kind)) if kind else None
+    asks = kinds is None or Kind.REALS in kinds
+    opt.needs(asks, f"--kind '{Kind.REALS}'", "--limit")
     asked = {each.name for each in chosen}
     entries = _run(ledger, chosen, make, own, kinds, (examples or _EXAMPLES, seed, limit, jobs))
     _show(entries, asked, in_full=bool(kind or words), page=page, as_json=as_json)
