@@ -370,7 +370,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
         "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 12"),
-        "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
+        "--images": (f"{PICTURED} --count 1", "shallow --images others --count 1"),
+        "--batch-size": "! --batch-size 0", "--dry-run": "--dry-run",
         "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
     }),
     "verdict": ("case.json", {
@@ -452,7 +453,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     }),
     "intervene": MOVED,
     "regions": (f"parameters.json {RANGES}", {
-        "CASE.json": (f"parameters.json {RANGES}", f"doubled.json {RANGES}"), "--vary": "--vary h=-2:1 --vary a=-1:1",
+        "CASE.json": (f"parameters.json {RANGES}", f"doubled.json {RANGES}"),
+        "--vary": "--vary h=-2:1 --vary a=-1:1",
     }),
     "probe intervene": MOVED,
     "atlas": (PICTURED, {
