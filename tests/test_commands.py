@@ -317,6 +317,25 @@ def place(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture
+def anew(place, tmp_path, monkeypatch):
+    """Go to a folder that links to the place's contents, another for each run: what one run writes
+    is in its own alone."""
+
+    def folder_of_its_own() -> Path:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        for each in place.iterdir():
+            (folder / each.name).symlink_to(each)
+        # What a run would write into.
+        (folder / "held").unlink()
+        shutil.copytree(place / "held", folder / "held")
+        monkeypatch.chdir(folder)
+        return folder
+
+    yield folder_of_its_own
+    assert not (place / "results").exists(), "a run has written into what all runs share"
+
+
 def test_every_command_has_its_json_tested():
     assert {row.name for row in ROWS} == {*CHEAP, "probe", "reproduce"}
     for row in ROWS:
@@ -325,8 +344,8 @@ def test_every_command_has_its_json_tested():
 
 
 @pytest.mark.parametrize("name", CHEAP)
-def test_json_is_one_value_and_nothing_else(name, place, capsys, monkeypatch):
-    monkeypatch.chdir(place)
+def test_json_is_one_value_and_nothing_else(name, anew, capsys):
+    anew()
     words = [*name.split()[:1], *CHEAP[name].split(), *name.split()[1:], "--json"]
     status, out, _ = asked(*words, capsys=capsys)
     assert status in (0, 1) and json.loads(out) is not None
@@ -371,7 +390,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
         "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 12"),
         "--images": (f"{PICTURED} --count 1", "shallow --images others --count 1"),
-        "--batch-size": "! --batch-size 0", "--dry-run": "--dry-run",
+        "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
         "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
     }),
     "verdict": ("case.json", {
@@ -559,37 +578,20 @@ def runs_before() -> dict[tuple[str, str], list[dict[str, object]]]:
     return {}
 
 
-@pytest.fixture
-def fresh(place, tmp_path, monkeypatch):
-    """Run within a folder that links to the place's contents, another for each run."""
-
-    def within(name: str, words: str, capsys) -> dict[str, object]:
-        folder = Path(tempfile.mkdtemp(dir=tmp_path))
-        for each in place.iterdir():
-            (folder / each.name).symlink_to(each)
-        # What a run would write into.
-        (folder / "held").unlink()
-        shutil.copytree(place / "held", folder / "held")
-        monkeypatch.chdir(folder)
-        return done(name, words, capsys, folder)
-
-    return within
-
-
 @pytest.mark.parametrize(
     ("name", "flag"),
     [(row.name, flag) for row in ROWS if row.name not in BY_HAND for flag in flags_of(row)],
 )
 def test_every_option_changes_what_a_command_does_or_is_refused(
-    name, flag, fresh, runs_before, capsys
+    name, flag, anew, runs_before, capsys
 ):
     """What differs from run to run, such as seconds, does not count."""
     usual, words, is_refused = without_and_with(name, flag)
     if (name, usual) not in runs_before:
-        runs_before[name, usual] = [fresh(name, usual, capsys) for _ in range(2)]
+        runs_before[name, usual] = [done(name, usual, capsys, anew()) for _ in range(2)]
     runs = runs_before[name, usual]
     stable = {key for key in runs[0] if runs[0][key] == runs[1].get(key)}
-    found = fresh(name, words, capsys)
+    found = done(name, words, capsys, anew())
     differ = {key for key in stable if runs[0][key] != found.get(key)}
     more = found.keys() - runs[0].keys() - runs[1].keys()
     assert differ or more, f"{flag} changes nothing: {words}"
