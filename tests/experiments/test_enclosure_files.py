@@ -282,8 +282,8 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monk
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--eps", "0.1"], "give --box too"),
-        (["--layer", "1"], "give --box too"),
+        (["--eps", "0.1"], "--eps does nothing without --box"),
+        (["--layer", "1"], "--layer does nothing without --box"),
         (["--box", "--eps", "-1"], "--eps must be above 0"),
         (["--box", "--eps", "nan"], "--eps must be a number"),
         (["--box", "--layer", "9"], "layers 1 to 2, not 9"),

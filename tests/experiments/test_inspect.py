@@ -262,10 +262,13 @@ def test_the_command_prints_json_alone(
     assert parsed["images"] == 2 and len(parsed["layers"]) == 2
     assert main(command) == 0
     out = capsys.readouterr().out
+    asked = [line for line in out.splitlines() if line.endswith("?")]
+    assert asked == ["Does it smooth?", "By what?", "What to try?"] and "--wide" in out
+    assert main([*command, "--wide"]) == 0
+    out = capsys.readouterr().out
     assert " ".join(parsed["summary"].split()) in " ".join(out.split())
     assert out.split()[:6] == ["layer", "HFC/LFC", "cosine", "rank", "attention", "FFN"]
-    assert main([*command, "--wide"]) == 0
-    assert "safe s" in capsys.readouterr().out
+    assert "safe s" in out
     report = next((tmp_path / "out" / "inspect").iterdir())
     assert json.loads((report / "report.json").read_text()) == parsed
     page = (report / "report.html").read_text()

@@ -411,6 +411,7 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     assert found["settings"]["held_out_from"] == 0 and "split by the seed" in str(found["settings"])
     assert {p.name for p in (tmp_path / "out").iterdir()} == {
         "ladder.json", "ladder.csv", "ladder.txt", "ladder.html", "r2_by_layer.csv",
+        "predictions.csv",
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificate import certify
+from oversmoothing.theory.certificate import DEPTH_SIDE, certify
 from oversmoothing.theory.checker import depth as depths, spectra, start
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.depth import View, check_depth, consensus_modes, norm, two_norm
@@ -246,9 +246,9 @@ def test_T5d_modes_of_consensus_have_their_growth_and_their_content(H, c, modes)
 DEPTH = Claim("SMOOTHING", eps=Fraction(1, 2), depth=3)
 
 
-@pytest.mark.parametrize(("n", "d", "followed"), [(17, 4, True), (14, 5, False)])
-def test_T5d_a_depth_is_confirmed_up_to_64_coordinates(n, d, followed):
-    assert start.DEPTH_SIDE == 64
+@pytest.mark.parametrize(("n", "d", "followed"), [(25, 4, True), (15, 7, False)])
+def test_T5d_a_depth_is_claimed_and_confirmed_up_to_96_coordinates(n, d, followed):
+    assert start.DEPTH_SIDE == DEPTH_SIDE == 96
     X0 = [[i + j for j in range(d)] for i in range(n)]
     H = [[Fraction(int(i == j), i + 1) for j in range(d)] for i in range(d)]
     found = check_x0(given(uniform(n), H, X0), DEPTH)

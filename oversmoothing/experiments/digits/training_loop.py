@@ -223,8 +223,6 @@ class Loop:
         self.objective, self.optimizer = self.accelerator.prepare(
             objective, optimizer_of(self.model, config)
         )
-        if self.keeping.watch is not None and config.watch_every and self.first:
-            self.instruments = self.keeping.watch(self.model, config.watch_every)
         self._saved, self._began = time.monotonic(), time.monotonic()
 
     @property
@@ -241,8 +239,6 @@ class Loop:
             self.accelerator.process_index, self.accelerator.num_processes,
         )  # fmt: skip
         self._began -= self.state.seconds
-        if there and self.instruments is not None:
-            self.instruments.resume(self.state.watched)
         return there
 
     @property
@@ -259,6 +255,10 @@ class Loop:
         """
         config, state, per_epoch = self.config, self.state, self.config.per_epoch
         steps = config.epochs * per_epoch
+        # Not before the caller has seen that the model gives numbers: others are not read.
+        if self.keeping.watch is not None and config.watch_every and self.first:
+            self.instruments = self.keeping.watch(self.model, config.watch_every)
+            self.instruments.resume(state.watched)
         probes = self.data.validation.inputs(slice(config.probe_images))
         bar = tqdm(
             total=steps, initial=state.step, desc=config.variant, unit="step", file=sys.stderr,

@@ -347,7 +347,8 @@ def _part(M: Array, error: Array) -> Discs:
     found = enclose(M, error)
     if not isinstance(found, Failure):
         return found
-    return _within(np.linalg.eigvals(M), float(upper_sum(inflated(np.abs(M) + error, 2)).max()))
+    with np.errstate(over="ignore"):  # as in `within_norm`
+        return _within(np.linalg.eigvals(M), float(upper_sum(inflated(np.abs(M) + error, 2)).max()))
 
 
 def _exactly(values: Array) -> Discs:
