@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
+from tests.support.tiny_transformers import tiny
 
 WIDTH, HEADS = 16, 4
 
@@ -106,3 +107,21 @@ def test_a_block_of_ones_own_around_pytorchs_attention():
     found = extract(model, X)
     assert max(found.av_error) < 1e-5
     torch.testing.assert_close(found.traces[-1].after_ffn, module(X), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["vit", "llama"])
+def test_flex_attention_is_read_as_its_formula(kind):
+    """PyTorch's one operation is taken apart, whether it would be compiled or not."""
+    module = tiny(kind).eval()
+    batch = (
+        torch.randn(2, 3, 32, 32)
+        if kind == "vit"
+        else {"input_ids": torch.arange(6, 24).view(2, 9)}
+    )
+    found = []
+    for name in ("eager", "flex_attention"):
+        module.set_attn_implementation(name)
+        found.append(extract(describe(module), batch))
+    for one, other in zip(*(each.traces for each in found), strict=True):
+        torch.testing.assert_close(other.attention, one.attention, atol=1e-6, rtol=0)
+        torch.testing.assert_close(other.after_ffn, one.after_ffn, atol=1e-5, rtol=1e-5)

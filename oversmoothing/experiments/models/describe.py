@@ -269,7 +269,7 @@ def _watched(
     errors = []
     for batch in candidates:
         try:
-            with torch.no_grad():
+            with torch.no_grad(), torch.compiler.set_stance("force_eager"):  # as it is watched
                 run(batch)
         except Exception as error:  # the module is anybody's
             errors.append(f"{type(error).__name__}: {' '.join(str(error).split())[:120]}")

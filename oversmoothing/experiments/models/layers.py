@@ -122,6 +122,9 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         return 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        parts = self.by_formula(func, args, kwargs or {})
+        if parts is not NotImplemented:
+            return parts
         out = func(*args, **(kwargs or {}))
         if self.paused:
             return out
@@ -348,7 +351,7 @@ def _places(g: Graph, r: Reading, before: int | None) -> Places:
     first = r.product.V if r.product.flipped else r.product.A
     normed = r.normed if r.placement != "post" and g.root(r.normed) != g.root(r.before) else None
     streams = {
-        "before": before,
+        "before": r.before if before is None else before,
         "normed": normed,
         "output": r.output,
         "after": r.after,

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch._C import DispatchKey
+from torch._ops import HigherOrderOperator
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
@@ -114,11 +116,14 @@ class Node:
 class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Knows at every operation which call of which module makes it, and its place there."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, module: nn.Module) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.root = module
         self.names = {id(each): name for name, each in module.named_modules()}
         self.calls: list[Call] = []
+        self.apart = False
         self.current = Call(module, "", 0, None, 0)
         self._times: Counter[str] = Counter()
         self._fixed = {_stored(p) for p in module.parameters()}
@@ -149,6 +154,21 @@ class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
         call.counts[kind] += 1
         return Place(call.name, call.number, kind, call.counts[kind])
 
+    def by_formula(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What flex attention gives, made of operations that are seen one by one; NotImplemented
+        for any other operation outside of it."""
+        if isinstance(func, HigherOrderOperator):
+            apart, self.apart = self.apart, True
+            try:
+                with self:
+                    return func.py_kernels[DispatchKey.CompositeExplicitAutograd](*args, **kwargs)
+            finally:
+                self.apart = apart
+        if not self.apart:
+            return NotImplemented
+        with self:  # what autograd has taken apart everywhere else
+            return func.decompose(*args, **kwargs)
+
     def now(self) -> int:
         """How many tensors there are so far."""
         return 0
@@ -165,7 +185,8 @@ def _stored(t: Any) -> int:
 
 @contextmanager
 def running(mode: Scoped) -> Iterator[None]:
-    """The mode on, told of the calls of modules; attention by its formula, no fused layer."""
+    """The mode on, told of the calls of modules; attention by its formula, no fused layer,
+    nothing compiled."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     with ExitStack() as within:
@@ -176,6 +197,7 @@ def running(mode: Scoped) -> Iterator[None]:
             after = module.register_forward_hook(mode.leave, with_kwargs=True, always_call=True)
             within.callback(after.remove)
         within.enter_context(sdpa_kernel(SDPBackend.MATH))
+        within.enter_context(torch.compiler.set_stance("force_eager"))
         within.enter_context(mode)
         yield
 
@@ -206,6 +228,9 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        parts = self.by_formula(func, args, kwargs)
+        if parts is not NotImplemented:
+            return parts
         ins = [self.number(t) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
         coded = tree_map(
             lambda x: Ref(self.number(x)) if isinstance(x, Tensor) else x, (args, kwargs)
