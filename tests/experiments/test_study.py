@@ -271,7 +271,7 @@ def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(
     # One process or two, the same row but for its times.
     again = trained(tiny.cells[rows[-1]["cell"]][0], rows[-1]["seed"])[1]
     assert again["trajectory"] == rows[-1]["trajectory"] and again["score"] == rows[-1]["score"]
-    with study_runs._alone(folder), pytest.raises(InputError, match="another program"):
+    with study_runs.locked(folder), pytest.raises(InputError, match="another program"):
         run_blocks(tiny, folder, tiers=TIERS, progress=False)
     rows[0]["digest"] = "of an earlier recipe"
     assert len(known(rows, tiny)) == 5 and "6 runs, 1 left" in study_runs.cost(tiny, own, rows, 1)

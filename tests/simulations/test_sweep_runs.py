@@ -425,7 +425,7 @@ def test_the_command_says_what_came_out(
 
 def test_two_sweeps_do_not_work_in_one_folder(small: Config, tmp_path: Path) -> None:
     def second(_: range) -> None:
-        with pytest.raises(InputError, match="another sweep is at work in"):
+        with pytest.raises(InputError, match="another program is at work in"):
             run_sweep(small, tmp_path)
 
     run_sweep(small, tmp_path, after_chunk=second)

@@ -15,7 +15,6 @@ With `folded_` the gain of the norm in front is folded in: the H that acts on no
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
@@ -53,6 +52,7 @@ from oversmoothing.experiments.study.study_tasks import (
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state_metrics import stream_log_ratio
+from oversmoothing.simulations.sweep.store import locked
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
@@ -275,19 +275,6 @@ def known(rows: Sequence[dict[str, Any]], chosen: Protocol) -> dict[tuple[str, i
     }
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Raises `InputError` where another program trains into the folder."""
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError(
-                f"another program trains into '{folder}': wait for it, or choose another --out"
-            ) from error
-        yield
-
-
 def run_blocks(
     chosen: Protocol,
     folder: Path,
@@ -308,7 +295,7 @@ def run_blocks(
     folder = output_folder(folder, room=2**24)
     output_folder(folder / WEIGHTS)
     made = 0
-    with _alone(folder):
+    with locked(folder):
         rows = read_rows(folder / ROWS)
         there = set(known(rows, chosen))
         left = [[r for r in b if (r[0].name, r[1]) not in there] for b in chosen.blocks(tiers)]

@@ -65,7 +65,7 @@ def locked(folder: Path) -> Iterator[None]:
     except BlockingIOError as error:
         os.close(handle)
         raise InputError(
-            f"another sweep is at work in '{folder}': wait for it, or choose another folder with "
+            f"another program is at work in '{folder}': wait for it, or choose another folder with "
             "--out"
         ) from error
     try:
