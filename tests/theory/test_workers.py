@@ -39,7 +39,7 @@ def members(session: int) -> list[int]:
     ("command", "at_work"),
     [
         (["prove", "--thorough", "T2d"], "thorough.json"),
-        (["study", "depth", "--workers", "2"], "*-unfinished"),
+        (["study", "trainability", "--workers", "2"], "study/weights/*"),
     ],
 )
 def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_work):
