@@ -334,7 +334,8 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
             )
         elif not closed:
             found.append(_part(inside, off))
-    return _union([*found, _exactly(np.ones(ones))])
+    known = np.ones(ones, dtype=np.complex128)
+    return _union([*found, Discs(known, np.zeros(ones), np.arange(ones))])
 
 
 def by_parts(M: Array, error: Array) -> Discs:
@@ -349,10 +350,6 @@ def _part(M: Array, error: Array) -> Discs:
         return found
     with np.errstate(over="ignore"):  # as in `within_norm`
         return _within(np.linalg.eigvals(M), float(upper_sum(inflated(np.abs(M) + error, 2)).max()))
-
-
-def _exactly(values: Array) -> Discs:
-    return Discs(values.astype(np.complex128), np.zeros(len(values)), np.arange(len(values)))
 
 
 def _union(parts: Sequence[Discs]) -> Discs:
