@@ -6,6 +6,8 @@ traced code leave the same operations. Pieces of the pass can be run again on ot
 (`Graph.replay`), which is how the reader (`experiments.models.reader`) tells what they are.
 
 A place in a pass, `Place`, outlives it: the same operation of another pass on other inputs.
+
+In one file, as one room: writing a pass down and finding its places in another obey the same rules.
 """
 
 from __future__ import annotations
