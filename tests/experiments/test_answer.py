@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oversmoothing.experiments.inspection.answer import CAUSES, Grade, answer, grade
+from oversmoothing.experiments.inspection.answer import CAUSES, Grade, advice, answer, grade
 from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.inspection.replies import replies
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
@@ -207,3 +208,20 @@ def test_the_sentence_on_the_trained_deit() -> None:
     assert "mainly by the attention" not in summary
     assert [each.known for each in report.advice] == ["measured"]
     assert "measured on the trained DeiT-Ti" in report.words()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "cosines", "says", "tries"),
+    [
+        ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
+        ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: no smoothing was seen"),
+        ((1.0, math.nan), (0.5, math.nan), "This cannot be told", "Nothing yet"),
+        ((1.0, 1.6), (0.6, 0.5), "No: its tokens grow apart mildly", "Nothing: no smoothing"),
+    ],
+)
+def test_the_short_answer_says_nothing_other_than_its_numbers(ratios, cosines, says, tries):
+    logs, angles = (np.repeat(np.array(x)[:, None], 6, axis=1) for x in (np.log(ratios), cosines))
+    found = answer(logs, angles, {})
+    does, _, tried = replies(found, advice(found, placement="pre", negative_gains=0.0), "6 inputs")
+    assert does.short.startswith(says)
+    assert tried.short.startswith(tries) if tries else not tried.short.startswith("Nothing")

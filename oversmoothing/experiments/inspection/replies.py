@@ -34,7 +34,7 @@ _REPLIES = {
 
 def replies(outcome: Answer, tried: Sequence[Advice], inputs: str) -> tuple[Reply, Reply, Reply]:
     """Does it smooth? By what? What to try?"""
-    return _does_it(outcome, inputs), _by_what(outcome), _what_to_try(tried)
+    return _does_it(outcome, inputs), _by_what(outcome), _what_to_try(tried, outcome)
 
 
 def _does_it(outcome: Answer, inputs: str) -> Reply:
@@ -43,6 +43,11 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
         why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
         return Reply(question, "This cannot be told.", ((why, "measured"),))
     short = _REPLIES[outcome.grade]
+    start, end = outcome.cosines
+    if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
+        short = "Yes, by HFC/LFC alone: it falls, while the angles between tokens do not close."
+    elif outcome.grade > 0 and end >= start:
+        short = "No: HFC/LFC rises, though the angles between tokens do not open."
     if outcome.inputs < FEWEST:
         short += f" (Seen on {inputs}: at least {FEWEST} are needed to speak of others.)"
     elif outcome.certainty == "cannot tell":
@@ -51,12 +56,11 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
         others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
         others.remove(NAMED[outcome.grade])
         short += f" These {inputs} would also allow {' or '.join(others)}."
-    first, last = outcome.cosines
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
         f"HFC/LFC, what differs between tokens beside what they share, changes by a factor of "
         f"{factor_text(outcome.change)} ({ends}) over {layers(outcome)}; the mean cosine between "
-        f"tokens goes from {first:.3f} to {last:.3f}."
+        f"tokens goes from {start:.3f} to {end:.3f}."
     )
     return Reply(question, short, ((moved, "measured"),))
 
@@ -100,10 +104,12 @@ def _together(cause: Cause, names: Sequence[str]) -> str:
     return f"{' and '.join(subjects)} {verb}{ending}"
 
 
-def _what_to_try(tried: Sequence[Advice]) -> Reply:
+def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
     question = "What to try?"
     if not tried:
-        return Reply(question, "Nothing: these tokens do not smooth, and no part holds them apart.")
+        unknown = outcome.grade is None or outcome.certainty == "cannot tell"
+        short = "Nothing yet: these inputs do not tell whether it smooths."
+        return Reply(question, short if unknown else "Nothing: no smoothing was seen to undo.")
     first, *others = tried
     details = [(_sentence(first.how), first.known)] if first.how != first.known else []
     details += [(_sentence(str(each.words)), each.known) for each in others]
