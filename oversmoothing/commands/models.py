@@ -295,6 +295,8 @@ def study(
         autocompletion=lambda: list(_STUDIES))],
     protocol: Annotated[Path | None, Option(metavar="FILE.toml",
         help="cells and questions of your own (default: the project's)")] = None,
+    task: Annotated[str | None, Option(metavar="TASK",
+        help="only the runs of one task: digits, cifar100, bible, ... (default all)")] = None,
     workers: opt.Workers = 1,
     blocks: Annotated[int | None, opt.whole(
         "number of blocks, one seed each, to finish (default all)")] = None,
@@ -322,12 +324,13 @@ def study(
     from oversmoothing.theory.support.files import output_folder, to_json
 
     if dry_run:
-        opt.alone("--dry-run", "NAME", "--protocol", "--workers", "--json", "--out")
+        opt.alone("--dry-run", "NAME", "--protocol", "--task", "--workers", "--json", "--out")
     trains = name not in ("answers", "spreads")
     if trains:
         opt.unread(f"beside {name}", "--so-far", "--plot")
     else:
-        opt.unread(f"beside {name}", "--workers", "--blocks", "--dry-run", "--data-dir")
+        opt.unread(f"beside {name}", "--task", "--workers", "--blocks", "--dry-run",
+                   "--data-dir")  # fmt: skip
         opt.unread("beside spreads", *["--so-far"] * (name == "spreads"))
     chosen, folder = read(protocol), out / "study"
     rows = read_rows(folder / ROWS)
@@ -340,6 +343,11 @@ def study(
         opt.finish(result, output_folder(folder), as_json, plot)
         return
     tiers = TIERS if name == "all" else (name,)
+    if task is not None:
+        tasks = sorted({cell.task for cell, _ in chosen.cells.values()})
+        if task not in tasks:
+            raise InputError(f"no task '{task}'; the protocol has {', '.join(tasks)}")
+        chosen = chosen.of_task(task)
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:
         print(takes, flush=True)

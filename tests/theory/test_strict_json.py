@@ -12,7 +12,7 @@ from oversmoothing.theory.layer.layer import load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import DIGITS, InputError
-from oversmoothing.theory.support.files import DEPTH, parse_json, read_text
+from oversmoothing.theory.support.files import DEPTH, parse_json, parse_toml, read_text
 
 REFUSED = {
     '{"a": 1, "b": 2, "a": 1}': "'a' occurs more than once",
@@ -42,6 +42,19 @@ def test_a_text_that_means_no_one_thing_is_refused_with_its_name(text):
         parse_json(text, "'file'")
     assert str(error.value).startswith("'file'") and len(str(error.value)) < 400
     assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = " + "[" * 10**5, "nested too deeply"),
+        ("x = " + "1" * 5000, "not TOML"),
+        ("x", "not TOML"),
+    ],
+)
+def test_toml_that_cannot_be_read_is_refused_with_its_name(text, says):
+    with pytest.raises(InputError, match=f"^'file' is {says}"):
+        parse_toml(text, "'file'")
 
 
 def test_plain_json_is_what_it_says():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from oversmoothing.experiments.digits.data import SIZES, Sizes
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_json, read_text
+from oversmoothing.theory.support.files import read_json, read_toml
 from oversmoothing.theory.support.sizes import POINTS, SIZE
 
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
@@ -220,19 +219,6 @@ def recipe(name: str) -> dict[str, Any]:
     if name not in recipes():
         raise InputError(f"no recipe '{name}'; there are {', '.join(recipes())}")
     return read_toml(_RECIPES / f"{name}.toml")
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The table of a TOML file. Raises `InputError`."""
-    try:
-        return tomllib.loads(read_text(path))
-    except RecursionError as error:
-        raise InputError(f"'{path}' is nested too deeply to be read") from error
-    except InputError:
-        raise
-    except ValueError as error:
-        # Of tomllib, and of Python where an integer has more than 4,300 digits.
-        raise InputError(f"'{path}' is not TOML: {error}") from error
 
 
 def configurations(

@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from oversmoothing.experiments.study.study_models import Design, plain
 from oversmoothing.experiments.study.study_tasks import RECIPES, TASKS
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.files import read_toml
 
 PREREGISTERED = Path(__file__).with_name("preregistered.toml")
 TIERS = ("core", "trainability", "exploratory")
@@ -132,6 +131,11 @@ class Protocol:
             for seed in range(max((seeds for _, seeds in own), default=0)):
                 yield [(cell, seed) for cell, seeds in own if seed < seeds]
 
+    def of_task(self, task: str) -> Protocol:
+        """Its cells of one task, without questions."""
+        own = {name: each for name, each in self.cells.items() if each[0].task == task}
+        return replace(self, cells=own, questions=())
+
     def seeds(self, question: Question) -> int:
         """How many seeds are planned for it."""
         names = [question.first, question.second] if question.first else self.group(question.group)
@@ -145,8 +149,8 @@ class Protocol:
 def protocol(path: str | Path | None = None) -> Protocol:
     """The protocol of a TOML file (None: the project's). Raises `InputError`."""
     source = Path(path or PREREGISTERED)
+    table = read_toml(source)
     try:
-        table = tomllib.loads(read_text(source))
         cells: dict[str, tuple[Cell, int]] = {}
         for each in table.pop("cells"):
             seeds = int(each.pop("seeds"))
@@ -166,7 +170,7 @@ def protocol(path: str | Path | None = None) -> Protocol:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"'{source}' is not TOML: {error}") from error
+        raise InputError(f"'{source}' is no protocol: {error}") from error
     if table:
         raise InputError(f"'{source}': unknown key {', '.join(table)}")
     _check(made)

@@ -17,7 +17,6 @@ import difflib
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +32,7 @@ from oversmoothing.simulations.generators.options import Options, choices, requi
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import read_text
+from oversmoothing.theory.support.files import parse_toml, read_text
 
 Value = int | float | str
 
@@ -188,15 +187,11 @@ def example(name: str) -> Config:
 
 def parse(text: str, source: str) -> Config:
     """A configuration from TOML text; `source` names it in errors."""
+    table = parse_toml(text, f"'{source}'")
     try:
-        return make_config(tomllib.loads(text))
-    except RecursionError as error:
-        raise InputError(f"'{source}' is nested too deeply to be read") from error
+        return make_config(table)
     except InputError as error:
         raise InputError(f"'{source}': {error}") from error
-    except ValueError as error:
-        # Of tomllib, and of Python where an integer has more than 4,300 digits.
-        raise InputError(f"'{source}' is not TOML: {error}") from error
 
 
 def make_config(data: Mapping[str, Any]) -> Config:

@@ -359,8 +359,8 @@ def directions() -> None:
     assert found.cosine_limits is not None and found.cos_min is not None
     values = [limit.values for limit in found.cosine_limits.values() if limit]
     assert values == [(1.0,), (-1.0,), (-1.0,)] and found.cos_min.values == (-1.0,)
-    # Two classes, h = 1 and h = -3: 2 and -2 by turns.
-    apart = exact.identity(2), exact.diagonal("1 -3"), exact.matrix("1 0; 1 1")
+    # Two classes, h = 1 and h = -3 with directions that are not orthogonal: 2 and -2 by turns.
+    apart = exact.identity(2), exact.matrix("1 4; 0 -3"), exact.matrix("1 0; 1 1")
     limit = _between(*apart)
     assert limit.tends_to == "periodic"
     for L in (6, 7):

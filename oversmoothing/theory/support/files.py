@@ -1,8 +1,8 @@
 """Results are written whole or not at all: an interrupted run leaves the earlier result intact.
 
-The one reader of JSON that a user writes, too: a repeated key, NaN or Infinity, nesting without end
-and numbers of endless digits are refused, each with a sentence, before anything of their size is
-made. (`theory.checker` has a reader of its own.)
+The one reader of JSON and of TOML that a user writes, too: a repeated key, NaN or Infinity, nesting
+without end and numbers of endless digits are refused, each with a sentence, before anything of
+their size is made. (`theory.checker` has a reader of its own.)
 """
 
 import json
@@ -12,6 +12,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -72,6 +73,22 @@ def parse_json(text: str, name: str) -> Any:
     if _depth(value) > DEPTH:
         raise InputError(f"{name} is nested too deeply to be read (more than {DEPTH} levels)")
     return value
+
+
+def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
+    """The table of a TOML file. Raises `InputError` naming the file and what is wrong in it."""
+    return parse_toml(read_text(path), f"'{path}'")
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """`read_toml` of a text; name is what messages call it."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise InputError(f"{name} is nested too deeply to be read") from error
+    except ValueError as error:
+        # Of tomllib, and of Python where an integer has more than 4,300 digits.
+        raise InputError(f"{name} is not TOML: {error}") from error
 
 
 def _shown(keys: list[str]) -> str:
