@@ -410,7 +410,8 @@ def _for_every_attention(value: Discs) -> Outcome:
     """
     h, radius = value.centres, value.radii
     real = (h.imag == 0) & value.alone
-    low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
+    with np.errstate(invalid="ignore"):
+        low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
     low, high = np.where(radius > 0, low, h.real), np.where(radius > 0, high, h.real)
     if (real & (low >= -1) & (high < 0)).all():
         return Outcome.NON_SMOOTHING
