@@ -382,10 +382,12 @@ def quotient_within(A: Array, error: Array) -> tuple[Array, Array]:
     """
     n = A.shape[-1]
     root = np.sqrt(n) + 1.0
-    means = A.mean(axis=-2, keepdims=True)
+    # By products: quicker than sums along the second last axis.
+    ones = np.ones((1, n))
+    means = ones @ A / n
     C = A - means
     # A change minus its mean over the column is at most (1 - 2 / n) |change| + mean |change|.
-    change = inflated(error.mean(axis=-2, keepdims=True) + gamma(n + 1) * means, n + 2)
+    change = inflated(ones @ error / n + gamma(n + 1) * means, n + 2)
     change = change + error * max(0.0, 1 - 2 / n)
     bound = _differences(gamma(11) * np.abs(C) + change, root, 1.0)
     return _differences(C, root, -1.0), inflated(bound, 16)

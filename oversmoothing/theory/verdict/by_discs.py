@@ -220,22 +220,28 @@ def decide_all(A: Array, H: Array, relative: float = UNIT) -> list[Decision]:
 
     A [m, n, n] row-stochastic and H [m, d, d], float64, finite; relative: how well their entries
     are known. Where 1 repeats in spec(A), or no eigenvectors are proved independent, a layer is
-    decided by itself. LAPACK may round the last digits otherwise in a stack, so that what has to be
-    the same byte for byte, as the table of a sweep, is decided one by one. Raises `InputError` for
-    an A that is not row-stochastic.
+    decided by itself. Raises `InputError` for an A that is not row-stochastic.
     """
+    return [found for found, _, _ in decide_stack(A, H, relative)]
+
+
+def decide_stack(
+    A: Array, H: Array, relative: float = UNIT
+) -> Iterator[tuple[Decision, Discs, Discs]]:
+    """`decide_all`, each with the discs of spec(A) without one 1 and of spec(H), and their bases:
+    that of H is of W = H^T."""
     m, shares = len(A), check_attention(A)
     size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
-    found: list[Decision] = []
     for start in range(0, m, size):
         part = slice(start, start + size)
-        found += _decide_together(A[part], shares[part], H[part], relative)
-    return found
+        yield from _decide_together(A[part], shares[part], H[part], relative)
 
 
-def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[Decision]:
-    attention = attention_discs_all(*shares_within(A, given > 0, relative))
-    value = enclose_all(*_transpose_within(H, relative))
+def _decide_together(
+    given: Array, A: Array, H: Array, relative: float
+) -> Iterator[tuple[Decision, Discs, Discs]]:
+    attention = attention_discs_all(*shares_within(A, given > 0, relative), keep=True)
+    value = enclose_all(*_transpose_within(H, relative), keep=True)
     # A token that all see is in the one closed class.
     seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
     # Infinite radii, of layers that are decided by themselves, bound nothing.
@@ -243,15 +249,14 @@ def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[
         fixed, pairs = pair_moduli(attention, value)
         consensus = fixed.radii()
         quotient = pairs.radii() if A.shape[-1] > 1 else [Interval(0.0, 0.0)] * len(A)
-    found = []
     for i, radii in enumerate(zip(consensus, quotient, strict=True)):
         a, h = attention[i], value[i]
         simple = seen[i] or len(closed_classes(given[i])) == 1
         if simple and isinstance(a, Discs) and isinstance(h, Discs):
-            found.append(_decided(a, h, 0, *radii))
+            yield _decided(a, h, 0, *radii), a, h
         else:
-            found.append(decide_cell(cell_discs(Layer.of(given[i], H[i]), relative)))
-    return found
+            cell = cell_discs(Layer.of(given[i], H[i]), relative)
+            yield decide_cell(cell), cell.attention, cell.value
 
 
 @dataclass(frozen=True)
