@@ -442,7 +442,7 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, env=clean
     )
-    assert done.returncode == 0 and done.stdout.startswith("SMOOTHING"), done.stderr
+    assert done.returncode == 0 and "SMOOTHING" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
