@@ -251,16 +251,18 @@ def pair_moduli(
         a = np.concatenate([a, attention.centres[..., :, None]], axis=-2)
         r_a = np.concatenate([r_a, attention.radii[..., :, None]], axis=-2)
         rows = attention.component
-    moduli = np.abs(1 + a * h)
-    size_a, size_h = np.abs(a), np.abs(h)
-    slack = size_h * r_a + size_a * r_h + r_a * r_h
-    # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
-    # h = 0 gives 1 + 0 a = 1 without any.
-    rounding = np.where((h == 0) & (r_h == 0), 0.0, 16 * UNIT * (1 + size_a * size_h))
-    some = slack + rounding > 0
-    slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
-    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
-    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    # Beyond the largest number stands inf, or NaN, which no comparison holds for.
+    with np.errstate(invalid="ignore", over="ignore"):
+        moduli = np.abs(1 + a * h)
+        size_a, size_h = np.abs(a), np.abs(h)
+        slack = size_h * r_a + size_a * r_h + r_a * r_h
+        # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
+        # h = 0 gives 1 + 0 a = 1 without any.
+        rounding = np.where((h == 0) & (r_h == 0), 0.0, 16 * UNIT * (1 + size_a * size_h))
+        some = ~(slack + rounding <= 0)
+        slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
+        low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+        high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
     columns, i, j = value.component, np.s_[..., :1, :], np.s_[..., 1:, :]
     return (
         PairModuli(moduli[i], low[i], high[i], one, columns, consensus=True),

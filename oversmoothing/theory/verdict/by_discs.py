@@ -141,11 +141,11 @@ def _with_ones(
 
 def _attention(case: Layer, relative: float) -> tuple[Array, Array]:
     if case.logits is None:
-        return _shares_within(case.A, case.positive, relative)
+        return shares_within(case.A, case.positive, relative)
     return softmax_within(case.logits, relative)
 
 
-def _shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
+def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
     """(A over its row sums, error) for one A or a stack, within `relative` of its entries."""
     A, error = normalised(A, relative)
     # Fractions may be so small that nothing of them is left in A.
@@ -240,7 +240,7 @@ def decide_stack(
 def _decide_together(
     given: Array, A: Array, H: Array, relative: float
 ) -> Iterator[tuple[Decision, Discs, Discs]]:
-    attention = attention_discs_all(*_shares_within(A, given > 0, relative), keep=True)
+    attention = attention_discs_all(*shares_within(A, given > 0, relative), keep=True)
     value = enclose_all(*_transpose_within(H, relative), keep=True)
     # A token that all see is in the one closed class.
     seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
@@ -276,8 +276,8 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
     one another have consensus and a quotient of their own, others the block of what they see of one
     another (of one token T7e's). A block of more than dense_size rows is left to Arnoldi's method.
     """
-    A, wide = _shares_within(case.given["A"].floats, case.positive, UNIT)
-    H, off = _weights_within(case)
+    A, wide = shares_within(case.given["A"].floats, case.positive, UNIT)
+    H, off = weights_within(case)
     tokens = communicating(case.positive)
     features = communicating(((H != 0) | (off > 0)).any(axis=0))
     closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
@@ -319,7 +319,7 @@ def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
     return HeadsDecision(outcome, fixed, moving, "arnoldi", found.reason)
 
 
-def _weights_within(case: ManyHeads) -> tuple[Array, Array]:
+def weights_within(case: ManyHeads) -> tuple[Array, Array]:
     """(H, error) [heads, d, d]."""
     if case.factors is None:
         H = case.H
@@ -335,22 +335,27 @@ def _radii(
     """The radius of [I +] sum_h H_h (x) A_h for each of some blocks (A, error) [heads, m, m] of the
     tokens and one (H, error) [heads, k, k] of the features, those of one size together."""
     for _, group in groupby(sorted(blocks, key=lambda b: b[0].shape[-1]), lambda b: b[0].shape[-1]):
-        a, w = (np.stack(x) for x in zip(*group, strict=True))
-
-        def summed(x: Any, y: Any) -> Array:
-            rows = x.shape[-1] * y.shape[-1]
-            found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
-            return found
-
-        size, more = np.abs(h), np.abs(a)
-        error = gamma(len(h) + 2) * summed(size, more) + summed(size + e, w) + summed(e, more)
-        some = summed((size + e > 0) * 1.0, (more + w > 0) * 1.0) > 0
-        M, error = summed(h, a), np.where(some, inflated(error, 3 * len(h) + 8), 0.0)
+        M, error = operator_within(*(np.stack(x) for x in zip(*group, strict=True)), h, e)
         for k, found in enumerate(enclose_all(M, error)):
             if isinstance(found, Discs):
                 yield modulus_interval(found, shift)
             else:
                 yield _in_balls(M[k], error[k], shift)
+
+
+def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Array]:
+    """sum_h H_h (x) A_h and its error [stack, rows, rows], from A and its error w [stack, heads, m,
+    m], and H and its error e [heads, k, k]."""
+
+    def summed(x: Any, y: Any) -> Array:
+        rows = x.shape[-1] * y.shape[-1]
+        found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
+        return found
+
+    size, more = np.abs(h), np.abs(a)
+    error = gamma(len(h) + 2) * summed(size, more) + summed(size + e, w) + summed(e, more)
+    some = summed((size + e > 0) * 1.0, (more + w > 0) * 1.0) > 0
+    return summed(h, a), np.where(some, inflated(error, 3 * len(h) + 8), 0.0)
 
 
 # Rows of a matrix that is enclosed in balls where discs fail.
@@ -415,7 +420,8 @@ def _for_every_attention(value: Discs) -> Outcome:
     """
     h, radius = value.centres, value.radii
     real = (h.imag == 0) & value.alone
-    low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
+    with np.errstate(invalid="ignore"):
+        low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
     low, high = np.where(radius > 0, low, h.real), np.where(radius > 0, high, h.real)
     if (real & (low >= -1) & (high < 0)).all():
         return Outcome.NON_SMOOTHING

@@ -42,7 +42,7 @@ from oversmoothing.theory.verdict.by_fractions import (
     jordan_size,
 )
 from oversmoothing.theory.verdict.by_projectors import by_projectors
-from oversmoothing.theory.verdict.cell_limits import decided_in_cell, heads_in_balls, merged
+from oversmoothing.theory.verdict.cell_limits import decided_in_cell, limits_of_heads, merged
 from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.disc_limits import (
     UNKNOWN,
@@ -52,6 +52,7 @@ from oversmoothing.theory.verdict.disc_limits import (
     agreed,
     infinite,
 )
+from oversmoothing.theory.verdict.disc_parts import heads_contained
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.resolvent import (
@@ -213,6 +214,8 @@ def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how
 
 
 def _overlap(consensus: Interval, quotient: Interval) -> str:
+    if not (math.isfinite(consensus.high) and math.isfinite(quotient.high)):
+        return f"1 + h a may be beyond the range of binary64 (1.8e308). {WRITE_EXACTLY}"
     return (
         f"rounding decides: rho_C = {consensus.shown:.12g} +- "
         f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.shown:.12g} +- "
@@ -266,7 +269,9 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
     draws can show it; a limit on which they differ depends on X_0 and is None.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
-        return heads_in_balls(case, None, found.outcome).limits
+        if found.outcome is Outcome.NON_SMOOTHING:
+            return limits_of_heads(case, None)
+        return ZERO if found.outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
         return ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
     if found.outcome is Outcome.SMOOTHING:
@@ -320,7 +325,7 @@ def limits_of_start(
     out for its cost else.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
-        return _start_of_heads(case, start, found.status, generic)
+        return _start_of_heads(case, start, found, generic)
     if found.cell is not None:
         return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
     content = _content(case, start.fractions, math.inf if thorough else QUICK_WORK)
@@ -383,14 +388,17 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
 
 
-def _start_of_heads(case: ManyHeads, start: Entries, status: str, generic: Outcome) -> OfStart:
-    """Of several heads in floats, as far as balls show which modes X_0 contains."""
-    if (start.floats[0] == start.floats).all():
-        return _at_consensus(case, start, None)
+def _start_of_heads(case: ManyHeads, X: Entries, found: Comparison, generic: Outcome) -> OfStart:
+    """Of several heads in floats, as far as discs or balls show which modes X_0 contains."""
+    X0, smoothing = X.floats, generic is Outcome.SMOOTHING
+    if (X0[0] == X0).all():
+        return _at_consensus(case, X, None)
+    rest = (found.rho_quotient if smoothing else found.rho_consensus) + 2 * found.error
     # An estimate says of no mode that it leads.
-    sure = generic if status == "certified" else Outcome.UNDECIDED
-    found = heads_in_balls(case, start.floats, sure)
-    return OfStart(found.limits, found.outcome, "" if found.outcome is generic else NOT_SHOWN)
+    sure = found.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
+    if not sure or not heads_contained(case, X0, rest):
+        return OfStart(UNKNOWN, Outcome.UNDECIDED, NOT_SHOWN)
+    return OfStart(ZERO if smoothing else limits_of_heads(case, X0), generic)
 
 
 def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfStart:
