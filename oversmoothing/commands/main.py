@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from textwrap import fill
 from types import MethodType
 from typing import Annotated, Any, NoReturn
 
@@ -20,11 +21,21 @@ from oversmoothing.commands.ending import interrupted, say
 from oversmoothing.theory.support.errors import InputError, RequirementError, explained, unknown
 
 _NAME = "oversmoothing"
+# Terms that a page of help may use: it says what each means.
+WORDS = {
+    "HFC/LFC": "size of the differences between tokens, over that of their mean",
+    "consensus": "all tokens equal",
+}
 _FRONT = """oversmoothing: do a Transformer's tokens become alike as depth grows?
+
+  oversmoothing inspect gpt2 --text poems.txt    does my model smooth, and why?
+  oversmoothing verdict --example GT4            does one layer, repeated?
+  oversmoothing reproduce                        check and draw everything
+
 {commands}
+
 Options everywhere: --out DIR, --json, --plot, --seed N, --device NAME, --help
-Example:  oversmoothing inspect gpt2 --text poems.txt
-More:     oversmoothing COMMAND --help
+More: oversmoothing COMMAND --help
 """
 
 
@@ -80,7 +91,10 @@ class Command(TyperCommand):
         for word, row in forms(self.row.name).items():
             lines["Forms"].append((f"{word} {row.operands}" if word[0] == "-" else word,
                                    row.summary))  # fmt: skip
-        for heading, rows in lines.items():
+        used = " ".join(" ".join(row) for rows in lines.values() for row in rows)
+        used += f" {self.help} {self.row.summary}"
+        words = [(term, meaning) for term, meaning in WORDS.items() if term in used]
+        for heading, rows in {**lines, "Words": words}.items():
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
@@ -156,12 +170,11 @@ def _listed() -> Iterator[str]:
             continue
         if row.group != group:
             group = row.group
-            yield f"\n  {group}"
-        yield f"    {row.usage:17s} {row.summary}"
-        for word, form in forms(row.name).items():
-            if not word.startswith("-"):
-                yield f"{'':22s}{word:10s} {form.summary}"
-    yield ""
+            yield group
+        yield f"  {row.usage:17s} {row.summary}"
+        kinds = ", ".join(word for word in forms(row.name) if not word.startswith("-"))
+        if kinds:
+            yield fill(kinds, 80, initial_indent=" " * 20, subsequent_indent=" " * 20)
 
 
 def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:

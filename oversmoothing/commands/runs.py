@@ -60,7 +60,7 @@ def simulate(
     out: opt.Out = opt.RESULTS,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Run one drawn layer to any depth and hold it against the closed form.
+    """Run one random layer to any depth and compare it with the closed form.
 
     Writes simulate.csv and simulate.json; with --plot the picture beside them.
     """
@@ -106,7 +106,7 @@ def heads(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Run many heads and changing layers beside what the theory says.
+    """Run many heads and changing layers, and compare them with the theory.
 
     Writes heads.csv and heads.json; with --plot the picture beside them.
     """
@@ -413,6 +413,7 @@ def graphs(
     from oversmoothing.experiments.graphs.phase import phase
     from oversmoothing.theory.support.files import output_folder
 
+    opt.show_progress()
     opt.needs(classifier, "--classifier", "--steps")
     folder = output_folder(out)
     scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM if classifier]

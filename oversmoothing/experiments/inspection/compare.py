@@ -109,8 +109,8 @@ class Comparison:
     def outcome(self) -> str:
         """'smooths more', 'smooths less', 'the same' (within a factor of 1.25), 'cannot tell'.
 
-        Of the second against the first; more and less only where the interval leaves no other sign,
-        the same only where all of it is within that factor.
+        It is the second that smooths more or less. More and less are said only where the interval
+        leaves no other sign, the same only where all of it is within that factor.
         """
         _, low, high = self.interval
         if low > -MILD and high < MILD:
