@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 def _read(case: str | None, example: str | None, data: Any = None) -> tuple[Layer, Entries | None]:
     """The case of a file, or one that comes with the package. Raises `InputError` for neither."""
+    if case is not None and example is None:
+        from oversmoothing.theory.layer.layer import load_layer
+
+        return load_layer(case, data)
     from oversmoothing.theory.claims.golden import golden_case, golden_cases
-    from oversmoothing.theory.layer.layer import load_layer
 
     if (case is None) == (example is None):
         raise InputError(
             "which case? Give a CASE.json or --example NAME, and not both.\n--example takes "
             + ", ".join(golden_cases())
         )
-    if case is not None:
-        return load_layer(case, data)
     golden = golden_case(str(example))
     return golden.layer, golden.start
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from textwrap import fill
+from types import MethodType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -45,6 +46,10 @@ class Command(TyperCommand):
     """
 
     row: Row
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """--help, read as other options are."""
+        return _help(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give the parser one word for each flag; what has one value has it once."""
@@ -130,6 +135,10 @@ class Commands(TyperGroup):
     """All commands; a module is imported when its command is chosen."""
 
     row: Row | None = None  # that was chosen
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """--help, read as other options are."""
+        return _help(super().get_help_option(ctx))
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -261,9 +270,37 @@ def load(row: Row) -> Any:
         function = import_module("oversmoothing.commands.probe").of_experiment(row, function)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(row.name, cls=Command)(function)
-    command: Any = typer.main.get_command(app)
+    command = _built(app)
     command.row = row
     return command
+
+
+def _built(app: typer.Typer) -> Any:
+    command: Any = typer.main.get_command(app)
+    for param in command.params:
+        param.process_value = MethodType(_process, param)
+    return command
+
+
+def _help(option: Any) -> Any:
+    if option is not None:
+        option.process_value = MethodType(_process, option)
+    return option
+
+
+def _process(param: Any, ctx: Any, value: Any) -> Any:
+    """What an option is given, read by typer; a word, a usual number and nothing stand as they are.
+
+    typer reads through pydantic, which takes as long to load as a verdict to begin.
+    """
+    kind = param.type_descriptor
+    word = kind.annotation is str and kind.parameter_info.parser is None and isinstance(value, str)
+    usual = value is param.default and isinstance(value, int | float)
+    if param.required or not (word or usual or value is None):
+        return type(param).process_value(param, ctx, value)
+    if value is None and (param.multiple or param.nargs == -1):
+        value = ()
+    return value if param.callback is None else param.callback(ctx, param, value)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -273,7 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = [*words[1:], "--help"]
     app = typer.Typer(cls=Commands, rich_markup_mode=None)
     app.callback()(_front)
-    command: Any = typer.main.get_command(app)
+    command = _built(app)
     try:
         return int(command.main(words, prog_name=_NAME, standalone_mode=False) or 0)
     except InputError as error:

@@ -45,7 +45,7 @@ from oversmoothing.theory.spectra.heads import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
+from oversmoothing.theory.verdict.decide import compare_radii
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 Point = dict[str, Value]
@@ -292,6 +292,8 @@ def _limits(layer: Layer, X0: Array) -> dict[str, Any]:
     """T4 for this X_0; no answer for several heads, whose modes do not factor."""
     if layer.heads > 1 or layer.n == 1:
         return {}
+    from oversmoothing.theory.verdict.of_start import limits_of_start
+
     compared = compare_radii(layer)
     found = limits_of_start(layer, Entries(X0, None), compared, compared.outcome).limits
     return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}

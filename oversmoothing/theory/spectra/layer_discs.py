@@ -16,11 +16,12 @@ change of A, and what rounding does to m, go through the same four terms. A caus
 spectrum on the diagonal.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,6 +47,11 @@ from oversmoothing.theory.spectra.discs import (
     with_zeros,
 )
 from oversmoothing.theory.support.sizes import Array, Complex
+
+if TYPE_CHECKING:
+    import flint
+else:
+    from oversmoothing.theory.numbers import lazy_flint as flint
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -22,6 +22,10 @@ class InputError(ValueError):
     """
 
 
+class CloseRootsError(InputError):
+    """Eigenvalues of a rational matrix lie too close together to be isolated."""
+
+
 class RequirementError(RuntimeError):
     """A result that the project promises did not come out: the message gives the numbers.
 

@@ -1,24 +1,27 @@
 """The verdict as an object: value, status, radii, limits, and why, in sentences."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES, Onset
-from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.exact import Number, fraction_text
 from oversmoothing.theory.spectra.layer_discs import Spectrum, largest_modulus
 from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.support.sizes import Complex
-from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
-from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.tokens import TokenGrowth
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.depth.onset import Onset
+    from oversmoothing.theory.depth.ratios import Ratio
+    from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
+    from oversmoothing.theory.verdict.disc_limits import Limits
+    from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
 
@@ -172,6 +175,8 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences."""
+        from html import escape
+
         _, first, *others = (escape(line) for line in str(self).splitlines())
         return f"<p><b>{first}</b><br>{'<br>'.join(others)}</p>"
 
@@ -330,21 +335,20 @@ def _time(seconds: float) -> str:
 
 # Fewer layers than this before the verdict shows are not worth a sentence.
 _SOON = 10
-_BEGINS = {
-    FALLS: "HFC/LFC falls in every layer only from about layer",
-    RISES: "HFC/LFC rises in every layer only from about layer",
-    OUTWEIGHS: "they outweigh the others only from about layer",
-}
 
 
 def shown(begins: Onset | None) -> str:
     """The sentence on the finite horizon: how long this X_0 hides what decides (T4e)."""
     if begins is None or begins.layer < _SOON:
         return ""
-    return (
-        " The dominant modes do not lead this X_0 from the start: "
-        f"{_BEGINS[begins.how]} {begins.layer:.3g} on."
-    )
+    from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES
+
+    how = {
+        FALLS: "HFC/LFC falls in every layer only from about layer",
+        RISES: "HFC/LFC rises in every layer only from about layer",
+        OUTWEIGHS: "they outweigh the others only from about layer",
+    }[begins.how]
+    return f" The dominant modes do not lead this X_0 from the start: {how} {begins.layer:.3g} on."
 
 
 def near(distance: float) -> str:

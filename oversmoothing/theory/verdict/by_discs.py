@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +18,6 @@ from oversmoothing.theory.layer.attention import closed_classes, communicating
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
-from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.heads import (
     ManyHeads,
@@ -366,6 +364,11 @@ def _in_balls(M: Array, error: Array, shift: float) -> Interval:
     """The radius by invariant subspaces, which near-defective matrices have too."""
     low, high = 0.0, np.inf
     if len(M) <= _BALLS:
+        # Loaded for what discs leave open.
+        import flint
+
+        from oversmoothing.theory.spectra.blocks import invariant_blocks
+
         rows = zip(M.tolist(), error.tolist(), strict=True)
         table = [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
         for found in invariant_blocks(table):
