@@ -9,7 +9,8 @@ with B = 1 (+) A[2:, 2:], kappa = 1 with the residual and 0 without. Both sides 
 
 With C = V^-1 q_0 S, mu = kappa + a h and t(X) = N X (h + M) + a X M,
     q_L = V [sum_k C(L, k) mu^(L-k) t^k(C)] S^-1.
-The sum is finite for equal A_ii; for nearly equal ones it is cut, with a bound of what is left out.
+The sum is finite for equal A_ii; for nearly equal ones it is cut, and what is left out is bounded
+(docs/theory/t10.md, "A causal layer at any depth").
 V comes row by row, S from powers of W on a few vectors, its eigenvalues and their multiplicities
 from the characteristic and the minimal polynomial in fractions.
 """
@@ -289,7 +290,7 @@ class CausalStates:
         return found
 
     def _tail(self, group: int, cut: int, depth: int) -> list[flint.arb]:
-        """What the terms from `cut` on come to in each token of a cluster, at most (T1h)."""
+        """What the terms from `cut` on come to in each token of a cluster, at most (docs/theory/t10.md)."""
         members, basis = self._groups[group], self._basis
         with at_precision(64):
             size = [
