@@ -290,7 +290,7 @@ class CausalStates:
         return found
 
     def _tail(self, group: int, cut: int, depth: int) -> list[flint.arb]:
-        """What the terms from `cut` on come to in each token of a cluster, at most (docs/theory/t10.md)."""
+        """What the terms from `cut` on come to in each token of a cluster, at most."""
         members, basis = self._groups[group], self._basis
         with at_precision(64):
             size = [
