@@ -277,7 +277,7 @@ class Layer:
     def symbolic(self) -> SymbolicOperator:
         """The operator with its parameters: polynomial, determinant, inverse, eigenpairs.
 
-        Of a layer in fractions too, without parameters. Raises `InputError` for floats.
+        A layer in fractions has it too, without parameters. Raises `InputError` for floats.
         """
         if self.has_parameters:
             return self._symbols

@@ -16,7 +16,7 @@ import pytest
 
 import oversmoothing
 from oversmoothing.commands import COMMANDS, OLD, ROWS, Row, forms
-from oversmoothing.commands.main import chosen, load, repeat_flags, typed_as
+from oversmoothing.commands.main import WORDS, chosen, load, repeat_flags, typed_as
 from tests.corpora import networks
 from tests.corpora.cases import case
 from tests.corpora.commands import TRAINED
@@ -50,17 +50,21 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
     assert (status, err) == (0, "") and out.isascii()
     assert out.startswith("oversmoothing: do a Transformer's tokens become alike")
     lines = out.splitlines()
-    assert max(map(len, lines)) <= 80 and len(lines) <= 45
-    place = 0
+    assert max(map(len, lines)) <= 80 and len(lines) <= 36
+    # Three examples come first, and can be typed.
+    examples = [line.split("   ")[0].split() for line in lines[2:5]]
+    assert [words[1] for words in examples] == ["inspect", "verdict", "reproduce"]
+    for _, *words in examples:
+        command, rest = chosen(words)
+        command.make_context(words[0], rest)
+    place = 5
     for row in COMMANDS.values():
         if row.group:
-            place = lines.index(f"    {row.usage:17s} {row.summary}", place)
-            assert row.group in [line.strip() for line in lines[:place]]
-    for word, row in forms("probe").items():
-        assert f"{word:10s} {row.summary}" in out
-    assert not {line.split()[0] for line in lines if line.startswith("    ") and line[4] != " "} & {
-        *OLD, "bench"
-    }  # fmt: skip
+            place = lines.index(f"  {row.usage:17s} {row.summary}", place)
+            assert row.group in lines[:place]
+    assert ", ".join(forms("probe")) in " ".join(out.split())
+    named = {line.split()[0] for line in lines[6:] if line.startswith("  ") and line[2] != " "}
+    assert not named & {*OLD, "bench"}
 
 
 @pytest.mark.parametrize("row", SHOWN, ids=lambda row: row.name)
@@ -70,6 +74,8 @@ def test_the_help_of_a_command_can_be_read_and_its_example_typed(row, capsys):
     assert out.startswith(f"Usage: oversmoothing {row.usage} [OPTIONS]\n")
     assert out.rstrip().endswith(f"Example: oversmoothing {row.example}")
     assert not re.search(r"<=|<\w+>|\d{12}|e\+\d", out), out
+    for term, meaning in WORDS.items():
+        assert term not in out or f"{term} {meaning}"[:60] in " ".join(out.split())
     command, words = chosen(shlex.split(row.example))
     assert command.row == row or (row.name, command.row.group) == ("probe", "probe")
     command.make_context(row.name, words)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 START, THEORY = "Start here", "Theory: one layer, and statements about all layers"
-SIMULATION, MODELS = "Simulation: drawn layers, any depth", "Trained models"
+SIMULATION, MODELS = "Simulation: random layers, any depth", "Trained models"
 PAPER, HIDDEN = "The paper and the tool", ""
 
 
@@ -65,10 +65,10 @@ ROWS = (
         "check a certificate, independently",
         "check cert.json"),
     Row("regions", "cases:regions", THEORY, "CASE",
-        "draw for which parameters a layer smooths",
+        "say for which parameters a layer smooths, and draw it",
         "regions case.json --vary h=-3:1 --vary a=-1:1"),
     Row("prove", "proofs:prove", THEORY, "NAME",
-        "run the evidence of a claim, or of your own claims",
+        "check claims of the project, or claims of your own",
         "prove T2b", _REPORT | {"--claim": ""}),
     Row("simulate", "runs:simulate", SIMULATION, "",
         "run one layer, many heads or several streams to any depth",
@@ -80,7 +80,7 @@ ROWS = (
         "do the same on graphs",
         "graphs --draws 500 --out runs", {"--count": "--draws"}),
     Row("probe", "probe:probe", MODELS, "MODEL KIND",
-        "run one experiment on a model; KIND is one of",
+        "run one experiment on a model; KIND is one of:",
         "probe FOLDER loop --images PICTURES"),
     Row("intervene", "probe:intervene", MODELS, "MODEL",
         "move the eigenvalues of H in a model, nothing retrained",
@@ -105,13 +105,13 @@ ROWS = (
         "remedies attnscale contranorm", _REPORT | {"--only": ""}),
     # The forms of `simulate` and of `probe`.
     Row("simulate --heads", "runs:heads", "simulate", "H",
-        "run many heads, the same in every layer or drawn for each",
+        "run many heads, the same in every layer or new in each",
         "simulate --heads 8 --attention state --depth 200 --out runs"),
     Row("simulate --streams", "runs:streams", "simulate", "S",
         "run several residual streams that are mixed in every layer",
         "simulate --streams 4 --mixing orthogonal --depth 1e4 --out runs"),
     Row("simulate --exponents", "runs:exponents", "simulate", "",
-        "measure the rates of changing layers beside Lyapunov exponents",
+        "compare the rates of changing layers with Lyapunov exponents",
         "simulate --exponents --ensemble iid following --out runs", {"--layers": "--depth"}),
     Row("probe stability", "probe:stability", "probe", "MODEL",
         "do small differences grow, layer by layer?",

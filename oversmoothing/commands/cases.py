@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 def _read(case: str | None, example: str | None, data: Any = None) -> tuple[Layer, Entries | None]:
     """The case of a file, or one that comes with the package. Raises `InputError` for neither."""
+    if case is not None and example is None:
+        from oversmoothing.theory.layer.layer import load_layer
+
+        return load_layer(case, data)
     from oversmoothing.theory.claims.golden import golden_case, golden_cases
-    from oversmoothing.theory.layer.layer import load_layer
 
     if (case is None) == (example is None):
         raise InputError(
             "which case? Give a CASE.json or --example NAME, and not both.\n--example takes "
             + ", ".join(golden_cases())
         )
-    if case is not None:
-        return load_layer(case, data)
     golden = golden_case(str(example))
     return golden.layer, golden.start
 
@@ -34,21 +35,21 @@ def verdict(
     case: opt.CaseFile = None,
     example: opt.Example = None,
     depth: Annotated[list[int] | None, Option(metavar="L", parser=opt.layers,
-        help="give HFC/LFC after L layers too (several)")] = None,
+        help="print HFC/LFC after L layers too (several)")] = None,
     exact_binary: Annotated[bool, Option("--exact-binary",
-        help="decide the binary numbers, not all that rounds to them")] = False,
+        help="decide these very floats, not all that round to them")] = False,
     certified: Annotated[bool, Option("--certified",
         help='enclose both radii rigorously, for a case with "R"')] = False,
     thorough: Annotated[bool, Option("--thorough",
-        help="with X0 in fractions, also what the answer says it left out for its cost")] = False,
+        help="also answer what was left out for its cost (X0 in fractions)")] = False,
     agree: opt.Agree = 1e-6,
     as_json: opt.Json = False,
 ) -> None:  # fmt: skip
-    """Does X' = X + A X H^T oversmooth, and why.
+    """Say whether X' = X + A X H^T smooths, and why.
 
-    A case with "R" (s x s) beside "A" and "H" has several residual streams: do its tokens smooth,
-    and do the streams become one? It may hold "p", "q" (s numbers; 1 and 1/s), "mixing" (what R is
-    said to be; checked) and "start" ("generic" or "equal") too.
+    A case with "R" (s x s) beside "A" and "H" has several residual streams: the answer then says
+    too whether the streams become one. Such a case may also hold "p" and "q" (s numbers each, 1 and
+    1/s if left out), "mixing" (the kind of R, which is checked) and "start" ("generic" or "equal").
     """
     from oversmoothing.theory.support.files import read_json, to_json
     from oversmoothing.theory.verdict.answer import announced
@@ -73,7 +74,10 @@ def verdict(
         if words := announced(layer.n, layer.d, start is not None):
             print(words, file=sys.stderr)
         result = answer(layer, start, depths, exact_binary or certified, thorough)
-    print(to_json(result.to_json_object()) if as_json else f"{result}\n", end="")
+    if as_json:
+        print(to_json(result.to_json_object()), end="")
+    else:
+        opt.told(str(result))
 
 
 def certify(
@@ -85,14 +89,16 @@ def certify(
     out: opt.OutFile = None,
     report: opt.Report = None,
 ) -> None:  # fmt: skip
-    """A rigorous verdict on a case, as a file that `check` has accepted.
+    """Prove a verdict, and write it as a certificate that `check` has accepted.
 
-    The certificate itself is what --json prints and --out writes (certificate.json in a folder).
-    UNDECIDED is an answer.
+    --json prints the certificate, --out writes it (certificate.json in a folder). The verdict may
+    be UNDECIDED.
     """
     from oversmoothing.theory.certificate import make_certificate
     from oversmoothing.theory.numbers.exact import to_fraction
     from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.theory.verdict.answer import in_lines
+    from oversmoothing.theory.verdict.formulas import Outcome
 
     layer, start = _read(case, example)
     tolerance = to_fraction(eps, "--eps")
@@ -106,19 +112,15 @@ def certify(
         print(to_json(made.body), end="")
         return
     claim = made.body["claim"]
-    print(f"{claim['verdict']} ({made.reason}; {made.method})")
-    if "genericity" in claim:
-        low, _ = claim["genericity"]["coefficient"]
-        print(f"X_0 contains the dominant mode: a coefficient >= {float.fromhex(low):.6g}")
+    numbers, more = [], [f"Recomputed by another route: {made.checked}."]
     if "verdict_x0" in claim:
-        print(f"for this X_0: {claim['verdict_x0']}")
+        numbers.append(f"for this X_0: {claim['verdict_x0']}")
     if "depth" in claim:
-        print(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
-    print(f"checked: {made.checked}")
-    for missing in made.left_out:
-        print(f"not in the certificate: {missing}")
-    for missing in made.unconfirmed:
-        print(f"not in the certificate, for the checker cannot confirm it: {missing}")
+        numbers.append(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
+    more += [f"Not in the certificate: {each}." for each in made.left_out]
+    more += [f"The checker cannot confirm, and so not in it: {x}." for x in made.unconfirmed]
+    how = f"How: {made.reason}; {made.method}."
+    opt.told(in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more))
     if path is not None:
         print(f"wrote {path}")
 
@@ -129,10 +131,7 @@ def check(
     ],
     as_json: opt.Json = False,
 ) -> int:
-    """Recompute a certificate by other means.
-
-    Exit status 0: accepted; 1: refused.
-    """
+    """Recompute a certificate by other means, and accept or refuse it (exit status 0 or 1)."""
     from oversmoothing.theory.checker.check import check_certificate
     from oversmoothing.theory.checker.reading import NotACertificate
     from oversmoothing.theory.support.files import read_text, to_json
@@ -156,11 +155,11 @@ def regions(
         str, Argument(metavar="CASE.json", help='case with names in text: "(1 + a)/2"')
     ],
     vary: Annotated[list[str], Option(metavar="NAME=FROM:TO",
-        help="range of a parameter (two are drawn, of a third slices)")],
+        help="range of a parameter (two are drawn, a third in slices)")],
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """For which parameters a layer smooths, as conditions and as a picture.
+    """Say for which parameters a layer smooths, in conditions and a picture.
 
     Boundaries are the zeros of polynomials, and each cell between them has one exact verdict.
     Writes regions.png, regions.pdf and regions.csv.

@@ -9,6 +9,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from textwrap import fill
+from types import MethodType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -19,11 +21,21 @@ from oversmoothing.commands.ending import interrupted, say
 from oversmoothing.theory.support.errors import InputError, RequirementError, explained, unknown
 
 _NAME = "oversmoothing"
+# Terms that a page of help may use: it says what each means.
+WORDS = {
+    "HFC/LFC": "size of the differences between tokens, over that of their mean",
+    "consensus": "all tokens equal",
+}
 _FRONT = """oversmoothing: do a Transformer's tokens become alike as depth grows?
+
+  oversmoothing inspect gpt2 --text poems.txt    does my model smooth, and why?
+  oversmoothing verdict --example GT4            does one layer, repeated?
+  oversmoothing reproduce                        check and draw everything
+
 {commands}
+
 Options everywhere: --out DIR, --json, --plot, --seed N, --device NAME, --help
-Example:  oversmoothing inspect gpt2 --text poems.txt
-More:     oversmoothing COMMAND --help
+More: oversmoothing COMMAND --help
 """
 
 
@@ -34,6 +46,10 @@ class Command(TyperCommand):
     """
 
     row: Row
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """--help, read as other options are."""
+        return _help(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give the parser one word for each flag; what has one value has it once."""
@@ -75,7 +91,10 @@ class Command(TyperCommand):
         for word, row in forms(self.row.name).items():
             lines["Forms"].append((f"{word} {row.operands}" if word[0] == "-" else word,
                                    row.summary))  # fmt: skip
-        for heading, rows in lines.items():
+        used = " ".join(" ".join(row) for rows in lines.values() for row in rows)
+        used += f" {self.help} {self.row.summary}"
+        words = [(term, meaning) for term, meaning in WORDS.items() if term in used]
+        for heading, rows in {**lines, "Words": words}.items():
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
@@ -117,6 +136,10 @@ class Commands(TyperGroup):
 
     row: Row | None = None  # that was chosen
 
+    def get_help_option(self, ctx: Any) -> Any:
+        """--help, read as other options are."""
+        return _help(super().get_help_option(ctx))
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         shown = {name: row for name, row in COMMANDS.items() if row.group != HIDDEN}
@@ -147,12 +170,11 @@ def _listed() -> Iterator[str]:
             continue
         if row.group != group:
             group = row.group
-            yield f"\n  {group}"
-        yield f"    {row.usage:17s} {row.summary}"
-        for word, form in forms(row.name).items():
-            if not word.startswith("-"):
-                yield f"{'':22s}{word:10s} {form.summary}"
-    yield ""
+            yield group
+        yield f"  {row.usage:17s} {row.summary}"
+        kinds = ", ".join(word for word in forms(row.name) if not word.startswith("-"))
+        if kinds:
+            yield fill(kinds, 80, initial_indent=" " * 20, subsequent_indent=" " * 20)
 
 
 def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
@@ -248,9 +270,37 @@ def load(row: Row) -> Any:
         function = import_module("oversmoothing.commands.probe").of_experiment(row, function)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(row.name, cls=Command)(function)
-    command: Any = typer.main.get_command(app)
+    command = _built(app)
     command.row = row
     return command
+
+
+def _built(app: typer.Typer) -> Any:
+    command: Any = typer.main.get_command(app)
+    for param in command.params:
+        param.process_value = MethodType(_process, param)
+    return command
+
+
+def _help(option: Any) -> Any:
+    if option is not None:
+        option.process_value = MethodType(_process, option)
+    return option
+
+
+def _process(param: Any, ctx: Any, value: Any) -> Any:
+    """What an option is given, read by typer; a word, a usual number and nothing stand as they are.
+
+    typer reads through pydantic, which takes as long to load as a verdict to begin.
+    """
+    kind = param.type_descriptor
+    word = kind.annotation is str and kind.parameter_info.parser is None and isinstance(value, str)
+    usual = value is param.default and isinstance(value, int | float)
+    if param.required or not (word or usual or value is None):
+        return type(param).process_value(param, ctx, value)
+    if value is None and (param.multiple or param.nargs == -1):
+        value = ()
+    return value if param.callback is None else param.callback(ctx, param, value)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -260,7 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = [*words[1:], "--help"]
     app = typer.Typer(cls=Commands, rich_markup_mode=None)
     app.callback()(_front)
-    command: Any = typer.main.get_command(app)
+    command = _built(app)
     try:
         return int(command.main(words, prog_name=_NAME, standalone_mode=False) or 0)
     except InputError as error:

@@ -2,14 +2,13 @@
 
 import sys
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.compare import Comparison, Stages
@@ -30,7 +29,7 @@ def inspect(
     count: opt.Sample = None,
     tokens: opt.CutTexts = None,
     budget: Annotated[str, Option(metavar="B",
-        help="forward passes it may cost beside streams, or 'all'")] = "4",
+        help="forward passes for causes, heads and spectra, or 'all'")] = "4",
     spectra: Annotated[int | None, opt.whole("the old way to say on how many inputs", least=0,
         hidden=True)] = None,
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
@@ -44,16 +43,15 @@ def inspect(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Does a trained model smooth, where, by which sublayer, and why.
+    """Say whether a trained model smooths, in which layers, by what, and what to try.
 
-    Writes a page, tables and a picture into inspect/MODEL of the folder of results (MODEL-2 and so
-    on beside an earlier one), where runs of the digits models are looked for too. With a second
-    model (another one, a checkpoint, the same after a remedy) both run on the same inputs, and
-    their differences by layer are written. Of a model in stages (Swin) every stage has its report,
-    in a folder of its own.
+    It writes a page, tables and a picture into inspect/MODEL of the folder of results, or into
+    MODEL-2 beside an earlier one. With a second model (another checkpoint, or the same after a
+    remedy) both run on the same inputs, and their differences by layer are written. A model in
+    stages (Swin) gets a report for each stage.
 
-    What it will take is said before it measures: forward passes on all inputs, time and memory. The
-    budget says on how many inputs more than the streams is measured.
+    Before it measures it says how many forward passes, how much time and how much memory it will
+    take. A larger budget measures causes, heads and spectra on more inputs.
     """
     from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.inspect import inspect as ask
@@ -105,19 +103,18 @@ def inspect(
     if as_json:
         print(to_json(report.to_json_object()), end="")
         return
-    width = get_terminal_size((100, 24)).columns
     # One model answers in three sentences; two are told apart by their table.
     brief = len(models) == 1 and not wide
     if brief:
-        print(report.short_words(width))  # type: ignore[union-attr]
+        opt.told(report.short_words())  # type: ignore[union-attr]
     else:
         table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-        print(f"{table}\n\n{report.words(width)}")
+        opt.told(f"{report.words()}\n\n{table}")
     first, *more = files.values()
     beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
     print(f"\nwrote {first} (and {beside} beside it)")
     if brief:
-        print("every layer in numbers, and all that was found: on that page, or with --wide")
+        print("every layer in numbers, and all results: on that page, or with --wide")
 
 
 def enclose(
@@ -138,13 +135,13 @@ def enclose(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> int:  # fmt: skip
-    """Metrics of every layer of a trained model, proved for an input or a box of them.
+    """Prove a trained model's metrics, layer by layer, for one input or a box of images.
 
-    HFC/LFC, cosines and effective rank as theorems about MODEL and an input: the forward pass runs
-    in rigorous arithmetic, and gives intervals that contain what exact arithmetic would. Writes
-    enclosure-1.json and so on into enclose/MODEL of the folder of results, each after another route
-    has confirmed it. --box: over all images within --eps of one, does HFC/LFC fall or rise over a
-    layer? Exit status of --check: 0 accepted, 1 refused.
+    The forward pass runs in interval arithmetic: HFC/LFC, cosines and effective rank come out as
+    intervals that contain the exact values. A second computation confirms each file before it is
+    written (enclosure-1.json, ... in enclose/MODEL of the folder of results). --box asks whether
+    HFC/LFC falls or rises over a layer for all images within --eps of one. --check ends with status
+    1 if a file is refused.
     """
     import torch
 
@@ -168,6 +165,7 @@ def enclose(
         return 0 if all(c.accepted for _, c in each) else 1
     inputs = named_inputs(opened, images=images, text=text, count=count, data_dir=data_dir)
     inputs = inputs[:count]
+    opt.show_progress()
     folder = opt.new_folder(out / "enclose" / Path(opened.name).name)
     if box:
         proofs = prove_boxes(opened, inputs, eps, layer or [])
@@ -179,7 +177,7 @@ def enclose(
         path = proof.write(folder, number)
         bodies.append(proof.body)
         if not as_json:
-            print(f"{proof.text(opt.table_text)}\nwrote {path}", flush=True)
+            opt.told(f"{proof.text(opt.table_text)}\nwrote {path}")
     if as_json:
         print(to_json({"enclosures": bodies}), end="")
     return 0
@@ -204,12 +202,12 @@ def train(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Train a shared-value ViT on digits or CIFAR: H free, of one sign or in a region.
+    """Train a small ViT on digits or CIFAR, with H free, of one sign or in a region.
 
-    Every head mixes the same values, heads.mean(1) @ (y @ H^T); none has values of its own.
+    All heads share one value map H: a layer adds heads.mean(1) @ (y @ H^T).
 
-    A model that was trained before with the same configuration is read back; one that was
-    interrupted, be it by Ctrl-C or a kill, goes on from its last checkpoint. On several GPUs:
+    A model with the same configuration that was trained before is read back. An interrupted
+    training continues from its last checkpoint when you type the command again. On several GPUs:
     accelerate launch -m oversmoothing train ...
     """
     from oversmoothing.experiments.digits.training import trained, training_table
@@ -256,7 +254,7 @@ def atlas(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Where the eigenvalues of H lie in each layer and head of trained models, one row each.
+    """List where the eigenvalues of H lie in trained models, one row a layer and one a head.
 
     From the weights alone; with --images (vision) or --text also where attention goes, and on how
     many inputs consensus dominates each head. Writes atlas.json, atlas.csv (a row a model) and
@@ -271,6 +269,7 @@ def atlas(
         raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
     opt.needs(images is not None or text is not None, "--images or --text", "--count")
     opt.needs(text is not None, "--text", "--tokens")
+    opt.show_progress()
     opt.look_up(images, text, data_dir)
     frames = [made.read_atlas(path) for path in join or []]
     opened = [named_model(name, out, seed=seed, device="cpu", data_dir=data_dir)
@@ -346,7 +345,7 @@ def study(
     if task is not None:
         tasks = sorted({cell.task for cell, _ in chosen.cells.values()})
         if task not in tasks:
-            raise InputError(f"no task '{task}'; the protocol has {', '.join(tasks)}")
+            raise unknown("task", task, tasks, f"Choose {', '.join(tasks)}.")
         chosen = chosen.of_task(task)
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -169,7 +171,8 @@ Precision = Annotated[str, one_of(
 Heads = Annotated[int, whole("number of heads", most=sizes.SIZE)]
 Scale = Annotated[float, real("norm of the (summed) weights", "S")]
 Agree = Annotated[float, real(
-    "share of their first difference that streams shall have", "SHARE", most=1)]  # fmt: skip
+    "count streams as one below this share of their first difference", "SHARE",
+    most=1)]  # fmt: skip
 Draws = Annotated[int, whole("number of draws", most=sizes.POINTS)]
 Workers = Annotated[int, whole("number of processes at work at the same time", most=64)]
 
@@ -192,8 +195,8 @@ Images = Annotated[str | None, Option(
 Text = Annotated[Path | None, Option(
     metavar="FILE", help="file of texts, one a line (- for standard input)")]  # fmt: skip
 # Each command has its default; None: of the inputs that are named 200.
-Count = Annotated[int, whole("number of inputs, the first ones")]
-Sample = Annotated[int | None, whole("number of inputs, the first ones (default 200)")]
+Count = Annotated[int, whole("take the first N inputs")]
+Sample = Annotated[int | None, whole("take the first N inputs (default 200)")]
 CutTexts = Annotated[int | None, whole(
     "longest text in tokens (default: what the model reads)", least=2)]  # fmt: skip
 Part = Annotated[str | None, Option(
@@ -228,6 +231,7 @@ def model_and_inputs(
     """
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
 
+    show_progress()
     look_up(images, text, data_dir)
     model = named_model(name, out, data_dir=data_dir, **how)
     model = model.renamed(Path(model.name).name)
@@ -235,6 +239,13 @@ def model_and_inputs(
     return model, named_inputs(
         model, images=images, text=text, count=count, data_dir=data_dir, quiet=quiet
     )
+
+
+def show_progress() -> None:
+    """Show from here on how far what takes long is, but beside --json."""
+    from oversmoothing.simulations.progress import show
+
+    show("--json" not in _TYPED.get())
 
 
 def look_up(images: str | None, text: Path | None, data_dir: Path | None) -> None:
@@ -276,6 +287,18 @@ def listed(
         print(f"{name:{width}s} {said}")
     if as_json:
         print(to_json(dict(rows)), end="")
+
+
+def told(text: str) -> None:
+    """Print it, its long lines wrapped to the terminal, but for rows of tables."""
+    width = max(40, get_terminal_size((100, 24)).columns)
+    for line in text.splitlines():
+        inner = line.lstrip()
+        indent = line[: len(line) - len(inner)]
+        row = "  " in inner or line[:1] in "\u2502\u2503"
+        long = len(line) > width and not row
+        print(fill(inner, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
+                   break_long_words=False, break_on_hyphens=False) if long else line)  # fmt: skip
 
 
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
@@ -326,7 +349,7 @@ def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> No
     if as_json:
         print(to_json(result.to_json_object()), end="")
         return
-    print(result.text(table_text))
+    told(result.text(table_text))
     print(f"wrote {written[0]} (and {', '.join(path.name for path in written[1:])} beside it)")
 
 

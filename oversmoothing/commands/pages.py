@@ -21,7 +21,7 @@ def figures(
         help="figures to draw (default: all)")] = None,
     format: Annotated[list[str] | None, opt.one_of("format", KINDS,
         "formats of the pictures (default pdf png)")] = None,
-    width: Annotated[str, opt.one_of("page", PAGES, "page that they are to fit")] = "two-column",
+    width: Annotated[str, opt.one_of("page", PAGES, "page they must fit")] = "two-column",
     names: opt.Listed = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
@@ -64,10 +64,10 @@ def figures(
 
 
 def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
-    """A page to drag eigenvalues of H and see what smooths.
+    """Write a page on which you drag eigenvalues of H and see what smooths.
 
-    Change attention, mask, heads and depth too, and see the verdict, the discs, the tokens and
-    three metrics. One file that asks no network; it computes in float64, in the browser.
+    You can change attention, mask, heads and depth too, and see the verdict, the discs, the tokens
+    and three metrics. The page is one file that needs no network and computes in the browser.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
     from oversmoothing.theory.support.files import output_folder, to_json
@@ -85,10 +85,10 @@ def reproduce(
     workers: opt.Workers = 1,
     as_json: opt.Json = False,
 ) -> int:  # fmt: skip
-    """The main job: train, simulate, check, draw, and the page.
+    """Train, simulate, check and draw everything, and write the page of results.
 
-    Without --full a reduced preset, which the page names; --workers is for its trainings. --json
-    prints checks.json. Exit status 1: a check failed.
+    Without --full it runs a reduced preset, and the page says so. --workers counts processes for
+    its trainings. --json prints checks.json. Exit status 1: a check failed.
     """
     from oversmoothing.paper_figures import reproduce as main_job
     from oversmoothing.paper_figures.figure_base import Context
@@ -112,10 +112,10 @@ def remedies(
     out: opt.OutFile = None,
     report: opt.Report = None,
 ) -> int:  # fmt: skip
-    """What each remedy against oversmoothing does to the spectrum, and its cost.
+    """Say what each remedy against oversmoothing does to the spectrum, and what it costs.
 
-    --draws counts layers. --out writes all columns as CSV. Exit status 1: a predicted radius is not
-    the measured one.
+    --draws counts random layers. --out writes all columns as CSV. Exit status 1: a predicted radius
+    differs from the measured one.
     """
     from oversmoothing.experiments.remedies.by_name import REMEDIES
     from oversmoothing.experiments.remedies.shift import MOST, remedy_shifts
@@ -134,13 +134,14 @@ def remedies(
         opt.listed(rows, as_json, out or report, width=22)
         return 0
     path = opt.file_in(out, report, "remedies.csv")
+    opt.show_progress()
     result = remedy_shifts(only, draws=draws, seed=seed)
     if path is not None:
         write_atomically(path, result.table.to_csv(index=False))
     if as_json:
         print(to_json(result.tables["remedies"].to_json_object()), end="")
     else:
-        print(result.text(opt.table_text))
+        opt.told(result.text(opt.table_text))
         if path is not None:
             print(f"wrote {path}")
     return int(not (result.table["error"] < MOST).all())
@@ -165,5 +166,8 @@ def steer(
     if path is not None:
         write_atomically(path, result.table.to_csv(index=False))
     cases = result.tables["cases"].to_json_object()
-    print(to_json(cases) if as_json else f"{result.text(opt.table_text)}\n", end="")
+    if as_json:
+        print(to_json(cases), end="")
+    else:
+        opt.told(result.text(opt.table_text))
     return int(not result.table["right"].mean() >= _REQUIRED)

@@ -72,12 +72,12 @@ def stability(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Do small differences between tokens grow or die, layer by layer.
+    """Say whether small differences between tokens grow or die, layer by layer.
 
-    Derivatives of the model's own blocks (torch.func.jvp, float64) along and across consensus, near
-    it and on the inputs' streams; the closed form of T8c and real perturbations beside them; and
-    what the stack would do if it were looped, against the depth that it has. Writes stability.json
-    and tables into stability/MODEL of the folder of results.
+    It differentiates the model's own blocks in float64: at equal tokens (consensus), near them and
+    at the tokens of your inputs. Beside that stand the formula of T8c and perturbations that were
+    really made. It also says what the stack would do if it were looped. Writes stability.json and
+    tables into stability/MODEL of the folder of results.
     """
     import torch
 
@@ -111,19 +111,21 @@ def loop(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """A trained model's block applied again and again; do its tokens collapse.
+    """Say whether tokens collapse if a block of a trained model is repeated.
 
-    Attention is recomputed in every loop. Each block (or --group) is predicted before its tokens
-    are looped; a predictor is chosen on half of the blocks and inputs and scored on the others.
+    Attention is recomputed in every loop. What each block (or --group) will do is predicted before
+    it is looped. The predictor is chosen on half of the blocks and inputs, and scored on the rest.
     Writes loop.json and tables into loop/MODEL of the folder of results.
     """
+    import torch
+
     from oversmoothing.experiments.repeated.loop import loop as run
     from oversmoothing.experiments.repeated.recall import recalled
 
     groups = None if group is None else [_layers(each) for each in group]
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count * every, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part,
+        device="cpu", part=part, dtype=torch.float32,
     )  # fmt: skip
     folder = opt.new_folder(out / "loop" / opened.name)
     how: dict[str, Any] = {"groups": groups, "loops": loops, "seed": seed}
@@ -158,19 +160,21 @@ def flips(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:
-    """The sign of a norm's gain flipped in every layer, predicted and measured.
+    """Say what the sign of a norm's gain does, layer by layer, predicted and measured.
 
-    Flips the gain of attention's norm (with and without its shift) in one layer at a time, measures
-    the effect on HFC/LFC over the layer and at the end, and holds it against T8d and T8e, scored on
-    half of the inputs as the ladder is: at least 4. Writes flips.json and tables into flips/MODEL.
+    In one layer at a time the gain of attention's norm changes its sign, with and without the
+    shift. The effect on HFC/LFC, over the layer and at the end, is compared with what T8d and T8e
+    predict, on half of the inputs (give at least 4). Writes flips.json and tables into flips/MODEL.
     """
+    import torch
+
     from oversmoothing.experiments.repeated.flips import sign_flips
 
     if count < 4:
         raise InputError(f"--count is {count}: half of the inputs are scored, give at least 4")
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part,
+        device="cpu", part=part, dtype=torch.float32,
     )  # fmt: skip
     folder = opt.new_folder(out / "flips" / opened.name)
     opt.finish(sign_flips(opened, inputs, seed=seed), folder, as_json, plot)
@@ -199,10 +203,10 @@ def intervene(
 ) -> None:  # fmt: skip
     """Move the eigenvalues of H in a trained model and see what becomes of its tokens.
 
-    Nothing is retrained. Every change stands beside random changes of the same norm in every
-    layer, and what HFC/LFC will do is foreseen from the unchanged pass before it is measured.
-    Negative shifts sharpen, positive ones smooth. Writes intervene.json and tables into
-    intervene/MODEL of the folder of results.
+    Nothing is retrained. Every change is compared with random changes of the same norm, and its
+    effect on HFC/LFC is predicted from the unchanged model before it is measured. Negative shifts
+    sharpen, positive ones smooth. Writes intervene.json and tables into intervene/MODEL of the
+    folder of results.
     """
     from oversmoothing.experiments.study.lever import DOSES, intervene as measure
 
@@ -230,16 +234,17 @@ def tilt(
     text: opt.Text = None,
     count: opt.Sample = None,
     steer: Annotated[bool, Option("--steer",
-        help="steer the model towards drawn directions too")] = False,
+        help="steer the model towards random directions too")] = False,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Do a trained model's tokens tilt as in the power method, and can they be steered.
+    """Say whether a trained model's tokens turn as in the power method.
 
-    Principal by |lambda| and by |1 + lambda|, where the two theories part. Writes tilt.csv, and
-    with --steer steered.csv.
+    They could turn towards the eigenvector of largest |lambda| or of largest |1 + lambda|: two
+    theories, told apart where these differ. --steer tries to turn them elsewhere. Writes tilt.csv,
+    and with --steer steered.csv.
     """
     from oversmoothing.experiments.power_method.tilt import tilts
     from oversmoothing.theory.support.files import output_folder
@@ -253,23 +258,25 @@ def tilt(
 def readings(
     model: opt.Model,
     readings: Annotated[list[str] | None, opt.one_of("reading", _READINGS,
-        "readings (default E1 E2)")] = None,
+        "ways to count (default E1 E2)")] = None,
     folded: Annotated[bool, Option("--folded",
         help="fold the gains of the norm into W_V first")] = False,
     images: opt.Images = None,
     text: opt.Text = None,
     count: opt.Sample = None,
-    costly: Annotated[int, opt.whole("number of inputs of E3")] = 8,
+    costly: Annotated[int, opt.whole("number of inputs for E3")] = 8,
     data_dir: opt.DataDir = None,
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Which eigenvalue dominates a trained model's layers, in every reading of Table 1.
+    """Say which eigenvalue dominates a trained model's layers, as Table 1 of the paper counts it.
 
-    Then where the eigenvalues of its H lie, and how far H has turned from its start. For inputs of
-    one length. Writes readings.csv and value_spectra.csv.
+    The paper does not say what it counts as one case, so there are several ways: each head alone
+    (E1), the mean over heads (E2), all heads together (E3), each eigenvalue of H alone (E4), each
+    of each head (E4 heads). Inputs must have one length. Writes readings.csv and value_spectra.csv,
+    which says where the eigenvalues of H lie and how far H has turned from its start.
     """
     from oversmoothing.experiments.study.readings import readings as read
     from oversmoothing.theory.support.files import output_folder

@@ -34,7 +34,7 @@ _LONGEST = 1_000_000  # seconds; a process waits for no longer ones
 
 def prove(
     what: Annotated[list[str] | None, Argument(metavar="NAME",
-        help="claims of the ledger, T4c or all parts of T2; or FILE.py with your own claims, "
+        help="claims of the project, T4c or all parts of T2; or FILE.py with your own claims, "
         "which is run as code (run none that you would not run with python)")] = None,
     kind: Annotated[list[str] | None, opt.one_of("kind", list(Kind),
         "kinds of evidence (default all)")] = None,
@@ -56,16 +56,16 @@ def prove(
     out: opt.OutFile = None,
     report: opt.Report = None,
 ) -> int:  # fmt: skip
-    """Run the ledger of claims, or put claims of your own to the test.
+    """Check claims of the project, or claims of your own.
 
-    FILE.py states claims (--init writes an example, with all hypotheses and strategies by name):
-    a search attacks each law on drawn instances and shrinks what violates it; queries, proofs and
-    theorems of Coq prove what they cover. What only a search supports is undecided.
+    FILE.py states your claims; --init writes an example. A search attacks each law on random
+    instances and shrinks what violates it. Queries, written proofs and theorems of Coq prove what
+    they cover. A claim that only a search supports is undecided.
 
-    Of the ledger, claims on which those chosen rest are run with them. Exit status 1: a claim is
-    not what it is on record for, but for want of Coq; of FILE.py, one is refuted, or a piece of its
-    evidence fails or comes to nothing. --out writes the claims as a page (claims.html in a folder);
-    a thorough search keeps its state in thorough.json (thorough-FILE.json) there.
+    Claims that the chosen ones rest on run with them. Exit status 1 if a claim's status differs
+    from the recorded one (a missing Coq is allowed), or if a claim of FILE.py is refuted or lacks
+    evidence. --out writes the claims as a page, claims.html in a folder. A thorough search keeps
+    its state there, in thorough.json.
     """
     from oversmoothing.simulations.against_theory.simulated_evidence import whole_ledger
     from oversmoothing.theory.proofs.own import ledger_with
@@ -163,7 +163,7 @@ def _status(entries: "list[Entry]", *, whole: bool) -> int:
     wrong = [e for e in entries if whole and not e.as_recorded and e.claim.name not in wanting]
     for entry in wrong:
         print(
-            f"{entry.claim.name} is {entry.status}, on record as {entry.claim.on_record}",
+            f"{entry.claim.name} is {entry.status}; its recorded status is {entry.claim.on_record}",
             file=sys.stderr,
         )
     return 1 if wrong or failing else 0

@@ -60,7 +60,7 @@ def simulate(
     out: opt.Out = opt.RESULTS,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Run one drawn layer to any depth and hold it against the closed form.
+    """Run one random layer to any depth and compare it with the closed form.
 
     Writes simulate.csv and simulate.json; with --plot the picture beside them.
     """
@@ -89,9 +89,9 @@ def heads(
         "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE,
         metavar="R")] = None,
     attention: Annotated[str, opt.one_of("attention", ("fixed", "drawn", "state"),
-        "attention of a layer, the same in all, drawn for each, or computed from X")] = "fixed",
+        "attention of a layer: the same in all, random in each, or computed from X")] = "fixed",
     weights: Annotated[str, opt.one_of("kind of weights", ("fixed", "drawn"),
-        "weights of a layer, the same in all or drawn")] = "fixed",
+        "weights of a layer: the same in all, or random in each")] = "fixed",
     scale: opt.Scale = 1.0,
     temperature: opt.Temperature = 1.0,
     causal: opt.Causal = False,
@@ -106,7 +106,7 @@ def heads(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Run many heads and changing layers beside what the theory says.
+    """Run many heads and changing layers, and compare them with the theory.
 
     Writes heads.csv and heads.json; with --plot the picture beside them.
     """
@@ -269,7 +269,7 @@ def write_run(
         print(to_json(record | {"layers": opt.rows_of(table), "words": words.splitlines()}), end="")
         return
     rows = columns_of_run(table).iloc[few(len(table))]
-    print(f"{opt.table_text(rows, '{:.6g}'.format)}\n\n{words}")
+    opt.told(f"{words}\n\n{opt.table_text(rows, '{:.6g}'.format)}\n")
     print(f"wrote {csv} and {', '.join(str(path) for path in more)}")
 
 
@@ -413,6 +413,7 @@ def graphs(
     from oversmoothing.experiments.graphs.phase import phase
     from oversmoothing.theory.support.files import output_folder
 
+    opt.show_progress()
     opt.needs(classifier, "--classifier", "--steps")
     folder = output_folder(out)
     scores = [score(fitted(each, steps=steps, seed=seed), seed=seed) for each in FORM if classifier]

@@ -245,7 +245,7 @@ def test_the_command_encloses_checks_and_refuses(run_folder, tmp_path, capsys):
     words = ["enclose", str(run_folder), "--count", "2", "--out", str(tmp_path / "out")]
     assert oversmoothing.main(words) == 0
     said = capsys.readouterr().out
-    assert "float64 are off by" in said and "checked in" in said and "BEYOND" not in said
+    assert "float64 are off by" in said and "Checked in" in said and "BEYOND" not in said
     folder = tmp_path / "out" / "enclose" / run_folder.name
     paths = sorted(folder.iterdir())
     assert [path.name for path in paths] == ["enclosure-1.json", "enclosure-2.json"]

@@ -152,7 +152,7 @@ def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
     assert len(frame) == 2 * 4 and np.isfinite(frame["end"]).all()
     assert {LOCAL, few_tokens(4)} <= set(found.predicted)
     np.testing.assert_allclose(np.log(frame["end"]), found.curves[:, -1].ravel())
-    assert found.chosen is not None and "Chosen on half" in found.words()
+    assert found.chosen is not None and "chosen on half" in found.words()
     assert json.dumps(found.to_json_object())
     assert found.picture.file("png")
 

@@ -342,6 +342,9 @@ def test_the_clip_fails_and_the_band_holds_where_weights_rotate_from_layer_to_la
     assert "a floor stays at any depth" in str(run)
     # tau = p/q: void, to the digit.
     assert lasting_bound([AA], rotating((-1.0, -0.5), 1), start).void_at == 1
+    # The scale of the tokens does not matter, down to numbers whose squares are 0.
+    small = lasting_bound([AA] * 3, held[:3], np.array(start) * 2.0**-700).table
+    assert small.equals(lasting_bound([AA] * 3, held[:3], start).table)
     # Differences that attention may take whole: nothing is known.
     assert lasting_bound([np.eye(2)], [-np.eye(2)], start).floor == 0.0
 

@@ -119,7 +119,8 @@ def test_a_reader_sees_units_and_the_evidence_of_each_sentence():
     assert result.words() == "It grows by 0.5."
     assert "effect [nats]" in result.text()
     carried = "[measured on 20 inputs, 95 % interval 0.25 to 0.75; proved: T8d]"
-    assert result.text().endswith(f"It grows by 0.5. {carried}")
+    # What was asked, the answer, and then the table.
+    assert result.text().startswith(f"{result.title}\n  It grows by 0.5. {carried}\n\n")
     assert carried in page(result) and "effect" in result._repr_html_()
 
 

@@ -34,9 +34,9 @@ from oversmoothing.simulations.sweep.points import (
     dense,
     draw,
     effective_rank,
+    entropy_of,
     iterate,
     outcome,
-    seed_of,
     states_at,
 )
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
@@ -181,11 +181,11 @@ def test_a_seed_belongs_to_the_point_alone() -> None:
     (same,) = [p for p in Points(there) if p in list(Points(here))]
     assert same["seed"] == 4 and same["n"] == 32
     twin = next(p for p in Points(here) if p == same)
-    assert seed_of(same).entropy == seed_of(twin).entropy
+    assert entropy_of(same) == entropy_of(twin)
     np.testing.assert_array_equal(draw(same)[0].A, draw(twin)[0].A)
     # Fixed for good: another value here would make every stored sweep another one.
-    assert hex(int(seed_of({"n": 2, "seed": 0}).entropy))[2:14] == "235540cc98cf"  # type: ignore[arg-type]
-    seeds = {seed_of(p).entropy for p in Points(config({}, {"seed": list(range(50))}))}
+    assert hex(entropy_of({"n": 2, "seed": 0}))[2:14] == "235540cc98cf"
+    seeds = {entropy_of(p) for p in Points(config({}, {"seed": list(range(50))}))}
     assert len(seeds) == 50
 
 

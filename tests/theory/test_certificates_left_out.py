@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -99,3 +100,14 @@ def test_T5d_a_depth_is_certified_or_it_is_said_why_not(n, d, reason):
     assert found.body["claim"]["verdict_x0"] == "SMOOTHING"
     assert ("depth" in found.body["claim"]) == (not reason)
     assert reason in " ".join(found.left_out) and bool(found.left_out) == bool(reason)
+
+
+def test_a_depth_that_the_checker_cannot_confirm_names_the_limit_that_is_met():
+    # Uniform causal attention of 50 tokens: eigenvalues 1 / i, none repeated.
+    n = 50
+    A = [[Fraction(int(j <= i), i + 1) for j in range(n)] for i in range(n)]
+    case, start = read_layer(A=A, H=[["1/2"]], X0=[[i % 5 + 1] for i in range(n)])
+    found = make_certificate(case, start)
+    assert "depth" not in found.body["claim"] and found.body["claim"]["verdict_x0"] == "SMOOTHING"
+    assert all("a depth is confirmed up to n, d = 48 only" in line for line in found.unconfirmed)
+    assert found.unconfirmed

@@ -243,6 +243,14 @@ def test_T4_what_a_start_leads_to_does_not_depend_on_its_scale():
     assert verdict(A=A, H=[[2.0]], X0=huge).verdict_x0 == "SMOOTHING"
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("last", [1.6e308, 1.2e308])
+def test_T2_eigenvalues_beyond_the_largest_float_are_said_to_be(last):
+    """Their discs are without end: nothing counts as exact, and no warning is printed."""
+    found = verdict(A=[[0.75, 0.25], [0.25, 0.75]], H=[[1.7e308, 1e308], [-1.5e308, last]])
+    assert found.verdict == "UNDECIDED" and "beyond the range of binary64" in found.reason
+
+
 def test_T14_h_of_zero_keeps_what_a_defective_A_would_turn():
     """X_L = X_0 whatever A is: HFC/LFC stays that of X_0, not that of A's one eigenvector."""
     A = [[1.0, 0.0, 0.0], [0.7, 0.3, 0.0], [0.35, 0.35, 0.3]]

@@ -245,6 +245,32 @@ def test_the_causal_verdict_is_the_dense_one(seed):
     assert found.rho_quotient == pytest.approx(dense.value, rel=1e-6)
 
 
+@pytest.mark.parametrize("n", [2, 5, 40])
+@pytest.mark.parametrize("h", [0.5, -0.25])
+def test_T4e_an_X0_of_several_heads_contains_what_decides_also_where_eigenvalues_repeat(n, h):
+    """Each h of two features, and each a of n - 1 differences, is repeated in both heads."""
+    A = np.array([a * np.eye(n) + (1 - a) / n for a in (0.5, 0.25)])
+    W = np.array([h * np.eye(2)] * 2)
+    start = np.random.default_rng(n).integers(-9, 10, size=(n, 2)).astype(float)
+    found = heads_verdict(A=A, W=W, X0=start)
+    assert found.verdict_x0 == found.verdict == ("SMOOTHING" if h > 0 else "NON_SMOOTHING")
+    # Centred, it contains no consensus: what it does is not said to be smoothing.
+    if h > 0:
+        centred = start - start.mean(0)
+        assert heads_verdict(A=A, W=W, X0=np.round(n * centred)).verdict_x0 != "SMOOTHING"
+
+
+def test_T4e_causal_heads_of_any_length_show_what_the_first_token_holds():
+    """Consensus is in X_0 as far as the first token is: at n = 300 too, and not where it is 0."""
+    A, W = draw(3, 300, 8, 4, causal=True)
+    W = 0.2 * W + 0.4 * np.eye(8)
+    start = np.random.default_rng(3).standard_normal((300, 8))
+    found = heads_verdict(A=A, W=W, X0=start)
+    assert found.verdict == found.verdict_x0 == "SMOOTHING" and found.tends_to == "zero"
+    start[0] = 0
+    assert heads_verdict(A=A, W=W, X0=start).verdict_x0 != "SMOOTHING"
+
+
 def test_token_blocks_refuse_attention_to_later_tokens():
     with pytest.raises(InputError, match="causal"):
         token_blocks(layer_of_heads(np.full((1, 2, 2), 0.5), np.ones((1, 1, 1))))

@@ -58,13 +58,17 @@ def test_a_verdict_reads_as_sentences():
         A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]], X0=[[1], [2]], depth=[1, 100]
     )
     lines = str(found).splitlines()
-    assert lines[0] == "SMOOTHING (exact)" and lines[1].startswith("  consensus dominates: ")
-    assert lines[2] == ("  rho_C = 0.5, rho_Q = 0.25, rate rho_Q/rho_C = 0.5 a layer, margin 0.25")
-    assert lines[3] == "  for this X_0: SMOOTHING"
-    assert lines[4].endswith("HFC/LFC = 0.1666666667, log -1.79175946923, squared 1/36")
-    assert "squared" not in lines[5]
+    # The question, the answer and how it is known, the numbers, why, and the depths asked.
+    assert lines[0] == "Does it smooth?" and lines[1].startswith("  SMOOTHING: yes, from almost ")
+    assert lines[1].endswith(" [proved: exact arithmetic]")
+    assert lines[2] == "  for this X_0: SMOOTHING"
+    assert "rho_C = 0.5, rho_Q = 0.25: rate rho_Q/rho_C" in lines[3]
+    assert lines[3].endswith(" = 0.5 a layer, margin 0.25")
+    assert lines[4].startswith("  consensus dominates: ")
+    assert lines[-2] == "  after 1 layer: HFC/LFC = 0.167, squared 1/36"
+    assert lines[-1] == "  after 100 layers: HFC/LFC = 2.63e-31"
     empty = oversmoothing.verdict(A=[[1]], H=[[-1]], X0=[[1]], depth=1)
-    assert str(empty).endswith("L = 1: no value: the state is 0")
+    assert str(empty).endswith("after 1 layer: no value: the state is 0")
 
 
 def test_what_replaces_the_layer_object_is_said():

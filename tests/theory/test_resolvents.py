@@ -17,7 +17,7 @@ from oversmoothing.theory.numbers.exact import centred, from_flint, product, to_
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.algebraic import Factor
-from oversmoothing.theory.verdict import decide, resolvent as resolvents
+from oversmoothing.theory.verdict import of_start, resolvent as resolvents
 from oversmoothing.theory.verdict.by_projectors import by_projectors
 from oversmoothing.theory.verdict.cosines import token_limits
 from oversmoothing.theory.verdict.decide import compare_radii, generic_limits
@@ -192,7 +192,7 @@ def test_T4e_what_is_left_out_for_its_cost_is_said_with_how_to_ask_for_it(n):
 def test_T4e_thorough_computes_what_was_left_out(monkeypatch):
     case = {"A": matrix("A3"), "H": matrix("1/2 0; 1 -1/3"), "X0": matrix(X3)}
     whole = verdict(**case)
-    monkeypatch.setattr(decide, "QUICK_WORK", 1)
+    monkeypatch.setattr(of_start, "QUICK_WORK", 1)
     short = verdict(**case)
     assert short.shows_from is None and "thorough=True" in short.reason
     assert (short.verdict_x0, short.cos_min) == (whole.verdict_x0, whole.cos_min)

@@ -12,7 +12,7 @@ import pytest
 from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import Layer
-from oversmoothing.theory.verdict import decide
+from oversmoothing.theory.verdict import of_start
 from oversmoothing.theory.verdict.by_projectors import Leading
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import NEAR, verdict
@@ -420,8 +420,8 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
 ):
     # Enough for one mode and no more, and no projectors.
     for name in ("QUICK_WORK", "LARGEST_WORK"):
-        monkeypatch.setattr(decide, name, 12)
-    monkeypatch.setattr(decide, "by_projectors", lambda *_: Leading(Outcome.UNDECIDED))
+        monkeypatch.setattr(of_start, name, 12)
+    monkeypatch.setattr(of_start, "by_projectors", lambda *_: Leading(Outcome.UNDECIDED))
     found = verdict(A=matrix("AA"), H=matrix(H), X0=matrix(X0))
     assert (found.verdict_x0, found.tends_to) == (expected, tends_to)
     assert words in found.reason
@@ -435,7 +435,7 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
 def test_T11_1_a_start_at_consensus_of_too_many_modes_lasts_where_1_plus_h_is_not_0(
     monkeypatch, H, expected
 ):
-    monkeypatch.setattr(decide, "start_content", lambda *_, **__: None)
+    monkeypatch.setattr(of_start, "start_content", lambda *_, **__: None)
     for read in (floats, matrix):
         A, H_read = read("7/10 3/10; 2/5 3/5"), read(H)
         found = verdict(A=A, H=H_read, X0=read([[2] * len(H_read)] * 2))

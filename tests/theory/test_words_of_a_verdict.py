@@ -154,7 +154,7 @@ def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():
     assert found.verdict == "SMOOTHING" and found.status == "certified" and found.vague
     said = str(found)
     assert re.search(r"\|1 \+ h a\| = 0 to [\d.]+e-1[45] \(h = 5, a = -0\.2\)", said)
-    assert "rate" not in said and "margin rho_C - rho_Q = 6" in said
+    assert "rate rho" not in said and "margin rho_C - rho_Q = 6" in said
     clear = verdict(A=[[0.4, 0.6], [0.6, 0.4]], H=[[4.0]])
     assert not clear.vague and "rho_C = 5, rho_Q = 0.2" in str(clear)
 
@@ -186,8 +186,11 @@ def test_a_state_that_is_0_is_told_from_one_that_cancels():
     for form in (matrix, lambda text: np.array(matrix(text), dtype=float)):
         found = verdict(A=form("1/2 1/2; 1/2 1/2"), H=form("-1"), X0=form("1; 1"), depth=[0, 1, 80])
         assert "becomes exactly 0" in found.reason
-        assert "L = 1: no value: the state is 0" in str(found)
-        assert "L = 80: no value: the state is 0" in str(found) and found.hfc_lfc[0].value == 0
+        assert "after 1 layer: no value: the state is 0" in str(found)
+        assert (
+            "after 80 layers: no value: the state is 0" in str(found)
+            and found.hfc_lfc[0].value == 0
+        )
     assert str(Ratio(None, None)) == "no value: HFC and LFC cancel further than is computed"
 
 
@@ -205,7 +208,7 @@ def test_beyond_512_tokens_what_it_takes_and_leaves_out_is_said_first(tmp_path, 
         path.write_text(json.dumps({"A": [[1 / n] * n] * n, "H": [[0.5]]}), "utf-8")
         assert oversmoothing.main(["verdict", str(path)]) == 0
         out, told = capsys.readouterr()
-        assert out.startswith("SMOOTHING (certified)")
+        assert out.startswith("Does it smooth?\n  SMOOTHING: yes")
         assert told.startswith(f"n = {n} and d = 1 take about ") == said == bool(told)
     assert announced(2048, 64, True) == (
         "n = 2048 and d = 64 take about 60 seconds. Left out at this size: exact arithmetic on "

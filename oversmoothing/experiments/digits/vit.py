@@ -17,8 +17,7 @@ what holds of one head holds. No bias on queries, keys or H.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.forms.form import ValueProjection
 from oversmoothing.experiments.forms.regions import MeasuredInterval, value_projection
-from oversmoothing.experiments.models.describe import watched_model
+from oversmoothing.experiments.models.describe import watched_model, with_own_heads
 from oversmoothing.experiments.models.inputs import HALF, WHITE, Images
 from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.experiments.models.pictures import scaled, upright_rgb
@@ -261,12 +260,7 @@ class ViT(nn.Module):
             # Greys for the digits; colours in [-1, 1], resized, for CIFAR.
             prepare=GreyImages(size) if grey else Images(size, HALF, HALF),
         )  # fmt: skip
-        layers = []
-        for number, layer in enumerate(read.layers):
-            heads = partial(self._heads, number)
-            start = None if self.cos_start is None else self.cos_start[number]
-            layers.append(replace(layer, heads=heads(), read=heads, cos_start=start))
-        return replace(read, layers=tuple(layers))
+        return with_own_heads(read, self._heads, self.cos_start)
 
     def _heads(self, number: int) -> Heads:
         """Heads share one H and are averaged, so that each head of the sum has W_V = H^T / heads,

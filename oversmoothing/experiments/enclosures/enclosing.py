@@ -30,6 +30,7 @@ from oversmoothing.experiments.enclosures.box_pass import box_ratios, refuse_unb
 from oversmoothing.experiments.enclosures.network import SUPPORTED, Network
 from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
 from oversmoothing.experiments.enclosures.zonotope import LeftDomainError, Zonotope
+from oversmoothing.simulations.progress import steps
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError, RequirementError
@@ -96,7 +97,8 @@ def _at(
     """The metrics by layer, None where they are too wide at this precision."""
     layers = []
     try:
-        for number, X in enumerate(streams(network, given)):
+        every = steps(streams(network, given), len(network.blocks) + 1, "layer")
+        for number, X in enumerate(every):
             if seen is not None:
                 _compare(X, seen[number], number)
             layers.append(_metrics(network, X))

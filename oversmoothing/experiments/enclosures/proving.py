@@ -102,15 +102,19 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
         balls = [ball for layer in enclosure.layers for ball in layer.values()]
         tiny = np.finfo(float).tiny
         widest = max(2 * float(x.rad()) / max(abs(float(x.mid())), tiny) for x in balls)
-        of = (
-            "of all tokens; the file holds them without CLS too" if network.cls else "of all tokens"
-        )
+        of = "over all tokens" + " (the file has them without CLS too)" * network.cls
+        first, last = (float(enclosure.layers[k]["hfc_lfc"].mid()) for k in (0, -1))
         sentences = [
             Sentence(
-                f"{of}; {enclosure.bits} bits, {proved_in}; widest interval {widest:.1e} of its "
-                "metric",
+                "HFC/LFC (the size of the differences between tokens over that of their mean) goes "
+                f"from {first:.6g} to {last:.6g} over {len(enclosure.layers) - 1} layers.",
                 proved(BY),
-            )
+            ),
+            Sentence(
+                f"Every number of the table is enclosed within {widest:.1e} of itself, {of}: "
+                f"{enclosure.bits} bits, {proved_in}.",
+                proved(BY),
+            ),
         ]
         floats = {torch.float64: seen}
         if single is not None:
@@ -119,12 +123,12 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
             error = largest_error(enclosure.layers, streams)
             within = "within" if error <= STATED[dtype] else "BEYOND"
             says = (
-                f"the metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
-                f"most ({within} the stated {STATED[dtype]:.0e})"
+                f"The metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
+                f"most ({within} the stated {STATED[dtype]:.0e})."
             )
             sentences.append(Sentence(says, measured(1)))
         rows = [
-            {"layer": number} | {name: layer[name].str(20, radius=False) for name in SHOWN}
+            {"layer": number} | {name: layer[name].str(10, radius=False) for name in SHOWN}
             | {"widest radius": max(float(x.rad()) for x in layer.values())}
             for number, layer in enumerate(enclosure.layers)
         ]  # fmt: skip
@@ -151,14 +155,23 @@ def prove_boxes(
             every = layers or range(1, len(network.blocks) + 1)
             largest = ((layer, largest_box(network, given, layer)) for layer in every)
             boxes = [(size, {layer: ends}) for layer, (size, ends) in largest]
-        proved_in = Sentence(f"{'all ' * (len(boxes) > 1)}proved in {start}", proved(BY))
+        proved_in = Sentence(f"{'In all it' if len(boxes) > 1 else 'It'} took {start}.", proved(BY))
         for size, claims in boxes:
             body = box_statement(network, given, size, claims)
             rows = [
                 {"layer": number, "eps": size, "change_low": low, "change_high": high}
                 for number, (low, high) in claims.items()
             ]
-            yield Enclosure(body, model, rows, [proved_in, _confirmed(network, body)], "{:.6g}")
+            falls = [number for number, (_, high) in claims.items() if high < 0]
+            rises = [number for number, (low, _) in claims.items() if low > 0]
+            ways = " and ".join(
+                f"{way} over layer {', '.join(map(str, each))}"
+                for way, each in (("falls", falls), ("rises", rises))
+                if each
+            )
+            says = f"For every image within {size:.3g} of this one in every pixel, HFC/LFC {ways}."
+            sentences = [Sentence(says, proved(BY)), proved_in, _confirmed(network, body)]
+            yield Enclosure(body, model, rows, sentences, "{:.6g}")
 
 
 def check_file(model: Model, path: str) -> Judgement:
@@ -185,4 +198,4 @@ def _confirmed(network: Network, body: dict[str, Any]) -> Sentence:
         raise RequirementError(
             f"the checker does not confirm what was enclosed ({checked.words}): nothing is written"
         )
-    return Sentence(f"checked in {start}: {checked.words}", proved(BY))
+    return Sentence(f"Checked in {start}: {checked.words}.", proved(BY))

@@ -100,6 +100,8 @@ def lasting_bound(
         raise InputError(
             f"{len(attention)} layers of attention and {len(products)} of products: give one each"
         )
+    # HFC/LFC does not see the scale; squares of very small or large numbers are no floats.
+    X = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1]))
     mean, Y = X.mean(0), X - X.mean(0)
     u = _u(mean, Y)
     if u == math.inf:
@@ -144,8 +146,13 @@ def _gain(W: Matrix, t: Matrix) -> float:
 
 
 def _u(mean: Matrix, Y: Matrix) -> float:
+    # Norms square: without a scale differences below 1e-162 would count as none.
+    size = float(np.abs(Y).max())
+    if not size:
+        return math.inf
+    Y = Y / size
     diam = max(float(np.linalg.norm(Y - row, axis=1).max()) for row in Y)
-    return float(np.linalg.norm(mean)) / diam if diam else math.inf
+    return float(np.linalg.norm(mean / size)) / diam
 
 
 def _row(

@@ -29,6 +29,7 @@ from oversmoothing.experiments.graphs.drawn import (
 from oversmoothing.experiments.intervals import in_words, share_interval
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.support.errors import whole_number
 from oversmoothing.theory.verdict.formulas import Outcome
 
@@ -132,7 +133,8 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
     whole_number("the number of graphs", count, 1)
     rng = np.random.default_rng([seed, 19028])
     parts = []
-    for start in range(0, count, BATCH):
+    starts = range(0, count, BATCH)
+    for start in steps(starts, len(starts), "batch"):
         batch = drawn_batch(min(BATCH, count - start), rng, attention)
         a = deciding(batch.A, batch.h)
         C, Q = radii(a, batch.h)
@@ -183,8 +185,9 @@ def _left_over(table: pd.DataFrame, clear: pd.DataFrame) -> str:
     early = int((wrong["observed"] & (wrong["h"] < 0)).sum())
     turning = int((table["a_imag"].abs() > ROUNDING).sum())
     return (
-        f"Of the near ties {ties} are ties (several components), {near - ties} too close for "
-        f"{DEPTH} layers. Homophily alone fails on {len(wrong)}: {early} smooth at an h < 0 nearer "
+        f"{near} near ties were left out: {ties} are ties (graphs of several components), "
+        f"{near - ties} are too close for {DEPTH} layers. "
+        f"Homophily alone fails on {len(wrong)}: {early} smooth at an h < 0 nearer "
         f"to 0 than it says, {len(wrong) - early} otherwise. The eigenvalue of A that decides is "
         f"complex in {turning} of {len(table)}."
     )

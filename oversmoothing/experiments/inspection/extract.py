@@ -13,7 +13,6 @@ nothing. One block may stand for several layers (a model that uses it many times
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from oversmoothing.experiments.inspection.attention import projected
 from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
@@ -39,6 +37,7 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import running
+from oversmoothing.simulations.progress import bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16
@@ -87,14 +86,23 @@ def stream(
     batch_size = whole_number("batch_size", batch_size, 1)
     check_inputs(inputs)
     with _ready(model) as weights:
-        quiet = None if progress else True
         checked = Checked()
-        with tqdm(total=count(inputs), unit="input", file=sys.stderr, disable=quiet) as bar:
+        with bar(count(inputs), "input", progress) as shown:
+            size = 1
+
+            def layer_seen(*layer: Any) -> None:
+                # A batch may take minutes: a layer of it is a part of its inputs.
+                (see or _forget)(*layer)
+                shown.update(size / model.depth)
+
             for batch in batches(inputs, batch_size):
                 read = prepared_and_moved(model, batch)
+                size = len(read) if isinstance(read, Tensor) else count(read) or 1
                 new = checked.new(read)
-                extracted = _extracted(model, weights, read, attention, dtype, new, see)
-                bar.update(len(extracted.keep))
+                told = None if see is None else layer_seen
+                extracted = _extracted(model, weights, read, attention, dtype, new, told)
+                if see is None:
+                    shown.update(len(extracted.keep))
                 yield extracted
                 del extracted  # or two batches would be held at a time
         if not checked.batches:

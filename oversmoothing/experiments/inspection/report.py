@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,7 +132,7 @@ class Report:
 
     @property
     def change(self) -> NDArray[np.float64]:
-        """Of ln HFC/LFC over the whole stack, [images]."""
+        """The change of ln HFC/LFC over the whole stack, [images]."""
         outcome: NDArray[np.float64] = self.logs[-1] - self.logs[0]
         return outcome
 
@@ -182,25 +181,16 @@ class Report:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
         return replies(self.answer, self.advice, self.inputs)
 
-    def short_words(self, width: int = 100) -> str:
-        """The three answers and what carries each, in lines of at most `width`."""
+    def short_words(self) -> str:
+        """The three answers and what carries each, a line each."""
         lines = []
         for reply in self.replies:
-            lines += ["", reply.question]
-            said = [(reply.short, "")]
-            said += [(words, f" [{known}]") for words, known in reply.details if words]
-            for words, known in said:
-                lines += wrap(
-                    words + known,
-                    max(40, width - 2),
-                    initial_indent="  ",
-                    subsequent_indent="  ",
-                    break_on_hyphens=False,
-                )
+            lines += ["", reply.question, f"  {reply.short}"]
+            lines += [f"  {words} [{known}]" for words, known in reply.details if words]
         return "\n".join(lines[1:])
 
-    def words(self, width: int = 100) -> str:
-        """The summary, what to try and what the table counts, in lines of at most `width`."""
+    def words(self) -> str:
+        """The summary, what to try and what the table counts, a line each."""
         tried = [f"To try: {each}." for each in self.advice]
         spectra = (
             f" Spectra of {self.spectra} inputs; rho_Q is their median; a real h loses at "
@@ -215,10 +205,7 @@ class Report:
             f"{start_in_words(starts)}.{spectra}"
         )
         notes = [f"Note: {note}." for note in self.notes]
-        return "\n".join(
-            fill(part, width, break_long_words=False, break_on_hyphens=False)
-            for part in (*self.said(), *tried, *notes, counted)
-        )
+        return "\n".join((*self.said(), *tried, *notes, counted))
 
     def to_json_object(self) -> dict[str, Any]:
         """{schema_version, model, tokens, images, conventions, input, layers, summary, ...}.

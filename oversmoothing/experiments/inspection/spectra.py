@@ -31,6 +31,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 )
 from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.progress import steps
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.head_values import (
     known_values,
@@ -223,7 +224,8 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
         raise InputError(f"'{model.name}' reads text: give a model of images")
     rows = []
     traces = extract(model, inputs).traces
-    for number, (layer, trace) in enumerate(zip(model.layers, traces, strict=True), 1):
+    layers = steps(zip(model.layers, traces, strict=True), model.depth, "layer")
+    for number, (layer, trace) in enumerate(layers, 1):
         assert trace.attention is not None
         for head, maps in enumerate(trace.attention.numpy().swapaxes(0, 1)):
             W_V, W_O = layer.heads.value_projection(head)

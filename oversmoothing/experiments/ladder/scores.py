@@ -180,14 +180,16 @@ class LadderResult(Result):
         few = in_words(NAN, NAN, inputs, str)
         ends = "with its 95 % interval over these inputs" if inputs >= FEWEST else few
         words = (
-            f"The change of log HFC/LFC over {layers} layers and {inputs} held-out inputs of "
-            f"{tokens} tokens. R^2 pooled, {ends}; within: against each layer's calibration mean "
-            f"(P0'). Cost: multiply-adds for one input, as a share of the model's {cost:.3g}; -: "
-            "the model's own run is needed."
+            f"Predicted is the change of log HFC/LFC (differences between tokens over their mean) "
+            f"in each of {layers} layers, on {inputs} held-out inputs of {tokens} tokens.",
+            f"R^2 is pooled over layers and inputs, {ends}; 'within' compares with each layer's "
+            "mean (P0').",
+            f"Cost counts multiply-adds for one input, as a share of the model's {cost:.3g}; '-' "
+            "needs the model's own run.",
         )
         super().__init__(
             "ladder",
-            f"{model}: which theory predicts its smoothing",
+            f"{model}: which theory predicts its smoothing?",
             {
                 "rungs": Table(
                     pd.DataFrame(rows).astype({"multiply_adds": float, "cost_share": float}),
@@ -198,10 +200,10 @@ class LadderResult(Result):
                 "predictions": Table(_predictions(measured, rungs)),
             },
             [
-                Sentence(words, measured_on(inputs)),
+                _verdict(rungs, inputs, cost),
+                *(Sentence(each, measured_on(inputs)) for each in words),
                 *(Sentence(f"{x} is left out: {why}.", UNTESTED) for x, why in skipped.items()),
                 *(Sentence(said, measured_on(inputs)) for said in _fallen_back(measured, rungs)),
-                _verdict(rungs, inputs, cost),
             ],
             {
                 "model": model,
@@ -229,19 +231,18 @@ def _predictions(measured: Array, rungs: tuple[Rung, ...]) -> pd.DataFrame:
 
 
 def _fallen_back(measured: Array, rungs: tuple[Rung, ...]) -> list[str]:
-    """Of fitted rungs that predict what an earlier one does, to SAME of the spread."""
+    """Fitted rungs that predict what an earlier one does, to SAME of the spread."""
     fitted = [each for each in rungs if each.cost is not None]
     most = SAME * float(measured.std())
-    said = []
+    same: dict[str, list[str]] = {}
     for k, rung in enumerate(fitted):
-        for other in fitted[:k]:
-            if np.abs(rung.predicted - other.predicted).max() <= most:
-                said.append(
-                    f"{rung.name} has fallen back on {other.name}: it predicts the same numbers, "
-                    f"to {SAME:g} of their spread."
-                )
-                break
-    return said
+        near = (x for x in fitted[:k] if np.abs(rung.predicted - x.predicted).max() <= most)
+        if (other := next(near, None)) is not None:
+            same.setdefault(other.name, []).append(rung.name)
+    return [
+        f"The same numbers as {name}, to {SAME:g} of their spread, come from {'; '.join(others)}."
+        for name, others in same.items()
+    ]
 
 
 def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
@@ -253,13 +254,16 @@ def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
     # Without an error on any image there is nothing to resample, and nothing left open.
     low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
     if best.name != "P0'" and (inputs < FEWEST or math.isnan(low)):
-        says = f"Whether {best.name} is better than the layers' means is not told."
+        says = f"Not known: these inputs do not tell whether {best.name} beats each layer's mean."
     elif best.name == "P0'" or not low > 0:
-        says = f"No cheap rung is better than the layers' means (best: {best.name})."
+        says = (
+            "None: no predictor that needs no full run of the model is better than each layer's "
+            f"mean change (P0'). The best is {best.name}, with R^2 {r2:.3f}."
+        )
     else:
         says = (
-            f"The best rung without a full run of the model is {best.name}: R^2 {r2:.3f}, "
-            f"{100 * best.score.r2_within:.0f} % of what the layers' means leave, at "
-            f"{100 * cost / whole:.1f} % of the model's multiply-adds."
+            f"{best.name}, of those that need no full run of the model: R^2 {r2:.3f}, at "
+            f"{100 * cost / whole:.1f} % of the model's cost. It explains "
+            f"{100 * best.score.r2_within:.0f} % of what the layers' means leave open."
         )
     return Sentence(says, measured_on(inputs, best.score.r2_low, best.score.r2_high))

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,6 +26,7 @@ from oversmoothing.experiments.models.inputs import Texts, images_of, stacked
 from oversmoothing.experiments.models.layers import layers_of
 from oversmoothing.experiments.models.model import (
     DescribesItself,
+    Heads,
     Modality,
     Model,
     evaluating,
@@ -143,6 +146,21 @@ def watched_model(
         width=layers[0].heads.W_V.shape[1], modality=modality, cls=cls, registers=registers,
         causal=causal, run=run, prepare=prepare, run_notes=tuple(said),
     )  # fmt: skip
+
+
+def with_own_heads(
+    read: Model, heads: Callable[[int], Heads], cos_start: Sequence[float] | None
+) -> Model:
+    """Each layer with its heads as the network itself gives them, at any time.
+
+    cos_start: the cosine of each layer's H to where its training began.
+    """
+    start = cos_start or [None] * len(read.layers)
+    layers = []
+    for number, layer in enumerate(read.layers):
+        own = partial(heads, number)
+        layers.append(replace(layer, heads=own(), read=own, cos_start=start[number]))
+    return replace(read, layers=tuple(layers))
 
 
 class SeveralStacksError(InputError):

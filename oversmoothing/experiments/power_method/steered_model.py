@@ -23,6 +23,7 @@ from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.directions import Matrix, product, scales, shares
 from oversmoothing.experiments.power_method.steering import Case, predicted_threshold
 from oversmoothing.simulations.drawing.result import Sentence, measured
+from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.support.errors import InputError
 
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -109,7 +110,8 @@ def steered_tilts(
     alphas = [thresholds(model, by_norm, u) for u in own]
     # Of other inputs one at a time: no padding, so that even attention is over real tokens.
     size = BATCH if model.modality == "vision" else 1
-    for number, (u, v) in enumerate(zip(own, others, strict=True)):
+    pairs = steps(zip(own, others, strict=True), directions, "direction")
+    for number, (u, v) in enumerate(pairs):
         for k, multiple in enumerate(multiples):
             for start, part in enumerate(batches(inputs, size)):
                 with steering(model, u, multiple * alphas[number]):

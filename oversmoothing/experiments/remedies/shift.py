@@ -27,6 +27,7 @@ from oversmoothing.experiments.remedies.remedy import FORCED, LINEAR, Plain, Rem
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
+from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 TOKENS, WIDTH = 8, 6
@@ -286,9 +287,10 @@ def remedies_table(
     """
     layers = drawn(draws, seed)
     rows = []
-    for name in only or REMEDIES:
+    for name in only or ():
         if name not in REMEDIES:
             raise InputError(f"no remedy '{name}': choose one of {', '.join(REMEDIES)}")
+    for name in steps(only or REMEDIES, len(only or REMEDIES), "remedy"):
         remedy, plain = in_table(name, WIDTH), without(name)
         before, after = predicted(plain, layers), predicted(remedy, layers)
         start, end = measured(plain, layers), measured(remedy, layers)

@@ -33,6 +33,7 @@ from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace, ev
 from oversmoothing.experiments.repeated.blocks import BlockMap, recorded
 from oversmoothing.experiments.repeated.flip_result import FROZEN, GAP, NONE, Flips
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.spectra.layer_discs import radii
 from oversmoothing.theory.support.errors import InputError
 
@@ -61,7 +62,7 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
         traces = extract(model, batch, verify=False, dtype=model.dtype).traces
         with torch.no_grad(), evaluating(model.module):
             end = _end(model, batch)
-            for flip in FLIPS:
+            for flip in steps(FLIPS, len(FLIPS), "flip"):
                 rows: dict[str, list[Tensor]] = {}
                 for f, X, trace in zip(run.blocks, run.states, traces, strict=False):
                     for name, values in _measured(model, f, X, batch, flip, end).items():

@@ -7,13 +7,20 @@ attention recomputed, and both are held against each other (T12).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    check_inputs,
+    count,
+    extract,
+    prepared,
+)
 from oversmoothing.experiments.ladder.operators import GAP_NAMES, spectral_gaps
 from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.experiments.repeated.blocks import BlockMap, check_consensus, recorded
@@ -31,6 +38,7 @@ from oversmoothing.experiments.repeated.predictors import (
     token_predictions,
 )
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.progress import bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 LOOPS = 200
@@ -63,7 +71,9 @@ def loop(
     curves: list[list[np.ndarray]] = [[] for _ in chosen]
     names: dict[str, None] = {}
     seen = 0
-    for one in batches(inputs, 1 if model.modality == "text" else BATCH):
+    size = 1 if model.modality == "text" else BATCH
+    shown = bar(len(chosen) * ceil((count(inputs) or 1) / size), "block")
+    for one in batches(inputs, size):
         batch = prepared(model, one)
         run = recorded(model, batch)
         gaps = _gaps(model, batch)
@@ -77,7 +87,9 @@ def loop(
                 for number, row in enumerate(own):
                     names |= dict.fromkeys(row["predicted"])
                     rows.append({"group": place, "input": seen + number} | row)
+                shown.update()
         seen += len(run.states[0])
+    shown.close()
     if not rows:
         raise InputError("there are no inputs: give at least one image or text")
     joined = [np.concatenate(each, axis=1) for each in curves]

@@ -69,7 +69,7 @@ class Loops(Result):
         table = table.drop(columns="pairs")
         if chosen is not None:
             table["agree on the choosing half"] = [chosen.on_choice[name].agree for name in scores]
-        title = f"{model}: blocks looped {loops} times"
+        title = f"{model}: do its tokens collapse if a block is repeated {loops} times?"
         super().__init__(
             "loop",
             title,
@@ -130,26 +130,31 @@ class Loops(Result):
 
     def _sentences(self, rows: Rows) -> list[Sentence]:
         """What collapsed, the score of the chosen predictor, and where the local law is wrong."""
-        groups, points, inputs = self.curves.shape
+        groups, _, inputs = self.curves.shape
+        gone = sum(row["kind"] == "collapsed" for row in rows)
+        start = "Yes" if gone == len(rows) else "In part" if gone else "No"
         said = [
             Sentence(
-                f"After {points - 1} loops of {groups} groups of blocks on {inputs} inputs "
-                f"({len(rows)} runs, the table has their medians; collapsed: HFC/LFC <= "
-                f"{COLLAPSED:g}): {_listed(rows)}.",
+                f"{start}: tokens collapse in {gone} of {len(rows)} runs, {groups} groups of "
+                f"blocks on {inputs} inputs. Collapse means that the differences between tokens "
+                f"over their mean (HFC/LFC) are at most {COLLAPSED:g} at the end.",
                 measured(inputs),
-            )
-        ]
+            ),
+            Sentence(f"What became of the runs: {_listed(rows)}. The table has medians.",
+                     measured(inputs)),
+        ]  # fmt: skip
         if self.chosen is not None:
             score, name = self.chosen.score, self.chosen.name
             agree = score.ends(score.agree_low, score.agree_high, "{:.0%}".format)
             rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
+            ranked = f" Its rank correlation with HFC/LFC at the end is {score.rank:.2f} ({rank})."
+            ranked *= not math.isnan(score.rank)
             said.append(
                 Sentence(
-                    f"Chosen on half of the blocks and inputs: {name}. On the others, once: agrees "
-                    f"on collapse in {100 * score.agree:.0f} % of {score.pairs} runs, groups by "
-                    f"inputs {score.blocks} by {score.inputs} ({agree}; always guessing the more "
-                    f"common outcome: {100 * score.base:.0f} %), rank correlation "
-                    f"{score.rank:.2f} ({rank}).",
+                    f"Best predictor, chosen on half of the blocks and inputs: {name}. On the "
+                    f"others (groups: {score.blocks}, inputs: {score.inputs}) it is right on "
+                    f"collapse in {100 * score.agree:.0f} % of runs ({agree}). Always guessing "
+                    f"the more common outcome is right in {100 * score.base:.0f} %.{ranked}",
                     measured(score.inputs, score.agree_low, score.agree_high),
                 )
             )
@@ -168,10 +173,10 @@ class Loops(Result):
                     )
                     said.append(
                         Sentence(
-                            f"{LOCAL} says {'collapse' if collapse else 'no collapse'} of blocks "
-                            f"{blocks} and is wrong on {len(wrong)} of {inputs} inputs: "
-                            f"{_listed(wrong)}; median slope {signed(slope)}, clusters "
-                            f"{clusters:.0f}, HFC/LFC {end:.2g}.",
+                            f"Blocks {blocks}: {LOCAL} predicts "
+                            f"{'collapse' if collapse else 'no collapse'}, wrongly on "
+                            f"{len(wrong)} of {inputs} inputs ({_listed(wrong)}). Medians there: "
+                            f"slope {signed(slope)}, {clusters:.0f} clusters, HFC/LFC {end:.2g}.",
                             measured(inputs),
                         )
                     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.extract import batches, check_inputs, prepared
+from oversmoothing.experiments.inspection.extract import batches, check_inputs, count, prepared
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.repeated.blocks import (
     BlockMap,
@@ -32,6 +33,7 @@ from oversmoothing.experiments.repeated.loop_result import label
 from oversmoothing.experiments.repeated.outcomes import looped
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.progress import bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 # Of the stream's length: what a loop at a fixed point still moves, and how near two ends are one.
@@ -64,7 +66,9 @@ def recalled(
     generator = torch.Generator().manual_seed(seed)
     rows: list[dict[str, Any]] = []
     seen = 0
-    for one in batches(inputs, 1 if model.modality == "text" else BATCH):
+    size = 1 if model.modality == "text" else BATCH
+    shown = bar(len(chosen) * ceil((count(inputs) or 1) / size), "block")
+    for one in batches(inputs, size):
         run = recorded(model, prepared(model, one))
         with torch.no_grad(), plain_attention(model.module):
             for group in chosen:
@@ -72,7 +76,9 @@ def recalled(
                 X = run.states[group[0] - 1]
                 for k, row in enumerate(_rows(blocks, X, recall, loops, generator)):
                     rows.append({"blocks": label(group), "input": seen + k} | row)
+                shown.update()
         seen += len(run.states[0])
+    shown.close()
     if not rows:
         raise InputError("there are no inputs: give at least one image or text")
     table = pd.DataFrame(rows)

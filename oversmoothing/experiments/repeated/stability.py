@@ -17,7 +17,12 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from oversmoothing.experiments.inspection.extract import batches, check_inputs, prepared
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    check_inputs,
+    count as inputs_of,
+    prepared,
+)
 from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.repeated.blocks import recorded
@@ -35,6 +40,7 @@ from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError, whole_number
 from oversmoothing.theory.support.files import json_number, json_row
@@ -66,9 +72,9 @@ class Stability(Result):
         looped = asdict(law) | {"rate": law.rate, "exponent": law.exponent, "settled": law.settled}
         super().__init__(
             "stability",
-            f"{model}: growth of differences between tokens",
+            f"{model}: do small differences between its tokens grow?",
             {"layers": Table(layers, shown=SHOWN, number="{:+.3f}"), "distances": Table(distances)},
-            [_on_growth(arrays, layers, distances), _on_depth(arrays["logs"], law)],
+            [*_on_growth(arrays, layers, distances), *_on_depth(arrays["logs"], law)],
             {"model": model, "inputs": inputs, "tokens": tokens, "size": size, "seed": seed},
             details={
                 "directions": KINDS,
@@ -112,7 +118,9 @@ def stability(
     each: list[Growth] = []
     tokens: set[int] = set()
     law: LoopLaw | None = None
-    for number, one in enumerate(batches(inputs, 1)):
+    there = inputs_of(inputs) or 1
+    total = there if wanted is None else min(there, wanted)
+    for number, one in enumerate(steps(batches(inputs, 1), total, "input")):
         if number == wanted:
             break
         run = recorded(model, prepared(model, one))
@@ -210,7 +218,7 @@ def holds_to(distances: pd.DataFrame) -> float:
     return held
 
 
-def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) -> Sentence:
+def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) -> list[Sentence]:
     """Do differences grow."""
     depth, inputs = arrays["mean"].shape
     grow = int((layers["observed"] > 0).sum())
@@ -219,49 +227,56 @@ def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) ->
     top, low, high = mean_interval(arrays["exponents"].mean(0)[:, 0])
     held = holds_to(distances)
     reach = (
-        "fits nowhere (R^2 < .9)" if math.isnan(held) else
-        f"fits them with R^2 >= .9 up to {held:g} of the way from consensus to the streams"
+        "fits nowhere (R^2 < 0.9)" if math.isnan(held) else
+        f"fits with R^2 of at least 0.9 up to {held:g} of the way from equal tokens to these"
     )  # fmt: skip
-    return Sentence(
-        f"Over {inputs} input{'s' * (inputs > 1)} small differences between tokens "
-        f"({DRAWS} random directions each) grow in {grow} of {depth} layers, in {outrun} "
-        f"by more than consensus itself does, and by {signed(top)} a layer in the direction "
-        f"that grows most ({in_words(low, high, inputs, signed)}); the closed form of consensus "
-        f"(T8c) {reach}.",
-        measured(inputs, low, high),
-    )
+    start = "Yes" if grow == depth else "In part" if grow else "No"
+    return [
+        Sentence(
+            f"{start}: small differences grow in {grow} of {depth} layers, in {outrun} of them "
+            "by more than what tokens share (consensus), in the mean over "
+            f"{DRAWS} random directions an input.",
+            measured(inputs),
+        ),
+        Sentence(
+            f"In the direction that grows most, ln of their size grows by {top:.2f} a layer "
+            f"({in_words(low, high, inputs, signed)}).",
+            measured(inputs, low, high),
+        ),
+        Sentence(f"The formula for nearly equal tokens (T8c) {reach}.", measured(inputs)),
+    ]
 
 
-def _on_depth(logs: Array, law: LoopLaw) -> Sentence:
+def _on_depth(logs: Array, law: LoopLaw) -> list[Sentence]:
     """Asymptotically, by a law that nobody looped the stack to test, and within its layers."""
-    depth, carried = len(logs) - 1, (measured(logs.shape[1]), UNTESTED)
+    depth, inputs = len(logs) - 1, logs.shape[1]
     first, last = (float(np.exp(x.mean())) for x in logs[[0, -1]])
-    moved = f"its own {depth} layers take HFC/LFC from {first:.3g} to {last:.3g}"
+    said = [Sentence(f"Its {depth} layers take HFC/LFC from {first:.3g} to {last:.3g}.",
+                     measured(inputs))]  # fmt: skip
     if not law.settled:
-        moved += (
-            f" (the path of equal tokens still turns by {law.turning:.2g} rad a round after "
-            f"{law.loops}: no law is settled there)"
+        said.append(
+            Sentence(
+                "Looped, it has no settled law: the path of equal tokens still turns by "
+                f"{law.turning:.2g} rad a round after {law.loops} rounds.",
+                UNTESTED,
+            )
         )
     if not law.attracts:
-        return Sentence(
-            "Looped, the stack would not bring nearly equal tokens together (HFC/LFC changes "
-            f"by {signed(law.rate, 2, 'g')} in its logarithm a round near consensus), and "
-            f"{moved}.",
-            *carried,
+        says = (
+            "Looped, the stack would not bring nearly equal tokens together: ln HFC/LFC changes by "
+            f"{signed(law.rate, 2, 'g')} a round there."
         )
+        return [*said, Sentence(says, UNTESTED)]
     how = (
         f"as the power {law.exponent:.2f} of the number of rounds"
         if law.polynomial else f"by exp({law.rate:.2g}) a round"
     )  # fmt: skip
     rounds = law.loops_to(max(first, SMOOTH), SMOOTH)
-    reached = "reached" if last <= SMOOTH else "not reached"
-    return Sentence(
-        f"Asymptotically yes: looped, the stack would bring nearly equal tokens together, {how}"
-        f", HFC/LFC = {SMOOTH:g} after about {rounds:.3g} rounds of {depth} layers by that"
-        f" law if it held from the start, which it need not; it is {reached} in one, since "
-        f"{moved}.",
-        *carried,
+    says = (
+        f"Looped, the stack would bring nearly equal tokens together, {how}: HFC/LFC = {SMOOTH:g} "
+        f"after about {rounds:.3g} rounds, if that law held from the start."
     )
+    return [*said, Sentence(says, UNTESTED)]
 
 
 _LINES = (

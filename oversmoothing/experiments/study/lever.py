@@ -38,6 +38,7 @@ from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.models.tape import running
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.progress import steps
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -266,7 +267,7 @@ def effects(
     base, scores = run(model, inputs, None, batch_size)
     rng = np.random.default_rng([seed, 4301])
     rows: dict[str, list[Array]] = {}
-    for change in changes:
+    for change in steps(changes, len(changes), "change"):
         moved, said = run(model, inputs, change, batch_size)
         kl, same = _said(scores, said)
         beside = [run(model, inputs, change.control(rng), batch_size) for _ in range(controls)]

@@ -316,6 +316,25 @@ def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("distance", ignore_index=True)
 
 
+# What a case is in each reading.
+_CASES = {
+    "E1": "each head alone",
+    "E2": "the mean over heads",
+    "E3": "all heads together",
+    "E4": "each eigenvalue of H alone",
+    "E4 heads": "each eigenvalue of each head",
+}
+
+
+def _dominating(table: pd.DataFrame) -> Sentence:
+    """How often consensus dominates, by reading."""
+    own = table[table["class"] == "consensus"]
+    each = [f"{row.percent:.0f} % of cases by {row.reading} ({_CASES[str(row.reading)]})"
+            for row in own.itertuples()]  # fmt: skip
+    says = f"Consensus (all tokens equal, a = 1) dominates in {', '.join(each)}."
+    return Sentence(says, measured(int(own["images"].min())))
+
+
 def readings(
     model: Model, inputs: Any, names: Sequence[str], folding: Folding, costly_inputs: int
 ) -> Result:
@@ -327,7 +346,7 @@ def readings(
     table = readings_of({model.name: model}, inputs, names, folding, costly_inputs)
     spectra = value_spectra_table(model)
     images = dict.fromkeys(table["images"].tolist())
-    sentences = []
+    sentences = [_dominating(table)]
     for number in images:
         said = f"95 % intervals (Wilson's) over {number} inputs"
         said = said if number >= FEWEST else in_words(NAN, NAN, number, str)
@@ -336,14 +355,14 @@ def readings(
     for column in ("DeiT-B/16", "ViT-B/16"):
         best = nearest(table, column).iloc[0]
         says = (
-            f"Nearest to the published column {column}: {best['reading']}, {best['distance']:.1f} "
-            "points away (a comparison, no reproduction)."
+            f"Nearest to the paper's column {column} is {best['reading']}, {best['distance']:.1f} "
+            "points away: another model, so no reproduction."
         )
         sentences.append(Sentence(says, measured(min(images))))
     overall = in_all(spectra)
     return Result(
         "readings",
-        f"{model.name}: which eigenvalue dominates a layer, in every reading of Table 1",
+        f"{model.name}: which eigenvalue dominates its layers (Table 1 of the paper)?",
         {
             "readings": Table(table, dict.fromkeys(SHOWN[-3:], "%"), SHOWN, "{:.2f}"),
             "value_spectra": Table(spectra),

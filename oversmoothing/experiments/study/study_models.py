@@ -30,7 +30,7 @@ from torch.nn import functional
 
 from oversmoothing.experiments.digits.training_loop import generator
 from oversmoothing.experiments.forms.form import orthogonal_factor
-from oversmoothing.experiments.models.describe import watched_model
+from oversmoothing.experiments.models.describe import watched_model, with_own_heads
 from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.experiments.study.study_inputs import Pixels, Reads, numbers, seen
 from oversmoothing.theory.support.errors import InputError
@@ -328,12 +328,8 @@ class StudyNet(nn.Module):
             if pictured
             else partial(numbers, reads),
         )  # fmt: skip
-        layers = []
-        for number, layer in enumerate(read.layers):
-            heads = partial(self._heads, number)
-            start = None if self.cos_start is None else self.cos_start[number]
-            layers.append(replace(layer, heads=heads(), read=heads, cos_start=start))
-        return replace(read, layers=tuple(layers), causal=reads.causal)
+        own = with_own_heads(read, self._heads, self.cos_start)
+        return replace(own, causal=reads.causal)
 
     @torch.no_grad()
     def _heads(self, number: int) -> Heads:

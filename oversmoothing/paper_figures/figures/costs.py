@@ -8,7 +8,6 @@ behind one block of an untrained ViT on a drawn stream [n, d], its yardstick the
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
@@ -36,6 +34,7 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax
+from oversmoothing.simulations.progress import steps
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate
@@ -150,8 +149,7 @@ def data(context: Context) -> pd.DataFrame:
     ]
     with one_thread():
         SERIES[0].run(16, 1)  # what loads on first use is loaded
-        bar = tqdm(work, disable=None if context.progress else True, file=sys.stderr, unit="size")
-        return pd.DataFrame([row for each in bar for row in each()])
+        return pd.DataFrame([row for each in steps(work, len(work), "size") for row in each()])
 
 
 def layer(n: int, seed: int) -> tuple[Array, Array]:
@@ -300,7 +298,7 @@ FIGURE = PaperFigure(
         "as multiples of the same answer in floats."
     ),
     not_shown=(
-        "One machine, one thread, a few sizes and drawn matrices, measured when the figure was "
+        "One machine, one thread, a few sizes and random matrices, measured when the figure was "
         "drawn: a fitted slope is no law, and near a tie or with a start X_0 a proof costs more."
     ),
     data=data,

@@ -276,15 +276,17 @@ class Result:
         return "\n".join(each.says for each in self.sentences)
 
     def text(self, as_table: Callable[[pd.DataFrame, Any], str] | None = None) -> str:
-        """What a terminal shows: the tables of at most LONG rows, then each sentence with its
-        evidence.
+        """What a terminal shows: what was asked, the answer (the first sentence), the tables of at
+        most LONG rows that carry it, and the other sentences, each with its evidence.
 
         as_table: how a table and its wording of numbers become text; plain where None.
         """
         drawn = [
             (as_table or _as_text)(t.for_reader(), t.number.format) for t in self._for_reader()
         ]
-        return "\n\n".join([*drawn, "\n".join(map(str, self.sentences))])
+        said = [f"  {each}" for each in self.sentences]
+        parts = ["\n".join([self.title, *said[:1]]), *drawn, "\n".join(said[1:])]
+        return "\n\n".join(filter(None, parts))
 
     def _for_reader(self) -> list[Table]:
         """The main table, and those of the others that say what of them is shown; none that fills

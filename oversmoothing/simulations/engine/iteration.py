@@ -21,7 +21,6 @@ Many heads and layers that change are moved by the same iteration: `evolve_heads
 """
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
@@ -32,6 +31,7 @@ from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import Rows, States, start_of, unknown
 from oversmoothing.simulations.engine.problem import Problem, norm_bound
+from oversmoothing.simulations.progress import bar
 from oversmoothing.simulations.state import (
     UNUSED,
     exponent_of,
@@ -223,10 +223,8 @@ def kept_at(
     depths: tuple[int, ...], progress: bool, state_at: Callable[[int, tqdm], State]
 ) -> list[State]:
     """The states at the depths, with a bar of layers on stderr: on a terminal, or if asked for."""
-    hidden = None if progress else True
-    bar = tqdm(total=depths[-1], disable=hidden, file=sys.stderr, unit="layer")
-    with torch.inference_mode(), bar:
-        return [state_at(depth, bar) for depth in depths]
+    with torch.inference_mode(), bar(depths[-1], "layer", progress) as shown:
+        return [state_at(depth, shown) for depth in depths]
 
 
 def stacked(kept: Iterable[Kept]) -> Kept:

@@ -72,9 +72,8 @@ def choose_device(device: str) -> torch.device:
             raise RuntimeError("nothing is computed there")
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
-        first = str(error).splitlines()[0]
         raise InputError(
-            f"the device '{device}' is not available here ({first}): use auto or cpu"
+            f"the device '{device}' is not available here.\nUse auto or cpu."
         ) from error
     return chosen
 

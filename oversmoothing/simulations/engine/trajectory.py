@@ -78,8 +78,8 @@ class Trajectory:
         """At each depth an estimate of the error of log HFC/LFC, the worst of the batch.
 
         It counts the relative errors of HFC and of the mean, what the two lose to cancellation
-        included; inf where no digit is known. Of an iteration it is the distance to runs that were
-        started a few units of rounding away: taken when it is first asked for, it costs their time.
+        included; inf where no digit is known. For an iteration it is the distance to runs that
+        start a few units of rounding away; asking for it the first time makes these runs.
         """
         hfc, mean, _ = self._errors
         return tuple(float(e) for e in (hfc + mean).amax(-1))
@@ -146,7 +146,7 @@ class Trajectory:
     def plot(self, axes: Sequence[Axes] | None = None) -> NDArray[np.object_]:
         """Draw HFC/LFC (from its logarithm) and the cosines against depth; returns the two Axes.
 
-        axes: two of your own; else those of a new figure, `axes[0].figure`. Of a batch: medians,
+        axes: two of your own; else those of a new figure, `axes[0].figure`. A batch shows medians,
         with bands from the least to the largest. matplotlib loads when it is drawn. Raises
         `InputError` for another number of axes.
         """

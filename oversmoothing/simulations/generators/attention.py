@@ -196,7 +196,8 @@ class Asymmetric(AttentionGenerator):
     )
 
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
-        first, second = rng.standard_normal((2, *X.shape[:-2], self.dim, self.dim))
+        size = (*X.shape[:-2], self.dim, self.dim)
+        first, second = rng.standard_normal(size), rng.standard_normal(size)
         S, K = first + np.swapaxes(first, -1, -2), second - np.swapaxes(second, -1, -2)
         t = self.asymmetry
         M = (math.sqrt(1.0 - t) * S + math.sqrt(t) * K) / math.sqrt(2.0 * self.dim)

@@ -45,16 +45,16 @@ from oversmoothing.theory.spectra.heads import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.decide import compare_radii, limits_of_start
+from oversmoothing.theory.verdict.decide import compare_radii
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 Point = dict[str, Value]
 
 
-def seed_of(point: Point) -> np.random.SeedSequence:
-    """A SeedSequence of 256 bits: SHA-256 of the point, written canonically."""
+def entropy_of(point: Point) -> int:
+    """What seeds a point, 256 bits: SHA-256 of it, written canonically."""
     text = json.dumps([SCHEMA_VERSION, sorted(point.items())], allow_nan=False)
-    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(text.encode()).digest(), "big"))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 
 
 class Points:
@@ -108,11 +108,13 @@ def draw(point: Point) -> tuple[Layer, Array]:
 
     A single head of low rank has its factors. Raises `InputError` for parameters that do not fit.
     """
-    for_A, for_H, for_X0 = (np.random.default_rng(s) for s in seed_of(point).spawn(3))
+    for_A, for_H, for_X0 = (
+        np.random.default_rng(s) for s in np.random.SeedSequence(entropy_of(point)).spawn(3)
+    )
     n, d, heads = int(point["n"]), int(point["d"]), int(point["heads"])
-    attention = _generator("attention", ATTENTION, point)
+    attention = generator("attention", ATTENTION, point)
     A = np.stack([attention.draw(n, rng=rng) for rng in for_A.spawn(heads)])
-    value = _generator("value", VALUE_PROJECTION, point)
+    value = generator("value", VALUE_PROJECTION, point)
     W: Array | tuple[Array, ...]
     if isinstance(value, LowRank):
         drawn = [value.factors(d, rng=rng) for rng in for_H.spawn(heads)]
@@ -124,7 +126,7 @@ def draw(point: Point) -> tuple[Layer, Array]:
     return layer_of_heads(A, W), for_X0.standard_normal((n, d))
 
 
-def _generator(what: str, known: Mapping[str, type[Generator]], point: Point) -> Generator:
+def generator(what: str, known: Mapping[str, type[Generator]], point: Point) -> Generator:
     """The generator of a point, with those of its parameters that are its options."""
     kind = str(point[what])
     options = {name: point[name] for name in known[kind].model_fields if name in point}
@@ -154,7 +156,7 @@ OUTCOMES: dict[str, tuple[type, str | None]] = {
     "limit": (float, "limits"),
     "limit_rank": (int, "limits"),
 }
-_OF_A_STATE = ("ratio", "cosine", "rank")
+OF_A_STATE = ("ratio", "cosine", "rank")
 
 
 def columns(measures: tuple[str, ...]) -> dict[str, type]:
@@ -170,7 +172,7 @@ def columns(measures: tuple[str, ...]) -> dict[str, type]:
     method: 'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this
     X_0 (T4), null where near-ties leave them open.
     """
-    state = any(measure in _OF_A_STATE for measure in measures)
+    state = any(measure in OF_A_STATE for measure in measures)
     return {
         name: kind
         for name, (kind, measure) in OUTCOMES.items()
@@ -186,7 +188,7 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             layer, X0 = draw(point)
             found = _verdict(layer)
-            if any(measure in _OF_A_STATE for measure in measures):
+            if any(measure in OF_A_STATE for measure in measures):
                 found |= _state(layer, X0, int(point["depth"]), measures)
             if "limits" in measures:
                 found |= _limits(layer, X0)
@@ -228,6 +230,13 @@ def _verdict(layer: Layer) -> dict[str, Any]:
         other = dense_quotient_radius(B, layer.H)
         rho_q, error = other.value or 0.0, consensus.error + other.error
         name = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
+    return verdict_columns(status, name, rho_c, rho_q, error)
+
+
+def verdict_columns(
+    status: str, name: Outcome, rho_c: float, rho_q: float, error: float
+) -> dict[str, Any]:
+    """What is always computed, of two radii known up to `error`."""
     return {
         "status": status,
         "verdict": name,
@@ -260,9 +269,9 @@ def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> di
         found["slope"] = (last - first) / (depth - half) if finite else math.nan
     X = dense(late)
     if "cosine" in measures:
-        found["cos_mean"], found["cos_min"] = cosine_extremes(X)
+        found["cos_mean"], found["cos_min"] = map(float, cosine_extremes(X))
     if "rank" in measures:
-        found["effective_rank"] = effective_rank(X)
+        found["effective_rank"] = float(effective_rank(X))
     return found
 
 
@@ -283,6 +292,8 @@ def _limits(layer: Layer, X0: Array) -> dict[str, Any]:
     """T4 for this X_0; no answer for several heads, whose modes do not factor."""
     if layer.heads > 1 or layer.n == 1:
         return {}
+    from oversmoothing.theory.verdict.of_start import limits_of_start
+
     compared = compare_radii(layer)
     found = limits_of_start(layer, Entries(X0, None), compared, compared.outcome).limits
     return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}
@@ -355,27 +366,31 @@ def dense(state: ScaledState) -> Array:
     return hfc + mean
 
 
-def cosine_extremes(X: Array) -> tuple[float, float]:
-    """(mean, minimum) of the signed cosine over pairs of distinct non-zero tokens of X [n, d].
+def cosine_extremes(X: Array) -> tuple[Array, Array]:
+    """(mean, minimum) of the signed cosine over pairs of distinct non-zero tokens, X [..., n, d].
 
     NaN without a pair.
     """
     # Tokens may differ by more than the root of the range of floats: each is scaled first.
-    size = np.abs(X).max(axis=1, initial=0.0)
-    units = X[size > 0] / size[size > 0][:, None]
-    k = len(units)
-    if k < 2:
-        return math.nan, math.nan
-    units = units / np.linalg.norm(units, axis=1)[:, None]
-    cosines = np.clip(units @ units.T, -1.0, 1.0)[np.triu_indices(k, 1)]
-    return float(cosines.mean()), float(cosines.min())
+    size = np.abs(X).max(axis=-1, initial=0.0, keepdims=True)
+    units = X / np.where(size > 0, size, 1.0)
+    norms = np.sqrt((units * units).sum(axis=-1, keepdims=True))
+    units = units / np.where(size > 0, norms, 1.0)
+    i, j = np.triu_indices(X.shape[-2], 1)
+    # In one layout, however many X there are: so are their sums.
+    cosines = np.ascontiguousarray((units @ np.swapaxes(units, -1, -2))[..., i, j])
+    cosines = np.clip(cosines, -1.0, 1.0)
+    some = (size > 0)[..., i, 0] & (size > 0)[..., j, 0]
+    pairs = some.sum(axis=-1)
+    least = np.where(some, cosines, np.inf).min(axis=-1, initial=np.inf)
+    mean = np.where(some, cosines, 0.0).sum(axis=-1) / np.maximum(pairs, 1)
+    return np.where(pairs > 0, mean, np.nan), np.where(pairs > 0, least, np.nan)
 
 
-def effective_rank(X: Array) -> float:
-    """exp of the entropy of the normalised singular values of X [n, d]; NaN for X = 0."""
+def effective_rank(X: Array) -> Array:
+    """exp of the entropy of the normalised singular values of X [..., n, d]; NaN for X = 0."""
     sigma = np.linalg.svd(X, compute_uv=False)
-    total = float(sigma.sum())
-    if total == 0.0:
-        return math.nan
-    p = sigma[sigma > 0] / total
-    return float(np.exp(-(p * np.log(p)).sum()))
+    total = sigma.sum(axis=-1, keepdims=True)
+    p = sigma / np.where(total > 0, total, 1.0)
+    entropy = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
+    return np.where(total[..., 0] > 0, np.exp(entropy), np.nan)

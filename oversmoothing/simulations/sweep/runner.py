@@ -19,8 +19,9 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from oversmoothing.simulations.sweep.config import Config
-from oversmoothing.simulations.sweep.points import Point, Points, outcome
+from oversmoothing.simulations.sweep.points import Point, Points
 from oversmoothing.simulations.sweep.store import Store, locked
+from oversmoothing.simulations.sweep.together import outcomes
 from oversmoothing.theory.proofs.workers import end_with
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
 from oversmoothing.theory.support.files import output_folder
@@ -39,7 +40,7 @@ Backend = Callable[[Iterable[Work]], Iterator[tuple[range, Rows]]]
 def compute(work: Work) -> tuple[range, Rows]:
     """The outcomes of one chunk: the function that every worker runs."""
     chunk, points, measures = work
-    return chunk, [outcome(point, measures) for point in points]
+    return chunk, outcomes(points, measures)
 
 
 def _compute_in_worker(work: Work, parent: int | None) -> tuple[range, Rows]:

@@ -63,11 +63,13 @@ def check_x0(given: Given, claim: Claim) -> Check:
             return Check(
                 False, "a depth is confirmed for A and H in fractions or binary64 only", beyond=True
             )
-        within = all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H))
-        if (given.n - 1) * given.d > DEPTH_SIDE or not within:
-            return Check(
-                False, f"a depth is confirmed up to (n - 1) d = {DEPTH_SIDE} only", beyond=True
-            )
+        limit = ""
+        if (given.n - 1) * given.d > DEPTH_SIDE:
+            limit = f"(n - 1) d = {DEPTH_SIDE} only"
+        elif not all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
+            limit = f"n, d = {TIE_SIZE} only, and with no endless numbers"
+        if limit:
+            return Check(False, f"a depth is confirmed up to {limit}", beyond=True)
         found = check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
         if not found.accepted:
             return found

@@ -117,15 +117,16 @@ def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tu
 
 
 def to_quotient(hfc: Array) -> Array:
-    """Q^T hfc [n-1, k] for centred hfc [n, k], Q as in `complement_basis`; O(n k)."""
-    return np.asarray(hfc[1:] - hfc[:1] / (np.sqrt(len(hfc)) + 1.0))
+    """Q^T hfc [..., n-1, k] for centred hfc [..., n, k], Q as in `complement_basis`; O(n k)."""
+    root = np.sqrt(hfc.shape[-2]) + 1.0
+    return np.asarray(hfc[..., 1:, :] - hfc[..., :1, :] / root)
 
 
 def from_quotient(y: Array) -> Array:
-    """Q y [n, k], centred, for y [n-1, k]; O(n k)."""
-    root = np.sqrt(len(y) + 1.0)
-    s = y.sum(axis=0, keepdims=True) / root
-    return np.concatenate((-s, y - s / (root + 1.0)))
+    """Q y [..., n, k], centred, for y [..., n-1, k]; O(n k)."""
+    root = np.sqrt(y.shape[-2] + 1.0)
+    s = y.sum(axis=-2, keepdims=True) / root
+    return np.concatenate((-s, y - s / (root + 1.0)), axis=-2)
 
 
 def fast_quotient(A: Array) -> Array:

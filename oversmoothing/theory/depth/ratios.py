@@ -73,7 +73,7 @@ class Ratio:
             return "no value: the state is 0"
         if self.value is None:
             return "no value: HFC and LFC cancel further than is computed"
-        said = f"HFC/LFC = {ratio_text(self.value, self.log, 10)}, log {self.log:.12g}"
+        said = f"HFC/LFC = {ratio_text(self.value, self.log, 3)}"
         if self.squared is None:
             return said
         text = fraction_text(self.squared)

@@ -158,6 +158,30 @@ def stationary_distribution(A: Array) -> Array:
     return pi
 
 
+def stationary_distributions(A: Array) -> Array:
+    """`stationary_distribution` of each of a stack A [m, n, n], in [m, n].
+
+    What is positive, small and not balanced is eliminated together, without a subtraction as one by
+    one; the others go by themselves.
+    """
+    n = A.shape[-1]
+    balanced = np.abs(A.sum(axis=-2) - 1).max(axis=-1) <= n * float(np.finfo(np.float64).eps)
+    together = (A > 0).all(axis=(-2, -1)) & ~balanced & (n <= _SMALL)
+    pi = np.ones(A.shape[:-1])
+    P = A[together]
+    with np.errstate(all="ignore"):
+        for k in range(n - 1, 0, -1):
+            P[:, :k, k] /= P[:, k, :k].sum(axis=-1, keepdims=True)
+            P[:, :k, :k] += P[:, :k, k, None] * P[:, k, None, :k]
+        x = np.ones(P.shape[:-1])
+        for k in range(1, n):
+            x[:, k] = (x[:, :k] * P[:, :k, k]).sum(axis=-1)
+        pi[together] = x / x.sum(axis=-1, keepdims=True)
+    for i in np.flatnonzero(~together | ~np.isfinite(pi).all(axis=-1)).tolist():
+        pi[i] = stationary_distribution(A[i])
+    return pi
+
+
 def class_families(A: Array) -> tuple[Array, Array]:
     """(Pi [m, n], W [n, m]) of the m closed classes: left and right eigenvectors of a = 1 (T14).
 

@@ -14,14 +14,15 @@ than 61 u, and 64 u pays for products of errors too; the power of two is exact, 
 loses at most 2^-1074.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
 
 from oversmoothing.theory.layer.layer import Layer, read_entries
@@ -35,11 +36,14 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.support.sizes import Array
 
+if TYPE_CHECKING:
+    import flint
+else:
+    from oversmoothing.theory.numbers import lazy_flint as flint
+
 # Half a unit in the last place, relative, and the most that a subnormal number can be off.
 _UNIT, _LEAST = 2.0**-53, 2.0**-1074
 _ROUND_UP = 1 + 2.0**-20
-
-Balls = list[list[flint.acb]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class RoundingCell:
         return rows
 
     @cached_property
-    def departures(self) -> Balls:
+    def departures(self) -> list[list[flint.acb]]:
         """E = I - A."""
         n = self.case.n
         A = self._attention
@@ -87,16 +91,16 @@ class RoundingCell:
         return others if others.rad() <= rest.rad() else rest
 
     @cached_property
-    def value(self) -> Balls:
+    def value(self) -> list[list[flint.acb]]:
         """H."""
         if self.case.factors is None:
             return cell_of(self.case.given["H"].floats)
         W_V, W_proj = (flint.acb_mat(cell_of(M)) for M in self.case.factors)
-        product: Balls = (W_V * W_proj).transpose().tolist()
+        product: list[list[flint.acb]] = (W_V * W_proj).transpose().tolist()
         return product
 
 
-def cell_of(M: Array) -> Balls:
+def cell_of(M: Array) -> list[list[flint.acb]]:
     """All that rounds to the entries of M."""
     return [[flint.acb(_ball(x, _UNIT)) for x in row] for row in M.tolist()]
 

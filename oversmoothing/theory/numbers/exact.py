@@ -7,18 +7,25 @@ A matrix is nested lists of `Fraction`; products go through FLINT. Text as matri
 `theory.proofs.instances`.
 """
 
+from __future__ import annotations
+
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.support.errors import InputError, refuse_endless
+
+if TYPE_CHECKING:
+    import flint
+else:
+    from oversmoothing.theory.numbers import lazy_flint as flint
 
 Matrix = list[list[Fraction]]
 # The heads (A_h, H_h) of a layer beside its first one.
@@ -56,7 +63,8 @@ def plain(value: Any, name: str) -> Any:
         refuse_odd_tensor(value, name)
         value = value.detach().cpu().resolve_conj().resolve_neg()
         value = value.float() if str(value.dtype) == "torch.bfloat16" else value
-    if np.ma.is_masked(value):
+    # Nothing is masked before numpy.ma is loaded, which takes time.
+    if "numpy.ma" in sys.modules and np.ma.is_masked(value):
         raise InputError(f"{name} has masked entries: fill them, or leave their tokens out")
     if not hasattr(value, "__array__"):
         return value
@@ -290,7 +298,7 @@ class Number(float):
     low: Fraction
     high: Fraction
 
-    def __new__(cls, low: Fraction, high: Fraction) -> "Number":
+    def __new__(cls, low: Fraction, high: Fraction) -> Number:
         middle = (low + high) / 2
         try:
             found = super().__new__(cls, float(middle))
@@ -303,7 +311,7 @@ class Number(float):
         return self.low, self.high
 
     @staticmethod
-    def of(x: Fraction | flint.arb) -> "Number":
+    def of(x: Fraction | flint.arb) -> Number:
         """From a fraction, or from the ends of a ball."""
         if isinstance(x, Fraction):
             return Number(x, x)
@@ -315,14 +323,14 @@ class Number(float):
     def exact(self) -> Fraction | None:
         return self.low if self.low == self.high else None
 
-    def size(self) -> "Number":
+    def size(self) -> Number:
         """The absolute value of a number whose sign is known."""
         return Number(-self.high, -self.low) if self.high < 0 else self
 
-    def minus(self, other: "Number") -> "Number":
+    def minus(self, other: Number) -> Number:
         return Number(self.low - other.high, self.high - other.low)
 
-    def over(self, other: "Number") -> "Number":
+    def over(self, other: Number) -> Number:
         """Both >= 0, other > 0. Raises `ZeroDivisionError` where it may be 0."""
         return Number(self.low / other.high, self.high / other.low)
 

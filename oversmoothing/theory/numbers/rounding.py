@@ -12,19 +12,25 @@ grow or shrink by any number of layers. simulations.state does the same to batch
 tensors.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    import flint
+else:
+    from oversmoothing.theory.numbers import lazy_flint as flint
 
 # What numpy does of itself: a public function does so too, whatever `np.seterr` was told.
 USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -64,7 +70,7 @@ class Bounded:
     value: NDArray[Any]
     error: Array
 
-    def dot(self, other: "Bounded") -> "Bounded":
+    def dot(self, other: Bounded) -> Bounded:
         """sum x y, without conjugation."""
         size, more = np.abs(self.value), np.abs(other.value)
         error = size @ other.error + self.error @ (more + other.error)

@@ -17,7 +17,7 @@ import flint
 
 from oversmoothing.theory.numbers.exact import identity as identity_matrix, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import CloseRootsError
 
 # Bits that roots agree to in all (the sum over pairs): from so many on they are found as
 # eigenvalues, since iteration from far away takes minutes to part them. Given up where this takes
@@ -26,10 +26,6 @@ from oversmoothing.theory.support.errors import InputError
 _CLOSE, _TOO_CLOSE, _CLOSE_DEGREE = 128, 50_000, 12
 # Above this degree further digits of the roots come by Newton's steps, not from the start.
 _REFINED = 8
-
-
-class CloseRootsError(InputError):
-    """Eigenvalues of a rational matrix lie too close together to be isolated."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -326,7 +326,7 @@ def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
         symmetric = (M.swapaxes(1, 2) == M).all(axis=(1, 2))
     if symmetric.all():
         real, P = np.linalg.eigh(M)
-        return real.astype(np.complex128), P, P.swapaxes(1, 2)
+        return real.astype(np.complex128), P, np.ascontiguousarray(P.swapaxes(1, 2))
     if symmetric.any():
         values = np.empty(M.shape[:2], dtype=np.complex128)
         P, Y = np.empty_like(M), np.empty_like(M)

@@ -16,11 +16,12 @@ change of A, and what rounding does to m, go through the same four terms. A caus
 spectrum on the diagonal.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,6 +47,11 @@ from oversmoothing.theory.spectra.discs import (
     with_zeros,
 )
 from oversmoothing.theory.support.sizes import Array, Complex
+
+if TYPE_CHECKING:
+    import flint
+else:
+    from oversmoothing.theory.numbers import lazy_flint as flint
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -251,16 +257,18 @@ def pair_moduli(
         a = np.concatenate([a, attention.centres[..., :, None]], axis=-2)
         r_a = np.concatenate([r_a, attention.radii[..., :, None]], axis=-2)
         rows = attention.component
-    moduli = np.abs(1 + a * h)
-    size_a, size_h = np.abs(a), np.abs(h)
-    slack = size_h * r_a + size_a * r_h + r_a * r_h
-    # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
-    # h = 0 gives 1 + 0 a = 1 without any.
-    rounding = np.where((h == 0) & (r_h == 0), 0.0, 16 * UNIT * (1 + size_a * size_h))
-    some = slack + rounding > 0
-    slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
-    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
-    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
+    # Beyond the largest number stands inf, or NaN, which no comparison holds for.
+    with np.errstate(invalid="ignore", over="ignore"):
+        moduli = np.abs(1 + a * h)
+        size_a, size_h = np.abs(a), np.abs(h)
+        slack = size_h * r_a + size_a * r_h + r_a * r_h
+        # Two complex multiplications and additions and a modulus: fewer than 16 roundings. An exact
+        # h = 0 gives 1 + 0 a = 1 without any.
+        rounding = np.where((h == 0) & (r_h == 0), 0.0, 16 * UNIT * (1 + size_a * size_h))
+        some = ~(slack + rounding <= 0)
+        slack = inflated(slack * (1 + 16 * UNIT) + rounding, 8)
+        low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
+        high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
     columns, i, j = value.component, np.s_[..., :1, :], np.s_[..., 1:, :]
     return (
         PairModuli(moduli[i], low[i], high[i], one, columns, consensus=True),
@@ -380,10 +388,12 @@ def quotient_within(A: Array, error: Array) -> tuple[Array, Array]:
     """
     n = A.shape[-1]
     root = np.sqrt(n) + 1.0
-    means = A.mean(axis=-2, keepdims=True)
+    # By products: quicker than sums along the second last axis.
+    ones = np.ones((1, n))
+    means = ones @ A / n
     C = A - means
     # A change minus its mean over the column is at most (1 - 2 / n) |change| + mean |change|.
-    change = inflated(error.mean(axis=-2, keepdims=True) + gamma(n + 1) * means, n + 2)
+    change = inflated(ones @ error / n + gamma(n + 1) * means, n + 2)
     change = change + error * max(0.0, 1 - 2 / n)
     bound = _differences(gamma(11) * np.abs(C) + change, root, 1.0)
     return _differences(C, root, -1.0), inflated(bound, 16)

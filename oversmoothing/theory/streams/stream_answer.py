@@ -15,7 +15,7 @@ from typing import Any
 from oversmoothing.theory.numbers.rounding import largest
 from oversmoothing.theory.streams.streams import Mixing
 from oversmoothing.theory.support.files import json_number
-from oversmoothing.theory.verdict.answer import number
+from oversmoothing.theory.verdict.answer import in_lines, number, radii
 from oversmoothing.theory.verdict.formulas import Outcome
 
 _BITS = 128
@@ -36,7 +36,7 @@ class SafeBand:
     strict: tuple[float, float] | None
 
     def __str__(self) -> str:
-        words = f"where all eigenvalues h of H lie in {self._shown(self.never_smoothing)} no A > 0 "
+        words = f"Where all eigenvalues h of H lie in {self._shown(self.never_smoothing)} no A > 0 "
         words += "smooths"
         if self.strict is None:
             return (
@@ -126,31 +126,30 @@ class StreamVerdict:
         return self.rho_quotient / self.rho_consensus if self.rho_consensus else float("inf")
 
     def __str__(self) -> str:
-        lines = [f"{self.verdict} ({self.status})", f"  {self.reason}"]
+        numbers = ""
         if self.rho_consensus is not None and self.rho_quotient is not None:
-            lines.append(
-                f"  rho_C = {self.rho_consensus:.10g}, rho_Q = {self.rho_quotient:.10g}, "
-                f"rate rho_Q/rho_C = {self.rate:.10g} a layer"
+            numbers = (
+                f"{radii(self.rho_consensus, self.rho_quotient)}: "
+                f"rate rho_Q/rho_C = {self.rate:.6g} a layer"
             )
-        lines += [f"  {line}" for line in self.stream_words()]
-        return "\n".join(lines)
+        return in_lines(self.verdict, self.status, [numbers], self.reason, self.stream_words())
 
     def stream_words(self) -> list[str]:
         """Whether the streams become one, from where on, and which h are safe."""
         lines = []
         if self.disagreement is not None:
             does = {
-                True: "less than the state: they become one",
-                False: "as fast as the state: they stay apart",
-                None: "at a rate not told apart from the state's",
+                True: "less than the state: the streams become one",
+                False: "as fast as the state: the streams stay apart",
+                None: "perhaps as fast as the state: whether they become one is not known",
             }[self.streams_become_one]
             lines.append(
-                f"differences between streams grow like {self.disagreement:.6g} a layer, {does}."
+                f"Differences between streams grow by {self.disagreement:.6g} a layer, {does}."
             )
         if self.agree_from is not None:
             lines.append(
-                f"from layer {self.agree_from} on they differ by at most {self.agree_to:g} of what "
-                "they differed by at first, whatever A, H and the branch."
+                f"From layer {self.agree_from} on the streams differ by at most {self.agree_to:g} "
+                "of their first difference, whatever A, H and the branch."
             )
         if self.band is not None:
             lines.append(str(self.band))

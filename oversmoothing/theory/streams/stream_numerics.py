@@ -18,14 +18,13 @@ import numpy as np
 
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
-from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.streams.agreement import differences_alone, lone_family
 from oversmoothing.theory.streams.stream_answer import StreamMode, StreamVerdict, reason_of
 from oversmoothing.theory.streams.stream_modes import largest_modulus
 from oversmoothing.theory.streams.streams import Mixing, Streams
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.formulas import Outcome

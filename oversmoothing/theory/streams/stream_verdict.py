@@ -12,7 +12,7 @@ import flint
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.spectra.algebraic import CloseRootsError, Eigenvalue, eigenvalues, factors
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.streams.agreement import agreement_depth, differences_alone, lone_family
 from oversmoothing.theory.streams.stream_answer import (
     StreamMode,
@@ -28,6 +28,7 @@ from oversmoothing.theory.streams.stream_modes import (
 )
 from oversmoothing.theory.streams.stream_numerics import verdict_from_balls
 from oversmoothing.theory.streams.streams import Mixing, Streams
+from oversmoothing.theory.support.errors import CloseRootsError
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 
 _BITS = 256

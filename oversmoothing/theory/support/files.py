@@ -11,8 +11,6 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
-import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -83,6 +81,8 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
 def parse_toml(text: str, name: str) -> dict[str, Any]:
     """`read_toml` of a text; name is what messages call it."""
     try:
+        import tomllib
+
         return tomllib.loads(text)
     except RecursionError as error:
         raise InputError(f"{name} is nested too deeply to be read") from error
@@ -125,6 +125,8 @@ def output_folder(path: str | os.PathLike[str], room: int = ROOM) -> Path:
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        import tempfile
+
         with tempfile.TemporaryFile(dir=folder) as probe:
             # Real bytes, down to the disk: a full one takes an empty file.
             probe.write(b"\xa5" * room)
@@ -215,6 +217,8 @@ class _Staged:
         os.chmod(self.new, 0o666 & ~umask if self.mode is None else self.mode)
 
     def _beside(self) -> tuple[int, str]:
+        import tempfile
+
         # Not the name of the file with something added: that could be too long for a name.
         return tempfile.mkstemp(dir=self.target.parent, prefix=".writing-")
 

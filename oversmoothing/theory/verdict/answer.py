@@ -1,22 +1,27 @@
 """The verdict as an object: value, status, radii, limits, and why, in sentences."""
 
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES, Onset
-from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.numbers.exact import Number, fraction_text
 from oversmoothing.theory.spectra.layer_discs import Spectrum, largest_modulus
 from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.support.sizes import Complex
-from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
-from oversmoothing.theory.verdict.disc_limits import Limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.tokens import TokenGrowth
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.depth.onset import Onset
+    from oversmoothing.theory.depth.ratios import Ratio
+    from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
+    from oversmoothing.theory.verdict.disc_limits import Limits
+    from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
 
@@ -45,7 +50,7 @@ class Verdict:
     to the input, or "point", the numbers themselves. What tends_to says of an A whose columns sum
     to 1 within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
-    rho_Q. Of an exact answer they, and the distance, are a `Number`: a float with its bounds, and
+    rho_Q. In an exact answer they, and the distance, are a `Number`: a float with its bounds, and
     the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,
     for X_0 where given, else for generic X_0; None where unknown or where the value depends on X_0.
     verdict_x0: the verdict over the modes X_0 contains (T4e).
@@ -96,7 +101,7 @@ class Verdict:
 
     @property
     def about(self) -> str:
-        """Of what: the numbers themselves ("point"), or all that rounds to them ("cell")."""
+        """The numbers themselves ("point"), or all that rounds to them ("cell")."""
         return "point" if self.point or self.status == "exact" else "cell"
 
     @property
@@ -147,21 +152,20 @@ class Verdict:
         return "1" if not apart.high else f"1 {'-' if margin.high > 0 else '+'} {apart:.3g}"
 
     def __str__(self) -> str:
-        """The answer in sentences: the verdict, why, the radii, and HFC/LFC at the depths asked."""
-        lines = [f"{self.verdict} ({self.status})", f"  {self.reason}"]
+        """The answer in sentences: the verdict, the radii, why, and HFC/LFC at the depths asked."""
+        numbers = ""
         if self.vague:
             # What rounding decides has no margin either.
             if self.margin is not None and self.verdict is not Outcome.UNDECIDED:
-                lines.append(f"  margin rho_C - rho_Q = {self.margin:.3g}")
+                numbers = f"margin rho_C - rho_Q = {self.margin:.3g}"
         elif self.rho_consensus is not None and self.rho_quotient is not None:
-            lines.append(
-                f"  rho_C = {self.rho_consensus:.10g}, rho_Q = {self.rho_quotient:.10g}, "
+            numbers = (
+                f"{radii(self.rho_consensus, self.rho_quotient)}: "
                 f"rate rho_Q/rho_C = {self._rate_in_words()} a layer, margin {self.margin:.3g}"
             )
-        if self.verdict_x0 is not None:
-            lines.append(f"  for this X_0: {self.verdict_x0}")
-        lines += [f"  L = {depth}: {ratio}" for depth, ratio in self.hfc_lfc.items()]
-        return "\n".join(lines)
+        more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
+        start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"
+        return in_lines(self.verdict, self.status, [start, numbers], self.reason, more)
 
     def __repr__(self) -> str:
         return (
@@ -171,7 +175,9 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the sentences."""
-        first, *others = (escape(line) for line in str(self).splitlines())
+        from html import escape
+
+        _, first, *others = (escape(line) for line in str(self).splitlines())
         return f"<p><b>{first}</b><br>{'<br>'.join(others)}</p>"
 
     def to_json_object(self) -> dict[str, Any]:
@@ -220,6 +226,43 @@ class Verdict:
             ]
             result["cos_min"], result["cos_mean"] = _fields(self.cos_min), _fields(self.cos_mean)
         return result
+
+
+# Does it smooth? And how that is known.
+_ANSWERS = {
+    Outcome.SMOOTHING: "yes, from almost every X_0 the differences between tokens vanish beside "
+    "their mean",
+    Outcome.NON_SMOOTHING: "no, from almost every X_0 the differences between tokens do not vanish "
+    "beside their mean",
+    Outcome.TIE: "on the boundary, for equal tokens and differences grow at the same rate",
+    Outcome.TRIVIAL: "there is nothing to smooth, for the tokens do not differ",
+    Outcome.UNDEFINED: "there is no answer, for all tokens are 0",
+    Outcome.UNDECIDED: "it is not known",
+}
+_KNOWN = {
+    "exact": " [proved: exact arithmetic]",
+    "certified": " [proved: certified by intervals]",
+    "estimated": " [not proved: estimated eigenvalues]",
+    "numerical": " [not proved: numerical, rounding could change it]",
+}
+
+
+def in_lines(
+    verdict: Outcome, status: str, numbers: Sequence[str], why: str, more: Sequence[str]
+) -> str:
+    """The answer and how it is known, then the numbers, the reasons, and what else there is."""
+    known = "" if verdict is Outcome.UNDECIDED else _KNOWN[status]
+    reasons = re.split(r"(?<=\.) (?=[A-Z])", why)
+    lines = [f"{verdict}: {_ANSWERS[verdict]}{known}", *filter(None, numbers), *reasons, *more]
+    return "\n".join(["Does it smooth?", *(f"  {line}" for line in lines)])
+
+
+def radii(rho_c: float, rho_q: float) -> str:
+    """By what a layer multiplies the two kinds of states."""
+    return (
+        "a layer multiplies equal tokens (consensus) and differences between tokens by "
+        f"rho_C = {rho_c:.6g}, rho_Q = {rho_q:.6g}"
+    )
 
 
 def _largest(attention: Complex, value: Spectrum, consensus: bool) -> Pair:
@@ -292,28 +335,27 @@ def _time(seconds: float) -> str:
 
 # Fewer layers than this before the verdict shows are not worth a sentence.
 _SOON = 10
-_BEGINS = {
-    FALLS: "HFC/LFC falls in every layer only from about layer",
-    RISES: "HFC/LFC rises in every layer only from about layer",
-    OUTWEIGHS: "they outweigh the others only from about layer",
-}
 
 
 def shown(begins: Onset | None) -> str:
     """The sentence on the finite horizon: how long this X_0 hides what decides (T4e)."""
     if begins is None or begins.layer < _SOON:
         return ""
-    return (
-        " The dominant modes do not lead this X_0 from the start: "
-        f"{_BEGINS[begins.how]} {begins.layer:.3g} on."
-    )
+    from oversmoothing.theory.depth.onset import FALLS, OUTWEIGHS, RISES
+
+    how = {
+        FALLS: "HFC/LFC falls in every layer only from about layer",
+        RISES: "HFC/LFC rises in every layer only from about layer",
+        OUTWEIGHS: "they outweigh the others only from about layer",
+    }[begins.how]
+    return f" The dominant modes do not lead this X_0 from the start: {how} {begins.layer:.3g} on."
 
 
 def near(distance: float) -> str:
     """The sentence on the nearest other verdict."""
     return (
-        f" To first order, changes of A (rows kept stochastic) and H by {distance:.2g} of their "
-        "norms reach the boundary to another verdict."
+        f" A relative change of {distance:.2g} in A and H is enough, to first order, to reach the "
+        "boundary to another verdict."
     )
 
 

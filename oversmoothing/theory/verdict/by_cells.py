@@ -12,10 +12,12 @@ from itertools import combinations
 
 import flint
 
-from oversmoothing.theory.layer.cell import Balls, RoundingCell, cell_of
+from oversmoothing.theory.layer.cell import RoundingCell, cell_of
 from oversmoothing.theory.spectra.blocks import Block, Blocks, invariant_blocks
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
+
+Balls = list[list[flint.acb]]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +18,6 @@ from oversmoothing.theory.layer.attention import closed_classes, communicating
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
-from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.heads import (
     ManyHeads,
@@ -141,11 +139,11 @@ def _with_ones(
 
 def _attention(case: Layer, relative: float) -> tuple[Array, Array]:
     if case.logits is None:
-        return _shares_within(case.A, case.positive, relative)
+        return shares_within(case.A, case.positive, relative)
     return softmax_within(case.logits, relative)
 
 
-def _shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
+def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
     """(A over its row sums, error) for one A or a stack, within `relative` of its entries."""
     A, error = normalised(A, relative)
     # Fractions may be so small that nothing of them is left in A.
@@ -220,22 +218,28 @@ def decide_all(A: Array, H: Array, relative: float = UNIT) -> list[Decision]:
 
     A [m, n, n] row-stochastic and H [m, d, d], float64, finite; relative: how well their entries
     are known. Where 1 repeats in spec(A), or no eigenvectors are proved independent, a layer is
-    decided by itself. LAPACK may round the last digits otherwise in a stack, so that what has to be
-    the same byte for byte, as the table of a sweep, is decided one by one. Raises `InputError` for
-    an A that is not row-stochastic.
+    decided by itself. Raises `InputError` for an A that is not row-stochastic.
     """
+    return [found for found, _, _ in decide_stack(A, H, relative)]
+
+
+def decide_stack(
+    A: Array, H: Array, relative: float = UNIT
+) -> Iterator[tuple[Decision, Discs, Discs]]:
+    """`decide_all`, each with the discs of spec(A) without one 1 and of spec(H), and their bases:
+    that of H is of W = H^T."""
     m, shares = len(A), check_attention(A)
     size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
-    found: list[Decision] = []
     for start in range(0, m, size):
         part = slice(start, start + size)
-        found += _decide_together(A[part], shares[part], H[part], relative)
-    return found
+        yield from _decide_together(A[part], shares[part], H[part], relative)
 
 
-def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[Decision]:
-    attention = attention_discs_all(*_shares_within(A, given > 0, relative))
-    value = enclose_all(*_transpose_within(H, relative))
+def _decide_together(
+    given: Array, A: Array, H: Array, relative: float
+) -> Iterator[tuple[Decision, Discs, Discs]]:
+    attention = attention_discs_all(*shares_within(A, given > 0, relative), keep=True)
+    value = enclose_all(*_transpose_within(H, relative), keep=True)
     # A token that all see is in the one closed class.
     seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
     # Infinite radii, of layers that are decided by themselves, bound nothing.
@@ -243,15 +247,14 @@ def _decide_together(given: Array, A: Array, H: Array, relative: float) -> list[
         fixed, pairs = pair_moduli(attention, value)
         consensus = fixed.radii()
         quotient = pairs.radii() if A.shape[-1] > 1 else [Interval(0.0, 0.0)] * len(A)
-    found = []
     for i, radii in enumerate(zip(consensus, quotient, strict=True)):
         a, h = attention[i], value[i]
         simple = seen[i] or len(closed_classes(given[i])) == 1
         if simple and isinstance(a, Discs) and isinstance(h, Discs):
-            found.append(_decided(a, h, 0, *radii))
+            yield _decided(a, h, 0, *radii), a, h
         else:
-            found.append(decide_cell(cell_discs(Layer.of(given[i], H[i]), relative)))
-    return found
+            cell = cell_discs(Layer.of(given[i], H[i]), relative)
+            yield decide_cell(cell), cell.attention, cell.value
 
 
 @dataclass(frozen=True)
@@ -271,8 +274,8 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
     one another have consensus and a quotient of their own, others the block of what they see of one
     another (of one token T7e's). A block of more than dense_size rows is left to Arnoldi's method.
     """
-    A, wide = _shares_within(case.given["A"].floats, case.positive, UNIT)
-    H, off = _weights_within(case)
+    A, wide = shares_within(case.given["A"].floats, case.positive, UNIT)
+    H, off = weights_within(case)
     tokens = communicating(case.positive)
     features = communicating(((H != 0) | (off > 0)).any(axis=0))
     closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
@@ -314,7 +317,7 @@ def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
     return HeadsDecision(outcome, fixed, moving, "arnoldi", found.reason)
 
 
-def _weights_within(case: ManyHeads) -> tuple[Array, Array]:
+def weights_within(case: ManyHeads) -> tuple[Array, Array]:
     """(H, error) [heads, d, d]."""
     if case.factors is None:
         H = case.H
@@ -330,22 +333,27 @@ def _radii(
     """The radius of [I +] sum_h H_h (x) A_h for each of some blocks (A, error) [heads, m, m] of the
     tokens and one (H, error) [heads, k, k] of the features, those of one size together."""
     for _, group in groupby(sorted(blocks, key=lambda b: b[0].shape[-1]), lambda b: b[0].shape[-1]):
-        a, w = (np.stack(x) for x in zip(*group, strict=True))
-
-        def summed(x: Any, y: Any) -> Array:
-            rows = x.shape[-1] * y.shape[-1]
-            found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
-            return found
-
-        size, more = np.abs(h), np.abs(a)
-        error = gamma(len(h) + 2) * summed(size, more) + summed(size + e, w) + summed(e, more)
-        some = summed((size + e > 0) * 1.0, (more + w > 0) * 1.0) > 0
-        M, error = summed(h, a), np.where(some, inflated(error, 3 * len(h) + 8), 0.0)
+        M, error = operator_within(*(np.stack(x) for x in zip(*group, strict=True)), h, e)
         for k, found in enumerate(enclose_all(M, error)):
             if isinstance(found, Discs):
                 yield modulus_interval(found, shift)
             else:
                 yield _in_balls(M[k], error[k], shift)
+
+
+def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Array]:
+    """sum_h H_h (x) A_h and its error [stack, rows, rows], from A and its error w [stack, heads, m,
+    m], and H and its error e [heads, k, k]."""
+
+    def summed(x: Any, y: Any) -> Array:
+        rows = x.shape[-1] * y.shape[-1]
+        found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
+        return found
+
+    size, more = np.abs(h), np.abs(a)
+    error = gamma(len(h) + 2) * summed(size, more) + summed(size + e, w) + summed(e, more)
+    some = summed((size + e > 0) * 1.0, (more + w > 0) * 1.0) > 0
+    return summed(h, a), np.where(some, inflated(error, 3 * len(h) + 8), 0.0)
 
 
 # Rows of a matrix that is enclosed in balls where discs fail.
@@ -356,6 +364,11 @@ def _in_balls(M: Array, error: Array, shift: float) -> Interval:
     """The radius by invariant subspaces, which near-defective matrices have too."""
     low, high = 0.0, np.inf
     if len(M) <= _BALLS:
+        # Loaded for what discs leave open.
+        import flint
+
+        from oversmoothing.theory.spectra.blocks import invariant_blocks
+
         rows = zip(M.tolist(), error.tolist(), strict=True)
         table = [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
         for found in invariant_blocks(table):
@@ -410,7 +423,8 @@ def _for_every_attention(value: Discs) -> Outcome:
     """
     h, radius = value.centres, value.radii
     real = (h.imag == 0) & value.alone
-    low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
+    with np.errstate(invalid="ignore"):
+        low, high = np.nextafter(h.real - radius, -np.inf), np.nextafter(h.real + radius, np.inf)
     low, high = np.where(radius > 0, low, h.real), np.where(radius > 0, high, h.real)
     if (real & (low >= -1) & (high < 0)).all():
         return Outcome.NON_SMOOTHING

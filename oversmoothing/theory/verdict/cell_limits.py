@@ -281,51 +281,38 @@ def merged(first: Limits, second: Limits) -> Limits:
 _OPERATOR = 64
 
 
-def heads_in_balls(case: ManyHeads, X0: Array | None, outcome: Outcome) -> Decided:
-    """What generic X_0 (None), or this one, leads to for all heads that round to these.
+def limits_of_heads(case: ManyHeads, X0: Array | None) -> Limits:
+    """What generic X_0 (None), or this one, leads to for all heads that round to these, where
+    consensus does not dominate: from the one mu that leads, where X_0 contains it.
 
-    outcome: the one that all of them share for generic X_0. With z the last token and y the
-    differences to it, z' = C z + D y and y' = K y: an eigenvector of K is one of the layer with
-    z = (mu - C)^-1 D y, a left one w of C with (w, w D (mu - K)^-1).
+    With z the last token and y the differences to it, z' = C z + D y and y' = K y: an eigenvector
+    of K is one of the layer with z = (mu - C)^-1 D y.
     """
-    left_open = Decided(outcome if X0 is None else Outcome.UNDECIDED, UNKNOWN)
-    smoothing = outcome is Outcome.SMOOTHING
-    if X0 is None and smoothing:
-        return Decided(outcome, ZERO)
-    if not (smoothing or outcome is Outcome.NON_SMOOTHING) or case.n * case.d > _OPERATOR:
-        return left_open
+    if case.n * case.d > _OPERATOR:
+        return UNKNOWN
     with at_precision(_SOLVED):
         C, D, K = _operator(case)
-        own, other = (C, K) if smoothing else (K, C)
-        found, below = (next(iter(enclose_in_balls(M)), None) for M in (own, other))
+        found, below = (next(iter(enclose_in_balls(M)), None) for M in (K, C))
         if found is None or below is None:
-            return left_open
+            return UNKNOWN
         boxes, least = found.boxes, largest(map(abs, below.boxes)).upper()
-        over = [i for i, x in enumerate(boxes) if found.alone[i] and abs(x) > least]
-        if X0 is not None:
-            z, y = _last_and_differences(X0)
-            coefficients = {}
-            for i in over:
-                w = flint.acb_mat([found.left_vector(i)])
-                coefficients[i] = w * (z if smoothing else y)
-                if smoothing:
-                    coefficients[i] += w * D * _shifted(K, boxes[i]).solve(y)
-            over = [i for i in over if not coefficients[i][0, 0].contains(0)]
-            if not over:
-                return left_open
-        if smoothing:
-            return Decided(outcome, ZERO)
         top = [
-            i for i in over if all(abs(boxes[i]) > abs(x) for j, x in enumerate(boxes) if j != i)
-        ]
-        return Decided(outcome, _limit_of_heads(case, C, D, K, boxes[top[0]]) if top else UNKNOWN)
+            i for i, x in enumerate(boxes)
+            if found.alone[i] and abs(x) > least
+            and all(abs(x) > abs(y) for j, y in enumerate(boxes) if j != i)
+        ]  # fmt: skip
+        if top and X0 is not None:
+            _, y = _last_and_differences(X0)
+            content = flint.acb_mat([found.left_vector(top[0])]) * y
+            top = [] if content[0, 0].contains(0) else top
+        return _limit_of_heads(case, C, D, K, boxes[top[0]]) if top else UNKNOWN
 
 
 _SOLVED = 128
 
 
 def _operator(case: ManyHeads) -> tuple[flint.acb_mat, flint.acb_mat, flint.acb_mat]:
-    """C, D and K of `heads_in_balls`, y row by row."""
+    """C, D and K of `limits_of_heads`, y row by row."""
     m, d = case.n - 1, case.d
     C, D, K = (flint.acb_mat(*shape) for shape in ((d, d), (d, m * d), (m * d, m * d)))
     if case.residual:

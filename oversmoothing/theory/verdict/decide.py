@@ -1,32 +1,16 @@
 """rho_C against rho_Q for one case, and what HFC/LFC tends to, exactly or by discs (T2-T6, T14)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import reduce
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from oversmoothing.theory.depth.onset import Onset
-from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.exact import Matrix, plus
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT
-from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
-from oversmoothing.theory.verdict.answer import (
-    AT_CONSENSUS,
-    ILL_CONDITIONED,
-    NOT_SHOWN,
-    TOO_MANY_MODES,
-    VANISHES,
-    WRITE_EXACTLY,
-    Pair,
-    compared,
-    left_out_for_cost,
-    number,
-    shown,
-)
+from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
 from oversmoothing.theory.verdict.by_discs import (
     CellDiscs,
     cell_discs,
@@ -34,33 +18,13 @@ from oversmoothing.theory.verdict.by_discs import (
     decide_heads,
     finer,
 )
-from oversmoothing.theory.verdict.by_fractions import (
-    ExactDominance,
-    Mode,
-    exact_dominance,
-    generic_rank,
-    jordan_size,
-)
-from oversmoothing.theory.verdict.by_projectors import by_projectors
-from oversmoothing.theory.verdict.cell_limits import decided_in_cell, heads_in_balls, merged
-from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
-from oversmoothing.theory.verdict.disc_limits import (
-    UNKNOWN,
-    ZERO,
-    DominantPair,
-    Limits,
-    agreed,
-    infinite,
-)
-from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, DominantPair, Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.resolvent import (
-    LARGEST_WORK,
-    QUICK_WORK,
-    has_every_mode,
-    resolvent_seconds,
-)
-from oversmoothing.theory.verdict.start import Content, start_content
+
+# What fractions, undecided cases and starts need loads when they come: others start in half the
+# time.
+if TYPE_CHECKING:
+    from oversmoothing.theory.verdict.by_fractions import ExactDominance, Mode
 
 # Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
 _NO_DIGIT = 2.0**-10
@@ -102,6 +66,8 @@ def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_S
 
 
 def _exactly(case: Layer) -> Comparison:
+    from oversmoothing.theory.verdict.by_fractions import exact_dominance, generic_rank
+
     found = exact_dominance(case.rational_A, case.rational_H)
     outcome = outcome_of_sign(found.comparison)
     rho_c, rho_q = found.radii()
@@ -123,6 +89,8 @@ def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: 
     consensus, quotient = _mode_words(found.consensus[0]), _mode_words(found.quotient[0])
     reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", consensus, quotient)
     if outcome is Outcome.TIE:
+        from oversmoothing.theory.verdict.by_fractions import jordan_size
+
         s_c = max(map(jordan_size, found.consensus))
         s_q = max(map(jordan_size, found.quotient))
         reason += (
@@ -159,6 +127,8 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         cell, found = parts, decide_cell(parts)
     outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
+        from oversmoothing.theory.verdict.cell_limits import decided_in_cell
+
         outcome = decided_in_cell(case, None).outcome
     rho_c = consensus.shown
     rho_q = rho_c if outcome is Outcome.TIE else quotient.shown
@@ -175,6 +145,8 @@ def _numerically(case: Layer, relative: float) -> Comparison:
 def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     """The radii of the operator of all heads."""
     if case.decidable:
+        from oversmoothing.theory.verdict.by_fractions import exact_dominance
+
         exact = exact_dominance(case.rational_A, case.rational_H, case.others)
         outcome, (rho_c, rho_q) = outcome_of_sign(exact.comparison), exact.radii()
         rho_q = rho_c if outcome is Outcome.TIE else rho_q
@@ -213,6 +185,8 @@ def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how
 
 
 def _overlap(consensus: Interval, quotient: Interval) -> str:
+    if not (math.isfinite(consensus.high) and math.isfinite(quotient.high)):
+        return f"1 + h a may be beyond the range of binary64 (1.8e308). {WRITE_EXACTLY}"
     return (
         f"rounding decides: rho_C = {consensus.shown:.12g} +- "
         f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.shown:.12g} +- "
@@ -249,14 +223,6 @@ def _numerical_reason(
     )
 
 
-# States of short binary numbers up to so many entries are looked at token by token: under a second.
-_SHORT_STATE = 24
-# Outcomes for one X_0 that compare its modes.
-_COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
-# Others that an X_0 has whatever leads, in words.
-_SETTLED = {Outcome.UNDEFINED: VANISHES, Outcome.TRIVIAL: AT_CONSENSUS}
-
-
 def generic_limits(case: Layer, found: Comparison) -> Limits:
     """Limits for generic X_0.
 
@@ -266,9 +232,13 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
     draws can show it; a limit on which they differ depends on X_0 and is None.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
-        return heads_in_balls(case, None, found.outcome).limits
+        if found.outcome is Outcome.NON_SMOOTHING:
+            from oversmoothing.theory.verdict.cell_limits import limits_of_heads
+
+            return limits_of_heads(case, None)
+        return ZERO if found.outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
-        return ZERO if found.rho_consensus and _lasts(case, found.cell) else UNKNOWN
+        return ZERO if found.rho_consensus and lasts(case, found.cell) else UNKNOWN
     if found.outcome is Outcome.SMOOTHING:
         return ZERO
     if found.cell is not None:
@@ -277,161 +247,20 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
         known = behaviour.whole or (depends and behaviour.limit_rank is not None)
         if known or found.cell.relative > UNIT:
             return behaviour
+        from oversmoothing.theory.verdict.cell_limits import decided_in_cell, merged
+
         return merged(behaviour, second=decided_in_cell(case, None).limits)
     if found.outcome is Outcome.UNDECIDED:
         return UNKNOWN
-    rng = np.random.default_rng(2401_04301)
-    behaviour = agreed(*(_drawn_limits(case, rng) for _ in range(2)))
+    from oversmoothing.theory.verdict.of_start import drawn_limits
+
+    behaviour = agreed(*drawn_limits(case))
     if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=found.rank)
 
 
-def _drawn_limits(case: Layer, rng: np.random.Generator) -> Limits:
-    draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
-    start = [[Fraction(int(x)) for x in row] for row in draw]
-    content = _content(case, start, QUICK_WORK, False)
-    if content is None:
-        found = by_projectors(case, start)
-        if found.limits.tends_to is not None:
-            return found.limits
-        content = _content(case, start, LARGEST_WORK, False)
-    return UNKNOWN if content is None else content.limits
-
-
-@dataclass(frozen=True)
-class OfStart:
-    """What one X_0 leads to: limits, the verdict over the modes it contains, a sentence about it,
-    from which layer on it shows what decides, and what its tokens do."""
-
-    limits: Limits
-    outcome: Outcome
-    words: str = ""
-    onset: Onset | None = None
-    tokens: TokenLimits = UNKNOWN_TOKENS
-
-
-def limits_of_start(
-    case: Layer, start: Entries, found: Comparison, generic: Outcome, thorough: bool = False
-) -> OfStart:
-    """What an X_0 (not 0) leads to (T4e), exactly where the layer is decidable.
-
-    generic: the verdict for generic X_0, and found what it rests on. thorough: also what is left
-    out for its cost else.
-    """
-    if isinstance(case, ManyHeads) and not case.decidable:
-        return _start_of_heads(case, start, found.status, generic)
-    if found.cell is not None:
-        return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
-    content = _content(case, start.fractions, math.inf if thorough else QUICK_WORK)
-    return _large_start(case, start, generic) if content is None else _of_content(content, case)
-
-
-def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
-    A, H = case.rational_A, case.rational_H
-    return start_content(A, H, X0, case.classes, begins, case.others, work)
-
-
-def _of_content(content: Content, case: Layer) -> OfStart:
-    tokens, outcome = token_limits(content.tokens, case.d), content.outcome
-    if outcome in _SETTLED:
-        return OfStart(content.limits, outcome, _SETTLED[outcome], tokens=tokens)
-    return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
-
-
-def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
-    """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
-    shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
-    so that nothing is said of the tokens of others."""
-    exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
-    if exact is None:
-        return found
-    try:
-        content = start_content(exact.rational_A, exact.rational_H, start.fractions)
-    except CloseRootsError:
-        return found
-    if content is None:
-        return found
-    found = replace(found, tokens=token_limits(content.tokens, case.d))
-    if found.outcome not in _COMPARED or content.outcome is not found.outcome:
-        return found
-    return replace(found, words=shown(content.onset), onset=content.onset)
-
-
-def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
-    """Where the resolvent is too large: by projectors; else an X_0 that contains every mode behaves
-    as generic ones, and so does one that contains the mode which decides, by discs."""
-    X0 = start.fractions
-    if len(set(map(tuple, X0))) == 1:
-        return _at_consensus(case, start, None)
-    left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
-    found = by_projectors(case, X0)
-    if found.outcome is not Outcome.UNDECIDED:
-        return OfStart(found.limits, found.outcome, left_out, None, found.tokens)
-    content = _content(case, X0, LARGEST_WORK)
-    if content is not None:
-        return _of_content(content, case)
-    if has_every_mode(case.rational_A, case.rational_H, X0, case.others):
-        limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-        return OfStart(limits, generic, left_out)
-    if not case.others:
-        # What holds for all layers and starts that round to these floats holds for this one.
-        discs = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
-        if discs.outcome is not Outcome.UNDECIDED:
-            limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-            return OfStart(limits, discs.outcome, left_out)
-    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
-
-
-def _start_of_heads(case: ManyHeads, start: Entries, status: str, generic: Outcome) -> OfStart:
-    """Of several heads in floats, as far as balls show which modes X_0 contains."""
-    if (start.floats[0] == start.floats).all():
-        return _at_consensus(case, start, None)
-    # An estimate says of no mode that it leads.
-    sure = generic if status == "certified" else Outcome.UNDECIDED
-    found = heads_in_balls(case, start.floats, sure)
-    return OfStart(found.limits, found.outcome, "" if found.outcome is generic else NOT_SHOWN)
-
-
-def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfStart:
-    """The same from discs, and what they leave open from all cases that round to the same floats,
-    as far as these agree; else UNDECIDED."""
-    case, X0 = cell.case, start.floats
-    if (X0[0] == X0).all():
-        return _at_consensus(case, start, cell)
-    pair = DominantPair(cell)
-    found = DiscStart(pair, X0).contained(generic)
-    outcome, known = found.outcome, found.limits
-    if outcome is not Outcome.SMOOTHING and not known.whole:
-        shared = decided_in_cell(case, start)
-        outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
-        known = merged(known, second=shared.limits)
-        if known.tends_to is None and pair.without_mean(outcome, X0):
-            known = infinite(known.limit_rank)
-    if outcome is Outcome.UNDECIDED:
-        return OfStart(known, outcome, ILL_CONDITIONED)
-    if known.tends_to == "infinity" and pair.balanced and not np.any([*map(math.fsum, X0.T)]):
-        known = replace(known, reached="every")
-    tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
-    begins = onset_of_cell(cell, X0, tends_to)
-    return OfStart(known, outcome, shown(begins), begins)
-
-
-def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> OfStart:
-    """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
-    on where c is in the nilpotent part of I + H, as given (T11.1)."""
-    total = reduce(plus, (H for _, H in case.others), case.rational_H)
-    content = start_content([[Fraction(1)]], total, start.fractions[:1])
-    if content is not None:
-        if content.vanishes:
-            return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
-        return OfStart(ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
-    if _lasts(case, cell, all_modes=True):
-        return OfStart(ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
-    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
-
-
-def _lasts(case: Layer, cell: CellDiscs | None, all_modes: bool = False) -> bool:
+def lasts(case: Layer, cell: CellDiscs | None, all_modes: bool = False) -> bool:
     """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
     its disc; in fractions none is unknown."""
     if cell is None:

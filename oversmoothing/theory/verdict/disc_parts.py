@@ -8,7 +8,9 @@ every layer of the cell.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,13 +19,17 @@ from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     Bounded,
+    at_precision,
     gamma,
     inflated,
     solved,
     times,
 )
+from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors, enclose
+from oversmoothing.theory.spectra.heads import ManyHeads, modulus_interval
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.by_discs import operator_within, shares_within, weights_within
 
 Indices = NDArray[np.intp]
 
@@ -33,12 +39,7 @@ def left_vectors(M: Array, error: Array) -> Iterator[tuple[Discs, Callable[[], B
     w^T M = a w^T that is 0 but at S and at what S leads to, R: w_R^T = w_S^T M_SR (a - M_RR)^-1.
     The fewest indices come first.
     """
-    k, there = len(M), (M != 0) | (error > 0)
-    reach = there | np.eye(k, dtype=bool)
-    for _ in range(k.bit_length()):
-        reach = (reach.astype(np.float32) @ reach) > 0
-    for S in sorted(communicating(there), key=lambda S: (int(reach[S[0]].sum()), S[0])):
-        R = np.setdiff1d(np.flatnonzero(reach[S[0]]), S)
+    for S, R in _parts(M, error):
         inside, off = M[np.ix_(S, S)], error[np.ix_(S, S)]
         found = enclose(inside, off) if len(S) == 1 else by_vectors(inside, off)
         if isinstance(found, Failure):
@@ -46,6 +47,16 @@ def left_vectors(M: Array, error: Array) -> Iterator[tuple[Discs, Callable[[], B
         for i in np.flatnonzero(found.alone).tolist():
             a = Discs(found.centres[[i]], found.radii[[i]], np.zeros(1, dtype=np.intp))
             yield a, partial(_extended, M, error, S, R, found, i)
+
+
+def _parts(M: Array, error: Array) -> Iterator[tuple[Indices, Indices]]:
+    """(S, R) as above, the fewest indices first."""
+    k, there = len(M), (M != 0) | (error > 0)
+    reach = there | np.eye(k, dtype=bool)
+    for _ in range(k.bit_length()):
+        reach = (reach.astype(np.float32) @ reach) > 0
+    for S in sorted(communicating(there), key=lambda S: (int(reach[S[0]].sum()), S[0])):
+        yield S, np.setdiff1d(np.flatnonzero(reach[S[0]]), S)
 
 
 def _extended(
@@ -106,3 +117,64 @@ def product(w: Bounded, X: Bounded, z: Bounded) -> tuple[complex, float]:
     error += 4 * gamma(2 * (n + d) + 4) * (size @ (moduli @ np.abs(z.value))) + 4 * n * d * TINY
     value = complex(w.value @ (X.value @ z.value))
     return value, float(inflated(np.asarray(error), 2 * (n + d) + 16))
+
+
+# Rows of the operator of all heads that are looked at; in balls, where eigenvalues repeat, and with
+# how many bits; how many eigenvectors and parts are tried.
+_OPERATOR, _BALLS, _BITS, _TRIED = 1024, 64, 128, 8
+
+
+def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
+    """Whether X_0 [n, d] contains a mode that outgrows `rest`, for all X_0 and heads that round to
+    these: w^T X_0 != 0 for a left eigenvector w of the layer, or of several for equal eigenvalues.
+
+    Of causal heads the first tokens go by themselves: as many as there are rows for.
+    """
+    n, d = X0.shape
+    if not np.triu(case.positive, 1).any():
+        n = min(n, max(1, _OPERATOR // d))
+    if n * d > _OPERATOR:
+        return False
+    A, off = shares_within(case.given["A"].floats, case.positive, UNIT)
+    few = np.s_[None, :, :n, :n]
+    operator, error = (x[0] for x in operator_within(A[few], off[few], *weights_within(case)))
+    M = operator + case.residual * np.eye(n * d)
+    error = error + UNIT * np.diag(np.abs(np.diag(M)))
+    error = np.where(error > 0, inflated(error, 2), 0.0)
+    # HFC/LFC does not see the scale: a power of two loses what is below all numbers, no more.
+    x = np.ldexp(X0[:n].T.reshape(-1, 1), -int(np.frexp(np.abs(X0).max())[1]))
+    start = Bounded(x, UNIT * np.abs(x) + TINY)
+    return _by_eigenvectors(M, error, start, rest) or _by_subspaces(M, error, start, rest)
+
+
+def _by_eigenvectors(M: Array, error: Array, start: Bounded, rest: float) -> bool:
+    one = Bounded(np.ones(1), np.zeros(1))
+    found = left_vectors(M, error)
+    above = (vector for mu, vector in found if modulus_interval(mu, 0.0).low > rest)
+    vectors = (vector() for vector in islice(above, _TRIED))
+    return any(w is not None and not_zero(w, start, one) for w in vectors)
+
+
+def _by_subspaces(M: Array, error: Array, start: Bounded, rest: float) -> bool:
+    """The same where eigenvalues repeat within a part: by invariant subspaces in balls."""
+    parts = (
+        np.sort(np.concatenate([S, R]))
+        for S, R in _parts(M, error)
+        if len(S) + len(R) <= _BALLS and np.abs(np.linalg.eigvals(M[np.ix_(S, S)])).max() > rest
+    )
+    for T in islice(parts, _TRIED):
+        table, columns = (
+            [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
+            for rows in (
+                zip(M[np.ix_(T, T)].tolist(), error[np.ix_(T, T)].tolist(), strict=True),
+                zip(start.value[T].tolist(), start.error[T].tolist(), strict=True),
+            )
+        )
+        with at_precision(_BITS):
+            for found in invariant_blocks(table):
+                content = (flint.acb_mat(found.inverse) * flint.acb_mat(columns)).entries()
+                for block in found.blocks:
+                    there = any(not content[i].contains(0) for i in block.columns)
+                    if there and abs(block.value).lower() > rest:
+                        return True
+    return False

@@ -6,15 +6,16 @@ answer; rows in float32 or bfloat16 are divided by their sums first, and the ans
 rounds to them in their own precision.
 """
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from oversmoothing.theory.depth.ratios import ratios_at
 from oversmoothing.theory.layer.layer import (
     Entries,
     Layer,
@@ -25,9 +26,8 @@ from oversmoothing.theory.layer.layer import (
 )
 from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT, USUAL
-from oversmoothing.theory.spectra.algebraic import CloseRootsError
 from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
@@ -39,16 +39,18 @@ from oversmoothing.theory.verdict.answer import (
     repeated_one,
     token_words,
 )
-from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, all_zero
 from oversmoothing.theory.verdict.decide import (
     Comparison,
     compare_radii,
     exact_pairs,
     generic_limits,
-    limits_of_start,
 )
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN
 from oversmoothing.theory.verdict.formulas import Outcome
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.depth.ratios import Ratio
+    from oversmoothing.theory.verdict.cosines import TokenLimits
 
 
 def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
@@ -98,7 +100,7 @@ def layer_verdict(
             None,
             CLOSE_EIGENVALUES,
             verdict_x0=None if start is None else Outcome.UNDECIDED,
-            hfc_lfc={} if start is None else ratios_at(case, start, depths),
+            hfc_lfc=_at(case, start, depths),
             has_x0=start is not None,
         )
     left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
@@ -125,15 +127,19 @@ def _layer_verdict(
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes), case.heads)
     verdict_x0 = shows_from = None
-    tokens = UNKNOWN_TOKENS
+    tokens: TokenLimits | None = None
     if start is None:
         behaviour = generic_limits(case, found)
     elif start.is_zero:
+        from oversmoothing.theory.verdict.cosines import all_zero
+
         behaviour, reason = UNKNOWN, ZERO_STATE
         outcome = verdict_x0 = Outcome.UNDEFINED
         status = "certified" if status == "numerical" else status
         tokens = all_zero(case.n)
     else:
+        from oversmoothing.theory.verdict.of_start import limits_of_start
+
         of_start = limits_of_start(case, start, found, outcome, thorough)
         behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
         shows_from = None if of_start.onset is None else of_start.onset.layer
@@ -143,7 +149,8 @@ def _layer_verdict(
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
         reason += limit_words(behaviour, start is not None)
-    reason += token_words(tokens)
+    if tokens is not None:
+        reason += token_words(tokens)
     return Verdict(
         outcome,
         status,
@@ -154,19 +161,29 @@ def _layer_verdict(
         behaviour.limit,
         behaviour.limit_rank,
         verdict_x0,
-        {} if start is None else ratios_at(case, start, depths),
+        _at(case, start, depths),
         start is not None,
         found.attention,
         found.value,
         shows_from,
         distance,
-        tokens.growth,
-        tokens.cosines,
-        tokens.cos_min,
-        tokens.cos_mean,
+        None if tokens is None else tokens.growth,
+        None if tokens is None else tokens.cosines,
+        None if tokens is None else tokens.cos_min,
+        None if tokens is None else tokens.cos_mean,
         any(found.vague),
         pairs=() if isinstance(case, ManyHeads) else exact_pairs(found.dominance),
     )
+
+
+def _at(case: Layer, start: Entries | None, depths: list[int]) -> dict[int, Ratio]:
+    """HFC/LFC at the depths, of a start."""
+    if start is None:
+        return {}
+    # Loaded for a start: a verdict is quick to begin.
+    from oversmoothing.theory.depth.ratios import ratios_at
+
+    return ratios_at(case, start, depths)
 
 
 # Relative margins below this are near-ties: their distance is worth saying.

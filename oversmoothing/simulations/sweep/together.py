@@ -1,0 +1,366 @@
+"""The outcomes of a sweep's points of one shape in the same batched products (T1, T2, T10).
+
+What is drawn, proved and measured is that of `points.outcome`, one array operation for all points:
+their draws keep their seeds, the radii come from the discs of `decide_stack`, and the same bases
+give X_L at half depth and at full depth (T1a). No operation here mixes points, so that a point's
+bytes do not depend on its neighbours. Several heads, heads of low rank, several closed classes,
+what discs leave open or may overflow, near-defective bases and depths that need refined eigenvalues
+go point by point.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oversmoothing.simulations.generators.attention import ATTENTION, DoublyStochastic
+from oversmoothing.simulations.generators.options import Generator
+from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from oversmoothing.simulations.sweep.config import Value
+from oversmoothing.simulations.sweep.points import (
+    OF_A_STATE,
+    Point,
+    columns,
+    cosine_extremes,
+    effective_rank,
+    entropy_of,
+    generator,
+    outcome,
+    verdict_columns,
+)
+from oversmoothing.theory.depth.closed_form import from_quotient, to_quotient
+from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
+from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
+from oversmoothing.theory.layer.layer import row_sum_tolerance
+from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.verdict.by_discs import Decision, decide_stack
+from oversmoothing.theory.verdict.formulas import Outcome
+
+# Entries of A, or of H, of the points that are worked on together.
+_TOGETHER = 2**16
+# Entries of H beyond this, or its inverse, are left to the checks for overflow of a single point.
+_LARGE = 1e100
+# Bases are used without a further look up to the first condition (of Frobenius norms), and up to
+# the second where no two eigenvalues are near: a single point looks for repeated ones, and iterates
+# from about 1e8 on.
+_PLAIN, _APART = 1e2, 1e7
+# A mode this many e-folds below the largest is none.
+_GONE = 100.0
+_LOG2 = float(np.log(2.0))
+
+
+def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[str, Any]]:
+    """`points.outcome` of each, up to the rounding of the last digits."""
+    found: list[dict[str, Any] | None] = [None] * len(points)
+    shapes = [_shape(point) for point in points]
+    order = sorted(range(len(points)), key=lambda k: shapes[k])
+    for shape, group in groupby(order, lambda k: shapes[k]):
+        places, size = list(group), max(1, _TOGETHER // max(1, *shape[:2]) ** 2)
+        for start in range(0, len(places) if all(shape) else 0, size):
+            some = places[start : start + size]
+            for k, row in zip(some, _rows([points[k] for k in some], measures), strict=True):
+                found[k] = row
+    return [
+        outcome(point, measures) if row is None else row
+        for point, row in zip(points, found, strict=True)
+    ]
+
+
+def _shape(point: Point) -> tuple[int, int, int]:
+    """(n, d, depth) of points that are worked on together; zeros for others."""
+    n, d, depth = (int(point[name]) for name in ("n", "d", "depth"))
+    alone = int(point["heads"]) > 1 or n == 1 or point["value"] == "low_rank" or depth >= DEEP
+    return (0, 0, 0) if alone else (n, d, depth)
+
+
+def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any] | None]:
+    """Of points of one shape; None where a point has to go by itself."""
+    found: list[dict[str, Any] | None] = [None] * len(points)
+    state = any(measure in OF_A_STATE for measure in measures)
+    if "limits" in measures:
+        return found
+    with np.errstate(all="ignore"):
+        A, H, X0 = _drawn(points, state)
+        sums, size = A.sum(axis=-1), np.abs(H).max(axis=(1, 2))
+        good = (np.abs(sums - 1) <= row_sum_tolerance(A.shape[-1])).all(axis=-1)
+        good &= (size < _LARGE) & ((size > 1 / _LARGE) | (size == 0))
+        places = np.flatnonzero(good)
+        if len(places) < len(points):
+            A, H, X0 = A[places], H[places], X0[places]
+        decided = list(decide_stack(A, H))
+        kept = [i for i, each in enumerate(decided) if each[0].outcome is not Outcome.UNDECIDED]
+        rows = {i: _verdict(decided[i][0]) for i in kept}
+        if state:
+            seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
+            kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
+            measured = _states(A, X0, {i: decided[i][1:] for i in kept}, points[0], measures)
+            rows = {i: rows[i] | row for i, row in measured.items()}
+    names = columns(measures)
+    for i, row in rows.items():
+        found[places[i]] = {name: row.get(name) for name in names}
+    return found
+
+
+def _verdict(found: Decision) -> dict[str, Any]:
+    rho_c = found.consensus.shown
+    rho_q = rho_c if found.outcome is Outcome.TIE else found.quotient.shown
+    return verdict_columns("certified", found.outcome, rho_c, rho_q, found.error)
+
+
+# ----------------------------------------------------------------------------- draws
+
+
+class _Together:
+    """The generators of several points as one, whose draws have a first axis of points."""
+
+    def __init__(self, each: Sequence[np.random.Generator]) -> None:
+        self.each = each
+
+    def standard_normal(self, size: tuple[int, ...]) -> Array:
+        return np.stack([one.standard_normal(size[1:]) for one in self.each])
+
+
+def _drawn(points: list[Point], state: bool) -> tuple[Array, Array, Array]:
+    """A [p, n, n], H [p, d, d] and X_0 [p, n, d] as `points.draw` has them; NaN where it refuses.
+
+    Without state X_0 is empty.
+    """
+    n, d, p = int(points[0]["n"]), int(points[0]["d"]), len(points)
+    # SeedSequence takes the words of a number faster than the number.
+    words = [
+        np.frombuffer(seed.to_bytes(-(-seed.bit_length() // 32) * 4, "little"), dtype="<u4")
+        for seed in map(entropy_of, points)
+    ]
+    A, H = np.full((p, n, n), np.nan), np.full((p, d, d), np.nan)
+
+    def rng(place: int, *key: int) -> np.random.Generator:
+        return np.random.Generator(
+            np.random.PCG64(np.random.SeedSequence(words[place], spawn_key=key))
+        )
+
+    for places, drawn in _alike("attention", ATTENTION, points):
+        each = [rng(k, 0, 0) for k in places]
+        try:
+            if isinstance(drawn, DoublyStochastic):
+                # Its rounds end for all of a batch together.
+                raise InputError("one by one")
+            A[places] = drawn.draw(n, rng=_Together(each), batch=(len(places),))  # type: ignore[arg-type]
+        except InputError:
+            for k in places:
+                with suppress(InputError):
+                    A[k] = drawn.draw(n, rng=rng(k, 0, 0))
+    for places, made in _alike("value", VALUE_PROJECTION, points):
+        for k in places:
+            with suppress(InputError):
+                H[k] = made.draw(d, rng=rng(k, 1, 0))
+    X0 = [rng(k, 2).standard_normal((n, d)) for k in range(p)] if state else np.empty((p, 0, d))
+    return A, H, np.asarray(X0)
+
+
+def _alike(
+    what: str, known: Mapping[str, type[Generator]], points: list[Point]
+) -> Iterator[tuple[list[int], Generator]]:
+    """(places, generator) of the points whose A, or H, is drawn with the same options."""
+    groups: dict[tuple[Value, ...], list[int]] = {}
+    names: dict[Value, list[str]] = {}
+    for k, point in enumerate(points):
+        kind = point[what]
+        if kind not in names:
+            names[kind] = [name for name in known[str(kind)].model_fields if name in point]
+        options = tuple(point[name] for name in names[kind])
+        groups.setdefault((kind, *options), []).append(k)
+    for places in groups.values():
+        try:
+            found = generator(what, known, points[places[0]])
+        except InputError:
+            continue
+        yield places, found
+
+
+# ----------------------------------------------------------------------------- outcomes
+
+
+def _squares(x: Array) -> Array:
+    """Their sum for each of a stack."""
+    return np.asarray((x * x).sum(axis=(1, 2)))
+
+
+class _Bases:
+    """M = V diag(values) V^-1 of a stack: P [p, k, k] has Re v and Im v of a pair, Y = P^-1."""
+
+    def __init__(self, each: Sequence[Discs]) -> None:
+        bases = [discs.basis for discs in each if discs.basis is not None]
+        self.P, self.Y = (np.stack([getattr(b, name) for b in bases]) for name in ("P", "Y"))
+        self.values: Complex = np.stack([discs.centres for discs in each])
+        condition = np.sqrt(_squares(self.P) * _squares(self.Y))
+        apart = np.max([discs.component for discs in each], axis=1) + 1 == self.values.shape[-1]
+        # Whether each is used as it is.
+        self.plain = condition < np.where(apart, _APART, _PLAIN)
+        self.sign = np.sign(self.values.imag)
+        place = np.arange(self.values.shape[-1])
+        # The two columns of each one's pair; a real one is both.
+        self.first = (place - (self.sign < 0)).astype(np.intp)
+        self.second = (place + (self.sign > 0)).astype(np.intp)
+
+    def times_vectors(self, x: Array) -> Complex:
+        """x V [p, m, k] from x P."""
+        one, other = (
+            np.take_along_axis(x, place[:, None], axis=-1) for place in (self.first, self.second)
+        )
+        return np.asarray(one + 1j * (self.sign[:, None] * other))
+
+    def times_inverse(self, F: Complex, owner: NDArray[np.intp]) -> Complex:
+        """F V^-1 as coordinates beside Y, for rows F [r, k] of the points `owner` [r]."""
+        one, other = (
+            np.take_along_axis(F, place[owner], axis=-1) for place in (self.first, self.second)
+        )
+        half = (one + other) / 2
+        return np.where(self.sign[owner] < 0, -0.5j * (one - other), half)
+
+
+@dataclass(frozen=True)
+class _Modes:
+    """Coefficients C [r, d] of modes, log mu [r, d], and the point of each row, in order."""
+
+    C: Complex
+    log: Complex
+    owner: NDArray[np.intp]
+
+    @cached_property
+    def _log_size(self) -> Array:
+        return np.log(np.abs(self.C))
+
+    def powers(self, depth: int) -> tuple[Complex, Array]:
+        """C mu^L / 2^e, and e [p] such that the largest of each point is about 1."""
+        size = depth * self.log.real + self._log_size
+        starts = np.searchsorted(self.owner, np.arange(self.owner[-1] + 1))
+        top = np.maximum.reduceat(size.max(axis=-1), starts)
+        e = np.ceil(top / _LOG2)
+        kept = size > (top - _GONE)[self.owner, None]
+        C, phase = self.C[kept], np.remainder(depth * self.log.imag[kept], 2 * np.pi)
+        moduli = np.exp((size - (e * _LOG2)[self.owner, None])[kept])
+        found = np.zeros_like(self.C)
+        found[kept] = moduli * (np.cos(phase) + 1j * np.sin(phase)) * (C / np.abs(C))
+        return found, e
+
+
+@dataclass(frozen=True)
+class _States:
+    """HFC [p, n, d] 2^hfc_scale and mean [p, 1, d] 2^mean_scale, as `ScaledState`."""
+
+    hfc: Array
+    mean: Array
+    hfc_scale: Array
+    mean_scale: Array
+
+    @property
+    def log_hfc_lfc(self) -> Array:
+        hfc, mean = (np.sqrt(_squares(x)) for x in (self.hfc, self.mean))
+        scale = (self.hfc_scale - self.mean_scale) * _LOG2
+        return np.asarray(np.log(hfc) - np.log(mean * np.sqrt(self.hfc.shape[1])) + scale)
+
+    def dense(self) -> Array:
+        """X_L up to a power of two."""
+        top = np.maximum(self.hfc_scale, self.mean_scale)
+        hfc, mean = (
+            part * np.exp2(np.maximum(scale - top, -1074.0))[:, None, None]
+            for part, scale in ((self.hfc, self.hfc_scale), (self.mean, self.mean_scale))
+        )
+        return np.asarray(hfc + mean)
+
+
+def _at_depths(
+    A: Array, X0: Array, attention: _Bases, value: _Bases, depths: Sequence[int]
+) -> list[_States]:
+    """The closed form (T1a): HFC by pairs of eigenvalues, c = pi^T X by those with a = 1."""
+    n = A.shape[-1]
+    offset = (1 / n - stationary_distributions(A / A.sum(axis=-1, keepdims=True)))[:, None]
+    mean = X0.mean(axis=1, keepdims=True)
+    hfc = X0 - mean
+    left = hfc.mean(axis=1, keepdims=True)
+    hfc -= left
+    c = mean + left - offset @ hfc
+    C = value.times_vectors(attention.Y @ (to_quotient(hfc) @ value.P))
+    # Of the rows of a pair one is enough, (first - i second) / 2: the other is its conjugate.
+    owner, row = np.nonzero(attention.sign >= 0)
+    pair = attention.sign[owner, row] > 0
+    other = np.where(pair, row + 1, row)
+    weight = np.where(pair, 0.5, 1.0)[:, None]
+    C = weight * (C[owner, row] - 1j * np.where(pair[:, None], C[owner, other], 0.0))
+    own = np.arange(len(A))
+    moving = _Modes(
+        C, log_multiplier(attention.values[owner, row][:, None] * value.values[owner]), owner
+    )
+    fixed = _Modes(value.times_vectors(c @ value.P)[:, 0], log_multiplier(value.values), own)
+    found = []
+    for depth in depths:
+        F, hfc_scale = moving.powers(depth)
+        K = value.times_inverse(F, owner)
+        packed = np.empty((len(A), n - 1, X0.shape[-1]))
+        packed[owner, other] = -2.0 * K.imag
+        packed[owner, row] = K.real / weight
+        hfc = from_quotient(attention.P @ (packed @ value.Y))
+        f, c_scale = fixed.powers(depth)
+        c = value.times_inverse(f, own).real[:, None] @ value.Y
+        part = offset @ hfc
+        # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
+        top = np.where(part.any(axis=(1, 2)), np.maximum(c_scale, hfc_scale), c_scale)
+        c, part = (
+            x * np.exp2(np.clip(scale - top, -2000, 0))[:, None, None]
+            for x, scale in ((c, c_scale), (part, hfc_scale))
+        )
+        found.append(_States(hfc, c + part, hfc_scale, top))
+    return found
+
+
+def _states(
+    A: Array,
+    X0: Array,
+    spectra: dict[int, tuple[Discs, Discs]],
+    point: Point,
+    measures: tuple[str, ...],
+) -> dict[int, dict[str, Any]]:
+    """The columns of `measures` by place in A, where bases are plain and all of them finite.
+
+    point: one of the points, whose depth is that of all.
+    """
+    places = [i for i, (a, h) in spectra.items() if a.basis is not None and h.basis is not None]
+    while places:
+        attention, value = (_Bases([spectra[i][side] for i in places]) for side in (0, 1))
+        plain = attention.plain & value.plain
+        if plain.all():
+            break
+        places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
+    else:
+        return {}
+    depth, found = int(point["depth"]), dict[str, Array]()
+    half = depth // 2
+    early, late = _at_depths(A[places], X0[places], attention, value, [half, depth])
+    if "ratio" in measures:
+        found["log_hfc_lfc"] = late.log_hfc_lfc
+        found["slope"] = (found["log_hfc_lfc"] - early.log_hfc_lfc) / (depth - half)
+    X = late.dense()
+    good = np.asarray(np.isfinite(X).all(axis=(1, 2)) & X.any(axis=-1).all(axis=-1))
+    X = np.where(good[:, None, None], X, 1.0)
+    if "cosine" in measures:
+        found["cos_mean"], found["cos_min"] = cosine_extremes(X)
+    if "rank" in measures:
+        found["effective_rank"] = effective_rank(X)
+    for column in found.values():
+        good &= np.isfinite(column)
+    table = [
+        dict(zip(found, row, strict=True))
+        for row in zip(*map(np.ndarray.tolist, found.values()), strict=True)
+    ]
+    return {
+        i: {"method": "closed form"} | row
+        for i, row, fine in zip(places, table, good.tolist(), strict=True)
+        if fine
+    }

@@ -1,0 +1,10 @@
+"""python-flint, loaded when the first ball or fraction of it is asked for: floats need none."""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    import flint
+
+    globals()[name] = found = getattr(flint, name)
+    return found
