@@ -25,6 +25,7 @@ _MODULES = (
     "trained_spectra",
     "beside_peers",
     "predictions",
+    "starting",
 )
 
 

@@ -58,7 +58,7 @@ nb_merge_streams = True
 autodoc_typehints = "signature"
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 

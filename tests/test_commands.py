@@ -646,6 +646,7 @@ def test_an_option_that_would_not_be_read_is_refused(words, said, place, capsys,
     [
         ("--full", {"full": True}), ("--workers 3", {"workers": 3}), ("--seed 5", {"seed": 5}),
         ("--out new", {"out": "new"}), ("--device cpu", {"device": "cpu"}),
+        ("--fresh", {"fresh": True}),
     ],
 )  # fmt: skip
 def test_reproduce_hands_on_what_it_is_given(words, changed, capsys, monkeypatch, tmp_path):
@@ -653,9 +654,9 @@ def test_reproduce_hands_on_what_it_is_given(words, changed, capsys, monkeypatch
 
     seen: list[dict[str, object]] = []
 
-    def run(context, full: bool, workers: int) -> int:
+    def run(context, full: bool, workers: int, fresh: bool) -> int:
         seen.append({"out": context.results.name, "seed": context.seed, "device": context.device,
-                     "full": full, "workers": workers})  # fmt: skip
+                     "full": full, "workers": workers, "fresh": fresh})  # fmt: skip
         return 0
 
     monkeypatch.setattr(reproduce, "reproduce", run)

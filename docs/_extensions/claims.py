@@ -63,7 +63,9 @@ def title(name: str) -> str:
     """What a claim says, in the words of its heading."""
     found = (match for match in HEADING.finditer(read_text(files()[name])))
     words = next(match[2] for match in found if match[1] == name)
-    return words[0].upper() + words[1:] if words[1:2].islower() else words
+    # A letter of a formula (h = -1, tau -> 1) stays as it is.
+    begins = re.match(r"(?!tau|rho|pi|sigma)(?:an? |[a-z]{3,}\b)", words)
+    return words[0].upper() + words[1:] if begins else words
 
 
 def plain(text: str) -> nodes.inline:

@@ -10,7 +10,17 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-_SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", " (x) ": " ⊗ ", "^T": "ᵀ", "||": "‖", "rho_": "ρ_"}
+_SIGNS = {
+    "<=": "≤",
+    ">=": "≥",
+    "!=": "≠",
+    " (x) ": " ⊗ ",
+    "^T": "ᵀ",
+    "||": "‖",
+    "rho_": "ρ_",
+    "lambda_": "λ_",
+    "sigma_": "σ_",
+}
 
 
 def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -18,7 +18,11 @@ function stackTables() {
   for (const table of document.querySelectorAll("article table")) {
     table.classList.remove("stacked");
     const box = table.closest(".pst-scrollable-table-container, .table-wrapper") ?? table.parentElement;
-    if (table.scrollWidth > box.clientWidth + 1 && table.querySelector("td[data-label]")) {
+    if (!table.querySelector("td[data-label]")) continue;
+    // On a phone sentences beside one another are columns of single words.
+    const words = [...table.querySelectorAll("td")].some((cell) => cell.textContent.length > 30);
+    const narrow = innerWidth < 620 && words && table.tHead.rows[0].cells.length > 2;
+    if (narrow || table.scrollWidth > box.clientWidth + 1) {
       table.classList.add("stacked");
     }
   }
@@ -36,8 +40,8 @@ function fitFormulas() {
     let block = math.parentElement;
     while (block && !block.clientWidth) block = block.parentElement; // inline boxes have none
     if (!block) continue;
-    const over = math.getBoundingClientRect().width / block.clientWidth;
-    if (over > 1) math.style.fontSize = `${0.97 / over}em`;
+    const over = math.getBoundingClientRect().width / (block.clientWidth - 20);
+    if (over > 1) math.style.fontSize = `${1 / over}em`;
   }
 }
 

@@ -83,12 +83,15 @@ def reproduce(
     full: Annotated[bool, Option("--full",
         help="train every model of the study first (hours, resumable)")] = False,
     workers: opt.Workers = 1,
+    fresh: Annotated[bool, Option("--fresh",
+        help="compute and draw all, also what nothing has changed since the run before")] = False,
     as_json: opt.Json = False,
 ) -> int:  # fmt: skip
     """Train, simulate, check and draw everything, and write the page of results.
 
     Without --full it runs a reduced preset, and the page says so. --workers counts processes for
-    its trainings. --json prints checks.json. Exit status 1: a check failed.
+    its trainings. What nothing has changed since the run before is taken over and marked "from
+    cache" (never in CI). --json prints checks.json. Exit status 1: a check failed.
     """
     from oversmoothing.paper_figures import reproduce as main_job
     from oversmoothing.paper_figures.figure_base import Context
@@ -96,7 +99,7 @@ def reproduce(
 
     context = Context.checked(out, seed, device)
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-        status = main_job.reproduce(context, full=full, workers=workers)
+        status = main_job.reproduce(context, full=full, workers=workers, fresh=fresh)
     if as_json:
         print(read_text(out / "checks.json"), end="")
     return status

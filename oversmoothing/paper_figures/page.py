@@ -62,22 +62,27 @@ OPENING = {
 
 @dataclass(frozen=True)
 class Check:
-    """A statement that the run must bear out, what was measured, and whether it held."""
+    """A statement that the run must bear out, what was measured, and whether it held.
+
+    kept: the date of the run that it was taken over from, if it was.
+    """
 
     name: str
     statement: str
     measured: str
     holds: bool
+    kept: str = ""
 
 
 @dataclass(frozen=True)
 class Drawn:
     """The files of a figure, the seconds of processor time that it and its workers took, and for a
-    figure of the paper what it reports beside ours."""
+    figure of the paper what it reports beside ours. kept: as of a check."""
 
     files: FigureFiles
     seconds: float
     comparisons: tuple[Comparison, ...] = ()
+    kept: str = ""
 
 
 def draw_figure(name: str, context: Context) -> Drawn:
@@ -147,6 +152,7 @@ def _figure(place: int, name: str, drawn: Drawn, folder: Path) -> dict[str, Any]
         "caption": files.txt.read_text("utf-8").strip().split("\n"),
         "picture": _smaller(files.png.read_bytes()),
         "seconds": max(1, round(drawn.seconds)),
+        "kept": drawn.kept,
         "comparisons": drawn.comparisons,
         **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
     }

@@ -1,7 +1,8 @@
 """The main job, end to end: train, simulate, check, draw, and `index.html` with the verdicts.
 
-Trained models are cached by their configuration; everything else is computed anew, so that a second
-run checks the code as it stands now.
+Trained models are cached by their configuration. Checks and figures whose code, data, seed and
+libraries are as the run before left them are taken over, and marked so (`kept`); `fresh` computes
+all anew.
 """
 
 import sys
@@ -17,6 +18,7 @@ from oversmoothing.experiments.study.protocol import TIERS, protocol
 from oversmoothing.experiments.study.study_runs import run_blocks, trained
 from oversmoothing.paper_figures import FIGURES, figure
 from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.kept import Kept
 from oversmoothing.paper_figures.models_shown import digits_model
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
@@ -40,22 +42,33 @@ PRESETS = {
 }
 
 
-def reproduce(context: Context, *, full: bool = False, workers: int = 1) -> int:
+def reproduce(
+    context: Context, *, full: bool = False, workers: int = 1, fresh: bool = False
+) -> int:
     """Run all into context.results. Returns 0, or 1 where a check fails (the page says which).
 
-    full: every model of the study is trained first, which takes hours and resumes.
+    full: every model of the study is trained first, which takes hours and resumes. fresh: nothing
+    is taken over from the run before.
     """
-    folder, checks = context.results, []
+    folder = context.results
     if full:
         run_blocks(
             protocol(), folder / "study", tiers=TIERS, workers=workers, data=real_inputs(),
             progress=context.progress,
         )  # fmt: skip
-    for check in _checks(context):
-        print(f"{'holds' if check.holds else 'FAILS'}: {check.statement}: {check.measured}")
+    kept, checks = Kept(context, fresh), []
+    for check in kept.checks() or _checks(context):
+        how = f" (from cache, {check.kept})" if check.kept else ""
+        print(f"{'holds' if check.holds else 'FAILS'}: {check.statement}: {check.measured}{how}")
         checks.append(check)
+    held = checks.copy()
     figures: dict[str, Drawn] = {}
     for name in FIGURES:
+        drawn = kept.figure(name)
+        if drawn is not None:
+            print(f"{name}: from cache, drawn on {drawn.kept}")
+            figures[name] = drawn
+            continue
         try:
             figures[name] = draw_figure(name, context)
         except RequirementError as error:
@@ -70,6 +83,7 @@ def reproduce(context: Context, *, full: bool = False, workers: int = 1) -> int:
     }
     write_atomically(folder / "checks.json", to_json(checked))
     write_atomically(folder / "verdicts.csv", record(figures).to_csv(index=False))
+    kept.write(held, figures)
     page = write_page(folder, figures, checks, context.seed, PRESETS[full])
     print(f"wrote {page} with {len(figures)} figures")
     return 0 if all(check.holds for check in checks) else 1

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +13,9 @@ import pandas as pd
 import pytest
 
 from oversmoothing.experiments.study.protocol import TIERS, Protocol
-from oversmoothing.paper_figures import reproduce as main_job
+from oversmoothing.paper_figures import kept, reproduce as main_job
 from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.page import Check
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -31,5 +36,94 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
     text = (tmp_path / "index.html").read_text("utf-8")
     assert ("The reduced preset" in text) == (not full)
     assert "cannot be checked" in text
-    kept = pd.read_csv(tmp_path / "verdicts.csv")
-    assert set(kept["figure"]) == {"tables_2_3"} and "cannot be checked" in set(kept["verdict"])
+    rows = pd.read_csv(tmp_path / "verdicts.csv")
+    assert set(rows["figure"]) == {"tables_2_3"} and "cannot be checked" in set(rows["verdict"])
+
+
+# ------------------------------------------------------------------------- what is taken over
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """`reproduce` with one check and two figures, and a package of its own to hash: its log."""
+    package = tmp_path / "package"
+    for name in ("a.py", "paper_figures/figures/ladder.py", "paper_figures/page.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text("x = 1\n")
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(kept, "_PACKAGE", package)
+    monkeypatch.setattr(kept, "real_inputs", lambda: None)
+    monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3", "ladder"))
+    one = Check("one", "one is one", "1", True)
+    monkeypatch.setattr(main_job, "_checks", lambda context: iter((one,)))
+    real = main_job.write_page
+    monkeypatch.setattr(main_job, "write_page", lambda folder, *_: folder / "index.html")
+
+    def run(seed: int = 0, fresh: bool = False, page: bool = False) -> str:
+        if page:
+            monkeypatch.setattr(main_job, "write_page", real)
+        context = Context(tmp_path / "results", seed=seed, progress=False)
+        told = io.StringIO()
+        with redirect_stdout(told):
+            assert main_job.reproduce(context, fresh=fresh) == 0
+        return told.getvalue()
+
+    run()
+    yield run
+
+
+def test_what_nothing_changed_is_taken_over_and_marked_with_its_date(
+    small: Callable[..., str], tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    before = {path: path.read_bytes() for path in (results / "figures").iterdir()}
+    today, log = f"{date.today():%Y-%m-%d}", small(page=True)
+    assert log.count("from cache") == 3 and f"ladder: from cache, drawn on {today}" in log
+    assert before == {path: path.read_bytes() for path in (results / "figures").iterdir()}
+    page = (results / "index.html").read_text("utf-8")
+    assert page.count(f"from cache, {today}") == 3
+    # The date is that of the run that drew it, through any number of runs.
+    record = results / "kept.json"
+    record.write_text(record.read_text().replace(today, "2024-02-29"))
+    assert small().count("2024-02-29") == small().count("2024-02-29") == 3
+    assert "from cache" not in small(fresh=True)
+    assert "from cache" in small()
+
+
+@pytest.mark.parametrize(
+    ("changed", "taken"),
+    [
+        ("package/a.py", 0),
+        ("package/new.json", 0),
+        ("package/paper_figures/figures/ladder.py", 2),
+        ("package/paper_figures/page.py", 3),
+        ("results/study/rows.json", 0),
+        ("results/figures/ladder.csv", 2),
+        ("results/figures/ladder.png", 2),
+        ("results/index.html", 3),
+    ],
+)
+def test_what_a_change_of_code_or_data_touches_is_made_anew(
+    small: Callable[..., str], tmp_path: Path, changed: str, taken: int
+) -> None:
+    path = tmp_path / changed
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((path.read_bytes() if path.exists() else b"") + b"\n")
+    assert small().count("from cache") == taken
+
+
+def test_another_seed_ci_a_damaged_record_and_a_failed_check_take_nothing_over(
+    small: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "from cache" not in small(seed=1)
+    assert "from cache" in small(seed=1)
+    monkeypatch.setenv("CI", "true")
+    assert "from cache" not in small(seed=1)
+    monkeypatch.delenv("CI")
+    (tmp_path / "results" / "kept.json").write_text("{")
+    assert "from cache" not in small(seed=1)
+    context = Context(tmp_path / "results", seed=1, progress=False)
+    failed = Check("one", "one is two", "1", False)
+    monkeypatch.setattr(main_job, "_checks", lambda context: iter((failed,)))
+    assert main_job.reproduce(context, fresh=True) == 1
+    assert main_job.reproduce(context) == 1

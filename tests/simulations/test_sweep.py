@@ -308,6 +308,30 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
         )
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"heads": 3},
+        {"heads": 2, "attention": "causal"},
+        {"heads": 2, "attention": "doubly_stochastic", "value": "interval"},
+        {"value": "defective"},
+        {"heads": 2, "scale": 40.0},
+    ],
+)
+def test_many_layers_at_once_are_as_many_one_by_one(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer, X0 = draw(point(n=6, d=4, seed=3, **given))
+    A, H, depths = stacked(layer.given["A"].floats), stacked(layer.H), [0, 1, 37, 1000]
+    leaps = iterate(A, H, X0, depths)
+    monkeypatch.setattr(outcomes, "_SQUARED", 0)
+    for one, other in zip(leaps, iterate(A, H, X0, depths), strict=True):
+        assert one.depth == other.depth
+        assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, rel=1e-11, abs=1e-11)
+        X, Y = dense(one), dense(other)
+        assert Y * (np.abs(X).max() / np.abs(Y).max()) == pytest.approx(X, abs=1e-10)
+
+
 def test_several_heads_are_the_dense_operator_and_the_plain_sum() -> None:
     p = point(heads=3, n=4, d=3, depth=40, scale=0.7, seed=5)
     (layer, X), found = draw(p), outcome(p, ("ratio",))

@@ -193,6 +193,11 @@ class Problem:
         return None if found.all() else found
 
     @cached_property
+    def causal(self) -> bool:
+        """Whether no token of any A attends to a later one, and there are two tokens at least."""
+        return self.n > 1 and not np.triu(self.A, 1).any()
+
+    @cached_property
     def start(self) -> tuple[Array, Exponents, Array, Exponents]:
         """HFC [*x, n, d] and its exponent [*x], c [*b, d] and its exponent [*b]."""
         hfc, hfc_exponent, mean, mean_exponent = centred(torch.tensor(self.X0))

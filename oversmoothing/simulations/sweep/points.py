@@ -11,7 +11,8 @@ Y = Q^T X and c = pi^T X, each with its own power of two, since HFC and LFC part
 range of a float (T1c-d, T11.9):
     Y' = Y + sum_h B_h Y W_h   and   c' = c + sum_h (c + pi^T (A_h - I) HFC) W_h.
 One head: pi is its Perron vector, the second system is autonomous, and the mean is recovered at the
-end. Several heads have no common one: pi = 1/n, and c is the mean. The iterations in torch do the
+end. Several heads have no common one: pi = 1/n, and c is the mean. Small operators are squared, so
+that a thousand layers take ten products. The iterations in torch do the
 same to batches: for the small matrices of a point, a call of torch costs more than its products,
 and importing it more than a hundred points.
 
@@ -317,7 +318,12 @@ def iterate(
     c, c_scale = normalise(pi @ X0)
     found = []
     depth = 0
+    together = (n - 1) * d <= _SQUARED and max(depths, default=0) > (n - 1) * d
+    leap = _Leap(B, W, weights) if together else None
     for wanted in depths:
+        if leap is not None:
+            Y, y_scale, c, c_scale = leap.over(wanted - depth, Y, y_scale, c, c_scale)
+            depth = wanted
         while depth < wanted:
             fed, scale = add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
             c, c_scale = add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
@@ -330,6 +336,46 @@ def iterate(
         mean, scale = add(c, c_scale, to_mean @ Y, y_scale)
         found.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
     return found
+
+
+# Rows of the operator up to which its squares are quicker than as many layers as it has rows.
+_SQUARED = 192
+
+
+class _Leap:
+    """Many layers at once: (y, c) -> (M y, N c + K y) with y = vec(Y) row by row, by squares.
+
+    M, N and K have powers of two of their own, as y and c have.
+    """
+
+    def __init__(self, B: Array, W: Array, weights: Array) -> None:
+        operator = np.eye(B.shape[-1] * W.shape[-1])
+        K = np.zeros((W.shape[-1], len(operator)))
+        for B_h, W_h, w_h in zip(B, W, weights, strict=True):
+            operator += np.kron(B_h, W_h.T)
+            K += np.kron(w_h[None], W_h.T)
+        N = np.eye(W.shape[-1]) + W.sum(axis=0).T
+        # The layers 1, 2, 4, ...
+        self._squares = [(normalise(operator), normalise(N), normalise(K))]
+
+    def over(
+        self, layers: int, Y: Array, y_scale: int, c: Array, c_scale: int
+    ) -> tuple[Array, int, Array, int]:
+        """(Y, y_scale, c, c_scale) after as many layers."""
+        y = Y.reshape(-1)
+        for k in range(layers.bit_length()):
+            if k == len(self._squares):
+                self._square()
+            if layers >> k & 1:
+                (M, m), (N, n), (K, e) = self._squares[k]
+                c, c_scale = _finite(*add(N @ c, n + c_scale, K @ y, e + y_scale))
+                y, y_scale = _finite(M @ y, m + y_scale)
+        return y.reshape(Y.shape), y_scale, c, c_scale
+
+    def _square(self) -> None:
+        (M, m), (N, n), (K, e) = self._squares[-1]
+        K, e = add(N @ K, n + e, K @ M, e + m)
+        self._squares.append((_finite(M @ M, 2 * m), _finite(N @ N, 2 * n), _finite(K, e)))
 
 
 def _couplings(

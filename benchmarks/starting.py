@@ -1,0 +1,88 @@
+"""What people wait for at a shell: points of a sweep, and how long commands take to begin.
+
+Processor time throughout: it is what the program computes, however busy the machine. Starts are
+told beside `import numpy`, in the same run.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.benchmark import Row, measurement
+from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.simulations.sweep.config import DEFAULT_MEASURES, make_config
+from oversmoothing.simulations.sweep.points import Points, outcome
+from oversmoothing.simulations.sweep.runner import CHUNK
+from oversmoothing.simulations.sweep.together import outcomes
+
+# (n, d), and points a second wanted with all columns.
+_SIZES = ((32, 16, 1200.0), (16, 8, None), (64, 32, None))
+_FEW = 10
+_STARTS = 5
+
+
+@measurement("sweep", "points of a sweep worked on together, against one by one")
+def sweep() -> list[Row]:
+    rows = []
+    for n, d, wanted in _SIZES:
+        axes = {"seed": {"from": 0, "to": CHUNK - 1, "steps": CHUNK}}
+        points = list(Points(make_config({"axes": axes, "fixed": {"n": n, "d": d}})))
+        rng = np.random.default_rng(0)
+        A, H = rng.random((CHUNK, n - 1, n - 1)), rng.random((CHUNK, d, d))
+        ours, alone, least = interleaved_medians(
+            [
+                lambda points=points: outcomes(points, DEFAULT_MEASURES),
+                lambda points=points: [outcome(p, DEFAULT_MEASURES) for p in points[:_FEW]],
+                lambda A=A, H=H: (np.linalg.eigvals(A), np.linalg.eigvals(H)),
+            ],
+            clock=time.process_time,
+        )
+        shape, each = f"n = {n}, d = {d}", ours / CHUNK
+        seconds = {"together": each, "one by one": alone / _FEW, "eigenvalues": least / CHUNK}
+        rows += [
+            Row(f"sweep, points a second, {shape}", 1 / each, seconds, "all columns",
+                at_least=wanted),
+            Row(f"sweep, one by one / together, {shape}", alone / _FEW / each, seconds),
+            Row(f"sweep / eigenvalues of A and H alone, {shape}", ours / least, seconds),
+        ]  # fmt: skip
+    return rows
+
+
+@measurement("starting", "the front door, a first verdict and a command, beside import numpy")
+def starting() -> list[Row]:
+    layer = {"A": [[0.75, 0.25], [0.3, 0.7]], "H": [[-0.51, 0.1], [0.2, 0.3]]}
+    with tempfile.TemporaryDirectory() as folder:
+        case = Path(folder) / "case.json"
+        case.write_text(json.dumps(layer))
+        asked = {
+            "import numpy": ["-c", "import numpy"],
+            "import oversmoothing": ["-c", "import oversmoothing"],
+            "first verdict": [
+                "-c", f"import oversmoothing; oversmoothing.verdict(A={layer['A']}, H={layer['H']})"
+            ],
+            "oversmoothing verdict CASE": ["-m", "oversmoothing", "verdict", str(case)],
+        }  # fmt: skip
+        taken: dict[str, list[float]] = {name: [] for name in asked}
+        for _ in range(_STARTS + 1):
+            for name, words in asked.items():
+                taken[name].append(_processor_seconds(words))
+    seconds = {name: median(times[1:]) for name, times in taken.items()}
+    base = seconds.pop("import numpy")
+    return [
+        Row(f"{name} / import numpy", own / base, {name: own, "import numpy": base})
+        for name, own in seconds.items()
+    ]
+
+
+def _processor_seconds(words: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
