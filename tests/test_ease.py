@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import torch
 
 import oversmoothing
 from oversmoothing import InputError
+from oversmoothing.simulations import progress
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny
 
@@ -201,3 +204,24 @@ def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
 def test_inspecting_a_model_on_what_it_does_not_take_says_so():
     with pytest.raises(InputError, match="cannot run on this batch"):
         oversmoothing.inspect(Stack(), pixels())
+
+
+def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(monkeypatch):
+    def hidden():
+        with progress.bar(3, "layer") as shown:
+            return shown.disable
+
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert hidden()
+    progress.show()
+    try:
+        assert not hidden()
+        assert list(progress.steps("abc", 3, "letter")) == ["a", "b", "c"]
+        monkeypatch.setattr(sys, "stderr", StringIO())
+        assert hidden()
+    finally:
+        progress.show(False)

@@ -29,9 +29,9 @@ PACKAGE, DOCS, CLAIMS = ROOT / "oversmoothing", ROOT / "docs", ROOT / "oversmoot
 BUILT = {"_build", "gallery", "jupyter_execute"}
 LONGEST = 30
 # Share of sentences longer than that. The program's is the aim; the others may only fall.
-AIM, BOOK, PROOFS = 0.03, 0.16, 0.11
+AIM, BOOK, PROOFS = 0.03, 0.115, 0.11
 # Pages of the book that use a term before they define it, and that show a formula as it is typed.
-UNDEFINED, RAW = 60, 12
+UNDEFINED, RAW = 44, 3
 
 # The terms of the glossary that a page may use: how each is used, and what defines it.
 TERMS = {
@@ -42,6 +42,9 @@ TERMS = {
     ),
     "quotient": (r"\bquotient\b", r"differences between tokens|modulo consensus"),
     "mode": (r"\b(?:dominant|other|every|each) modes?\b", r"pair|eigenvalue|multiplie"),
+    "dominant": (r"\bdominant\b", r"largest|leads?\b|decides?\b"),
+    "defective": (r"\bdefective\b", r"eigenvectors|Jordan"),
+    "our reading": (r"\b[Oo]ur reading\b", r"not at hand|supplied|as we read"),
     "rate": (r"\brho_Q/rho_C|ρ_?Q/ρ_?C", r"per layer|a layer|each layer|every layer"),
     "tied weights": (r"\btied weights\b", r"(?:same|equal) .{0,30}(?:every|each|all) layers?"),
 }
