@@ -95,4 +95,4 @@ $(VENV)/.mutants: $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-* .mutants .nights .test-costs docs/_build docs/gallery build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* .mutants .nights .test-costs docs/_build build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

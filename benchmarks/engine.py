@@ -3,6 +3,7 @@
 n = 197 tokens, d = 768, a head of rank r = 64 (ViT-B/16), unless a row says otherwise.
 """
 
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -191,6 +192,45 @@ def direction_error() -> list[Row]:
             (False, "complex dominant pair", 1e-6),
         )
     ]
+
+
+def _causal(kind: str) -> dict[str, object]:
+    """n = 200, d = 64: softmax of Gaussian logits times 1, 3 or 10, or one earlier token each."""
+    n, d = 200, 64
+    rng = np.random.default_rng(0)
+    logits = {"sharp": 3.0, "sharper": 10.0}.get(kind, 1.0) * rng.standard_normal((n, n))
+    A = np.exp(logits) * np.tri(n)
+    if kind.startswith("hard"):
+        A = np.eye(n)[[0, *(rng.integers(0, i) for i in range(1, n))]]
+    W = 0.5 * rng.standard_normal((d, d)) / d**0.5
+    if kind.endswith("defective"):
+        W = np.kron(np.diag(rng.integers(-4, 5, d // 4) / 8), np.eye(4)) + np.eye(d, k=1) / 4
+    return {"A": A / A.sum(1, keepdims=True), "W": W, "X0": rng.standard_normal((n, d))}
+
+
+@measurement("engine/causal", "a causal layer in balls to 1e9 layers")
+def causal() -> list[Row]:
+    rows = []
+    for kind, target in (
+        ("soft", 10.0), ("sharp", 30.0), ("sharper", 30.0), ("hard", 10.0), ("defective", 10.0),
+        ("hard and defective", 10.0),
+    ):  # fmt: skip
+        given, took = _causal(kind), []
+        for depth in ([NEAR], [FAR], [FAR - 1, FAR]):
+            start = time.process_time()
+            method = "balls" if depth[-1] == FAR else "plain"
+            run = evolve(**given, depth=depth, method=method)  # type: ignore[arg-type]
+            took.append(time.process_time() - start)
+        plain, once, twice = took
+        note = f"n = 200, d = 64, claimed error {max(run.error):.1e}"
+        name = f"engine/causal, {kind}"
+        rows += [
+            Row(f"{name}: processor seconds to 1e9 layers", once, note=note, at_most=target),
+            Row(f"{name}: seconds of one more depth", twice - once, note=note, at_most=1.0),
+            Row(f"{name}: layers one by one over balls", plain * FAR / NEAR / once,
+                note=f"{NEAR} layers were run, and the time multiplied"),
+        ]  # fmt: skip
+    return rows
 
 
 @measurement("engine/oracles", "the other methods at a small size")

@@ -29,7 +29,6 @@ version = release = oversmoothing.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx_gallery.gen_gallery",
     "sphinx_design",
     "sphinx_copybutton",
     "mathml_renderer",
@@ -37,17 +36,11 @@ extensions = [
     "record",
     "study",
     "commands",
+    "pictures",
+    "terminal",
     "docstrings",
 ]
-exclude_patterns = [
-    "_build",
-    "_extensions",
-    "jupyter_execute",
-    "sg_execution_times.rst",
-    "gallery/sg_execution_times.rst",
-    # What the gallery writes beside its pages.
-    *(f"gallery/*.{kind}" for kind in ("ipynb", "py", "zip", "json", "md5")),
-]
+exclude_patterns = ["_build", "_extensions", "jupyter_execute"]
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_inline"]
@@ -63,30 +56,19 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autodoc_typehints = "signature"
+autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
-
-sphinx_gallery_conf = {
-    "examples_dirs": "../oversmoothing/simulations/scripts",
-    "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
-    "show_memory": False,
-    "show_signature": False,
-    "download_all_examples": False,
-    "remove_config_comments": True,
-    "abort_on_example_error": True,
-    "reset_modules": ("matplotlib",),
-    "plot_gallery": "True",
-    "copyfile_regex": "",
-}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "oversmoothing"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_js_files = [("book.js", {"defer": "defer"})]
+html_use_index = False
+html_domain_indices = False
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

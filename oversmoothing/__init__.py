@@ -86,5 +86,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ended(run, command)
     except KeyboardInterrupt:  # while what says so was itself being read
         said = f"oversmoothing {command}".rstrip()
-        print(f"{said}: interrupted; what was finished is kept", file=sys.stderr)
+        print(f"{said}: interrupted; finished parts are kept", file=sys.stderr)
         return 130

@@ -78,7 +78,7 @@ def test_an_interrupt_at_the_start_is_one_line_or_none(tmp_path, seconds):
     # Else Python itself was still starting: its module `site` has a `main` as well.
     if re.search(r"oversmoothing.*, in main", said) or "interrupted" in said:
         assert started.returncode == 130
-        assert said.splitlines()[0].endswith("interrupted; what was finished is kept")
+        assert said.splitlines()[0].endswith("interrupted; finished parts are kept")
         assert "Traceback" not in said
 
 

@@ -442,7 +442,7 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, env=clean
     )
-    assert done.returncode == 0 and done.stdout.startswith("SMOOTHING"), done.stderr
+    assert done.returncode == 0 and "SMOOTHING" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -492,7 +492,7 @@ def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, 
     assert getattr(module, name).__module__ in MOVED[full]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         module.nothing  # noqa: B018
-    page = (ROOT / "docs/explanation/what-changed.md").read_text("utf-8")
+    page = (ROOT / "docs/reference/changes.md").read_text("utf-8")
     assert f"`theory.{old}`" in page
     for home in MOVED[full]:
         assert f"`{home.removeprefix('oversmoothing.')}`" in page

@@ -1,13 +1,12 @@
-"""The ledger in the book: ```{claim} T2d```, ```{claim-table} P-2401.04301v1```, and links.
+"""The ledger in the book. ```{claim} T2d``` is one claim, folded; ```{claims} N-2103.03404-``` all
+whose names begin so; ```{formula} T2d``` its formula alone.
 
-Statement, formula, hypotheses, status and evidence are those of the ledger, a chapter's Markdown as
-it stands in its file; the book adds the story. Every T-number in a page's text becomes a link to
-its claim or its chapter.
+Statement, formula, hypotheses, status and evidence are those of the ledger; the book adds the
+story. Every claim or chapter that a page's text names becomes a link to its place.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -15,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from docutils.statemachine import StringList
+from markupsafe import escape
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
+from oversmoothing.simulations.drawing.web.web_page import typeset
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
 from oversmoothing.theory.proofs.coq import Formal, on_record
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
-from oversmoothing.theory.proofs.items import source
+from oversmoothing.theory.proofs.items import HEADING
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
+from oversmoothing.theory.proofs.papers import address, cited
+from oversmoothing.theory.support.files import read_text
 
 ROOT = Path(__file__).resolve().parents[2]
 _NOT_LINKED = (
@@ -34,8 +36,20 @@ _NOT_LINKED = (
     nodes.reference,
     nodes.title,
     nodes.math,
-    nodes.strong,
+    nodes.raw,
 )
+# What each kind of evidence is, to who has not read the theory's first page.
+KINDS = {
+    "formal": "checked by Coq",
+    "written": "proof in steps",
+    "symbolic": "identity in symbols",
+    "for all reals": "decided by z3 and cvc5",
+    "certified": "instances in ball arithmetic",
+    "searched": "searched for counterexamples",
+    "simulated": "simulated",
+    "sharp": "sharp: false neighbours fail",
+    "counterexample": "counterexample",
+}
 
 
 @cache
@@ -44,178 +58,167 @@ def ledger() -> dict[str, Claim]:
     return Ledger(claims(), extra=SIMULATED)
 
 
-class ClaimCard(SphinxDirective):
-    """One claim as the ledger has it."""
+@cache
+def title(name: str) -> str:
+    """What a claim says, in the words of its heading."""
+    found = (match for match in HEADING.finditer(read_text(files()[name])))
+    words = next(match[2] for match in found if match[1] == name)
+    # A letter of a formula (h = -1, tau -> 1) stays as it is.
+    begins = re.match(r"(?!tau|rho|pi|sigma)(?:an? |[a-z]{3,}\b)", words)
+    return words[0].upper() + words[1:] if begins else words
+
+
+def plain(text: str) -> nodes.inline:
+    """Text with formulas in letters, as the ledger has it: set as formulas when it is written."""
+    return nodes.inline(text=text, classes=["plain"])
+
+
+class ClaimFold(SphinxDirective):
+    """One claim as the ledger has it, folded under what it says."""
 
     required_arguments = 1
-    has_content = False
+
+    def chosen(self) -> list[Claim]:
+        """The claim of that name."""
+        if self.arguments[0] not in ledger():
+            raise self.error(f"no claim {self.arguments[0]!r} in the ledger")
+        return [ledger()[self.arguments[0]]]
 
     def run(self) -> list[nodes.Node]:
-        """The card, and the name as a place to link to."""
-        name = self.arguments[0]
-        if name not in ledger():
-            raise self.error(f"no claim {name!r} in the ledger")
-        places = _places(self.env)
-        if places.get(name, self.env.docname) != self.env.docname:
-            raise self.error(f"{name} has its place in {places[name]} already")
-        places[name] = self.env.docname
-        return [_card(ledger()[name], self._stated(name))]
-
-    def _stated(self, name: str) -> list[nodes.Node]:
-        """The claim's own Markdown from its formula on; nothing where it stands in no chapter."""
-        path = files()[name]
-        if path.suffix != ".md":
-            return []
-        self.env.note_dependency(str(path))
-        text = source(path, name)
-        lines = StringList(text[text.index("$$") :].splitlines(), source=str(path))
-        stated = nodes.container(classes=["claim-stated"])
-        self.state.nested_parse(lines, 0, stated)
-        return [stated]
+        """Each claim, and its name as a place to link to."""
+        found: list[nodes.Node] = []
+        for claim in self.chosen():
+            places = _places(self.env)
+            if places.get(claim.name, self.env.docname) != self.env.docname:
+                raise self.error(f"{claim.name} has its place in {places[claim.name]} already")
+            places[claim.name] = self.env.docname
+            self.env.note_dependency(str(files()[claim.name]))
+            found += _fold(claim)
+        return found
 
 
-def _card(claim: Claim, stated: list[nodes.Node]) -> nodes.Node:
-    card = nodes.container(classes=["claim", f"claim-{claim.on_record.short}"], ids=[claim.name])
-    head = nodes.paragraph(classes=["claim-head"])
-    head += nodes.strong(text=claim.name)
-    head += nodes.Text(" ")
-    head += nodes.inline(text=claim.on_record.value, classes=["claim-status"])
-    card += head
-    if stated:
-        card += stated
-    elif len(claim.clauses) == 1:
-        card += nodes.paragraph(text=claim.statement, classes=["claim-statement"])
-        card += nodes.math_block(claim.latex, claim.latex)
+class Claims(ClaimFold):
+    """Every claim whose name begins so."""
+
+    def chosen(self) -> list[Claim]:
+        """Those claims, in the order of the ledger. Raises where there is none."""
+        begin = self.arguments[0]
+        end = r"(?!\d)" if re.fullmatch(r"T\d+", begin) else ""  # T1 is no beginning of T11
+        named = re.compile(re.escape(begin) + end)
+        found = [claim for claim in ledger().values() if named.match(claim.name)]
+        if not found:
+            raise self.error(f"no claim begins with {begin!r}")
+        return found
+
+
+class Formula(SphinxDirective):
+    """The formula of a claim, with who it is from."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The formula, and a line with the claim's name and status."""
+        claim = ledger().get(self.arguments[0])
+        if claim is None:
+            raise self.error(f"no claim {self.arguments[0]!r} in the ledger")
+        self.env.note_dependency(str(files()[claim.name]))
+        line = nodes.paragraph("", f"{claim.name}, ", classes=["formula-of"])
+        line += nodes.Text(f"{claim.on_record}")
+        return [nodes.math_block(claim.latex, claim.latex), line]
+
+
+def _fold(claim: Claim) -> list[nodes.Node]:
+    assert claim.on_record is not None
+    opening = (
+        f'<details class="claim claim-{claim.on_record.short}" id="{claim.name}"><summary>'
+        f'<span class="claim-name">{claim.name}</span> '
+        f'<span class="claim-title">{typeset(title(claim.name))}</span> '
+        f'<span class="claim-status">{escape(str(claim.on_record))}</span></summary>'
+    )
+    body = nodes.container(classes=["claim-body"])
+    body += nodes.math_block(claim.latex, claim.latex)
+    if len(claim.clauses) == 1:
+        body += nodes.paragraph("", "", plain(claim.clauses[0]))
     else:
-        card += _numbered(claim.clauses, "claim-statement")
-        card += nodes.math_block(claim.latex, claim.latex)
+        body += _numbered(claim.clauses)
     if claim.hypotheses:
-        words = "; ".join(h.words for h in claim.hypotheses)
-        card += _note("Hypotheses", words)
+        body += _note("Assumed", "; ".join(h.words for h in claim.hypotheses))
     if claim.setting:
-        card += _note("Setting", claim.setting)
-    card += _note("Source", claim.source)
+        body += _note("Setting", claim.setting)
     if claim.wording:
-        card += _note("Wording", claim.wording)
+        body += _note("Whose words", claim.wording)
     if claim.repaired_by:
-        card += _note("What holds instead", claim.repaired_by)
-    proof = [f"{e.title} ({e.kind}{_for(e.covers, claim)})" for e in claim.evidence if e.covers]
-    beside = [f"{e.title} ({e.kind})" for e in claim.evidence if not e.covers]
-    counter = claim.on_record.refuted
-    if proof and not stated:
-        card += _note("Counterexample" if counter else "Proof", "; ".join(proof))
-    if beside and not stated:
-        card += _note("Checked beside", "; ".join(beside))
+        body += _note("What holds instead", claim.repaired_by)
+    body += _how_known(claim)
     for evidence in claim.evidence:
-        if isinstance(evidence, Written | Counterexample) and not stated:
-            card += _steps(evidence)
+        if isinstance(evidence, Written | Counterexample):
+            body += _steps(evidence)
         if isinstance(evidence, Formal):
-            card += nodes.literal_block(
+            body += nodes.literal_block(
                 text=on_record()[evidence.theorem].type, classes=["claim-formal"], language="coq"
             )
     if claim.cites:
-        card += _note("Rests on", ", ".join(claim.cites))
+        body += _note("Rests on", ", ".join(claim.cites))
     if claim.further:
-        card += _note("To go further", claim.further)
-    run = nodes.paragraph(classes=["claim-note"])
-    run += nodes.strong(text="File ")
-    run += nodes.literal(text=files()[claim.name].relative_to(ROOT).as_posix())
-    run += nodes.Text(", run by ")
-    run += nodes.literal(text=f"oversmoothing prove {claim.name}")
-    card += run
-    return card
+        body += _note("To go further", claim.further)
+    body += _source(claim)
+    return [nodes.raw("", opening, format="html"), body, nodes.raw("", "</details>", format="html")]
 
 
-def _for(covers: tuple[int, ...], claim: Claim) -> str:
-    """The clauses that evidence covers, where there are several."""
-    return f" for {', '.join(map(str, covers))}" if len(claim.clauses) > 1 else ""
+def _how_known(claim: Claim) -> nodes.Node:
+    """Every piece of evidence, with the clauses that it covers."""
+    listed = nodes.bullet_list(classes=["claim-evidence"])
+    for each in claim.evidence:
+        covers = ", ".join(map(str, each.covers))
+        clauses = f" for {covers}" if covers and len(claim.clauses) > 1 else ""
+        beside = "" if covers else " (beside the proof)"
+        line = nodes.paragraph()
+        line += nodes.strong(text=f"{KINDS[str(each.kind)]}{clauses}{beside}: ")
+        line += plain(each.title.removeprefix("sharp: "))
+        listed += nodes.list_item("", line)
+    return listed
 
 
-def _numbered(texts: tuple[str, ...], kind: str) -> nodes.enumerated_list:
-    found = nodes.enumerated_list(classes=[kind], enumtype="arabic", suffix=")", prefix="(")
+def _numbered(texts: tuple[str, ...]) -> nodes.enumerated_list:
+    found = nodes.enumerated_list(enumtype="arabic", suffix=")", prefix="(")
     for text in texts:
-        item = nodes.list_item()
-        item += nodes.paragraph(text=text)
-        found += item
+        found += nodes.list_item("", nodes.paragraph("", "", plain(text)))
     return found
 
 
 def _steps(evidence: Written | Counterexample) -> list[nodes.Node]:
-    """The numbered proof, folded; a mark where a step is executed."""
+    """The numbered steps; a mark where one is executed."""
     word = "Proof" if isinstance(evidence, Written) else "Counterexample"
+    head = nodes.paragraph(classes=["claim-steps-head"])
+    head += nodes.strong(text=f"{word}: ")
+    head += plain(evidence.title)
     steps = nodes.enumerated_list(classes=["claim-steps"], enumtype="arabic", suffix=".")
     for step in evidence.steps:
-        item, words = nodes.list_item(), nodes.paragraph(text=step.words)
+        words = nodes.paragraph("", "", plain(step.words))
         if step.check is not None:
             said = "verified" if step.scope is Scope.GENERAL else f"illustrated: {step.scope}"
             words += nodes.inline(text=f" {said}", classes=["claim-executed"])
-        item += words
-        steps += item
-    title = html.escape(f"{word}: {evidence.title}")
-    opening = f'<details class="claim-proof"><summary>{title}</summary>'
-    return [
-        nodes.raw("", opening, format="html"),
-        steps,
-        nodes.raw("", "</details>", format="html"),
-    ]
+        steps += nodes.list_item("", words)
+    return [head, steps]
 
 
 def _note(label: str, words: str) -> nodes.paragraph:
     note = nodes.paragraph(classes=["claim-note"])
-    note += nodes.strong(text=f"{label} ")
-    note += nodes.Text(words)
+    note += nodes.strong(text=f"{label}: ")
+    note += plain(words)
     return note
 
 
-class ClaimTable(SphinxDirective):
-    """Claims whose names begin so, on the page that holds them: stated, and what became of it."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """The table."""
-        begin = self.arguments[0]
-        chosen = [c for c in ledger().values() if c.name.startswith(begin)]
-        if not chosen:
-            raise self.error(f"no claim begins with {begin!r}")
-        rows = [[_named(claim.name, begin), *map(_words, _row(claim))] for claim in chosen]
-        heads = map(_words, ("claim", "stated", "status", "what holds instead"))
-        return [_table(list(heads), rows)]
-
-
-def _row(claim: Claim) -> tuple[str, ...]:
-    return (claim.statement, claim.on_record.value, claim.repaired_by or "")
-
-
-def _words(text: str) -> nodes.paragraph:
-    return nodes.paragraph(text=text)
-
-
-def _named(name: str, begin: str) -> nodes.paragraph:
-    """The rest of the name, as a link to the claim on the same page."""
-    place = nodes.reference("", name.removeprefix(begin), refuri=f"#{name}", internal=True)
-    return nodes.paragraph("", "", place)
-
-
-def _table(heads: list[nodes.paragraph], rows: list[list[nodes.paragraph]]) -> nodes.Node:
-    table = nodes.table(classes=["claim-table"])
-    group = nodes.tgroup(cols=len(heads))
-    table += group
-    for _ in heads:
-        group += nodes.colspec(colwidth=1)
-    head, body = nodes.thead(), nodes.tbody()
-    group += [head, body]
-    head += _cells(heads)
-    for row in rows:
-        body += _cells(row)
-    return table
-
-
-def _cells(words: list[nodes.paragraph]) -> nodes.row:
-    row = nodes.row()
-    for word in words:
-        row += nodes.entry("", word)
-    return row
+def _source(claim: Claim) -> nodes.paragraph:
+    note = _note("Source", claim.source)
+    if link := address(claim.name):
+        note += nodes.Text(" · ")
+        note += nodes.reference("", cited(claim.name), refuri=link, internal=False)
+    note += nodes.Text(" · run it: ")
+    note += nodes.literal(text=f"oversmoothing prove {claim.name}")
+    note += nodes.Text(" · written in ")
+    note += nodes.literal(text=files()[claim.name].relative_to(ROOT).as_posix())
+    return note
 
 
 class LedgerTotals(SphinxDirective):
@@ -223,8 +226,14 @@ class LedgerTotals(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """One sentence."""
-        words = tally(claim.on_record for claim in ledger().values())
-        return [nodes.paragraph(text=f"On record are {len(ledger())} claims: {words}.")]
+        words = tally(claim.on_record for claim in ledger().values() if claim.on_record)
+        chapters = len({re.match(r"T\d+", n)[0] for n in ledger() if n.startswith("T")})  # type: ignore[index]
+        papers = len({cited(n) for n in ledger() if not n.startswith("T")})
+        text = (
+            f"There are {len(ledger())} claims, in {chapters} chapters of theory and on {papers} "
+            f"papers: {words}."
+        )
+        return [nodes.paragraph(text=text)]
 
 
 def _places(env: BuildEnvironment) -> dict[str, str]:
@@ -243,20 +252,20 @@ def _merge(app: Sphinx, env: BuildEnvironment, docnames: Any, other: BuildEnviro
 
 
 def targets(reference: str) -> list[str]:
-    """The claims that a reference names: itself, or its parts (T7b: T7b-certificate ...)."""
+    """The claims that a reference names: itself, or its parts (T7b: T7b-certificate ...; T7)."""
     if reference in ledger():
         return [reference]
     return [name for name in ledger() if re.match(rf"{re.escape(reference)}(?![\d])", name)]
 
 
 def _link(app: Sphinx, tree: nodes.document, docname: str) -> None:
-    places = _places(app.env)
-    chapters = {f"T{k}": f"theory/t{k}" for k in range(1, 12)}
     for text in list(tree.findall(nodes.Text)):
-        if any(isinstance(node, _NOT_LINKED) for node in _ancestors(text)):
+        above = list(_ancestors(text))
+        if any(isinstance(node, _NOT_LINKED) for node in above):
             continue
-        pieces = _linked(app, str(text), docname, places, chapters)
-        if len(pieces) > 1:
+        in_plain = isinstance(text.parent, nodes.inline) and "plain" in text.parent["classes"]
+        pieces = _linked(app, str(text), docname, in_plain)
+        if in_plain or len(pieces) > 1:
             text.parent.replace(text, pieces)
 
 
@@ -266,32 +275,36 @@ def _ancestors(node: nodes.Node) -> Iterator[nodes.Node]:
         yield node
 
 
-def _linked(
-    app: Sphinx, text: str, docname: str, places: dict[str, str], chapters: dict[str, str]
-) -> list[nodes.Node]:
+def _linked(app: Sphinx, text: str, docname: str, in_plain: bool) -> list[nodes.Node]:
+    def words(part: str) -> nodes.Node:
+        return nodes.raw("", str(typeset(part)), format="html") if in_plain else nodes.Text(part)
+
+    places = _places(app.env)
     pieces: list[nodes.Node] = []
     end = 0
     for found in REFERENCE.finditer(text):
         word = found.group()
         named = targets(word)
-        if word in chapters:
-            place, anchor = chapters[word], ""
-        elif named and named[0] in places:
-            place, anchor = places[named[0]], f"#{named[0]}"
-        else:
+        if not named or named[0] not in places:
             continue
-        pieces.append(nodes.Text(text[end : found.start()]))
-        uri = app.builder.get_relative_uri(docname, place) + anchor
-        pieces.append(nodes.reference(word, word, refuri=uri, internal=True))
+        # A whole chapter is its page.
+        anchor = "" if re.fullmatch(r"T\d+", word) else f"#{named[0]}"
+        pieces.append(words(text[end : found.start()]))
+        uri = app.builder.get_relative_uri(docname, places[named[0]]) + anchor
+        link = nodes.reference(word, word, refuri=uri, internal=True)
+        if anchor:
+            link["reftitle"] = title(named[0])
+        pieces.append(link)
         end = found.end()
-    pieces.append(nodes.Text(text[end:]))
+    pieces.append(words(text[end:]))
     return pieces
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the directives and the links."""
-    app.add_directive("claim", ClaimCard)
-    app.add_directive("claim-table", ClaimTable)
+    app.add_directive("claim", ClaimFold)
+    app.add_directive("claims", Claims)
+    app.add_directive("formula", Formula)
     app.add_directive("ledger-totals", LedgerTotals)
     app.connect("env-purge-doc", _purge)
     app.connect("env-merge-info", _merge)

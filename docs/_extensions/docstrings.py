@@ -10,14 +10,28 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+_SIGNS = {
+    "<=": "≤",
+    ">=": "≥",
+    "!=": "≠",
+    " (x) ": " ⊗ ",
+    "^T": "ᵀ",
+    "||": "‖",
+    "rho_": "ρ_",
+    "lambda_": "λ_",
+    "sigma_": "σ_",
+}
+
 
 def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     plain = list(lines)
     lines.clear()
-    code = item = False
+    code = item = doctest = False
     for line in plain:
         starts = not lines or not lines[-1].strip()
-        indented = line.startswith("  ") and bool(line.strip())
+        tried = line.startswith(">>>")
+        indented = (line.startswith("  ") or tried or doctest) and bool(line.strip())
+        doctest = indented and (tried or doctest)
         if indented and not code and starts:
             lines.extend(["::", ""])
             code = True
@@ -30,10 +44,17 @@ def _process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: l
     lines.append("")
 
 
+def _signs(words: str) -> str:
+    """The signs that a terminal spells: <= is ≤, H^T is Hᵀ."""
+    for spelled, sign in _SIGNS.items():
+        words = words.replace(spelled, sign)
+    return words
+
+
 def _escaped(line: str) -> str:
     parts = re.split(r"(`+[^`]+`+)", line)
     words = [
-        f"``{part.strip('`')}``" if k % 2 else re.sub(r"([\\*|_<>])", r"\\\1", part)
+        f"``{part.strip('`')}``" if k % 2 else re.sub(r"([\\*|_<>])", r"\\\1", _signs(part))
         for k, part in enumerate(parts)
     ]
     # A letter right behind code would keep it from ending.

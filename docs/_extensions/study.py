@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from claims import plain
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -89,7 +90,7 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], kind: str) -> no
 def _row(cells: tuple[str, ...]) -> nodes.row:
     row = nodes.row()
     for each in cells:
-        row += nodes.entry("", nodes.paragraph(text=each))
+        row += nodes.entry("", nodes.paragraph("", "", plain(each)))
     return row
 
 

@@ -97,6 +97,8 @@ def certify(
     from oversmoothing.theory.certificate import make_certificate
     from oversmoothing.theory.numbers.exact import to_fraction
     from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.theory.verdict.answer import in_lines
+    from oversmoothing.theory.verdict.formulas import Outcome
 
     layer, start = _read(case, example)
     tolerance = to_fraction(eps, "--eps")
@@ -110,19 +112,15 @@ def certify(
         print(to_json(made.body), end="")
         return
     claim = made.body["claim"]
-    print(f"{claim['verdict']} ({made.reason}; {made.method})")
-    if "genericity" in claim:
-        low, _ = claim["genericity"]["coefficient"]
-        print(f"X_0 contains the dominant mode: a coefficient >= {float.fromhex(low):.6g}")
+    numbers, more = [], [f"Recomputed by another route: {made.checked}."]
     if "verdict_x0" in claim:
-        print(f"for this X_0: {claim['verdict_x0']}")
+        numbers.append(f"for this X_0: {claim['verdict_x0']}")
     if "depth" in claim:
-        print(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
-    print(f"checked: {made.checked}")
-    for missing in made.left_out:
-        print(f"not in the certificate: {missing}")
-    for missing in made.unconfirmed:
-        print(f"not in the certificate, for the checker cannot confirm it: {missing}")
+        numbers.append(f"HFC/LFC <= {claim['eps']} at every depth from {claim['depth']} on")
+    more += [f"Not in the certificate: {each}." for each in made.left_out]
+    more += [f"The checker cannot confirm, and so not in it: {x}." for x in made.unconfirmed]
+    how = f"How: {made.reason}; {made.method}."
+    opt.told(in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more))
     if path is not None:
         print(f"wrote {path}")
 

@@ -111,7 +111,7 @@ def _status_of(error: BaseException, command: str) -> int:
 
 def interrupted(command: str, error: KeyboardInterrupt) -> int:
     """Say it on stderr; the exit status 130."""
-    say(command, str(error) or "interrupted; what was finished is kept")
+    say(command, str(error) or "interrupted; finished parts are kept")
     # An interrupt that passed through `exec` of a text (every dataclass is made by one) leaves a
     # mark in CPython by which it dies of SIGINT at its end, handled or not; the next text that is
     # run takes it away.

@@ -2,14 +2,13 @@
 
 import sys
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.compare import Comparison, Stages
@@ -110,13 +109,12 @@ def inspect(
         opt.told(report.short_words())  # type: ignore[union-attr]
     else:
         table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-        width = get_terminal_size((100, 24)).columns
-        print(f"{table}\n\n{report.words(width)}")
+        opt.told(f"{report.words()}\n\n{table}")
     first, *more = files.values()
     beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
     print(f"\nwrote {first} (and {beside} beside it)")
     if brief:
-        print("every layer in numbers, and all that was found: on that page, or with --wide")
+        print("every layer in numbers, and all results: on that page, or with --wide")
 
 
 def enclose(
@@ -347,7 +345,7 @@ def study(
     if task is not None:
         tasks = sorted({cell.task for cell, _ in chosen.cells.values()})
         if task not in tasks:
-            raise InputError(f"no task '{task}'; the protocol has {', '.join(tasks)}")
+            raise unknown("task", task, tasks, f"Choose {', '.join(tasks)}.")
         chosen = chosen.of_task(task)
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:

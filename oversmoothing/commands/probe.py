@@ -117,13 +117,15 @@ def loop(
     it is looped. The predictor is chosen on half of the blocks and inputs, and scored on the rest.
     Writes loop.json and tables into loop/MODEL of the folder of results.
     """
+    import torch
+
     from oversmoothing.experiments.repeated.loop import loop as run
     from oversmoothing.experiments.repeated.recall import recalled
 
     groups = None if group is None else [_layers(each) for each in group]
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count * every, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part,
+        device="cpu", part=part, dtype=torch.float32,
     )  # fmt: skip
     folder = opt.new_folder(out / "loop" / opened.name)
     how: dict[str, Any] = {"groups": groups, "loops": loops, "seed": seed}
@@ -164,13 +166,15 @@ def flips(
     shift. The effect on HFC/LFC, over the layer and at the end, is compared with what T8d and T8e
     predict, on half of the inputs (give at least 4). Writes flips.json and tables into flips/MODEL.
     """
+    import torch
+
     from oversmoothing.experiments.repeated.flips import sign_flips
 
     if count < 4:
         raise InputError(f"--count is {count}: half of the inputs are scored, give at least 4")
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part,
+        device="cpu", part=part, dtype=torch.float32,
     )  # fmt: skip
     folder = opt.new_folder(out / "flips" / opened.name)
     opt.finish(sign_flips(opened, inputs, seed=seed), folder, as_json, plot)

@@ -89,9 +89,9 @@ def heads(
         "rank of a head's W_V W_O (default d / heads, at least 1)", most=sizes.SIZE,
         metavar="R")] = None,
     attention: Annotated[str, opt.one_of("attention", ("fixed", "drawn", "state"),
-        "attention of a layer, the same in all, drawn for each, or computed from X")] = "fixed",
+        "attention of a layer: the same in all, random in each, or computed from X")] = "fixed",
     weights: Annotated[str, opt.one_of("kind of weights", ("fixed", "drawn"),
-        "weights of a layer, the same in all or drawn")] = "fixed",
+        "weights of a layer: the same in all, or random in each")] = "fixed",
     scale: opt.Scale = 1.0,
     temperature: opt.Temperature = 1.0,
     causal: opt.Causal = False,
@@ -269,7 +269,7 @@ def write_run(
         print(to_json(record | {"layers": opt.rows_of(table), "words": words.splitlines()}), end="")
         return
     rows = columns_of_run(table).iloc[few(len(table))]
-    print(f"{opt.table_text(rows, '{:.6g}'.format)}\n\n{words}")
+    opt.told(f"{words}\n\n{opt.table_text(rows, '{:.6g}'.format)}\n")
     print(f"wrote {csv} and {', '.join(str(path) for path in more)}")
 
 

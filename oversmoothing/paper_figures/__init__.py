@@ -28,7 +28,7 @@ RENAMED = {
     "dominance_table": ("table_1", "reading E2 of the digits models and its caption"),
     "observed_smoothing": ("metrics_by_layer", "the row of the digits"),
     "asymmetry": ("table_1", "among what is compared with the paper, in its caption"),
-    "rotation_and_rank": ("rotation", "the rank law is in the gallery of the book"),
+    "rotation_and_rank": ("rotation", "the rank law is on the page of T4 in the book"),
     "rates": ("", "its numbers are in docs/theory/t5.md"),
 }
 

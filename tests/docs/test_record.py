@@ -1,7 +1,8 @@
-"""The record of statements on papers: complete without a script, filtered with one."""
+"""The record of all claims: complete without a script, filtered with one; and a claim as folded."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,32 +14,25 @@ from playwright.sync_api import Browser, Page
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.ledger import claims
+from oversmoothing.theory.proofs.papers import cited
 from tests.support.browser import DESKTOP, PHONE, browser, opened
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-ON_PAPERS = {name: claim for name, claim in claims().items() if not name.startswith("T")}
-HEADS = [
-    "paper",
-    "version",
-    "statement",
-    "wording",
-    "status",
-    "region",
-    "counterexample",
-    "what holds instead",
-    "command",
-]
+CLAIMS = claims()
+HEADS = ["claim", "about", "says", "status", "words of", "evidence"]
 CONF = f"""
 import sys
 sys.path[:0] = [{str(DOCS / "_extensions")!r}]
 extensions = ["mathml_renderer", "claims", "record"]
 html_math_renderer = "mathml"
 html_static_path = [{str(DOCS / "_static")!r}]
+html_css_files = ["book.css"]
+html_js_files = [("book.js", {{"defer": "defer"}})]
 html_theme = "basic"
 smartquotes = False
 """
-# A page beside the record has the card of one claim, to which the record must link.
-CARD = "N-2604.23681-linear-rank"
+# A page beside the record folds in these, to which the record must link.
+FOLDED = "N-2604.23681-"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +40,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The record as a book of two pages has it."""
     source = tmp_path_factory.mktemp("book")
     (source / "conf.py").write_text(CONF, "utf-8")
-    (source / "card.rst").write_text(f"Card\n====\n\n.. claim:: {CARD}\n", "utf-8")
+    (source / "card.rst").write_text(f"Card\n====\n\n.. claims:: {FOLDED}\n", "utf-8")
     text = "Record\n======\n\n.. claim-record::\n\n.. toctree::\n\n   card\n"
     (source / "index.rst").write_text(text, "utf-8")
     built = source / "html"
@@ -85,82 +79,94 @@ def shown(page: Page) -> list[list[str]]:
     return found
 
 
-def test_without_a_script_every_statement_on_a_paper_has_its_row(
-    plain: list[dict[str, str]],
-) -> None:
-    for (name, claim), row in zip(ON_PAPERS.items(), plain, strict=True):
-        assert row["statement"].startswith(f"{name}: ")
-        assert " ".join(claim.statement.split()) in " ".join(row["statement"].split())
-        assert row["status"] == str(claim.on_record)
-        assert row["command"] == f"oversmoothing prove {name}"
-        assert all(hypothesis.words in row["region"] for hypothesis in claim.hypotheses)
-        assert row["paper"].removeprefix("arXiv ") in name or "2026" in row["paper"]
+def test_without_a_script_every_claim_has_its_row(plain: list[dict[str, str]]) -> None:
+    for (name, claim), row in zip(CLAIMS.items(), plain, strict=True):
+        assert row["claim"] == name and row["status"] == str(claim.on_record)
+        chapter = re.match(r"T\d+", name)
+        assert row["about"] == (chapter.group() if chapter else cited(name))
+        assert row["evidence"] and len(row["says"]) > 15
 
 
 def test_a_refuted_statement_shows_its_numbers_and_what_holds_instead(
     plain: list[dict[str, str]],
 ) -> None:
-    for claim, row in zip(ON_PAPERS.values(), plain, strict=True):
+    for claim, row in zip(CLAIMS.values(), plain, strict=True):
         refuted = bool(claim.on_record and claim.on_record.refuted)
-        assert bool(row["counterexample"]) == refuted
-        assert row["what holds instead"] == (claim.repaired_by or "")
+        assert ("Counterexample: " in row["says"]) == refuted
+        assert ("What holds instead: " in row["says"]) == bool(claim.repaired_by)
+        assert (claim.repaired_by or "") in row["says"]
         for evidence in claim.evidence:
-            if isinstance(evidence, Counterexample):
-                assert evidence.numbers in row["counterexample"]
-        # Whose words, and what of the paper's hypotheses a refutation has.
-        assert not refuted or row["wording"].endswith(claim.wording[-60:])
+            if isinstance(evidence, Counterexample):  # its numbers, whatever signs they are set in
+                digits = [c for c in evidence.numbers if c.isdigit()]
+                assert "".join(digits) in "".join(c for c in row["says"] if c.isdigit())
         # No row may pass our reading off as the paper's words.
-        words = row["wording"].split(" (")[0]
-        assert words in {"the paper's words", "our reading", "ours", "as its source has it"}
-        assert (words == "the paper's words") == (claim.on_record is Status.REFUTED_WORDS)
-        if words == "as its source has it":
+        assert row["words of"] in {"the paper", "our reading", "ours", "its source"}
+        assert (row["words of"] == "the paper") == (claim.on_record is Status.REFUTED_WORDS)
+        if row["words of"] == "its source":
             assert "our reading" not in claim.source + claim.statement
 
 
 def test_the_record_counts_what_it_refutes_by_whose_words_they_are(
     chromium: Browser, path: Path
 ) -> None:
-    refuted = [claim for claim in ON_PAPERS.values() if claim.on_record and claim.on_record.refuted]
+    refuted = [claim for claim in CLAIMS.values() if claim.on_record and claim.on_record.refuted]
     own = sum(claim.on_record is Status.REFUTED_WORDS for claim in refuted)
     without = sum("our reading, without" in claim.wording for claim in refuted)
     with opened(chromium, path, java_script_enabled=False) as work:
         text = " ".join(work.page.locator("body").inner_text().split())
     assert (
         f"{len(refuted)} refuted ({own} in the paper's own words, {len(refuted) - own} of our "
-        f"reading); {without} of the readings leave out a condition that the paper makes"
+        f"reading). {without} of our readings leave out a condition that the paper makes"
     ) in text
     assert 0 < without < len(refuted) - own
+    assert f"The record has {len(CLAIMS)} claims" in text
 
 
-def test_a_name_in_the_record_leads_to_its_card(chromium: Browser, path: Path) -> None:
+def test_a_name_in_the_record_leads_to_its_claim_and_opens_it(
+    chromium: Browser, path: Path
+) -> None:
+    name = f"{FOLDED}linear-rank"
     with opened(chromium, path) as work:
-        links = work.page.locator(f"table.claim-record a[href='card.html#{CARD}']")
+        links = work.page.locator(f"table.claim-record a[href='card.html#{name}']")
         assert links.count() >= 2  # of its own row, and of the one that it repairs
+    with opened(chromium, path.parent / "card.html", f"#{name}") as work:
+        folded = work.page.locator("details.claim")
+        opened_ones = [folded.nth(k).get_attribute("open") is not None for k in range(2)]
+        assert folded.count() == 2 and sorted(opened_ones) == [False, True]
+        body = work.page.locator(f"[id='{name}'] .claim-body")
+        assert body.locator("math").count() >= 1
+        text = body.inner_text()
+        for part in ("Source:", "run it: oversmoothing prove", "written in oversmoothing/theory"):
+            assert part in text
+        assert work.complaints == []
 
 
 def test_the_fields_leave_the_rows_that_fit(chromium: Browser, path: Path) -> None:
     with opened(chromium, path) as work:
         page = work.page
-        assert len(shown(page)) == len(ON_PAPERS)
-        page.get_by_label("words", exact=True).fill("sinkhorn REFUTED")
+        assert len(shown(page)) == len(CLAIMS)
+        page.get_by_label("search", exact=True).fill("sinkhorn REFUTED")
         left = shown(page)
-        assert 0 < len(left) < len(ON_PAPERS)
+        assert 0 < len(left) < len(CLAIMS)
         assert all("sinkhorn" in " ".join(row).lower() for row in left)
         assert page.locator("form.record-filter output").inner_text() == (
-            f"{len(left)} of {len(ON_PAPERS)} statements"
+            f"{len(left)} of {len(CLAIMS)} claims"
         )
-        page.get_by_label("words", exact=True).fill("")
+        page.get_by_label("search", exact=True).fill("")
         page.get_by_label("status", exact=True).select_option("written")
-        page.get_by_label("paper", exact=True).select_option("arXiv 2312.06182")
+        page.get_by_label("about", exact=True).select_option("Yu and Zhang 2023")
         wanted = [
             name
-            for name, claim in ON_PAPERS.items()
+            for name, claim in CLAIMS.items()
             if "2312.06182" in name and claim.on_record is Status.WRITTEN
         ]
-        assert [row[2].split(": ")[0] for row in shown(page)] == wanted
-        page.get_by_label("wording", exact=True).select_option("ours")
-        assert all(row[3].startswith("ours") for row in shown(page))
-        page.get_by_label("words", exact=True).fill("no statement says this")
+        assert [row[0] for row in shown(page)] == wanted
+        page.get_by_label("about", exact=True).select_option("T2")
+        page.get_by_label("status", exact=True).select_option("")
+        assert {row[0][:2] for row in shown(page)} == {"T2"}
+        page.get_by_label("evidence", exact=True).select_option("checked by Coq")
+        assert shown(page) and all("checked by Coq" in row[5] for row in shown(page))
+        page.get_by_label("search", exact=True).fill("no statement says this")
         assert shown(page) == []
         assert work.complaints == [] and work.outside() == []
 

@@ -1,4 +1,4 @@
-"""What is said to be measured is what the commands in docs/guide/inspect.md give."""
+"""What is said to be measured is what the commands in docs/guide/compare.md give."""
 
 from __future__ import annotations
 

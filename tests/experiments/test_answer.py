@@ -111,7 +111,7 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
     assert said.least is not None and said.most is not None
     assert said.least <= truth <= said.most
     assert (said.certainty == "told") == (said.grade == said.least == said.most)
-    words = "The cause is" if said.cause.sure else "The largest part is"
+    words = "The cause is" if said.cause.sure else "The largest cause seems to be"
     assert f"{words} {NAMED[cause]}, which" in summary
     if count == 100:
         assert said.grade == truth and said.certainty == "told" and said.cause.sure
@@ -215,7 +215,7 @@ def test_the_sentence_on_the_trained_deit() -> None:
     [
         ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
         ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: no smoothing was seen"),
-        ((1.0, math.nan), (0.5, math.nan), "This cannot be told", "Nothing yet"),
+        ((1.0, math.nan), (0.5, math.nan), "This is not known", "Nothing yet"),
         ((1.0, 1.6), (0.6, 0.5), "No: its tokens grow apart mildly", "Nothing: no smoothing"),
     ],
 )

@@ -95,7 +95,7 @@ def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     gain = pre.effects["gain", "layer"].mean(0)
     np.testing.assert_allclose(table["effect_layer"][:2], gain)
     assert json.dumps(pre.to_json_object())
-    assert "T8e says that the verdict is reversed" in pre.words()
+    assert "T8e predicts that the verdict is reversed" in pre.words()
     assert (("gain", "layer", GAP)) in pre.scored and pre.picture.file("png")
 
 

@@ -154,7 +154,7 @@ def test_in_lightning(tmp_path, settings):
 
 
 def test_the_guide_shows_the_lines_that_run_here():
-    page = (Path(__file__).parents[2] / "docs/guide/watch-training.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/guide/train.md").read_text("utf-8")
     here = Path(__file__).read_text("utf-8")
     for line in ("trainer.add_callback(watcher.hugging_face(trainer))", "[watcher.lightning()]"):
         assert line in page and here.count(line) > 1

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -458,6 +460,12 @@ def test_a_frame_at_32_tokens_and_8_features_costs_a_few_products(
         ("#A=1;0,1", "differ in length"),
         ("#attention=none", "there are softmax"),
         ("#<b>=1", "which this page does not know"),
+        # What the page does not show is refused, and never shown as something else.
+        ("#n=1000000000", "n=1000000000; this page takes 2 to 32"),
+        ("#n=4.5", "n does not fit"),
+        ("#h=-9", "Re h=-9; this page takes -4 to 2"),
+        ("#h=1,1,1,1,1,1,1,1,1", "the number of eigenvalues=9"),
+        ("#n=3&attention=given&A=1,0;0,1", "A does not fit"),
     ],
 )
 def test_a_link_that_is_none_is_answered_in_a_sentence(
@@ -483,6 +491,68 @@ def test_a_saved_case_is_one_that_the_verdict_reads(
     case = json.loads((tmp_path / "case.json").read_text("utf-8"))
     case.pop("comment")
     assert oversmoothing.verdict(**case).verdict == "SMOOTHING"
+
+
+def test_what_is_copied_for_python_gives_the_verdict_of_the_page(
+    chromium: Browser, path: Path
+) -> None:
+    with opened(chromium, path) as work:
+        work.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        work.page.locator("#python").click()
+        work.page.wait_for_function("() => document.getElementById('python-said').textContent")
+        assert "Copied" in work.page.locator("#python-said").inner_text()
+        copied = work.page.evaluate("() => navigator.clipboard.readText()")
+        assert copied == work.page.evaluate("() => Explorer.python()")
+        for preset in PRESETS:
+            work.page.locator("#preset").select_option(preset.key)
+            work.page.wait_for_function(SAYS, arg=preset.says)
+            if work.page.locator("#python").is_disabled():
+                continue
+            said = work.page.locator("#verdict").get_attribute("data-verdict")
+            lines = work.page.evaluate("() => Explorer.python()").splitlines()
+            names: dict[str, Any] = {}
+            with redirect_stdout(StringIO()) as printed:
+                exec("\n".join(lines), names)
+            assert len(lines) == 3
+            answer = printed.getvalue().splitlines()[1].split(":")[0].strip()
+            assert answer == said or (said == "TOO_CLOSE" and answer in ("TIE", "UNDECIDED"))
+
+
+def test_a_number_out_of_range_is_refused_and_the_state_stays(
+    chromium: Browser, path: Path
+) -> None:
+    with opened(chromium, path, link_of("negative-smooths")) as work:
+        page = work.page
+        page.locator("#eigenvalues .re").fill("-400")
+        page.locator("#eigenvalues .re").press("Tab")
+        assert "takes a number from -4 to 2" in page.locator("#trouble").inner_text()
+        assert page.evaluate("() => Explorer.state().h[0].re") == -1.5
+
+
+def test_what_a_hand_moves_stands_in_the_link_as_it_is_shown(chromium: Browser, path: Path) -> None:
+    with opened(chromium, path, link_of("negative-smooths")) as work:
+        page = work.page
+        page.locator(".handle").focus()
+        for _ in range(55):
+            page.keyboard.press("ArrowRight")
+        assert page.evaluate("() => Explorer.state().h[0].re") == -0.4
+        assert "h=-0.4&" in page.evaluate("() => Explorer.toLink(Explorer.state())")
+
+
+TARGETS = """() => [...document.querySelectorAll("button, select, input, summary, .target, .reach")]
+  .filter((each) => each.checkVisibility()).map((each) => [each.id || each.className.baseVal
+    || each.outerHTML.slice(0, 60), each.getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && Math.min(box.width, box.height) < 24)
+  .map(([name, box]) => `${name}: ${box.width} x ${box.height}`)"""
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_no_target_is_less_than_24_pixels(
+    chromium: Browser, path: Path, size: tuple[int, int]
+) -> None:
+    with opened(chromium, path, size=size) as work:
+        work.page.wait_for_timeout(100)
+        assert work.page.evaluate(TARGETS) == []
 
 
 def test_the_command_writes_the_page(tmp_path: Path) -> None:

@@ -6,16 +6,21 @@ moduli of all multipliers are compared as fractions, without any part of the pro
 floats is held against the fractions it was rounded from where the gap is ten times the spread of
 the rounding cell, as numpy sees it; nearer ties may go either way, and are counted apart.
 
+Every digit that is printed of rho_C, rho_Q, their ratio and their difference beside "exact" is held
+against 1,000 digits computed from the same fractions.
+
     python -m tests.hunts.chosen 2000 --seed S
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -238,8 +243,8 @@ def _nearly_tie(rng: Random, T: list[Matrix], spectra: list[list[Gauss]]) -> Non
 # ------------------------------------------------------------------------------------ judging
 
 
-def answered(case: Chosen) -> tuple[str, str, str]:
-    """(outcome of `verdict`, of `verdict_x0`, what was said)."""
+def answered(case: Chosen) -> tuple[str, str, str, list[str]]:
+    """(outcome of `verdict`, of `verdict_x0`, what was said, the printed numbers)."""
     entry: Any = float if case.floats else lambda x: x
     A = [[[entry(x) for x in row] for row in M] for M in case.A]
     W = [[[entry(x) for x in row] for row in M] for M in case.W]
@@ -251,7 +256,37 @@ def answered(case: Chosen) -> tuple[str, str, str]:
     near = case.floats and is_near(case)
     seen = [_outcome(str(x), case.true, near) for x in (answer.verdict, answer.verdict_x0)]
     said = f"{answer.verdict}, {answer.verdict_x0} ({answer.status}), true {case.true}"
-    return seen[0], seen[1], f"{said}: {answer.reason}" if "open" in seen[0] + seen[1] else said
+    if "open" in seen[0] + seen[1]:
+        said += f": {answer.reason}"
+    printed = _NUMBERS.search(str(answer)) if answer.status == "exact" else None
+    return seen[0], seen[1], said, [*(printed.groups() if printed else ())]
+
+
+_NUMBERS = re.compile(
+    r"rho_C = (\S+),\s+rho_Q =\s+(\S+):\s+rate\s+rho_Q/rho_C\s+=\s+(.+?) a layer, margin (\S+)"
+)
+
+
+def false_digits(case: Chosen, printed: list[str]) -> list[str]:
+    """The printed numbers with a digit that is not that of the number they stand for."""
+    with localcontext() as context:
+        context.prec, context.Emin, context.Emax = 1000, -(10**6), 10**6
+        c, q = (
+            (Decimal(x.numerator) / Decimal(x.denominator)).sqrt()
+            for x in (case.consensus, case.others)
+        )
+        true = c, q, q / c if c else Decimal(0), c - q
+        return [text for text, x in zip(printed, true, strict=False) if not _agrees(text, x)]
+
+
+def _agrees(text: str, true: Decimal) -> bool:
+    """Whether the text, "1 + 4.50e-330" too, is the number rounded to as many digits as it has."""
+    if found := re.fullmatch(r"1 ([+-]) (\S+)", text):
+        return _agrees(found[2], (true - 1) if found[1] == "+" else (1 - true))
+    said = Decimal(text)
+    # A digit of what was cut from the end counts as there: 0.2 is 0.200.
+    unit = Decimal(1).scaleb(said.adjusted() - max(len(said.as_tuple().digits), 3) + 1)
+    return abs(said - true) <= unit / 2 or (said == 0 == true)
 
 
 def _outcome(said: str, true: str, near: bool) -> str:
@@ -297,10 +332,13 @@ def _radii(A: np.ndarray, W: np.ndarray) -> tuple[float, float]:
     return float(at_one), float(np.abs(np.linalg.eigvals(off)).max())
 
 
-def hunt(count: int, seed: int, first: int = 0) -> Iterator[tuple[Chosen, tuple[str, str, str]]]:
+Found = tuple[str, str, str, list[str]]
+
+
+def hunt(count: int, seed: int, first: int = 0) -> Iterator[tuple[Chosen, Found]]:
     cases = (draw(seed, k) for k in range(first, first + count))
     for case, found in answers(answered, cases, SECONDS):
-        yield case, found or ("no answer", "no answer", f"none in {SECONDS:g} s")
+        yield case, found or ("no answer", "no answer", f"none in {SECONDS:g} s", [])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -310,10 +348,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     options = parser.parse_args(arguments)
     counts: Counter[tuple[str, str, str]] = Counter()
-    for case, (verdict, start, said) in hunt(options.count, options.seed, options.first):
+    numbers_seen, wrong_numbers = 0, 0
+    for case, (verdict, start, said, printed) in hunt(options.count, options.seed, options.first):
         numbers = "floats" if case.floats else "fractions"
         counts["verdict", numbers, verdict] += 1
         counts["verdict_x0", numbers, start] += 1
+        numbers_seen += len(printed)
+        if wrong := false_digits(case, printed):
+            wrong_numbers += len(wrong)
+            print(f"{case.name}: false digits in {', '.join(wrong)}", flush=True)
         if {verdict, start} - {"right", "open, near a tie"}:
             print(f"{case.name} {case.kind} n = {len(case.X0)}, {numbers}: {verdict}; {start}\n"
                   f"  {said}", flush=True)  # fmt: skip
@@ -321,7 +364,8 @@ def main(arguments: list[str] | None = None) -> int:
         for numbers in ("fractions", "floats"):
             row = {outcome: counts[name, numbers, outcome] for outcome in OUTCOMES}
             print(f"{name}, {numbers}: " + ", ".join(f"{o} {k}" for o, k in row.items()))
-    return int(any(outcome == "wrong" for _, _, outcome in counts))
+    print(f"{numbers_seen} numbers printed beside exact, {wrong_numbers} with a false digit")
+    return int(bool(wrong_numbers) or any(outcome == "wrong" for _, _, outcome in counts))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from benchmarks.hundred_digits import direction, draw
+from oversmoothing.simulations.engine import at_any_depth
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.depth.accurate import accurate_product
@@ -283,6 +284,66 @@ def test_a_defective_matrix_is_refused_or_iterated(where: str) -> None:
         other.metrics()["log_hfc_lfc"].item(),
         abs=8 * 5000**3 * EPS,  # a block of size 3 is perturbed by L^3 eps
     )
+
+
+def _causal(n: int, d: int, seed: int = 0) -> dict:
+    rng = np.random.default_rng(seed)
+    A = np.tril(np.exp(rng.standard_normal((n, n))))
+    W = 0.4 * rng.standard_normal((d, d)) / math.sqrt(d)
+    return {"A": A / A.sum(1, keepdims=True), "W": W, "X0": rng.standard_normal((n, d))}
+
+
+def test_T1h_a_causal_layer_beyond_the_recurrences_is_taken_in_balls_at_any_depth() -> None:
+    layer = _causal(48, 16)
+    run = evolve(**layer, depth=[0, 300, 10**9])
+    assert run.method == "balls" and "no closed form" in run.reason
+    assert max(run.error) < 1e-11 and max(run.cosine_error) < 1e-11
+    plain = evolve(**layer, depth=[0, 300], method="plain")
+    for k in (0, 1):
+        assert x(run, k) == pytest.approx(x(plain, k), rel=1e-9)
+        ours, other = (r.metrics()["log_hfc_lfc"][k] for r in (run, plain))
+        assert ours == pytest.approx(other, abs=1e-9)
+    # Where layers are few they are run.
+    assert evolve(**layer, depth=40).method == "plain"
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_T1h_bases_and_recurrences_say_the_same_of_a_causal_layer(residual: bool) -> None:
+    layer, depths = _causal(9, 8), [0, 1, 50, 10**6]
+    bases = evolve(**layer, depth=depths, method="balls", residual=residual)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(at_any_depth, "BALL_SIZE", 72)
+        recurrences = evolve(**layer, depth=depths, method="balls", residual=residual)
+    ours, others = bases.metrics(), recurrences.metrics()
+    for name in ("log_hfc_lfc", "cos_mean", "cos_min"):
+        assert list(ours[name]) == pytest.approx(list(others[name]), rel=1e-12, abs=1e-13)
+
+
+def test_a_billion_layers_that_no_method_takes_are_refused_with_what_they_cost() -> None:
+    rng = np.random.default_rng(0)
+    defective = {"W": np.kron(np.eye(20), [[0.5, 1.0], [0.0, 0.5]]), "X0": np.ones((20, 40))}
+    with pytest.raises(InputError, match=r"defective.*\n1,000,000,000 layers .* take about .* h"):
+        evolve(A=rng.dirichlet(np.ones(20), size=20), **defective, depth=10**9)
+    run = evolve(A=_causal(20, 2)["A"], **defective, depth=10**9)
+    assert run.method == "balls" and run.error[1] < 1e-11
+
+
+def test_balls_say_what_they_would_cost_before_they_start() -> None:
+    layer = _causal(4, 80)
+    many = {**layer, "X0": np.ones((2000, 4, 80))}
+    with pytest.raises(InputError, match=r"balls would take about .* h"):
+        evolve(**many, depth=[10**9], method="balls")
+
+
+def test_T11_8_a_mode_that_X_0_lacks_by_coincidence_leaves_an_infinite_error() -> None:
+    layer = _causal(33, 8)
+    S = (np.eye(8) + 2 * np.eye(8, k=1)) @ (np.eye(8) - np.eye(8, k=-1))
+    W = S @ np.diag([0.75, *[0.5**k for k in range(1, 8)]]) @ np.round(np.linalg.inv(S))
+    X0 = np.round(4 * layer["X0"])
+    X0[:, 0] = 0.0
+    X0 = X0 @ np.round(np.linalg.inv(S))
+    run = evolve(A=layer["A"], W=W, X0=X0, depth=[3, 10**9], method="balls")
+    assert run.error[0] < 1e-11 and math.isinf(run.error[1]) and math.isinf(run.cosine_error[1])
 
 
 def test_a_vanishing_multiplier_is_iterated() -> None:

@@ -277,7 +277,7 @@ def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path: Path) -> None
     run = start(file, tmp_path / "out")
     run.send_signal(signal.SIGINT)
     _, said = run.communicate()
-    assert run.returncode == 130 and b"what was finished is kept" in said
+    assert run.returncode == 130 and b"finished parts are kept" in said
     assert len(list((tmp_path / "out" / "sweeps" / "long" / "chunks").glob("*.parquet"))) >= 2
 
 

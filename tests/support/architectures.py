@@ -219,7 +219,7 @@ def outcome(name: str) -> dict[str, Any]:
     return row | {
         "read": "read",
         "what": f"{model.depth} layers, {first.placement}: {kinds}"
-        + ("" if first.plain else "; logits are not q k^T alone")
+        + ("" if first.plain else "; logits are not q kᵀ alone")
         + ("; causal" if model.causal else ""),
         "output": f"{max(found.av_error):.0e}",
         "attention": f"{A:.0e}",

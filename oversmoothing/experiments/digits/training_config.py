@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from oversmoothing.experiments.digits.data import SIZES, Sizes
 from oversmoothing.simulations.generators.options import requirement
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.errors import InputError, unknown
 from oversmoothing.theory.support.files import read_json, read_toml
 from oversmoothing.theory.support.sizes import POINTS, SIZE
 
@@ -217,7 +217,7 @@ def recipes() -> list[str]:
 def recipe(name: str) -> dict[str, Any]:
     """The fields of a configuration that comes with the package. Raises `InputError`."""
     if name not in recipes():
-        raise InputError(f"no recipe '{name}'; there are {', '.join(recipes())}")
+        raise unknown("recipe", name, recipes(), f"Choose {', '.join(recipes())}.")
     return read_toml(_RECIPES / f"{name}.toml")
 
 

@@ -8,7 +8,7 @@ held against the mean cosine between tokens, because a smaller ratio alone is no
 Beside it what to try, by the cause; each advice says how it is known. 'proved' names the claim of
 the ledger that proves it, and for what; a trained model with norms, FFN and layers of their own is
 not what the claim is about. 'measured' says on which trained model a change was made and what it
-did, held against the model without it by `compare`; docs/guide/inspect.md holds the commands. What
+did, held against the model without it by `compare`; docs/guide/compare.md holds the commands. What
 is neither is 'untested'.
 """
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 CONVENTIONS = {
-    "difference": "second less first, input by input; the mean over inputs",
+    "difference": "second minus first, input by input; the mean over inputs",
     "intervals": "_low and _high: 95 % interval of the mean difference (Student's t over inputs), "
     "for each layer by itself; missing below five inputs",
     "log_hfc_lfc": "natural log of HFC/LFC after each layer; layer 0: in front of all",
@@ -133,9 +132,7 @@ class Comparison:
         span = in_words(low, high, len(self.change), signed)
         said = f"{span} ({said})" if np.isnan(low) else f"{said}, {span}"
         if self.outcome == "cannot tell":
-            return (
-                f"Whether {second} smooths more or less than {first} cannot be told {on}: {said}."
-            )
+            return f"Whether {second} smooths more or less than {first} is not known {on}: {said}."
         if self.outcome == "the same":
             sure = "" if low <= 0 <= high else ", though measurably not equally"
             return (
@@ -162,17 +159,16 @@ class Comparison:
         part = f"{mover} {signed(parts[mover])}"
         return f", the largest part of it in layer {int(row['layer'])} ({part})"
 
-    def words(self, width: int = 100) -> str:
-        """The sentence and what the table holds, in lines of at most `width`."""
+    def words(self) -> str:
+        """The sentence, and what the table holds."""
         held = (
-            f"Second ({self.second.model}) less first ({self.first.model}), means over "
+            f"Second ({self.second.model}) minus first ({self.first.model}), means over "
             f"{self.first.inputs}; change: of ln HFC/LFC since the input, with the 95 % interval "
             "of that layer; attention, FFN: of ln HFC/LFC over the sublayers."
         )
         if self.first.by_attention.shape[0] != self.second.by_attention.shape[0]:
             held += " The depths differ: the input and the end are compared alone."
-        parts = (self.summary(), held)
-        return "\n".join(fill(part, width, break_on_hyphens=False) for part in parts)
+        return f"{self.summary()}\n{held}"
 
     def to_json_object(self) -> dict[str, Any]:
         """{schema_version, first, second, inputs, outcome, change, layers, summary, ...}."""
@@ -196,7 +192,7 @@ class Comparison:
 
         names = (self.first.model, self.second.model)
         return draw_comparison(
-            self.table, names, f"{names[1]} less {names[0]}: {self.first.inputs}"
+            self.table, names, f"{names[1]} minus {names[0]}: {self.first.inputs}"
         )
 
     def save(self, folder: str | Path) -> dict[str, Path]:
@@ -363,11 +359,10 @@ class Stages:
         """A paragraph: `said`, one after the other."""
         return " ".join(self.said())
 
-    def words(self, width: int = 100) -> str:
-        """The sentences in lines of at most `width`."""
+    def words(self) -> str:
+        """The sentences, a line each."""
         notes = [f"Note: {note}." for note in self.reports[0].notes]
-        parts = (*self.said(), *notes)
-        return "\n".join(fill(part, width, break_on_hyphens=False) for part in parts)
+        return "\n".join((*self.said(), *notes))
 
     def to_json_object(self) -> dict[str, Any]:
         """{schema_version, model, stages: the reports' objects, merging, summary}."""

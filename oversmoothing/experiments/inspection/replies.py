@@ -41,7 +41,7 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     question = "Does it smooth?"
     if outcome.grade is None:
         why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
-        return Reply(question, "This cannot be told.", ((why, "measured"),))
+        return Reply(question, "This is not known.", ((why, "measured"),))
     short = _REPLIES[outcome.grade]
     start, end = outcome.cosines
     if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
@@ -51,7 +51,7 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     if outcome.inputs < FEWEST:
         short += f" (Seen on {inputs}: at least {FEWEST} are needed to speak of others.)"
     elif outcome.certainty == "cannot tell":
-        short = f"These {inputs} cannot tell whether it smooths or sharpens."
+        short = f"These {inputs} do not show whether it smooths or sharpens."
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
         others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
         others.remove(NAMED[outcome.grade])
@@ -82,7 +82,7 @@ def _by_what(outcome: Answer) -> Reply:
         short = short[0].upper() + short[1:]
     listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
     over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
-    told = "" if cause.sure or not large else "; these inputs do not tell which part is the largest"
+    told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
     return Reply(
         question,
         short,
@@ -108,7 +108,7 @@ def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
     question = "What to try?"
     if not tried:
         unknown = outcome.grade is None or outcome.certainty == "cannot tell"
-        short = "Nothing yet: these inputs do not tell whether it smooths."
+        short = "Nothing yet: these inputs do not show whether it smooths."
         return Reply(question, short if unknown else "Nothing: no smoothing was seen to undo.")
     first, *others = tried
     details = [(_sentence(first.how), first.known)] if first.how != first.known else []

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,8 +189,8 @@ class Report:
             lines += [f"  {words} [{known}]" for words, known in reply.details if words]
         return "\n".join(lines[1:])
 
-    def words(self, width: int = 100) -> str:
-        """The summary, what to try and what the table counts, in lines of at most `width`."""
+    def words(self) -> str:
+        """The summary, what to try and what the table counts, a line each."""
         tried = [f"To try: {each}." for each in self.advice]
         spectra = (
             f" Spectra of {self.spectra} inputs; rho_Q is their median; a real h loses at "
@@ -206,10 +205,7 @@ class Report:
             f"{start_in_words(starts)}.{spectra}"
         )
         notes = [f"Note: {note}." for note in self.notes]
-        return "\n".join(
-            fill(part, width, break_long_words=False, break_on_hyphens=False)
-            for part in (*self.said(), *tried, *notes, counted)
-        )
+        return "\n".join((*self.said(), *tried, *notes, counted))
 
     def to_json_object(self) -> dict[str, Any]:
         """{schema_version, model, tokens, images, conventions, input, layers, summary, ...}.

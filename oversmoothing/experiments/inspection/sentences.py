@@ -71,7 +71,7 @@ def of_grade(outcome: Answer, model: str, inputs: str) -> str:
     """Does it smooth, how much, and how surely."""
     if outcome.grade is None:
         return (
-            f"It cannot be told whether {model} smooths: HFC/LFC or a cosine is undefined for some "
+            f"It is not known whether {model} smooths: HFC/LFC or a cosine is undefined for some "
             "input (tokens that are 0, or whose mean is)."
         )
     does, moved = DOES[outcome.grade], _movement(outcome)
@@ -149,7 +149,7 @@ def _cause_words(outcome: Answer, cause: Cause) -> str:
     elif cause.sure:
         words = f"The cause is {said}"
     else:
-        words = f"The largest part is {said}, which these inputs do not tell from the others"
+        words = f"The largest cause seems to be {said}, but these inputs do not show that it is"
     return words if cause.against is None else f"{words}; against it {_against(cause)}"
 
 
@@ -269,7 +269,7 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         return ""
     worst = worst_heads(heads)
     if worst.empty:
-        return "Left out one at a time, no head is told to smooth."
+        return "No head is seen to smooth when it is left out."
     named = ", ".join(
         f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
         for row in worst.to_dict("records")
@@ -366,7 +366,7 @@ CONVENTIONS = {
     "those outside (-safe_interval, 0)",
     "regions": "share of the eigenvalues of H (h_*) and of the heads' own H (head_h_*): zero "
     "(exact), universal_disc |h + 1/2| <= 1/2, positive real part, other",
-    "cos_start": "cosine of H with where it was drawn before training (1: it did not turn); null: "
+    "cos_start": "cosine of H with its random start before training (1: it did not turn); null: "
     "start unknown",
     "asymmetry": "||H - H^T||_F / ||H + H^T||_F: 0 symmetric, about 1 for independent entries, inf "
     "antisymmetric",

@@ -231,19 +231,18 @@ def _predictions(measured: Array, rungs: tuple[Rung, ...]) -> pd.DataFrame:
 
 
 def _fallen_back(measured: Array, rungs: tuple[Rung, ...]) -> list[str]:
-    """Of fitted rungs that predict what an earlier one does, to SAME of the spread."""
+    """Fitted rungs that predict what an earlier one does, to SAME of the spread."""
     fitted = [each for each in rungs if each.cost is not None]
     most = SAME * float(measured.std())
-    said = []
+    same: dict[str, list[str]] = {}
     for k, rung in enumerate(fitted):
-        for other in fitted[:k]:
-            if np.abs(rung.predicted - other.predicted).max() <= most:
-                said.append(
-                    f"{rung.name} has fallen back on {other.name}: it predicts the same numbers, "
-                    f"to {SAME:g} of their spread."
-                )
-                break
-    return said
+        near = (x for x in fitted[:k] if np.abs(rung.predicted - x.predicted).max() <= most)
+        if (other := next(near, None)) is not None:
+            same.setdefault(other.name, []).append(rung.name)
+    return [
+        f"The same numbers as {name}, to {SAME:g} of their spread, come from {'; '.join(others)}."
+        for name, others in same.items()
+    ]
 
 
 def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
@@ -255,9 +254,12 @@ def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
     # Without an error on any image there is nothing to resample, and nothing left open.
     low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
     if best.name != "P0'" and (inputs < FEWEST or math.isnan(low)):
-        says = f"Not known: these inputs do not tell whether {best.name} beats the layers' means."
+        says = f"Not known: these inputs do not tell whether {best.name} beats each layer's mean."
     elif best.name == "P0'" or not low > 0:
-        says = f"None: no cheap rung is better than the layers' means (best: {best.name})."
+        says = (
+            "None: no predictor that needs no full run of the model is better than each layer's "
+            f"mean change (P0'). The best is {best.name}, with R^2 {r2:.3f}."
+        )
     else:
         says = (
             f"{best.name}, of those that need no full run of the model: R^2 {r2:.3f}, at "

@@ -308,8 +308,8 @@ def _found(
     except NotOnHubError as error:
         named = ", ".join(each for own in SOURCES for each in own.home.USUAL)
         raise InputError(
-            f"no model '{name}' was found: it is none of {named}, no folder or file "
-            f"{looked_in(data_dir)}, and {error.cause}: {error.remedy}"
+            f"no model '{name}' {looked_in(data_dir)}, and {error.cause}.\n"
+            f"{error.remedy[0].upper()}{error.remedy[1:]} (or {named})."
         ) from error
 
 

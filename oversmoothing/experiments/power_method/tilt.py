@@ -95,7 +95,7 @@ class Tilts(Result):
     def _sentences(self) -> list[Sentence]:
         """Towards the principal direction or away, and for which rule."""
         layers, _, inputs = self.tilt.shape
-        said = [Sentence(f"Towards or away is not told: {in_words(NAN, NAN, inputs, str)}.",
+        said = [Sentence(f"Towards or away is not known: {in_words(NAN, NAN, inputs, str)}.",
                          measured(inputs))]  # fmt: skip
         if inputs >= FEWEST:
             said = []
@@ -121,7 +121,7 @@ class Tilts(Result):
             return signed(x, 3, "g")
 
         side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither"
-        side = side if inputs >= FEWEST else "for which is not told"
+        side = side if inputs >= FEWEST else "for which is not known"
         where = "the one layer" if number == 1 else f"the {number} layers"
         says = (
             f"In {where} where the rules differ, tilt by |1 + lambda| less "

@@ -331,7 +331,7 @@ def remedy_shifts(only: Sequence[str] | None = None, *, draws: int = 100, seed: 
     table = remedies_table(only, draws=draws, seed=seed)
     return Result(
         "remedies",
-        f"What each remedy does to the spectrum of {draws} drawn layers",
+        f"Which remedies move the spectrum as they claim, on {draws} random layers?",
         {"remedies": Table(table, shown=SHOWN)},
         sentences(table),
         {"draws": draws, "seed": seed},
@@ -360,9 +360,12 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
             said.append(f"{start} the measured spectrum moves as claimed: {', '.join(names)}.")
     none = table[table["as_claimed"].isna()]
     if len(none):
-        said.append(f"No claim on tokens: {', '.join(none.remedy)}.")
-    said.append(
-        "A shift is a mean over the drawn layers at the table's setting; runs: of "
-        f"{DEPTH} layers, right of those that are no near tie."
-    )
+        said.append(f"These claim nothing about tokens: {', '.join(none.remedy)}.")
+    said += [
+        "The shifts are mean changes of ln rho_C (growth of equal tokens) and ln rho_Q (growth of "
+        "differences between tokens). A remedy works against smoothing where rho_Q/rho_C "
+        "rises.",
+        f"Right: runs through {DEPTH} layers that smooth or not as predicted. Clear: those that "
+        "are no near tie. Cost: time over that of the layer without the remedy.",
+    ]
     return [Sentence(each, on_inputs(draws, of="layer")) for each in said]

@@ -53,7 +53,7 @@ class Flips(Result):
         ]
         layers = self._by_layer()
         shown = [name for name in map(str, layers) if not name.endswith(("_low", "_high"))]
-        title = f"{model}: the sign of the gain flipped"
+        title = f"{model}: what does the sign of the gain of a norm do?"
         super().__init__(
             "flips",
             title,
@@ -123,8 +123,8 @@ class Flips(Result):
         size = float(np.median(np.abs(self.effects["gain", "layer"])))
         lines = [
             Sentence(
-                f"{m} inputs, {layers} layers ({placement}-LN): flipping the gain of one layer's "
-                f"norm at attention changes log HFC/LFC over that layer by {size:.2g} (median).",
+                f"It changes ln HFC/LFC (differences between tokens over their mean) over that "
+                f"layer by {size:.2g} in the median of {layers} layers ({placement}-LN).",
                 measured(m),
             )
         ]
@@ -140,11 +140,11 @@ class Flips(Result):
         ends = share_interval(agree, m)
         lines.append(
             Sentence(
-                f"T8e says that the verdict is reversed in {100 * said.mean():.0f} % of the cases, "
-                f"measured the sign of the layer's change is in {100 * seen.mean():.0f} %; they "
-                f"agree in {100 * agree:.0f} % ({in_words(*ends, m, '{:.0%}'.format)}; always "
-                "guessing the more common answer: "
-                f"{100 * max(seen.mean(), 1 - seen.mean()):.0f} %).",
+                f"T8e predicts that the verdict is reversed in {100 * said.mean():.0f} % of the "
+                f"cases. The change over the layer really has the other sign in "
+                f"{100 * seen.mean():.0f} %. The two agree in {100 * agree:.0f} % "
+                f"({in_words(*ends, m, '{:.0%}'.format)}); always guessing the more common answer "
+                f"is right in {100 * max(seen.mean(), 1 - seen.mean()):.0f} %.",
                 measured(m, *ends),
             )
         )

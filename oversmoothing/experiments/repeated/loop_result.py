@@ -136,8 +136,8 @@ class Loops(Result):
         said = [
             Sentence(
                 f"{start}: tokens collapse in {gone} of {len(rows)} runs, {groups} groups of "
-                f"blocks on {inputs} inputs. The differences between tokens over their mean "
-                f"(HFC/LFC) are then at most {COLLAPSED:g}.",
+                f"blocks on {inputs} inputs. Collapse means that the differences between tokens "
+                f"over their mean (HFC/LFC) are at most {COLLAPSED:g} at the end.",
                 measured(inputs),
             ),
             Sentence(f"What became of the runs: {_listed(rows)}. The table has medians.",
@@ -147,13 +147,14 @@ class Loops(Result):
             score, name = self.chosen.score, self.chosen.name
             agree = score.ends(score.agree_low, score.agree_high, "{:.0%}".format)
             rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
+            ranked = f" Its rank correlation with HFC/LFC at the end is {score.rank:.2f} ({rank})."
+            ranked *= not math.isnan(score.rank)
             said.append(
                 Sentence(
                     f"Best predictor, chosen on half of the blocks and inputs: {name}. On the "
-                    f"others ({score.blocks} groups, {score.inputs} inputs) it is right on "
+                    f"others (groups: {score.blocks}, inputs: {score.inputs}) it is right on "
                     f"collapse in {100 * score.agree:.0f} % of runs ({agree}). Always guessing "
-                    f"the more common outcome is right in {100 * score.base:.0f} %. Its rank "
-                    f"correlation with HFC/LFC at the end is {score.rank:.2f} ({rank}).",
+                    f"the more common outcome is right in {100 * score.base:.0f} %.{ranked}",
                     measured(score.inputs, score.agree_low, score.agree_high),
                 )
             )

@@ -414,7 +414,7 @@ def _sentences(asked: pd.DataFrame) -> list[Sentence]:
     left = asked[asked["decision"] == "not run"]
     if len(left):
         names = ", ".join(left["question"])
-        said.append(Sentence(f"Not all seeds are there for {names}: nothing is said of these.",
+        said.append(Sentence(f"Some seeds are missing for {names}, so nothing follows for these.",
                              UNTESTED))  # fmt: skip
     return said
 

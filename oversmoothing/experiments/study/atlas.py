@@ -52,7 +52,7 @@ SCHEMA = {
     "alignment": "-tr H / (sqrt d ||H||_F), the cosine to -I; of a head sqrt r in place of sqrt d",
     "radius": "largest |h|", "norm": "||H||_F", "asymmetry": "||H - H^T||_F / ||H + H^T||_F",
     "negative_unfolded": "share with Re h < 0 without the gain",
-    "cos_start": "cosine of H to where it was drawn",
+    "cos_start": "cosine of H to its random start",
     "inputs": "how many, 0 for none", "inputs_hash": "SHA-256 of what the model read",
     "sink": "attention on the token that has most of it, mean over queries and inputs",
     "consensus": "share of inputs on which it dominates A_h and H_h",

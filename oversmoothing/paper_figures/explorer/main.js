@@ -3,13 +3,15 @@
 (function () {
   const { find, number } = Page;
   const PRESETS = Page.data("presets-data");
+  // What a hand moves has the four decimals that are shown, and so has the link.
+  const tidy = (x) => Math.round(x * 1e4) / 1e4;
   let state, result, dirty = true, layer = 0, playing = false, before = 0;
 
   const plane = new Explorer.Plane(find("plane"), (k, re, im, by) => {
     const h = state.h[k];
-    change({ h: state.h.map((one, j) => (j !== k ? one : by
-      ? { ...h, re: h.re + re, im: h.pair ? Math.max(0, h.im + im) : 0 }
-      : { ...h, re, im: h.pair ? Math.max(0, im) : 0 })) }, k);
+    const to = by ? [h.re + re, h.im + im] : [re, im];
+    const moved = { ...h, re: tidy(to[0]), im: h.pair ? Math.max(0, tidy(to[1])) : 0 };
+    change({ h: state.h.map((one, j) => (j === k ? moved : one)) });
   });
   const charts = {
     ratio: new Page.Chart(find("chart-ratio"), ["first", "predicted"]),
@@ -19,16 +21,17 @@
 
   function change(more) {
     state = Explorer.legal({ ...state, ...more });
+    find("trouble").hidden = true;
     layer = Math.min(layer, state.depth);
     dirty = true;
   }
 
   const SAID = {
     SMOOTHING: ["It smooths", (a) => `Consensus grows fastest: \u03c1<sub>C</sub> = ${number(a.consensus)} exceeds `
-      + `\u03c1<sub>Q</sub> = ${number(a.quotient)}, so for almost every start HFC/LFC tends to 0, in the long run by the `
+      + `\u03c1<sub>Q</sub> = ${number(a.quotient)}, so for almost every start the differences between tokens vanish beside their mean (HFC/LFC), in the long run by the `
       + `factor r = \u03c1<sub>Q</sub>/\u03c1<sub>C</sub> = ${number(a.rate)} a layer.`],
     NON_SMOOTHING: ["It does not smooth", (a) => `Another mode grows faster than consensus: \u03c1<sub>Q</sub> = `
-      + `${number(a.quotient)} exceeds \u03c1<sub>C</sub> = ${number(a.consensus)}, so for almost every start HFC/LFC does not tend to 0.`],
+      + `${number(a.quotient)} exceeds \u03c1<sub>C</sub> = ${number(a.consensus)}, so for almost every start the differences between tokens (HFC) do not vanish beside their mean (LFC).`],
     TOO_CLOSE: ["Too close for float64", (a) => `\u03c1<sub>C</sub> and \u03c1<sub>Q</sub> agree to the threshold of this page (both `
       + `${number(a.consensus, 6)}): a tie, or nearly one. At a tie Jordan blocks and the start decide (T4, T6).`],
     NOT_COMPUTED: ["No verdict here", () => "Heads that attend differently, and weights that rotate: for both together "
@@ -58,7 +61,7 @@
       find("exact-why").textContent = preset.exact.reason;
     }
     const one = new Set(result.spectra).size === 1 && state.turn === 0;
-    find("case").disabled = !one;
+    find("case").disabled = find("python").disabled = !one;
     find("discs-note").textContent = state.turn !== 0
       ? "The weights rotate, so the discs (dashed) no longer decide: compare the two radii."
       : state.heads > 1 ? "A disc counts for the eigenvalues of its head; eigenvalue k belongs to head k, k + heads, ..." : "";
@@ -102,9 +105,13 @@
           Object.assign(input, { type: "number", min: low, max: high, step: 0.01, className: part });
           input.setAttribute("aria-label", `${part === "re" ? "real" : "imaginary"} part of eigenvalue ${k + 1}`);
           input.addEventListener("change", () => {
-            if (Number.isFinite(input.valueAsNumber)) {
-              change({ h: state.h.map((one, j) => (j === k ? { ...one, [part]: input.valueAsNumber } : one)) });
-            } else dirty = true;
+            const value = input.valueAsNumber;
+            if (value >= low && value <= high) {
+              change({ h: state.h.map((one, j) => (j === k ? { ...one, [part]: value } : one)) });
+              return;
+            }
+            input.value = state.h[k][part];
+            complain(`Eigenvalue ${k + 1} takes a number from ${low} to ${high} there. It stays as it was.`);
           });
           row.append(input);
         }
@@ -164,14 +171,18 @@
     find("play").textContent = on ? "Pause" : "Play";
   }
 
+  function complain(words) {
+    find("trouble").textContent = words;
+    find("trouble").hidden = false;
+  }
+
   function read() {
-    const link = window.location.hash, trouble = find("trouble");
-    trouble.hidden = true;
+    const link = window.location.hash;
+    find("trouble").hidden = true;
     try {
       state = link.length > 1 ? Explorer.fromLink(link) : Explorer.fromLink(PRESETS[0].link);
     } catch (error) {
-      trouble.textContent = `This link cannot be read: ${error.message}. The first example is shown instead.`;
-      trouble.hidden = false;
+      complain(`This link cannot be read: ${error.message}. The first example is shown instead.`);
       state = Explorer.fromLink(PRESETS[0].link);
     }
     layer = 0;
@@ -180,10 +191,12 @@
 
   for (const name of ["n", "seed", "share", "heads", "skew", "turn", "depth"]) {
     find(name).addEventListener("input", (event) => {
-      if (Number.isFinite(event.target.valueAsNumber)) change({ [name]: event.target.valueAsNumber });
+      if (Number.isFinite(event.target.valueAsNumber)) change({ [name]: tidy(event.target.valueAsNumber) });
     });
   }
-  find("temperature").addEventListener("input", (event) => change({ temperature: 10 ** event.target.valueAsNumber }));
+  find("temperature").addEventListener("input", (event) => {
+    change({ temperature: Number((10 ** event.target.valueAsNumber).toPrecision(4)) });
+  });
   find("kind").addEventListener("change", (event) => change({ kind: event.target.value }));
   for (const name of ["causal", "chain"]) {
     find(name).addEventListener("change", (event) => change({ [name]: event.target.checked }));
@@ -204,13 +217,26 @@
     layer = event.target.valueAsNumber;
     drawLayer();
   });
-  find("case").addEventListener("click", () => {
+  function matrices() {
     const rows = (M, m) => Array.from({ length: M.length / m }, (_, i) => Array.from(M.slice(i * m, (i + 1) * m)));
     const d = result.value.d;
-    const text = JSON.stringify({
-      comment: "written by the explorer", A: rows(result.attentions[0], state.n), H: rows(result.value.H, d),
-      X0: rows(Explorer.start(state, d), d),
-    });
+    return { A: rows(result.attentions[0], state.n), H: rows(result.value.H, d), X0: rows(Explorer.start(state, d), d) };
+  }
+
+  // The three lines that ask Python for this verdict.
+  Explorer.python = function () {
+    const { A, H } = matrices();
+    return `import oversmoothing\nA, H = ${JSON.stringify(A)}, ${JSON.stringify(H)}\n`
+      + "print(oversmoothing.verdict(A=A, H=H))\n";
+  };
+  find("python").addEventListener("click", () => {
+    const said = find("python-said");
+    navigator.clipboard.writeText(Explorer.python()).then(
+      () => { said.textContent = "Copied: paste it into Python."; },
+      () => { said.textContent = "This browser does not let the page copy: use Save as case.json."; });
+  });
+  find("case").addEventListener("click", () => {
+    const text = JSON.stringify({ comment: "written by the explorer", ...matrices() });
     const anchor = document.createElement("a");
     anchor.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
     anchor.download = "case.json";

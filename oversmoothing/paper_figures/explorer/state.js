@@ -95,8 +95,28 @@ Explorer.fromLink = function (link) {
     || s.A.some((row) => row.some((x) => x < 0) || Math.abs(row.reduce((a, b) => a + b) - 1) > 1e-9))) {
     throw new Error("the matrix A of the link is not square with rows >= 0 that sum to 1");
   }
-  return Explorer.legal(s);
+  return refused(s);
 };
+
+// A link that names what this page does not show is refused, never shown as something else.
+function refused(s) {
+  const within = (name, x, [low, high]) => {
+    if (x < low || x > high) throw new Error(`the link says ${name}=${x}; this page takes ${low} to ${high}`);
+  };
+  for (const name of ["n", "heads", "depth", "seed", "temperature", "skew", "turn", "share"]) {
+    within(name, s[name], Explorer.LIMITS[name]);
+  }
+  for (const { re, im } of s.h) {
+    within("Re h", re, Explorer.LIMITS.re);
+    within("Im h", im, Explorer.LIMITS.im);
+  }
+  within("the number of eigenvalues", Explorer.size(s.h), Explorer.LIMITS.d);
+  const kept = Explorer.legal(s);
+  for (const name of ["n", "heads", "depth", "seed", "share", "A", "X", "kind"]) {
+    if (kept[name] !== s[name]) throw new Error(`the link's ${name} does not fit the rest of it or is not whole`);
+  }
+  return kept;
+}
 
 function eigenvalue(text) {
   const found = /^([+-]?[\d.]+(?:e[+-]?\d+)?)(?:([+-][\d.]+(?:e[+-]?\d+)?)i)?$/i.exec(text.trim());

@@ -298,7 +298,7 @@ FIGURE = PaperFigure(
         "as multiples of the same answer in floats."
     ),
     not_shown=(
-        "One machine, one thread, a few sizes and drawn matrices, measured when the figure was "
+        "One machine, one thread, a few sizes and random matrices, measured when the figure was "
         "drawn: a fitted slope is no law, and near a tie or with a start X_0 a proof costs more."
     ),
     data=data,

@@ -304,8 +304,9 @@ FIGURE = PaperFigure(
         "iteration."
     ),
     not_shown=(
-        "One drawn A and one X_0 a column, tied weights, fixed attention, no norm and no FFN: "
-        "what a trained network does is in the figures of the digits models."
+        "One random A and one X_0 a column, the same weights in every layer, fixed "
+        "attention, no norm and no FFN: what a trained network does is in the figures of the "
+        "digits models."
     ),
     data=data,
     draw=draw,

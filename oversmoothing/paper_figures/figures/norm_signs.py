@@ -156,7 +156,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
         _none(
             "Post-LN: change by the sign of all gains", "an effect mainly in Pre-LN", post, draws
         ),
-        _none("Pre-LN: gains \u22121 less \u2212H for H", "the signs matter", pre, draws),
+        _none("Pre-LN: gains \u22121 minus \u2212H for H", "the signs matter", pre, draws),
         Comparison(
             "Pre-LN: negative gains can reverse the effect of a layer",
             "can",

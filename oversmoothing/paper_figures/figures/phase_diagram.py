@@ -68,7 +68,7 @@ FIGURE = PaperFigure(
     title="Where random attention smooths: share over temperature and the spectrum of H",
     short=(
         "Where random attention and a random H smooth: the share of draws by verdict, where some "
-        "eigenvalue of H is positive. The slope of HFC/LFC that was measured stands in the data."
+        "eigenvalue of H is positive. The data have the measured slope of HFC/LFC."
     ),
     not_shown=(
         "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "

@@ -185,16 +185,16 @@ def words(table: pd.DataFrame) -> str:
         f"{len(PANELS)} statements of the ledger on {papers} papers. Tinted: where the theory says "
         "that the statement above the panel holds or fails. Dots: points decided without the "
         f"region, half of them within {NEAR} cells of a boundary. {int(right.sum())} of "
-        f"{len(right)} are as said; {silent} lie where nothing is said, {still} are ties or "
+        f"{len(right)} agree with the theory; {silent} lie where it is silent, {still} are ties or "
         "cannot be told."
     ]
     for panel in PANELS:
         own = points[points["claim"] == panel.claim]
         agreed = agrees(own)
         beyond = own[(own["said"] == NOTHING) & (own["checked"] == HOLDS)]
-        more = f"; holds at {len(beyond)} where nothing is said" if len(beyond) else ""
+        more = f"; holds at {len(beyond)} where the theory is silent" if len(beyond) else ""
         lines.append(
-            f"{panel.claim}: {int(agreed.sum())} of {len(agreed)} as said ({panel.check}){more}."
+            f"{panel.claim}: {int(agreed.sum())} of {len(agreed)} agree ({panel.check}){more}."
         )
     return "\n".join(lines)
 
@@ -203,7 +203,7 @@ FIGURE = PaperFigure(
     title="Where statements on papers hold: regions of the theory, points that were checked",
     short=(
         "Statements of the ledger that have a region in two parameters: tinted where the theory "
-        "says that they hold or fail, dots where an exact or certified check found that they do."
+        "says that they hold or fail, dots where an exact or certified check agrees."
     ),
     not_shown=(
         "A slice each, small cases of two to fourteen tokens: a region in two parameters is not "

@@ -85,7 +85,7 @@ def words(table: pd.DataFrame) -> str:
     left_out = table[~np.isfinite(table["log_shift_C"])]["remedy"]
     beyond = f" {', '.join(left_out)} takes consensus away altogether." if len(left_out) else ""
     return (
-        f"{int(table['draws'].max())} drawn layers, softmax attention, Gaussian H. (a) "
+        f"{int(table['draws'].max())} random layers, softmax attention, Gaussian H. (a) "
         "Mean shifts of the radii; predicted radii differ from those of the modules by at most "
         f"{table['error'].max():.0e} of themselves.{beyond} (b) Share of layers that move as the "
         f"remedy is for, our statement of it. {int(right)} of {int(clear)} runs of 1,200 layers do "

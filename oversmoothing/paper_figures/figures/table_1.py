@@ -255,7 +255,7 @@ def _of_asymmetry(table: pd.DataFrame) -> list[Comparison]:
         f"{(below < 0).sum()} of {len(deit)} layers below {random:.3f}, that of independent "
         "entries; its start is unknown"
     )
-    what = f"{falls}, DeiT-Ti less independent entries"
+    what = f"{falls}, DeiT-Ti minus independent entries"
     said = [replace(sign(what, "falls", mean_interval(below), False, why), recorded=True)]
     for name, part in table[table["variant"] == "vit"].groupby("model", sort=False):
         said.append(_while_trained(f"{falls}, {name}", part))

@@ -157,7 +157,7 @@ def draw(table: pd.DataFrame) -> Figure:
     first, second = axes[0]
     first.set_title("Table 2: fewer training images")
     second.set_title("Table 3: corrupted images")
-    first.set(ylabel="test error less that of ViT (points)", xlabel="training images used (%)")
+    first.set(ylabel="test error minus that of ViT (points)", xlabel="training images used (%)")
     second.set_xlabel("severity of the corruption")
     if len(sources) == 1:
         words = "no runs of ours in this folder:\noversmoothing study core"
@@ -304,7 +304,7 @@ def words(table: pd.DataFrame) -> str:
     )
     return (
         "Above 0 a model errs more than ViT. Black: the paper (arXiv 2401.04301, v1), CIFAR-100, "
-        f"typed in, 100 less its accuracies. {ours if len(own) else 'No runs of ours are there.'}"
+        f"typed in, 100 minus its accuracies. {ours if len(own) else 'No runs of ours are there.'}"
     )
 
 

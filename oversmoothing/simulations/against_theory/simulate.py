@@ -436,6 +436,6 @@ def _words(c: StreamsConfiguration, found: Agreement) -> str:
         return f"{seen}; no certificate says when they do."
     each = "" if found.by_each_layer is None else f", layer by layer {found.by_each_layer}"
     return (
-        f"{seen}; the certificate, for every branch and start, says layer {found.certified} "
+        f"{seen}; the certificate, for every branch and start, gives layer {found.certified} "
         f"(tau of the product of mixings{each})."
     )

@@ -3,7 +3,8 @@
 From eigenbases in float64 on the CPU, batched (T1a, T4, T9): each distinct A and each distinct W of
 the batch is decomposed once. In balls every digit is right, defective or not (T6): y, the mean and
 each token come from the shortest recurrence that they obey (`theory.depth.recurrence`), so that a
-token that loses the dominant mode, or a mean far below the spread, is as exact as the rest.
+token that loses the dominant mode, or a mean far below the spread, is as exact as the rest. Larger
+causal layers have their bases in balls (`theory.depth.causal`).
 
 By squaring: the powers M^(2^k) of the two decoupled systems, I + B' (x) W^T and I + W^T, each with
 its own scale. No eigenvector is used; but the rounding of a square is as good as another matrix,
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Errors, Rows, States, start_of
 from oversmoothing.simulations.engine.problem import Problem
+from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
@@ -111,14 +113,13 @@ def by_torch(
     return real, imag, packed, inverse.numpy()
 
 
-# n d up to which 'auto' may take balls, and up to which they can be asked for.
+# n d up to which 'auto' may take balls, and up to which they can be asked for of any A.
 BALL_SIZE = 64
 LARGEST_BALL_SIZE = 256
 # n d up to which matrices are squared.
 SQUARING_SIZE = 400
 _EPS = float(np.finfo(np.float64).eps)
-_GOOD_BITS = 64
-# Of a sum of two parts that are known to _GOOD_BITS, so many must be left.
+# Of a sum of two parts that are known to GOOD_BITS, so many must be left.
 _ENOUGH_BITS = 56
 # Where A is doubly stochastic up to rounding alone, the sum of differences and mean is off by the
 # rounding of the larger: it is a token only where it is at least this part of it.
@@ -135,13 +136,20 @@ def in_balls(
     """The states at the depths, of all the batch or of the elements `only`.
 
     The A meant is that of the verdict: rows divided by their sums, exactly. Raises `InputError`
-    above LARGEST_BALL_SIZE.
+    above LARGEST_BALL_SIZE, for a causal A where it would take more than an hour.
     """
     n, d = problem.n, problem.d
-    if n * d > LARGEST_BALL_SIZE:
+    if n * d > LARGEST_BALL_SIZE and not problem.causal:
         raise InputError(
             f"method 'balls' works with recurrences of order n d = {n * d}, above its limit of "
-            f"{LARGEST_BALL_SIZE}: use 'auto', 'plain', 'core' or 'closed_form'"
+            f"{LARGEST_BALL_SIZE} where A is not causal: use 'auto', 'plain', 'core' or "
+            "'closed_form'"
+        )
+    hours = problem.number * seconds(n, d, len(depths)) / 3600 if problem.causal else 0.0
+    if hours > 1:
+        raise InputError(
+            f"balls would take about {hours:.2g} h here: give fewer tokens, features or elements "
+            "of the batch, or use 'plain'"
         )
     places = list(np.ndindex(*problem.batch))
     if only is not None:
@@ -152,7 +160,7 @@ def in_balls(
     parts_error = np.full((*shape, 2), _EPS)
     rows_error = np.full((*shape, n), _EPS)
     for index, place in enumerate(places):
-        one = _Element(problem, place)
+        one = _element(problem, place, depths)
         for level, depth in enumerate(depths):
             at = level, index
             y, mean = one.differences(depth), one.mean(depth)
@@ -174,23 +182,63 @@ def in_balls(
     )
 
 
+def _element(
+    problem: Problem, place: tuple[int, ...], depths: tuple[int, ...]
+) -> "_Element | _Causal":
+    """Bases for a larger causal layer; recurrences where these are small or leave a part open."""
+    size = problem.n * problem.d
+    if problem.causal and size > BALL_SIZE:
+        bases = _Causal(problem, place, depths)
+        if bases.known or size > LARGEST_BALL_SIZE:
+            return bases
+    return _Element(problem, place)
+
+
+def _layer(
+    problem: Problem, place: tuple[int, ...]
+) -> tuple[flint.fmpq_mat, flint.fmpq_mat, flint.fmpq_mat]:
+    """A with rows divided by their sums, W and X_0 of one element of the batch, in fractions."""
+
+    def fractions(M: Array) -> flint.fmpq_mat:
+        return to_flint(to_fractions(M[problem.element(M, 2, place)].tolist(), "entry"))
+
+    raw = problem.A[problem.element(problem.A, 2, place)]
+    A = to_flint(normalised_rows(to_fractions(raw.tolist(), "A")))
+    if problem.W is not None:
+        return A, fractions(problem.W), fractions(problem.X0)
+    assert problem.P is not None and problem.Q is not None
+    return A, fractions(problem.P) * fractions(problem.Q), fractions(problem.X0)
+
+
+class _Causal:
+    """One element of the batch from its bases, at these depths."""
+
+    row_share = 1.0
+
+    def __init__(self, problem: Problem, place: tuple[int, ...], depths: tuple[int, ...]) -> None:
+        states = CausalStates(*_layer(problem, place), problem.residual, depths[-1])
+        self._parts = states.at(depths)
+        self.known = all(parts.known for parts in self._parts.values())
+
+    def differences(self, depth: int) -> flint.arb_mat | None:
+        """y_i = x_i - x_n [n - 1, d]."""
+        return self._parts[depth].y
+
+    def mean(self, depth: int) -> flint.arb_mat | None:
+        return self._parts[depth].mean
+
+    def row(self, k: int, depth: int, *_: flint.arb_mat | None) -> flint.arb_mat | None:
+        """Token k [1, d]."""
+        return self._parts[depth].tokens[k]
+
+
 class _Element:
     """The recurrences of one element of the batch, each made when first asked for."""
 
     def __init__(self, problem: Problem, place: tuple[int, ...]) -> None:
-        def fractions(M: Array) -> flint.fmpq_mat:
-            return to_flint(to_fractions(M[problem.element(M, 2, place)].tolist(), "entry"))
-
         self._residual = problem.residual
         self.n = n = problem.n
-        raw = problem.A[problem.element(problem.A, 2, place)]
-        self._A = to_flint(normalised_rows(to_fractions(raw.tolist(), "A")))
-        if problem.W is not None:
-            self._W = fractions(problem.W)
-        else:
-            assert problem.P is not None and problem.Q is not None
-            self._W = fractions(problem.P) * fractions(problem.Q)
-        self._X0 = fractions(problem.X0)
+        self._A, self._W, self._X0 = _layer(problem, place)
         self._reach = (
             np.ones((n, n), dtype=np.bool_)
             if problem.reach is None
@@ -223,17 +271,17 @@ class _Element:
 
     def differences(self, depth: int) -> flint.arb_mat | None:
         """y_i = x_i - x_n [n - 1, d]."""
-        return None if self._differences is None else self._differences.at(depth, _GOOD_BITS)
+        return None if self._differences is None else self._differences.at(depth, GOOD_BITS)
 
     def mean(self, depth: int) -> flint.arb_mat | None:
-        return self._mean.at(depth, _GOOD_BITS)
+        return self._mean.at(depth, GOOD_BITS)
 
     def row(
         self, k: int, depth: int, y: flint.arb_mat | None, mean: flint.arb_mat | None
     ) -> flint.arb_mat | None:
         """Token k [1, d]: from differences and mean where these do not cancel, else by itself."""
         if y is not None and mean is not None:
-            with at_precision(2 * _GOOD_BITS):
+            with at_precision(2 * GOOD_BITS):
                 row = []
                 for j in range(mean.ncols()):
                     column = [y[i, j] for i in range(self.n - 1)] + [flint.arb(0)]
@@ -251,7 +299,7 @@ class _Element:
             X0 = flint.fmpq_mat([[self._X0[i, j] for j in range(self._X0.ncols())] for i in inside])
             left = flint.fmpq_mat([[int(i == k) for i in inside]])
             self._rows[k] = self._recurrence(left, A, X0)
-        return self._rows[k].at(depth, _GOOD_BITS)
+        return self._rows[k].at(depth, GOOD_BITS)
 
 
 def _identity(n: int) -> flint.fmpq_mat:
@@ -271,7 +319,7 @@ def _as_floats(q: flint.arb_mat | None) -> tuple[Array | float, int, float]:
     if not sizes:
         return np.zeros((q.nrows(), q.ncols())), 0, 0.0
     top = max(sizes)
-    with at_precision(2 * _GOOD_BITS):
+    with at_precision(2 * GOOD_BITS):
         values = np.array([float(x * flint.arb(2) ** -top) for x in mids])
     return values.reshape(q.nrows(), q.ncols()), top, _EPS
 

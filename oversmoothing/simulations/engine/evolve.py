@@ -44,6 +44,7 @@ from oversmoothing.simulations.engine.problem import (
 )
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.state import undisturbed
+from oversmoothing.theory.depth.causal import seconds as causal_seconds
 from oversmoothing.theory.support.errors import InputError
 
 METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring")
@@ -59,13 +60,25 @@ _CALL = 5e-4
 
 @dataclass(frozen=True)
 class Plan:
-    """The method, why in a sentence, and the iteration to fall back on with its seconds."""
+    """The method, why in a sentence, and what to fall back on, each with its seconds."""
 
     method: str
     reason: str
     iteration: str
     iteration_seconds: float
     squaring_seconds: float
+    balls_seconds: float
+
+    @property
+    def instead(self) -> tuple[str, float]:
+        """The cheapest method that needs no eigenbasis in floats, and its seconds.
+
+        Squares lose digits that balls keep: they are for layers that balls do not take.
+        """
+        ways = {self.iteration: self.iteration_seconds, "balls": self.balls_seconds}
+        if math.isinf(self.balls_seconds):
+            ways["squaring"] = self.squaring_seconds
+        return min(ways.items(), key=lambda way: way[1])
 
 
 def make_plan(
@@ -93,21 +106,28 @@ def make_plan(
     squaring = math.inf
     if n * d <= SQUARING_SIZE:
         squaring = N * (max(1, L).bit_length() * (_CALL + 2 * size**3 / 4e10))
+    balls = math.inf
+    if problem.causal:
+        balls = N * causal_seconds(n, d, len(depths))
     others = ", ".join(
         f"{name} {seconds[name]:.1e} s" for name in sorted(seconds) if name != method
     )
     reason = f"the cheapest for depth {L}: about {seconds[method]:.1e} s (estimated; {others})"
-    return Plan(method, reason, iteration, seconds[iteration], squaring)
+    return Plan(method, reason, iteration, seconds[iteration], squaring, balls)
 
 
-# Seconds that layers may take one by one.
+# Seconds that a run may take without being asked for by name.
 PATIENCE = 600.0
+
+
+def _hours(plan: Plan, deepest: int) -> str:
+    return f"{deepest:,} layers one by one would take about {plan.iteration_seconds / 3600:.2g} h"
 
 
 def without_eigenvectors(
     problem: Problem, depths: Sequence[int], dtype: torch.dtype
 ) -> tuple[str, str]:
-    """A method that a closed form can be held against: 'plain', or for too many layers 'squaring'.
+    """A method that a closed form can be held against: 'plain', for too many layers another.
 
     With a line that says so. Raises `InputError` where that is too large.
     """
@@ -115,7 +135,9 @@ def without_eigenvectors(
     seconds, deepest = plan.iteration_seconds, depths[-1]
     if seconds <= PATIENCE:
         return "plain", ""
-    took = f"{deepest:,} layers one by one would take about {seconds / 3600:.2g} h"
+    took = _hours(plan, deepest)
+    if plan.balls_seconds < PATIENCE:
+        return "balls", f"{took}: they were taken in balls instead\n"
     if math.isinf(plan.squaring_seconds):
         raise InputError(
             f"{took}.\nGive --depth {deepest * PATIENCE / seconds:.0e} at most, or n times d of at "
@@ -155,12 +177,12 @@ def evolve(
     else cpu) or a torch device; spectra are taken on the CPU in float64 whatever it is.
 
     method: 'plain' and 'core' iterate (O(n d (n + d)) and O(n r (n + r)) a layer); 'closed_form'
-    costs the same at every depth; 'balls' (n d <= 256) has every digit right whatever A and H, and
-    takes the longest; 'squaring' (n d <= 400) needs no eigenvectors. 'auto'
+    costs the same at every depth; 'balls' (n d <= 256, or a causal A) has every digit right
+    whatever A and H; 'squaring' (n d <= 400) needs no eigenvectors. 'auto'
     takes the cheapest of the first three. Where n d <= 64 and that is less exact than 1e-8, it
     takes balls for those elements of the batch; larger ones go, beyond 1e-6, from the closed form
-    to iteration or squaring if these are more exact. The result says which, why, and with what
-    estimated error.
+    to iteration, balls or squaring if these are more exact. The result says which, why, and with
+    what estimated error.
 
     Where A is reducible (causal, several groups) the tokens are iterated too, each with a power of
     two of its own: their cosines hold where a token loses the mode that dominates the others.
@@ -171,7 +193,7 @@ def evolve(
     only the iterations and balls promise an exact 0.
 
     Raises `InputError` for NaN, wrong shapes, A not row-stochastic, bad depths, devices or methods,
-    and where the method asked for does not apply.
+    where the method asked for does not apply, and where 'auto' has none of less than ten minutes.
 
     >>> import oversmoothing
     >>> A = [[0.75, 0.25], [0.25, 0.75]]
@@ -277,8 +299,15 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
             raise
         if small:
             return "balls", f"no closed form: {error}", runs.by("balls")
-        method = "squaring" if plan.squaring_seconds < plan.iteration_seconds else plan.iteration
-        return method, f"no closed form: {error}", runs.by(method)
+        other, seconds = plan.instead
+        if seconds > PATIENCE:
+            raise InputError(
+                f"{error}.\n{_hours(plan, runs.depths[-1])}. Give a depth of "
+                f"{runs.depths[-1] * PATIENCE / plan.iteration_seconds:.0e} at most, or ask for "
+                f"that with method='{plan.iteration}'; other methods take n times d of at most "
+                f"{SQUARING_SIZE}, or a causal A"
+            ) from error
+        return other, f"no closed form: {error}", runs.by(other)
     if not small and (method != "closed_form" or runs.plainly_fine(found)):
         return method, reason, found
     errors = runs.worst(found)
@@ -291,9 +320,9 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     )
     if small:
         return "balls", uncertain, runs.in_balls_where(found, errors > limit)
-    if min(plan.iteration_seconds, plan.squaring_seconds) > _AFFORDABLE:
+    other, seconds = plan.instead
+    if seconds > (PATIENCE if other == "balls" else _AFFORDABLE):
         return method, reason, found
-    other = "squaring" if plan.squaring_seconds < plan.iteration_seconds else plan.iteration
     again = runs.by(other)
     if float(runs.worst(again).max()) < worst:
         return other, uncertain, again

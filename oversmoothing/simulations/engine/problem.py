@@ -72,9 +72,8 @@ def choose_device(device: str) -> torch.device:
             raise RuntimeError("nothing is computed there")
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
-        first = str(error).splitlines()[0]
         raise InputError(
-            f"the device '{device}' is not available here ({first}): use auto or cpu"
+            f"the device '{device}' is not available here.\nUse auto or cpu."
         ) from error
     return chosen
 
@@ -192,6 +191,11 @@ class Problem:
             reach = np.minimum(reach @ reach, 1.0)
         found: NDArray[np.bool_] = reach > 0
         return None if found.all() else found
+
+    @cached_property
+    def causal(self) -> bool:
+        """Whether no token of any A attends to a later one, and there are two tokens at least."""
+        return self.n > 1 and not np.triu(self.A, 1).any()
 
     @cached_property
     def start(self) -> tuple[Array, Exponents, Array, Exponents]:

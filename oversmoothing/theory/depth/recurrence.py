@@ -91,7 +91,7 @@ class Recurrence:
                     )
                 }
             found = self._in_balls[self._bits].at(depth)
-            if found is not None and _accuracy(found, self._bits) >= good_bits:
+            if found is not None and accuracy(found, self._bits) >= good_bits:
                 return found
             if self._bits >= MAX_BITS:
                 return None
@@ -140,7 +140,7 @@ def _square_of(part: flint.arb_mat | None, factor: int) -> flint.arb | None:
         return factor * sum((x * x for x in part.entries()), flint.arb(0))
 
 
-def _accuracy(q: flint.arb_mat, bits: int) -> float:
+def accuracy(q: flint.arb_mat, bits: int) -> float:
     """How many bits of the norm of q are known; -inf where q may be 0."""
     with at_precision(bits):
         size, radius = flint.arb(0), flint.arb(0)

@@ -40,7 +40,7 @@ def unknown(kind: str, name: str, known: Iterable[str], todo: str) -> InputError
     from difflib import get_close_matches
 
     names = {each.lower(): str(each) for each in known}
-    near = get_close_matches(name.lower(), names, n=1)
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.55)
     likely = f" Did you mean '{names[near[0]]}'?" if near else ""
     return InputError(f"no {kind} '{name}'.{likely}\n{todo}")
 

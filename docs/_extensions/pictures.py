@@ -1,0 +1,132 @@
+"""```{picture} rates```: a script of simulations/scripts/, or a figure of the paper, drawn when the
+book is built. The text below the name is its caption; the script and what it prints are folded.
+
+A picture is drawn again when its script, or the figure's own file, has changed. `make clean` has
+all of them drawn again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "oversmoothing"
+SCRIPTS = PACKAGE / "simulations" / "scripts"
+DRAWN = ROOT / "docs" / "_build" / "pictures"
+
+
+def _source(name: str) -> Path:
+    """The file that draws it. Raises ValueError where there is none."""
+    places = (SCRIPTS / f"{name}.py", PACKAGE / "paper_figures" / "figures" / f"{name}.py")
+    found = next((path for path in places if path.exists()), None)
+    if found is None:
+        raise ValueError(f"there is no script and no figure {name}")
+    return found
+
+
+def drawn(name: str) -> tuple[Path, str]:
+    """The PNG of a script or figure, and what drawing it printed."""
+    script = SCRIPTS / f"{name}.py"
+    key = hashlib.sha256(_source(name).read_bytes()).hexdigest()
+    picture, marked = DRAWN / f"{name}.png", DRAWN / f"{name}.key"
+    if not picture.exists() or not marked.exists() or marked.read_text().split("\n")[0] != key:
+        DRAWN.mkdir(parents=True, exist_ok=True)
+        what = [str(script)] if script.exists() else ["-m", "oversmoothing", "figures", name]
+        # A picture of the book must not depend on the data that happen to lie here.
+        environment = {k: v for k, v in os.environ.items() if k != "OVERSMOOTHING_DATA"}
+        done = subprocess.run(
+            [sys.executable, *what, "--out", str(DRAWN)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment | {"MPLBACKEND": "Agg"},
+        )
+        if done.returncode:
+            raise ValueError(f"{name} was not drawn: {done.stderr.strip()[-400:]}")
+        if not script.exists():
+            (DRAWN / "figures" / f"{name}.png").replace(picture)
+        marked.write_text(f"{key}\n{done.stdout}", "utf-8")
+    return picture, marked.read_text("utf-8").partition("\n")[2]
+
+
+def blank(name: str) -> tuple[Path, str]:
+    """An empty picture, for a book whose words and links alone are asked about."""
+    from PIL import Image
+
+    DRAWN.mkdir(parents=True, exist_ok=True)
+    _source(name)
+    path = DRAWN / "blank.png"
+    Image.new("RGB", (900, 500), "white").save(path)
+    return path, ""
+
+
+class Picture(SphinxDirective):
+    """A picture with its caption, and folded the script that drew it."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"alt": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """A figure, and the script."""
+        name = self.arguments[0]
+        self.assert_has_content()
+        if "alt" not in self.options:
+            raise self.error(f"the picture {name} needs words for who cannot see it: :alt:")
+        try:
+            picture, printed = drawn(name) if self.config.draw_pictures else blank(name)
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        self.env.note_dependency(str(SCRIPTS / f"{name}.py"))
+        figure = nodes.figure(classes=["picture"])
+        uri = f"/{picture.relative_to(ROOT / 'docs').as_posix()}"
+        figure += nodes.image(uri=uri, alt=self.options["alt"])
+        caption = nodes.caption()
+        held = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, held)
+        for paragraph in held.findall(nodes.paragraph):
+            caption += paragraph.children
+        figure += caption
+        return [figure, *self._folded(name, printed)]
+
+    def _folded(self, name: str, printed: str) -> list[nodes.Node]:
+        script = SCRIPTS / f"{name}.py"
+        if not script.exists():
+            words = nodes.paragraph(classes=["picture-source"])
+            words += nodes.Text("Drawn by ")
+            words += nodes.literal(text=f"oversmoothing figures {name}")
+            words += nodes.Text(", with its numbers as CSV.")
+            return [words]
+        code = script.read_text("utf-8").partition('"""\n\n')[2].strip()
+        opening = '<details class="script"><summary>The script that draws it</summary>'
+        shown: list[nodes.Node] = [
+            nodes.raw("", opening, format="html"),
+            nodes.literal_block(code, code, language="python"),
+        ]
+        if printed.strip():
+            words = printed.rstrip()
+            shown += [
+                nodes.paragraph(text="It prints:"),
+                nodes.literal_block(words, words, language="text", classes=["terminal"]),
+            ]
+        run = nodes.paragraph(classes=["picture-source"])
+        run += nodes.literal(text=f"python {script.relative_to(PACKAGE).as_posix()} --out DIR")
+        run += nodes.Text(" writes the picture (PNG, PDF) and its numbers (CSV).")
+        return [*shown, run, nodes.raw("", "</details>", format="html")]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    app.add_directive("picture", Picture)
+    app.add_config_value("draw_pictures", True, "env")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

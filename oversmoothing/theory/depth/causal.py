@@ -1,0 +1,342 @@
+"""A causal layer at any depth in balls: every digit that is shown is enclosed (T1h).
+
+Where each token attends to itself and to earlier ones (A lower triangular, A_11 = 1), the first
+token and the differences to it, q = (x_1, x_2 - x_1, ..., x_n - x_1), obey q' = kappa q + B q W
+with B = 1 (+) A[2:, 2:], kappa = 1 with the residual and 0 without. Both sides are split:
+
+    V^-1 B V = a + N,   a diagonal, constant on clusters of (nearly) equal A_ii,   N inside them;
+    W S = S (h + M),    h diagonal, M nilpotent inside the blocks of a repeated eigenvalue.
+
+With C = V^-1 q_0 S, mu = kappa + a h and t(X) = N X (h + M) + a X M,
+    q_L = V [sum_k C(L, k) mu^(L-k) t^k(C)] S^-1.
+The sum is finite for equal A_ii; for nearly equal ones it is cut, and what is left out is bounded
+(docs/theory/t10.md, "A causal layer at any depth").
+V comes row by row, S from powers of W on a few vectors, its eigenvalues and their multiplicities
+from the characteristic and the minimal polynomial in fractions.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+
+from oversmoothing.theory.depth.causal_bases import Rows, Weights, clusters, flipped, right_basis
+from oversmoothing.theory.depth.recurrence import accuracy
+from oversmoothing.theory.numbers.rounding import at_precision, largest
+
+FIRST_BITS = 256
+# Of the norm of each part, so many must be known.
+GOOD_BITS = 64
+# Precision ends there, for large layers where an operation's cost, bits^1.5, adds up to MOST_WORK.
+MAX_BITS = 4096
+MOST_WORK = 3e12
+# Terms of the sum for nearly equal A_ii fall by at least this factor.
+_FALL = 32
+
+
+@dataclass(frozen=True)
+class Parts:
+    """y_i = x_i - x_n [n - 1, d], the mean [1, d] and the tokens [1, d] each; None: not known."""
+
+    y: flint.arb_mat | None
+    mean: flint.arb_mat | None
+    tokens: list[flint.arb_mat | None]
+
+    @property
+    def known(self) -> bool:
+        return all(part is not None for part in (self.y, self.mean, *self.tokens))
+
+
+def _work(n: int, d: int) -> float:
+    """Operations for the bases of a layer, roughly."""
+    return n**3 + 3 * n * n * d + 20 * d**3
+
+
+def seconds(n: int, d: int, depths: int) -> float:
+    """What states at so many depths take on one core, roughly."""
+    return 2e-7 * _work(n, d) + 5e-8 * depths * n * d * (n + d)
+
+
+class CausalStates:
+    """q_L [n, d], the first token and then the differences to it, of one layer.
+
+    A [n, n] lower triangular with rows that sum to 1, W [d, d], X0 [n, d], all in fractions.
+    """
+
+    def __init__(
+        self, A: flint.fmpq_mat, W: flint.fmpq_mat, X0: flint.fmpq_mat, residual: bool, deepest: int
+    ) -> None:
+        n = A.nrows()
+        self.n, self._A, self._kappa = n, A, int(residual)
+        self._features = _reached(W, X0)
+        self._width = W.nrows()
+        F = self._features
+        self._start = [[X0[0, f] for f in F]]
+        self._start += [[X0[i, f] - X0[0, f] for f in F] for i in range(1, n)]
+        if not F:
+            return
+        self._weights = Weights(flint.fmpq_mat([[W[i, j] for j in F] for i in F]))
+        diagonal = [flint.fmpq(1)] + [A[i, i] for i in range(1, n)]
+        # Without the residual the modes of nearly equal A_ii differ by their ratio.
+        limit = self._limit(diagonal, deepest) if residual else flint.fmpq(0)
+        self._groups = clusters(diagonal, limit)
+        self._label, self._centre, self._off = [0] * n, [flint.fmpq(0)] * n, [flint.fmpq(0)] * n
+        for k, group in enumerate(self._groups):
+            low, high = (f(diagonal[i] for i in group) for f in (min, max))
+            for i in group:
+                self._label[i], self._centre[i] = k, (low + high) / 2
+                self._off[i] = diagonal[i] - self._centre[i]
+
+    def _limit(self, diagonal: list[flint.fmpq], deepest: int) -> flint.fmpq:
+        """How far apart A_ii may lie in one cluster: L |h| times it is small beside |mu|."""
+        with at_precision(53):
+            h = [complex(h) for h, _, _ in self._weights.roots()]
+        largest = max(map(abs, h))
+        least = min(max(abs(1 + x * float(flint.arb(a))) for x in h) for a in diagonal)
+        if largest == 0 or deepest == 0:
+            return flint.fmpq(0)
+        return flint.fmpq(*(least / (largest * deepest * _FALL)).as_integer_ratio())
+
+    def at(self, depths: Sequence[int]) -> dict[int, Parts]:
+        """The parts of the states; None for a part that the bits in reach do not know."""
+        if not self._features:
+            nothing = flint.arb_mat(self.n, self._width)
+            return {L: self._parts(nothing, FIRST_BITS) for L in depths}
+        left = list(depths)
+        best = {L: Parts(None, None, [None] * self.n) for L in depths}
+        bits, work = FIRST_BITS, _work(self.n, len(self._features))
+        while left and bits <= MAX_BITS and (bits == FIRST_BITS or work * bits**1.5 <= MOST_WORK):
+            try:
+                with at_precision(bits):
+                    self._form(bits)
+                    states = self._states(left)
+                    best |= {L: self._parts(q, bits) for L, q in zip(left, states, strict=True)}
+            except ZeroDivisionError:
+                pass
+            left = [L for L in left if not best[L].known]
+            bits *= 2
+        return best
+
+    def _parts(self, q: flint.arb_mat, bits: int) -> Parts:
+        first, *rest = q.tolist()
+        last = rest[-1]
+        zero = [flint.arb(0)] * len(first)
+        y = [[x - z for x, z in zip(row, last, strict=True)] for row in [zero, *rest[:-1]]]
+        mean = [x + sum(z, flint.arb(0)) / self.n for x, *z in zip(first, *rest, strict=True)]
+        tokens = [[x + z for x, z in zip(first, row, strict=True)] for row in [zero, *rest]]
+        return Parts(_known(y, bits), _known([mean], bits), [_known([x], bits) for x in tokens])
+
+    def _form(self, bits: int) -> None:
+        """The bases at the precision of the context."""
+        n = self.n
+        self._basis = self._weights.at(bits)
+        self._rho = [
+            _largest(self._mu(k, h) for h in self._basis.values).upper()
+            for k in range(len(self._groups))
+        ]
+        B = [[flint.arb(x) for x in row] for row in self._A.tolist()]
+        for row in B[1:]:
+            row[0] = flint.arb(0)
+        V, T = right_basis(B, self._label)
+        left = flipped(right_basis(flipped(B), self._label[::-1])[0])
+        self._V = flint.arb_mat(V)
+        self._q = flint.arb_mat([[flint.arb(x) for x in row] for row in self._start])
+        Z = (flint.arb_mat(left) * self._q).tolist()
+        for group in self._groups:
+            if len(group) == 1:
+                continue
+            # left V is block diagonal, with a unit lower triangular block G: V^-1 = G^-1 left.
+            G = flint.arb_mat([left[i] for i in group]) * flint.arb_mat(
+                [[row[j] for j in group] for row in V]
+            )
+            for i, g in zip(group, G.tolist(), strict=True):
+                for j, x in zip(group, g, strict=True):
+                    if j < i and x != 0:
+                        Z[i] = [z - x * y for z, y in zip(Z[i], Z[j], strict=True)]
+        parts = [(flint.arb_mat(Z) * s).tolist() for s in self._basis.S]
+        self._C = [
+            [flint.acb(x, y) for x, y in zip(*rows, strict=True)] if self._basis.pairs else rows[0]
+            for rows in zip(*parts, strict=True)
+        ]
+        self._N = T
+        for i, off in enumerate(self._off):
+            T[i][i] = flint.arb(off)
+        # The longest path in N without its diagonal: the product of more factors vanishes.
+        self._chain, path = [0] * len(self._groups), [0] * n
+        for i, row in enumerate(T):
+            path[i] = max((path[j] + 1 for j in range(i) if row[j] != 0), default=0)
+            self._chain[self._label[i]] = max(self._chain[self._label[i]], path[i])
+
+    def _mu(self, group: int, h: flint.acb) -> flint.acb:
+        return self._kappa + flint.arb(self._centre[self._groups[group][0]]) * h
+
+    def _states(self, depths: list[int]) -> list[flint.arb_mat]:
+        """q_L at the depths, at the precision of the context."""
+        left, found = self._basis.left, []
+        for depth, F in zip(depths, self._sums(depths), strict=True):
+            inside = self._q
+            if depth and self._basis.pairs:
+                real, imag = (
+                    flint.arb_mat([[getattr(x, part) for x in row] for row in F])
+                    for part in ("real", "imag")
+                )
+                inside = self._V * (real * left[0] + imag * left[1])
+            elif depth:
+                inside = self._V * (flint.arb_mat(F) * left[0])
+            whole = flint.arb_mat(self.n, self._width)
+            for i, row in enumerate(inside.tolist()):
+                for f, x in zip(self._features, row, strict=True):
+                    whole[i, f] = x
+            found.append(whole)
+        return found
+
+    def _sums(self, depths: list[int]) -> list[Rows]:
+        """sum_k C(L, k) mu^(L-k) t^k(C) at each depth, with what is cut off in the radii."""
+        groups = range(len(self._groups))
+        terms = [[self._terms(k, L) for k in groups] for L in depths]
+        factors = [
+            [self._factors(k, number, L) for k, number in enumerate(numbers)]
+            for L, numbers in zip(depths, terms, strict=True)
+        ]
+        most = [max(column) for column in zip(*terms, strict=True)]
+        sums = [[[flint.arb(0)] * len(self._basis.values) for _ in self._C] for _ in depths]
+        X = dict(enumerate(self._C))
+        for k in range(max(most)):
+            for F, each in zip(sums, factors, strict=True):
+                for i, row in X.items():
+                    own = each[self._label[i]]
+                    if k < len(own):
+                        F[i] = [f + c * x for f, c, x in zip(F[i], own[k], row, strict=True)]
+            X = self._next(X, [i for i in range(self.n) if most[self._label[i]] > k + 1])
+        for L, F, numbers in zip(depths, sums, terms, strict=True):
+            for k, group in enumerate(self._groups):
+                if numbers[k] <= L and any(self._off[i] != 0 for i in group):
+                    for i, radius in zip(group, self._tail(k, numbers[k], L), strict=True):
+                        ball: Any = flint.arb(0, radius)
+                        ball = flint.acb(ball, ball) if self._basis.pairs else ball
+                        F[i] = [f + ball for f in F[i]]
+        return sums
+
+    def _terms(self, group: int, depth: int) -> int:
+        """How many terms the sum has, or what is left out of it is below 2^-bits beside it."""
+        number = self._chain[group] + self._basis.index
+        off = max(abs(float(flint.arb(self._off[i]))) for i in self._groups[group])
+        if off > 0:
+            fall = depth * float(_largest(self._basis.values)) * off / float(self._rho[group])
+            size = 0.0
+            while size > -flint.ctx.prec and number <= depth:
+                number += 1
+                size += math.log2(fall / (number - self._chain[group]))
+        return min(number, depth + 1)
+
+    def _factors(self, group: int, number: int, depth: int) -> list[list[Any]]:
+        """C(L, k) mu^(L-k) for k < number, times h^k where t is N X h."""
+        columns: list[list[Any]] = []
+        basis, exact = self._basis, all(self._off[i] == 0 for i in self._groups[group])
+        for j, (h, index) in enumerate(zip(basis.values, basis.indices, strict=True)):
+            if j and h is basis.values[j - 1]:
+                columns.append(columns[-1])
+                continue
+            mu = self._mu(group, h)
+            powers = [mu ** (depth - number + 1)]
+            for _ in range(number - 1):
+                powers.append(powers[-1] * mu)
+            up, column = flint.arb(1), []
+            for k, power in enumerate(reversed(powers)):
+                # t^k is 0 there, and known as a ball around it.
+                gone = exact and k >= self._chain[group] + index
+                column.append(flint.arb(0) if gone else math.comb(depth, k) * up * power)
+                if basis.M is None:
+                    up *= h
+            columns.append(column)
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _next(self, X: dict[int, list[Any]], rows: list[int]) -> dict[int, list[Any]]:
+        """t(X) in these rows, those that are exactly 0 left out; N X where h is in the factors."""
+        basis, inside = self._basis, list(X)
+        size, matrix = len(basis.values), flint.acb_mat if basis.pairs else flint.arb_mat
+        fed = [i for i in rows if any(self._N[i][j] != 0 for j in inside)]
+        found: dict[int, list[Any]] = {}
+        if fed:
+            N = flint.arb_mat([[self._N[i][j] for j in inside] for i in fed])
+            packed = [X[j] for j in inside]
+            if basis.pairs:
+                packed = [
+                    [x.real for x in row] + [row[k].imag for k in basis.pairs] for row in packed
+                ]
+            for i, row in zip(fed, (N * flint.arb_mat(packed)).tolist(), strict=True):
+                found[i] = row[:size]
+                for k, y in zip(basis.pairs, row[size:], strict=True):
+                    found[i][k] = flint.acb(row[k], y)
+        if basis.M is None:
+            return found
+        J = basis.M + matrix(
+            [[h if i == j else 0 for j in range(size)] for i, h in enumerate(basis.values)]
+        )
+        if fed:
+            found = dict(zip(fed, (matrix(list(found.values())) * J).tolist(), strict=True))
+        own = [i for i in rows if i in X]
+        if own:
+            moved = (matrix([X[i] for i in own]) * basis.M).tolist()
+            for i, row in zip(own, moved, strict=True):
+                a = flint.arb(self._centre[i])
+                moved_row = [a * y for y in row]
+                before = found.get(i)
+                found[i] = (
+                    [x + y for x, y in zip(before, moved_row, strict=True)] if before else moved_row
+                )
+        return found
+
+    def _tail(self, group: int, cut: int, depth: int) -> list[flint.arb]:
+        """What the terms from `cut` on come to in each token of a cluster, at most."""
+        members, basis = self._groups[group], self._basis
+        with at_precision(64):
+            size = [
+                [abs(self._N[i][j]) if j != i else flint.arb(0) for j in members] for i in members
+            ]
+            U = flint.arb_mat(size)
+            off = _largest(flint.arb(self._off[i]) for i in members).upper()
+            a = abs(flint.arb(self._centre[members[0]]))
+            h, rho = _largest(basis.values).upper(), self._rho[group].upper()
+            v = flint.arb_mat([[sum(map(abs, self._C[i]), flint.arb(0))] for i in members])
+            total, M = v * 0, basis.M
+            power = norm = None
+            for order in range(basis.index):
+                if order:
+                    v = v * (a + off) + U * v
+                    power = M if power is None else power * M
+                    norm = _largest(sum(map(abs, row), flint.arb(0)) for row in power.tolist())
+                w = v * math.comb(depth, order) * (1 if norm is None else norm)
+                L, K = depth - order, cut - order
+                for e in range(self._chain[group] + 1):
+                    left = (
+                        math.comb(L - e, K - e) * (h * off) ** (K - e) * (rho + h * off) ** (L - K)
+                    )
+                    total += w * (math.comb(L, e) * h**e * left)
+                    w = U * w
+            return [x.upper() for x in total.entries()]
+
+
+def _largest(values: Iterable[Any]) -> flint.arb:
+    """A ball around the largest absolute value."""
+    return largest(abs(x) for x in values)
+
+
+def _reached(W: flint.fmpq_mat, X0: flint.fmpq_mat) -> list[int]:
+    """The features that X_0 has or that W brings in: all others stay 0."""
+    d = W.nrows()
+    found = {j for j in range(d) if any(X0[i, j] != 0 for i in range(X0.nrows()))}
+    fresh = found
+    while fresh:
+        fresh = {j for i in fresh for j in range(d) if W[i, j] != 0} - found
+        found = found | fresh
+    return sorted(found)
+
+
+def _known(rows: Rows, bits: int) -> flint.arb_mat | None:
+    part = flint.arb_mat(rows)
+    if all(x == 0 for x in part.entries()) or accuracy(part, bits) >= GOOD_BITS:
+        return part
+    return None

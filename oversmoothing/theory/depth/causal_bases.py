@@ -1,0 +1,212 @@
+"""The bases of a causal layer in balls: B V = V (a + N), W S = S (h + M) (T1h).
+
+What is equal or repeated is decided in fractions; all else is enclosed.
+"""
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+
+from oversmoothing.theory.numbers.rounding import at_precision
+
+Rows = list[list[Any]]
+# Rows of a basis whose sums over earlier rows are one product.
+_TOGETHER = 16
+
+
+@dataclass(frozen=True)
+class Features:
+    """W S = S (h + M) at a precision: one column for each real eigenvalue, one for a pair.
+
+    S [d, r] and left [r, d] by real and imaginary parts, so that X = Re(C) left[0] + Im(C) left[1]
+    for C = X S. M [r, r], None where W is diagonalisable; M^index = 0 in the block of a column.
+    values and M are real where there are no pairs; pairs: the columns of such.
+    """
+
+    values: list[Any]
+    pairs: list[int]
+    S: tuple[flint.arb_mat, flint.arb_mat]
+    left: tuple[flint.arb_mat, flint.arb_mat]
+    M: Any
+    indices: list[int]
+
+    @property
+    def index(self) -> int:
+        """The length of the longest Jordan block."""
+        return max(self.indices)
+
+
+class Weights:
+    """The exact spectrum of W [d, d] in fractions, and its bases."""
+
+    def __init__(self, W: flint.fmpq_mat) -> None:
+        self._W = W
+        characteristic = W.charpoly()
+        repeated = any(m > 1 for _, m in characteristic.factor_squarefree()[1])
+        self._minimal = W.minpoly() if repeated else characteristic
+        self._characteristic = characteristic
+        self._wide = max((m for _, m in characteristic.factor_squarefree()[1]), default=1)
+        draw, d = random.Random(0), W.nrows()
+        self._start = [[draw.getrandbits(30) + 1 for _ in range(self._wide)] for _ in range(d)]
+        self._end = [[draw.getrandbits(30) + 1 for _ in range(d)] for _ in range(self._wide)]
+
+    def roots(self) -> list[tuple[flint.acb, int, int]]:
+        """(h, multiplicity, index) of the distinct eigenvalues with Im h >= 0."""
+        found = []
+        for factor, m in self._characteristic.factor_squarefree()[1]:
+            for part, index in self._minimal.factor_squarefree()[1]:
+                common = factor.gcd(part)
+                if common.degree() > 0:
+                    simple: Any = common.complex_roots()
+                    found += [(h, m, index) for h, _ in simple]
+        return [(h, m, index) for h, m, index in found if h.imag == 0 or h.imag > 0]
+
+    def at(self, bits: int) -> Features:
+        """Raises `ZeroDivisionError` where the bits are too few."""
+        # What powers of W on few vectors lose.
+        with at_precision(bits + 4 * self._minimal.degree() + 64):
+            roots = self.roots()
+            D, d, wide = self._minimal.degree(), self._W.nrows(), self._wide
+            W, right, left = (flint.arb_mat(M) for M in (self._W, self._start, self._end))
+            powers: Rows = []
+            others: Rows = []
+            for _ in range(D):
+                powers.append(right.entries())
+                others.append(left.entries())
+                right, left = W * right, left * W
+            quotients = [self._quotient(h, index) for h, _, index in roots]
+            q = [
+                flint.arb_mat([[getattr(x, part) for x in row] for row in quotients])
+                for part in ("real", "imag")
+            ]
+            K, U = flint.arb_mat(powers), flint.arb_mat(others)
+            columns: list[list[list[flint.acb]]] = []
+            rows: list[list[list[flint.acb]]] = []
+            blocks = []
+            V, R = ([part * base for part in q] for base in (K, U))
+            for k, (h, m, index) in enumerate(roots):
+                # What belongs to a real h is real: no ball around 0 in its imaginary part.
+                entry = _real if h.imag == 0 else _complex
+                v = flint.acb_mat([[entry(V, k, i * wide + j) for j in range(m)] for i in range(d)])
+                u = flint.acb_mat([[entry(R, k, i * d + j) for j in range(d)] for i in range(m)])
+                u = _inverse(u * v, h.imag == 0) * u
+                columns.append(v.transpose().tolist())
+                rows.append(u.tolist())
+                blocks.append((h, m, index, u * (flint.acb_mat(W) * v) if index > 1 else None))
+        with at_precision(bits):
+            return self._packed(columns, rows, blocks)
+
+    def _quotient(self, h: flint.acb, index: int) -> list[flint.acb]:
+        """The coefficients of psi(t) / (t - h)^index, psi the minimal polynomial."""
+        c = [flint.acb(flint.arb(x)) for x in self._minimal.coeffs()]
+        for _ in range(index):
+            found = [c[-1]]
+            for x in reversed(c[1:-1]):
+                found.append(x + h * found[-1])
+            c = found[::-1]
+        return c + [flint.acb(0)] * (self._minimal.degree() - len(c))
+
+    @staticmethod
+    def _packed(columns: Any, rows: Any, blocks: Any) -> Features:
+        values = [x for h, m, _, _ in blocks for x in [h] * m]
+        size = len(values)
+        twice = [1 if h.imag == 0 else 2 for h in values]
+        S = [x for block in columns for x in block]
+        left = [x for block in rows for x in block]
+        indices = [index for _, m, index, _ in blocks for _ in range(m)]
+        M = None
+        if max(indices) > 1:
+            M = flint.acb_mat(size, size)
+            first = 0
+            for h, m, _, full in blocks:
+                for i in range(m if full is not None else 0):
+                    for j in range(m):
+                        M[first + i, first + j] = full[i, j] - (h if i == j else 0)
+                first += m
+        real = [[f * x.real for x in row] for f, row in zip(twice, left, strict=True)]
+        imag = [[-f * x.imag for x in row] for f, row in zip(twice, left, strict=True)]
+        pairs = [k for k, h in enumerate(values) if h.imag != 0]
+        return Features(
+            values if pairs else [x for h, m, _, _ in blocks for x in [h.real] * m],
+            pairs,
+            (
+                flint.arb_mat([[x.real for x in column] for column in S]).transpose(),
+                flint.arb_mat([[x.imag for x in column] for column in S]).transpose(),
+            ),
+            (flint.arb_mat(real), flint.arb_mat(imag)),
+            M if M is None or pairs else M.real,
+            indices,
+        )
+
+
+def _inverse(G: flint.acb_mat, real: bool) -> flint.acb_mat:
+    return flint.acb_mat(G.real.inv()) if real else G.inv()
+
+
+def _real(parts: list[flint.arb_mat], i: int, j: int) -> flint.acb:
+    return flint.acb(parts[0][i, j])
+
+
+def _complex(parts: list[flint.arb_mat], i: int, j: int) -> flint.acb:
+    return flint.acb(parts[0][i, j], parts[1][i, j])
+
+
+def clusters(values: Sequence[flint.fmpq], limit: flint.fmpq) -> list[list[int]]:
+    """Groups of indices whose values lie within `limit`; equal values are always together."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    found, pending = [], [order]
+    while pending:
+        group = pending.pop()
+        if values[group[-1]] - values[group[0]] <= limit:
+            found.append(sorted(group))
+            continue
+        gaps = [values[j] - values[i] for i, j in itertools.pairwise(group)]
+        cut = gaps.index(max(gaps)) + 1
+        pending += [group[:cut], group[cut:]]
+    return found
+
+
+def right_basis(B: Rows, label: list[int]) -> tuple[Rows, Rows]:
+    """(V, T) with B V = V T for a lower triangular B [n, n] of balls.
+
+    V has a unit diagonal and V_ij = 0, i != j, where label_i = label_j; T_ij = 0 elsewhere. Row by
+    row, so that each column keeps the accuracy of its own mode.
+    """
+    n, zero, one = len(B), flint.arb(0), flint.arb(1)
+    V: Rows = []
+    T = [[zero] * n for _ in range(n)]
+    after: list[list[tuple[int, flint.arb]]] = [[] for _ in range(n)]
+    for i, own in enumerate(B):
+        row = [zero] * i + [one]
+        T[i][i] = own[i]
+        first = i - i % _TOGETHER
+        if i == first:
+            before = flint.arb_mat([v[:i] for v in V])
+            products = (flint.arb_mat([b[:i] for b in B[i : i + _TOGETHER]]) * before).tolist()
+        fed = products[i - first] + [zero] * (i - first)
+        for k in range(first, i):
+            if own[k] != 0:
+                fed[: k + 1] = [x + own[k] * v for x, v in zip(fed, V[k][: k + 1], strict=False)]
+        for j in reversed(range(i)):
+            if label[j] == label[i]:
+                T[i][j] = fed[j]
+                if fed[j] != 0:
+                    after[j].append((i, fed[j]))
+                continue
+            # sum_k B_ik V_kj = sum_k V_ik T_kj
+            total = -fed[j]
+            for k, x in after[j]:
+                total += row[k] * x
+            if total != 0:
+                row[j] = total / (own[i] - B[j][j])
+        V.append(row + [zero] * (n - i - 1))
+    return V, T
+
+
+def flipped(M: Rows) -> Rows:
+    """Transposed, with the order of rows and columns turned: lower triangular as before."""
+    return [list(row[::-1]) for row in zip(*M, strict=True)][::-1]
