@@ -78,7 +78,8 @@ NEAR = 3.0
 class Comparison:
     """what: the number or statement. paper: as it is reported, typed in. tolerance: how far ours
     may be, in words. verdict: one of VERDICTS. why: what it rests on. interval: our mean and the
-    ends of its 95 % interval, where there is one."""
+    ends of its 95 % interval, where there is one. recorded: ours is a row of a recorded run, which
+    this run has not computed."""
 
     what: str
     paper: str
@@ -87,6 +88,7 @@ class Comparison:
     verdict: str
     why: str
     interval: tuple[float, float, float] | None = None
+    recorded: bool = False
 
     def __str__(self) -> str:
         return (

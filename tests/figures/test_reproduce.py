@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 from oversmoothing.experiments.study.protocol import TIERS, Protocol
 from oversmoothing.paper_figures import kept, reproduce as main_job
 from oversmoothing.paper_figures.figure_base import Context
-from oversmoothing.paper_figures.page import Check
+from oversmoothing.paper_figures.figures import tables_2_3
+from oversmoothing.paper_figures.page import Check, draw_figure, write_page
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -127,3 +129,20 @@ def test_another_seed_ci_a_damaged_record_and_a_failed_check_take_nothing_over(
     monkeypatch.setattr(main_job, "_checks", lambda context: iter((failed,)))
     assert main_job.reproduce(context, fresh=True) == 1
     assert main_job.reproduce(context) == 1
+
+
+def test_rows_of_a_recorded_run_are_marked_as_records(tmp_path: Path) -> None:
+    row = pd.Series(
+        {"question": "one", "says": "so", "decision": "open", "seeds": 3, "planned": 3, "size": "S",
+         "value": 1.0, "low": -1.0, "high": 2.0}
+    )  # fmt: skip
+    asked = [
+        tables_2_3._order(pd.Series({**row, "recorded": when}), "here")
+        for when in ("2026-01-01", "")
+    ]
+    assert [each.recorded for each in asked] == [True, False]
+    ladder = draw_figure("ladder", Context(tmp_path, progress=False))
+    for number in (0, 1):
+        drawn = replace(ladder, comparisons=tuple(asked[1 - number :]))
+        page = write_page(tmp_path, {"ladder": drawn}, [], 0).read_text("utf-8")
+        assert page.count('<span class="pill none">record</span>') == number

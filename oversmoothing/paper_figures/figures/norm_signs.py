@@ -164,6 +164,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             "more than none",
             REPRODUCED if share > 0 else DIFFERS,
             f"recorded, {RECORDED}; \u2018can\u2019 is all that is claimed",
+            recorded=True,
         ),
     ]
 

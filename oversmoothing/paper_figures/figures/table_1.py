@@ -9,6 +9,7 @@ which this ratio fits: a share of 2 ||H||_F starts at 1/sqrt(2) and cannot start
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -236,6 +237,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             else:
                 why = f"{row['model']} is another model"
                 said.append(unchecked(what, f"{paper:.2f} %", why, f"{percent:.2f} %"))
+            said[-1] = replace(said[-1], recorded=row["source"] == RECORDED)
             if row["data"] == CIFAR:
                 goal = PAPER_ERROR[row["variant"]]
                 said[-1] = at_accuracy(said[-1], float(row["test_error"]), goal)
@@ -254,7 +256,7 @@ def _of_asymmetry(table: pd.DataFrame) -> list[Comparison]:
         "entries; its start is unknown"
     )
     what = f"{falls}, DeiT-Ti minus independent entries"
-    said = [sign(what, "falls", mean_interval(below), False, why)]
+    said = [replace(sign(what, "falls", mean_interval(below), False, why), recorded=True)]
     for name, part in table[table["variant"] == "vit"].groupby("model", sort=False):
         said.append(_while_trained(f"{falls}, {name}", part))
     values = f"from {ASYMMETRY[0]:.2f} to {ASYMMETRY[1]:.2f}"

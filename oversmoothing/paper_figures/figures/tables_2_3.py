@@ -8,6 +8,7 @@ recorded one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -235,7 +236,8 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
         for variant, part in own.groupby("variant", sort=False):
             what = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}: {places}"
             same = paper[paper["variant"] == variant]
-            said.append(unchecked(what, _listed(same), why, _listed(part)))
+            each = unchecked(what, _listed(same), why, _listed(part))
+            said.append(replace(each, recorded=bool(_when(own.iloc[0]))))
     if len(errors) == len(paper):
         span = f"{paper['error'].min():.2f} to {paper['error'].max():.2f} %"
         why = "no runs: `oversmoothing study core` makes them"
@@ -263,6 +265,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
         _VERDICT.get(row["decision"], UNCHECKED),
         why,
         ends,
+        bool(_when(row)),
     )
 
 

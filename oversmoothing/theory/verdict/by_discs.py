@@ -333,7 +333,8 @@ def _radii(
     """The radius of [I +] sum_h H_h (x) A_h for each of some blocks (A, error) [heads, m, m] of the
     tokens and one (H, error) [heads, k, k] of the features, those of one size together."""
     for _, group in groupby(sorted(blocks, key=lambda b: b[0].shape[-1]), lambda b: b[0].shape[-1]):
-        M, error = operator_within(*(np.stack(x) for x in zip(*group, strict=True)), h, e)
+        a, w = (np.stack(x) for x in zip(*group, strict=True))
+        M, error = operator_within(a, w, h, e)
         for k, found in enumerate(enclose_all(M, error)):
             if isinstance(found, Discs):
                 yield modulus_interval(found, shift)
