@@ -155,11 +155,10 @@ def with_own_heads(
 
     cos_start: the cosine of each layer's H to where its training began.
     """
-    start = cos_start or [None] * len(read.layers)
     layers = []
     for number, layer in enumerate(read.layers):
-        own = partial(heads, number)
-        layers.append(replace(layer, heads=own(), read=own, cos_start=start[number]))
+        own, start = partial(heads, number), None if cos_start is None else cos_start[number]
+        layers.append(replace(layer, heads=own(), read=own, cos_start=start))
     return replace(read, layers=tuple(layers))
 
 
