@@ -117,7 +117,7 @@ def test_degenerate_cases_are_verdicts_with_exit_status_0(tmp_path, case, expect
         (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["inspect", "no-such-model"], "no model 'no-such-model' was found"),
+        (["inspect", "no-such-model"], "no model 'no-such-model' here"),
         (["simulate", "--device", "abacus"], "abacus"),
     ],
 )

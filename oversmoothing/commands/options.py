@@ -291,14 +291,21 @@ def listed(
 
 def told(text: str) -> None:
     """Print it, its long lines wrapped to the terminal, but for rows of tables."""
-    width = max(40, get_terminal_size((100, 24)).columns)
+    print(wrapped(text, max(40, get_terminal_size((100, 24)).columns)))
+
+
+def wrapped(text: str, width: int) -> str:
+    """Long lines go on in the next, indented; a row of a table, with two spaces within, stays."""
+    lines = []
     for line in text.splitlines():
         inner = line.lstrip()
         indent = line[: len(line) - len(inner)]
         row = "  " in inner or line[:1] in "\u2502\u2503"
         long = len(line) > width and not row
-        print(fill(inner, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
-                   break_long_words=False, break_on_hyphens=False) if long else line)  # fmt: skip
+        wraps: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": f"{indent}  "}
+        wraps |= {"break_long_words": False, "break_on_hyphens": False}
+        lines.append(fill(inner, width, **wraps) if long else line)
+    return "\n".join(lines)
 
 
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:

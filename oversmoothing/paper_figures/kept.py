@@ -17,7 +17,6 @@ from typing import Any
 
 import pandas as pd
 
-import oversmoothing
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.paper_figures import FIGURES, figure
 from oversmoothing.paper_figures.figure_base import Context
@@ -27,7 +26,7 @@ from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.files import to_json, write_atomically
 
 RECORD = "kept.json"
-_PACKAGE = Path(oversmoothing.__file__).parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 # What a run writes into its folder, and reads from nowhere.
 _WRITTEN = {
     RECORD, "checks.json", "verdicts.csv", "index.html", "explorer.html", "figures", "simulation"

@@ -237,7 +237,7 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
     command = ["probe", str(tmp_path / "vit"), "readings", "--count", "2", "--out", str(tmp_path)]
     assert main([*command, "--readings", "E1", "E3"]) == 0
     out = capsys.readouterr().out
-    assert "E1" in out and "E3" in out and "a comparison, no reproduction" in out
+    assert "E1" in out and "E3" in out and "another model, so no reproduction" in out
     assert main([*command[:2], "--costly", "0"]) == 2
     assert (tmp_path / "readings.csv").exists()
     assert "Re h < 0, %" in out and "start unknown" in out

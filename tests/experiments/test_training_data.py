@@ -177,7 +177,7 @@ def test_the_command_says_what_the_data_folder_lacks(
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
     assert "cifar100 is needed and" in capsys.readouterr().err
     assert main(["train", "--recipe", "nothing", "--out", str(tmp_path / "out")]) == 2
-    assert "there are cifar10-vit-ti, cifar100-small" in capsys.readouterr().err
+    assert "Choose cifar10-vit-ti, cifar100-small" in capsys.readouterr().err
 
 
 def test_every_recipe_is_a_configuration() -> None:

@@ -133,7 +133,7 @@ def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
 def test_asymmetry_falls_where_a_trained_model_is_below_independent_entries(small: Tables) -> None:
     table = small["table_1"]
     found = by_name(table_1.compared(table))
-    deit = found["asymmetry falls while training, DeiT-Ti less independent entries"]
+    deit = found["asymmetry falls while training, DeiT-Ti minus independent entries"]
     assert deit.verdict == REPRODUCED and "12 of 12 layers below 0.995" in deit.why
     assert "its start is unknown" in deit.why
     assert found["asymmetry, values"].ours == "from 0.99 to 0.68"

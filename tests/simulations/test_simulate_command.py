@@ -42,7 +42,7 @@ def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     assert {"predicted_log_hfc_lfc", "log_rate", "predicted_limit"} <= set(table.columns)
     assert table["depth"].iloc[0] == 0 and table["depth"].iloc[-1] == 300
     assert record["configuration"]["seed"] == 4 and record["versions"]["numpy"]
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert record["verdict"]["reason"] in out and record["verdict"]["verdict"] in out
 
 

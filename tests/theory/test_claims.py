@@ -363,7 +363,7 @@ def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, c
     misfiled = dataclasses.replace(LEDGER[BY_SOLVERS], on_record=Status.REFUTED)
     monkeypatch.setattr(Ledger, "select", lambda self, names: [misfiled])
     assert oversmoothing.main(["prove", "--jobs", "1", "--examples", "20"]) == 1
-    assert f"{BY_SOLVERS} is written, on record as refuted" in capsys.readouterr().err
+    assert f"{BY_SOLVERS} is written; its recorded status is refuted" in capsys.readouterr().err
 
 
 def test_a_search_that_filters_everything_away_shows_nothing():

@@ -22,6 +22,7 @@ from oversmoothing.theory.verdict.by_projectors import by_projectors
 from oversmoothing.theory.verdict.cosines import token_limits
 from oversmoothing.theory.verdict.decide import compare_radii, generic_limits
 from oversmoothing.theory.verdict.nearest import distance_to_tie
+from oversmoothing.theory.verdict.of_start import drawn_limits
 from oversmoothing.theory.verdict.resolvent import (
     Multipliers,
     OutOfReachError,
@@ -328,7 +329,7 @@ def test_T4e_roots_are_compared_in_balls_up_to_1024_bits_and_as_pairs_up_to_2_to
 def test_T4_generic_limits_are_those_of_drawn_whole_numbers():
     """Whatever they are, what two of them share is said: the constant of one real mode."""
     case = Layer.of(matrix("A3"), matrix("-1/2"))
-    found = generic_limits(case, compare_radii(case))
+    found = generic_limits(case, compare_radii(case), drawn_limits)
     assert found.tends_to == "constant" and found.limit == pytest.approx(8 * math.sqrt(2) / 5)
 
 

@@ -392,7 +392,7 @@ def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
     h, size_a = 4 / 3 - t, sqrt(2 * (0.75**2 + 0.25**2))
     assert found.verdict == N
     assert found.distance == pytest.approx(1.5 * t / (1.5 * h + h * size_a), rel=1e-6)
-    assert f"by {found.distance:.2g} of their norms" in found.reason
+    assert f"A relative change of {found.distance:.2g} in A and H" in found.reason
     assert found.to_json_object()["distance"] == found.distance
     undecided = verdict(A=floats("AA"), H=[[-4 / 3]])
     assert undecided.distance is not None and undecided.distance < 1e-15

@@ -1,4 +1,5 @@
-"""The two spectra of a layer, their discs, and max |1 + h_j a_i| over them (T1a, T10).
+"""The two spectra of a layer, their discs, and max |1 + h_j a_i| over them (T1a, T10): one room,
+since a radius is proved by the roundings of all that it comes from.
 
 Structure is used before numerics: the Perron eigenvalue 1 is split off through the quotient B
 (T1c), a triangular matrix shows its spectrum on the diagonal (T1h), and a head of rank r has its
@@ -388,12 +389,11 @@ def quotient_within(A: Array, error: Array) -> tuple[Array, Array]:
     """
     n = A.shape[-1]
     root = np.sqrt(n) + 1.0
-    # By products: quicker than sums along the second last axis.
-    ones = np.ones((1, n))
-    means = ones @ A / n
+    # No product with ones: BLAS rounds equal columns apart, and nothing repeats any more.
+    means = A.mean(axis=-2, keepdims=True)
     C = A - means
     # A change minus its mean over the column is at most (1 - 2 / n) |change| + mean |change|.
-    change = inflated(ones @ error / n + gamma(n + 1) * means, n + 2)
+    change = inflated(error.mean(axis=-2, keepdims=True) + gamma(n + 1) * means, n + 2)
     change = change + error * max(0.0, 1 - 2 / n)
     bound = _differences(gamma(11) * np.abs(C) + change, root, 1.0)
     return _differences(C, root, -1.0), inflated(bound, 16)

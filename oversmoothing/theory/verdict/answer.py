@@ -1,4 +1,4 @@
-"""The verdict as an object: value, status, radii, limits, and why, in sentences."""
+"""The verdict as an object: value, status, radii, limits, and why; one room for its sentences."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -223,8 +224,10 @@ def _numerical_reason(
     )
 
 
-def generic_limits(case: Layer, found: Comparison) -> Limits:
-    """Limits for generic X_0.
+def generic_limits(
+    case: Layer, found: Comparison, drawn: Callable[[Layer], Iterable[Limits]]
+) -> Limits:
+    """Limits for generic X_0. drawn: those of two draws in fractions (`of_start.drawn_limits`).
 
     SMOOTHING is T4a. In floats the dominant pair decides, and what it leaves open the balls around
     all cases that round to the same. In fractions two seeded draws stand for all X_0 outside a null
@@ -252,9 +255,7 @@ def generic_limits(case: Layer, found: Comparison) -> Limits:
         return merged(behaviour, second=decided_in_cell(case, None).limits)
     if found.outcome is Outcome.UNDECIDED:
         return UNKNOWN
-    from oversmoothing.theory.verdict.of_start import drawn_limits
-
-    behaviour = agreed(*drawn_limits(case))
+    behaviour = agreed(*drawn(case))
     if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=found.rank)

@@ -45,7 +45,7 @@ from oversmoothing.theory.verdict.decide import (
     exact_pairs,
     generic_limits,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN
+from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.formulas import Outcome
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _layer_verdict(
     verdict_x0 = shows_from = None
     tokens: TokenLimits | None = None
     if start is None:
-        behaviour = generic_limits(case, found)
+        behaviour = generic_limits(case, found, _drawn_limits)
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
@@ -184,6 +184,12 @@ def _at(case: Layer, start: Entries | None, depths: list[int]) -> dict[int, Rati
     from oversmoothing.theory.depth.ratios import ratios_at
 
     return ratios_at(case, start, depths)
+
+
+def _drawn_limits(case: Layer) -> Iterable[Limits]:
+    from oversmoothing.theory.verdict.of_start import drawn_limits
+
+    return drawn_limits(case)
 
 
 # Relative margins below this are near-ties: their distance is worth saying.
