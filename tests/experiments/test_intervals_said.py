@@ -43,7 +43,9 @@ def test_loops_of_two_runs_have_no_interval(
     assert kept(tmp_path, "loop", "runs", "predictors")["loops"] == 20
     assert f"no interval: 1 input, {NONE}" in few and "95 %" not in few
     # Five of ten inputs are scored, and 4 of 8 blocks: both are drawn again.
-    assert f"4 by 5 (no interval: 4 groups, {NONE}" in said(capsys, *words, "--count", "10")
+    more = said(capsys, *words, "--count", "10")
+    assert "(groups: 4, inputs: 5) it is right on collapse in 100 % of runs" in more
+    assert f"100 % of runs (no interval: 4 groups, {NONE}" in more
 
 
 def test_runs_that_all_agree_have_an_interval_with_a_width(
