@@ -377,7 +377,7 @@ def test_the_command_prints_writes_and_lists(tmp_path, capsys) -> None:
     assert oversmoothing.main([*few, "--out", str(path)]) == 0
     printed = capsys.readouterr().out
     assert "In all 4 layers the measured spectrum moves as claimed: outlier removal" in printed
-    assert "No claim on tokens: hyper-connections." in printed
+    assert "These claim nothing about tokens: hyper-connections." in printed
     assert path.read_text().startswith("name,remedy,paper,our_reading,claim")
     assert oversmoothing.main([*few, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
