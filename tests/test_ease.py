@@ -206,7 +206,7 @@ def test_inspecting_a_model_on_what_it_does_not_take_says_so():
         oversmoothing.inspect(Stack(), pixels())
 
 
-def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(monkeypatch):
+def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(monkeypatch, tmp_path):
     def hidden():
         with progress.bar(3, "layer") as shown:
             return shown.disable
@@ -216,6 +216,9 @@ def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(mon
             return True
 
     monkeypatch.setattr(sys, "stderr", Terminal())
+    # A command that was asked for from Python leaves nothing switched on.
+    assert oversmoothing.main(["remedies", "deepnorm", "--draws", "1", "--json"]) == 0
+    assert oversmoothing.main(["remedies", "deepnorm", "--draws", "1", "--out", str(tmp_path)]) == 0
     assert hidden()
     progress.show()
     try:

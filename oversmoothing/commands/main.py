@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import copy_context
 from importlib import import_module
 from textwrap import fill
 from types import MethodType
@@ -312,7 +313,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     app.callback()(_front)
     command = _built(app)
     try:
-        return int(command.main(words, prog_name=_NAME, standalone_mode=False) or 0)
+        # In a context of its own: that bars are shown ends with the command.
+        run = copy_context().run
+        return int(run(command.main, words, prog_name=_NAME, standalone_mode=False) or 0)
     except InputError as error:
         return _refused(command.row, str(error))
     except RequirementError as error:
