@@ -47,7 +47,7 @@ from oversmoothing.theory.support.sizes import Array
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
-# In fractions the operator of several heads is decided up to this n d: seconds.
+# In fractions the operator of several heads is decided up to this n d: seconds, at times minutes.
 EXACT_OPERATOR = 128
 # Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
 DENSE_SIZE = 400

@@ -316,7 +316,7 @@ def heads_verdict(
 
     A [heads, n, n] row-stochastic (or [n, n]), W [heads, d, d] (or [d, d], or the factors
     (W_V [heads, d, r], W_O [heads, r, d])); X0, depth, exact_binary and thorough as for
-    `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (seconds), "certified"
+    `verdict`, and so are the answers: "exact" in fractions up to n d = 128 (minutes), "certified"
     in floats, by the operator of (n - 1) d rows up to dense_size of them (causal heads token by
     token), beyond "estimated" by Arnoldi's method. Raises `InputError` on illegal input.
 
