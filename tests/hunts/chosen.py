@@ -275,7 +275,7 @@ def false_digits(case: Chosen, printed: list[str]) -> list[str]:
             (Decimal(x.numerator) / Decimal(x.denominator)).sqrt()
             for x in (case.consensus, case.others)
         )
-        true = c, q, q / c if c else Decimal(0), c - q
+        true = c, q, q / c if c else Decimal("Infinity"), c - q
         return [text for text, x in zip(printed, true, strict=False) if not _agrees(text, x)]
 
 
@@ -284,6 +284,8 @@ def _agrees(text: str, true: Decimal) -> bool:
     if found := re.fullmatch(r"1 ([+-]) (\S+)", text):
         return _agrees(found[2], (true - 1) if found[1] == "+" else (1 - true))
     said = Decimal(text)
+    if said.is_infinite() or true.is_infinite():
+        return said == true
     # A digit of what was cut from the end counts as there: 0.2 is 0.200.
     unit = Decimal(1).scaleb(said.adjusted() - max(len(said.as_tuple().digits), 3) + 1)
     return abs(said - true) <= unit / 2 or (said == 0 == true)
