@@ -258,7 +258,9 @@ def answered(case: Chosen) -> tuple[str, str, str, list[str]]:
     said = f"{answer.verdict}, {answer.verdict_x0} ({answer.status}), true {case.true}"
     if "open" in seen[0] + seen[1]:
         said += f": {answer.reason}"
-    printed = _NUMBERS.search(str(answer)) if answer.status == "exact" else None
+    # Floats that are decided exactly are not the fractions they were rounded from.
+    exact = answer.status == "exact" and not case.floats
+    printed = _NUMBERS.search(str(answer)) if exact else None
     return seen[0], seen[1], said, [*(printed.groups() if printed else ())]
 
 
