@@ -49,6 +49,7 @@ def layer(seed: int, heads: int, d: int, r: int, scale: float = 2.0, norm: str =
 
     gain = torch.from_numpy(rng.uniform(0.5, 2, d))
     return SimpleNamespace(
+        number=heads,
         heads=SimpleNamespace(W_V=draw(heads, d, r), W_O=draw(heads, r, d)),
         norm_attention=SimpleNamespace(kind=norm, gain=gain),
     )
@@ -131,6 +132,7 @@ def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> No
     """h = -1/2 of rank 1 with a PSD kernel: both radii are 1 by the zeros, and by nothing else."""
     e = torch.eye(4, dtype=torch.float64)
     one = SimpleNamespace(
+        number=1,
         heads=SimpleNamespace(W_V=e[None, :, :1], W_O=-0.5 * e[None, :1]),
         norm_attention=SimpleNamespace(kind="none", gain=torch.ones(4)),
     )

@@ -45,9 +45,11 @@ def _layer(change: Callable[[Layer, Model], Layer]) -> Tamper:
 
 
 def _heads(change: Callable[[Heads], Mapping[str, Tensor | None]]) -> Tamper:
-    return _layer(
-        lambda layer, _: replace(layer, heads=replace(layer.heads, **change(layer.heads)))
-    )
+    def altered(layer: Layer, _: Model) -> Layer:
+        changed = replace(layer.heads, **change(layer.heads))
+        return replace(layer, read=lambda: changed)
+
+    return _layer(altered)
 
 
 def _norm(name: str, change: Callable[[Any], Mapping[str, Any]]) -> Tamper:
