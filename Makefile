@@ -19,7 +19,7 @@ COQ_BUILT ?= $(XDG_CACHE_HOME)/oversmoothing/coq
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce bench test test-slow test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
+.PHONY: reproduce bench gpu test test-slow test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -43,6 +43,10 @@ test-all: $(STAMP)
 # Speed and accuracy as ratios in one run; for example: make bench BENCH='--only watcher'
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# What depends on the device, on the card that is there: benchmarks/gpu-DATE.json.
+gpu: $(STAMP)
+	$(BIN)/python -m benchmarks.gpu
 
 # Which tests are slow: all of them, one process, some 40 minutes (tests/costs.py).
 test-costs: $(STAMP)
