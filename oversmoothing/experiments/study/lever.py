@@ -357,9 +357,9 @@ def _sentences(name: str, found: Effects) -> list[Sentence]:
             beyond, low, high = mean_interval(found.effect[k] - found.control[k])
             said.append(
                 Sentence(
-                    f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way into "
-                    f"it changes log10 HFC/LFC by {beyond:+.3f} more than random changes of the "
-                    "same norm do.",
+                    f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way "
+                    f"into it changes log10 HFC/LFC by {beyond:+.3f} more than random changes "
+                    "of the same norm do.",
                     measured(m, low, high) if m >= FEWEST else measured(m),
                 )
             )
