@@ -5,7 +5,7 @@
 Sentences of the program are its string literals of four words and more, the docstrings of public
 names and of commands, and the text of the pages that it writes (HTML, JavaScript). Code, tables and
 displayed formulas are no sentences; a formula in a line and a value that is filled in count as one
-word each. A term is defined where the words that `TERMS` has for it stand, at its first use or
+word each, also where claims have it in letters ("X' = A X W"). A term is defined where the words that `TERMS` has for it stand, at its first use or
 before it.
 """
 
@@ -101,8 +101,53 @@ def prose(text: str) -> str:
     text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.S)
     text = re.sub(r"^([`:~]{3,}).*?^\1\s*$|\$\$.*?\$\$|<!--.*?-->", "\n", text, flags=re.S | re.M)
     text = re.sub(r"^\s*\|.*$|^\([\w-]+\)=$", "\n", text, flags=re.M)
-    text = re.sub(r"`+[^`]+`+", "code", re.sub(r"\$[^$]+\$", "x", text))
+    text = re.sub(r"`+[^`]+`+", "`code`", re.sub(r"\$[^$]+\$", "$x$", text))
     return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+
+
+# A formula in letters is a run of symbols with a sign in it; it ends at a comma and at every word.
+_SIGN = re.compile(r"[-+*/=<>]|<=|>=|!=|->|\(x\)")
+_NAMES = set(
+    "exp log ln tanh cos sin sqrt max min sup inf lim limsup liminf diag tr tau rho pi sigma lambda mu"
+    " alpha beta gamma eps kappa delta phi psi HFC LFC".split()
+)
+_SHORT = set("an as at be by do if in is it no of on or so to up we".split())
+
+
+def in_letters(text: str) -> str:
+    """A chapter with every formula as one word, and without the clauses that a step is for."""
+    text = re.sub(r"^( *\d+\. )\[[\d, ]+\] ", r"\1", text, flags=re.M)
+    parts = re.split(r"(\n\s*\n|\n\s*(?=[-*] |\d+\. |#))", text)
+    return "".join(each if k % 2 else " ".join(_runs(each.split())) for k, each in enumerate(parts))
+
+
+def _runs(words: list[str]) -> Iterator[str]:
+    run: list[str] = []
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        article = word.lstrip("(") in ("a", "A") and not _SIGN.fullmatch(after)
+        if symbol(word) and not article and not (word in "-*" and not run):
+            run.append(word)
+        else:
+            yield from (*_one(run), word)
+            run = []
+        if word[-1] in ",;:.":
+            yield from _one(run)
+            run = []
+    yield from _one(run)
+
+
+def _one(run: list[str]) -> list[str]:
+    if len(run) > 1 and any(map(_SIGN.fullmatch, run)):
+        return ["$x$" + re.sub(r".*?([,;:.]?)$", r"\1", run[-1])]
+    return run
+
+
+def symbol(word: str) -> bool:
+    """Letters, signs and names of functions, but no word and no claim's name."""
+    names = re.findall(r"[A-Za-z]{2,}", re.sub(r"_[A-Za-z]+", "", word))
+    return not re.match(r"\W*(?:T\d|[NP]-)", word) and all(
+        name in _NAMES or len(name) == 2 and name.lower() not in _SHORT for name in names
+    )
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
@@ -157,8 +202,9 @@ def of_program() -> tuple[Sentence, ...]:
 @cache
 def of_pages(folder: Path) -> tuple[Sentence, ...]:
     pages = markdown() if folder == DOCS else sorted(folder.glob("*.md"))
+    reads = in_letters if folder == CLAIMS else str
     return tuple(each for page in pages for each in sentences(
-        str(page.relative_to(ROOT)), prose(page.read_text("utf-8"))))  # fmt: skip
+        str(page.relative_to(ROOT)), reads(prose(page.read_text("utf-8")))))  # fmt: skip
 
 
 def share_of_long(said: tuple[Sentence, ...]) -> float:
