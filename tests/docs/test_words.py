@@ -5,8 +5,8 @@
 Sentences of the program are its string literals of four words and more, the docstrings of public
 names and of commands, and the text of the pages that it writes (HTML, JavaScript). Code, tables and
 displayed formulas are no sentences; a formula in a line and a value that is filled in count as one
-word each, also where claims have it in letters ("X' = A X W"). A term is defined where the words that `TERMS` has for it stand, at its first use or
-before it.
+word each, also where claims have it in letters. A term is defined where the words that `TERMS` has
+for it stand, at its first use or before it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, DOCS, CLAIMS = ROOT / "oversmoothing", ROOT / "docs", ROOT / "oversmoothing/theory/claims"
 BUILT = {"_build", "gallery", "jupyter_execute"}
 LONGEST = 30
-# Share of sentences longer than that. The program's is the aim; the others may only fall.
-AIM, BOOK, PROOFS = 0.03, 0.115, 0.11
-# Pages of the book that use a term before they define it, and that show a formula as it is typed.
-UNDEFINED, RAW = 44, 3
+# The share of sentences longer than that stays below this, everywhere.
+AIM = 0.03
 
 # The terms of the glossary that a page may use: how each is used, and what defines it.
 TERMS = {
@@ -99,7 +97,8 @@ def literals(path: Path) -> Iterator[Sentence]:
 def prose(text: str) -> str:
     """Markdown without what is no sentence: code, tables, formulas, targets of links."""
     text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.S)
-    text = re.sub(r"^([`:~]{3,}).*?^\1\s*$|\$\$.*?\$\$|<!--.*?-->", "\n", text, flags=re.S | re.M)
+    fenced = r"^ *([`:~]{3,}).*?^ *\1\s*$|\$\$.*?\$\$|<!--.*?-->"
+    text = re.sub(fenced, "\n", text, flags=re.S | re.M)
     text = re.sub(r"^\s*\|.*$|^\([\w-]+\)=$", "\n", text, flags=re.M)
     text = re.sub(r"`+[^`]+`+", "`code`", re.sub(r"\$[^$]+\$", "$x$", text))
     return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
@@ -107,11 +106,11 @@ def prose(text: str) -> str:
 
 # A formula in letters is a run of symbols with a sign in it; it ends at a comma and at every word.
 _SIGN = re.compile(r"[-+*/=<>]|<=|>=|!=|->|\(x\)")
-_NAMES = set(
-    "exp log ln tanh cos sin sqrt max min sup inf lim limsup liminf diag tr tau rho pi sigma lambda mu"
-    " alpha beta gamma eps kappa delta phi psi HFC LFC".split()
+_NAMED = re.compile(
+    r"exp|log|ln|tanh|cos|sin|sqrt|max|min|sup|inf|lim|limsup|liminf|diag|tr|tau|rho|pi|sigma|mu|"
+    r"lambda|alpha|beta|gamma|eps|kappa|delta|phi|psi|HFC|LFC|(?!(?i:an|as|at|be|by|do|if|in|is|"
+    r"it|no|of|on|or|so|to|up|we)$)[A-Za-z]{2}"
 )
-_SHORT = set("an as at be by do if in is it no of on or so to up we".split())
 
 
 def in_letters(text: str) -> str:
@@ -123,9 +122,10 @@ def in_letters(text: str) -> str:
 
 def _runs(words: list[str]) -> Iterator[str]:
     run: list[str] = []
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        article = word.lstrip("(") in ("a", "A") and not _SIGN.fullmatch(after)
-        if symbol(word) and not article and not (word in "-*" and not run):
+    for word, after in zip(words, [*words[1:], "end"], strict=True):
+        article = word.lstrip("(") == "a" and not _SIGN.fullmatch(after)
+        article = article or (word == "A" and not run and not symbol(after))
+        if symbol(word) and not article and (run or word not in "-*"):
             run.append(word)
         else:
             yield from (*_one(run), word)
@@ -145,9 +145,7 @@ def _one(run: list[str]) -> list[str]:
 def symbol(word: str) -> bool:
     """Letters, signs and names of functions, but no word and no claim's name."""
     names = re.findall(r"[A-Za-z]{2,}", re.sub(r"_[A-Za-z]+", "", word))
-    return not re.match(r"\W*(?:T\d|[NP]-)", word) and all(
-        name in _NAMES or len(name) == 2 and name.lower() not in _SHORT for name in names
-    )
+    return not re.match(r"\W*(?:T\d|[NP]-)", word) and all(map(_NAMED.fullmatch, names))
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
@@ -265,26 +263,21 @@ def test_sentences_of_the_program_are_short():
     assert share_of_long(of_program()) < AIM
 
 
-def test_sentences_of_the_book_do_not_become_longer():
-    assert share_of_long(of_pages(DOCS)) < BOOK
-    assert share_of_long(of_pages(CLAIMS)) < PROOFS
+def test_sentences_of_the_book_and_of_the_claims_are_short():
+    assert share_of_long(of_pages(DOCS)) < AIM
+    assert share_of_long(of_pages(CLAIMS)) < AIM
 
 
 def test_no_sentence_begins_with_of():
-    assert [each for each in of_program() if each.words.startswith("Of ")] == []
+    said = (*of_program(), *of_pages(DOCS), *of_pages(CLAIMS))
+    assert [each for each in said if each.words.startswith("Of ")] == []
 
 
-def test_every_page_that_is_written_defines_its_words_and_sets_its_formulas():
-    for where, text in [("README.md", prose((ROOT / "README.md").read_text("utf-8"))),
+def test_every_page_defines_its_words_and_sets_its_formulas():
+    for where, text in [*((str(page), prose(page.read_text("utf-8"))) for page in markdown()),
                         *((w, t) for w, t in web_pages() if w.endswith(".html"))]:  # fmt: skip
         assert not undefined(text), where
         assert not raw(text), where
-
-
-def test_pages_of_the_book_do_not_use_more_words_undefined_and_formulas_raw():
-    texts = [prose(page.read_text("utf-8")) for page in markdown()]
-    assert sum(len(undefined(text)) for text in texts) <= UNDEFINED
-    assert sum(len(raw(text)) for text in texts) <= RAW
 
 
 def test_no_link_is_broken():
@@ -307,6 +300,9 @@ def test_the_glossary_is_one():
 def test_the_checks_find_what_is_planted(tmp_path):
     word = "word " * 31
     assert [each.long for each in sentences("", f"Short is this one. A {word}.")] == [False, True]
+    assert [each.long for each in sentences("", prose(f"Short. `x` is {word}. $x$ is."))] == [True]
+    step = "1. [1, 2] So X' = A X W, a row with a > 0 (a mean), by T1e HFC/LFC -> 0 at a rate."
+    assert in_letters(step) == "1. So $x$, a row with $x$ (a mean), by T1e $x$ at a rate."
     assert undefined("It ends at consensus. There all tokens are equal.") == ["consensus"]
     assert undefined("Consensus, where all tokens are equal, is kept: consensus stays.") == []
     assert raw("where rho_C <= x^2 and $y$") == ["rho_C", "<=", "x^2"]
