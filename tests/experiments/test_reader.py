@@ -242,10 +242,11 @@ def test_weights_are_where_they_stand_in_the_module() -> None:
     """Read anew after a change, they are the changed ones."""
     net = Net(Block)
     layer = describe(net).layers[1]
-    assert layer.read is not None and layer.block is net.blocks[1] and layer.out is net.blocks[1].o
+    before = layer.heads.W_V
+    assert layer.live and layer.block is net.blocks[1] and layer.out is net.blocks[1].o
     with torch.no_grad():
         net.blocks[1].v.weight.mul_(2)
-    torch.testing.assert_close(layer.read().W_V, 2 * layer.heads.W_V)
+    torch.testing.assert_close(layer.heads.W_V, 2 * before)
     assert layer.parts is not None and layer.parts.value is net.blocks[1].v
 
 

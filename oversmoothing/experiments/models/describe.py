@@ -30,11 +30,11 @@ from oversmoothing.experiments.models.model import (
     Modality,
     Model,
     evaluating,
-    in_float32,
     without_autocast,
 )
 from oversmoothing.experiments.models.reader import read, told
 from oversmoothing.experiments.models.tape import Graph, watch
+from oversmoothing.experiments.models.widened import in_float32
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
@@ -167,7 +167,13 @@ def with_own_heads(
     layers = []
     for number, layer in enumerate(read.layers):
         own, start = partial(heads, number), None if cos_start is None else cos_start[number]
-        layers.append(replace(layer, heads=own(), read=own, cos_start=start))
+        read_now = own()
+        layers.append(
+            replace(
+                layer, read=own, number=read_now.number, width=read_now.width, live=True,
+                cos_start=start,
+            )
+        )  # fmt: skip
     return replace(read, layers=tuple(layers))
 
 
@@ -254,7 +260,10 @@ def check_finite(module: nn.Module) -> None:
     for name, parameter in module.named_parameters():
         if parameter.is_meta:
             raise InputError(f"the weight '{name}' is not loaded (meta device): load it first")
-        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+        if not parameter.is_floating_point() or not parameter.numel():
+            continue
+        # In place of a copy of the weight for each step of the question.
+        if not bool(torch.isfinite(torch.stack(torch.aminmax(parameter.detach()))).all()):
             bad = int((~torch.isfinite(parameter)).sum())
             raise InputError(
                 f"the weight '{name}' has {bad} entries that are NaN or infinite: the checkpoint "

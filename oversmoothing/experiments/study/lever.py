@@ -303,7 +303,7 @@ def intervene(
     is retrained. Writes intervene.json and its table into intervene/MODEL.
     """
     for layer, head in heads:
-        if not (0 <= layer < model.depth and 0 <= head < model.layers[layer].heads.number):
+        if not (0 <= layer < model.depth and 0 <= head < model.layers[layer].number):
             raise InputError(f"'{model.name}' has no head {layer + 1}.{head + 1}: write LAYER.HEAD")
     changes = [
         *(shift(model, dose) for dose in doses),
