@@ -338,10 +338,7 @@ class HeadsReader:
                 continue
             found = linear_map(g, self.module, start, c, self._tokens, self.perm)
             if found.error < WITHIN:
-                W = found.W[0].view(-1, width, r).transpose(0, 1)
-                b = found.b[0].view(width, r)
-                W, b = (t.repeat_interleave(heads // width, 0) for t in (W, b))
-                return Map(W, b, found.error, whole=False)
+                return found.by_head(width, heads // width)
         raise NotReplayable("queries or keys")
 
     def _scaled(self, start: int, A: Tensor) -> None:
