@@ -5,8 +5,8 @@
 Sentences of the program are its string literals of four words and more, the docstrings of public
 names and of commands, and the text of the pages that it writes (HTML, JavaScript). Code, tables and
 displayed formulas are no sentences; a formula in a line and a value that is filled in count as one
-word each, also where claims have it in letters. A term is defined where the words that `TERMS` has
-for it stand, at its first use or before it.
+word each. A term is defined where the words that `TERMS` has for it stand, at its first use or
+before it.
 """
 
 from __future__ import annotations
@@ -104,50 +104,6 @@ def prose(text: str) -> str:
     return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
 
-# A formula in letters is a run of symbols with a sign in it; it ends at a comma and at every word.
-_SIGN = re.compile(r"[-+*/=<>]|<=|>=|!=|->|\(x\)")
-_NAMED = re.compile(
-    r"exp|log|ln|tanh|cos|sin|sqrt|max|min|sup|inf|lim|limsup|liminf|diag|tr|tau|rho|pi|sigma|mu|"
-    r"lambda|alpha|beta|gamma|eps|kappa|delta|phi|psi|HFC|LFC|(?!(?i:an|as|at|be|by|do|if|in|is|"
-    r"it|no|of|on|or|so|to|up|we)$)[A-Za-z]{2}"
-)
-
-
-def in_letters(text: str) -> str:
-    """A chapter with every formula as one word, and without the clauses that a step is for."""
-    text = re.sub(r"^( *\d+\. )\[[\d, ]+\] ", r"\1", text, flags=re.M)
-    parts = re.split(r"(\n\s*\n|\n\s*(?=[-*] |\d+\. |#))", text)
-    return "".join(each if k % 2 else " ".join(_runs(each.split())) for k, each in enumerate(parts))
-
-
-def _runs(words: list[str]) -> Iterator[str]:
-    run: list[str] = []
-    for word, after in zip(words, [*words[1:], "end"], strict=True):
-        article = word.lstrip("(") == "a" and not _SIGN.fullmatch(after)
-        article = article or (word == "A" and not run and not symbol(after))
-        if symbol(word) and not article and (run or word not in "-*"):
-            run.append(word)
-        else:
-            yield from (*_one(run), word)
-            run = []
-        if word[-1] in ",;:.":
-            yield from _one(run)
-            run = []
-    yield from _one(run)
-
-
-def _one(run: list[str]) -> list[str]:
-    if len(run) > 1 and any(map(_SIGN.fullmatch, run)):
-        return ["$x$" + re.sub(r".*?([,;:.]?)$", r"\1", run[-1])]
-    return run
-
-
-def symbol(word: str) -> bool:
-    """Letters, signs and names of functions, but no word and no claim's name."""
-    names = re.findall(r"[A-Za-z]{2,}", re.sub(r"_[A-Za-z]+", "", word))
-    return not re.match(r"\W*(?:T\d|[NP]-)", word) and all(map(_NAMED.fullmatch, names))
-
-
 def docstrings() -> Iterator[tuple[str, str]]:
     """Of public names and their methods, and what each command says of itself."""
     for name in oversmoothing.__all__:
@@ -200,9 +156,8 @@ def of_program() -> tuple[Sentence, ...]:
 @cache
 def of_pages(folder: Path) -> tuple[Sentence, ...]:
     pages = markdown() if folder == DOCS else sorted(folder.glob("*.md"))
-    reads = in_letters if folder == CLAIMS else str
     return tuple(each for page in pages for each in sentences(
-        str(page.relative_to(ROOT)), reads(prose(page.read_text("utf-8")))))  # fmt: skip
+        str(page.relative_to(ROOT)), prose(page.read_text("utf-8"))))  # fmt: skip
 
 
 def share_of_long(said: tuple[Sentence, ...]) -> float:
@@ -301,8 +256,6 @@ def test_the_checks_find_what_is_planted(tmp_path):
     word = "word " * 31
     assert [each.long for each in sentences("", f"Short is this one. A {word}.")] == [False, True]
     assert [each.long for each in sentences("", prose(f"Short. `x` is {word}. $x$ is."))] == [True]
-    step = "1. [1, 2] So X' = A X W, a row with a > 0 (a mean), by T1e HFC/LFC -> 0 at a rate."
-    assert in_letters(step) == "1. So $x$, a row with $x$ (a mean), by T1e $x$ at a rate."
     assert undefined("It ends at consensus. There all tokens are equal.") == ["consensus"]
     assert undefined("Consensus, where all tokens are equal, is kept: consensus stays.") == []
     assert raw("where rho_C <= x^2 and $y$") == ["rho_C", "<=", "x^2"]
