@@ -20,7 +20,7 @@ class Widened(Tensor):
     """A tensor in half precision, `stored`, that every operation takes as float32."""
 
     stored: Tensor
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
     def __new__(cls, stored: Tensor) -> Widened:
