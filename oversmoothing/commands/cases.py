@@ -161,6 +161,7 @@ def regions(
 ) -> None:  # fmt: skip
     """Say for which parameters a layer smooths, in conditions and a picture.
 
+    A case is JSON such as {"A": [["1/2 + a", "1/2 - a"], ["1/2 - a", "1/2 + a"]], "H": [["h"]]}.
     Boundaries are the zeros of polynomials, and each cell between them has one exact verdict.
     Writes regions.png, regions.pdf and regions.csv.
     """
