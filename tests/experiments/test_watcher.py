@@ -17,7 +17,7 @@ from torch.nn import functional
 from oversmoothing import InputError, Watcher, describe
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
-from oversmoothing.experiments.inspection.heads_and_why import ValueModes, weights_why
+from oversmoothing.experiments.inspection.heads_and_why import ValueModes
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.state_metrics import metrics
 from tests.support.tiny_models import tiny_model
@@ -103,7 +103,7 @@ def test_what_is_recorded_is_the_stream_and_the_spectrum_of_that_moment():
         assert table["hfc_lfc"][number] == pytest.approx(np.exp(table["log_hfc_lfc"][number]))
     assert np.isnan(table["h_abs_max"][0])
     for number, layer in enumerate(describe(model).layers, 1):
-        why = weights_why(ValueModes.of(layer.heads))  # of the weights as they are now
+        why = ValueModes.of(layer.heads).why  # of the weights as they are now
         for name in ("h_zero", "h_universal_disc", "h_positive", "h_other", "h_real_min"):
             assert later[name][number] == pytest.approx(why[name], rel=1e-6, abs=1e-9)
         assert later["h_abs_max"][number] == pytest.approx(1.21 * table["h_abs_max"][number], 1e-4)

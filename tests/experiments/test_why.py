@@ -15,7 +15,6 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     dobrushin,
     regions,
     value_projection,
-    weights_why,
 )
 from oversmoothing.experiments.inspection.spectra import alignment, principal, tilt
 from oversmoothing.experiments.models.model import Heads
@@ -55,7 +54,7 @@ def test_every_eigenvalue_lies_in_one_region(h: complex, region: str) -> None:
 
 def test_heads_of_low_rank_have_exact_zeros() -> None:
     weights = Heads(draw(3, 8, 2), draw(3, 8, 2), draw(3, 8, 2), draw(3, 2, 8, seed=1))
-    why = weights_why(ValueModes.of(weights))
+    why = ValueModes.of(weights).why
     assert why["head_h_zero"] == (8 - 2) / 8
     assert sum(why[f"head_h_{name}"] for name in REGIONS) == pytest.approx(1)
     expected = sum(draw(3, 8, 2)[k] @ draw(3, 2, 8, seed=1)[k] for k in range(3))
@@ -64,15 +63,15 @@ def test_heads_of_low_rank_have_exact_zeros() -> None:
 
 def test_symmetric_is_0_skew_is_infinite_and_both_are_normal() -> None:
     M = draw(6, 6)
-    symmetric, skew = (weights_why(ValueModes.of(heads_of(M + s * M.T))) for s in (1, -1))
+    symmetric, skew = (ValueModes.of(heads_of(M + s * M.T)).why for s in (1, -1))
     assert symmetric["asymmetry"] == 0
     assert skew["asymmetry"] == math.inf
     for why in (symmetric, skew):
         assert why["departure_from_normality"] < 1e-7  # the root of a rounding
         assert why["condition_V_H"] == pytest.approx(1, abs=1e-9)
-    nilpotent = weights_why(
-        ValueModes.of(heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64)))
-    )
+    nilpotent = ValueModes.of(
+        heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64))
+    ).why
     assert nilpotent["departure_from_normality"] == 1
     assert nilpotent["condition_V_H"] > 1e15
 
@@ -86,13 +85,13 @@ def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d: int) ->
         skew, even = (sum(float((H + s * H.T).square().sum()) for H in drawn) for s in (-1, 1))
         # Each sum of 400 squares keeps some 3 % in the smallest case, the ratio of two at most 10.
         assert (skew / even) ** 0.5 == pytest.approx(asymmetry_at_random(d), rel=0.1)
-    one = weights_why(ValueModes.of(heads_of(draw(d, d))))["asymmetry"]
+    one = ValueModes.of(heads_of(draw(d, d))).why["asymmetry"]
     H = draw(d, d).numpy()
     assert one == pytest.approx(np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T))
 
 
 def test_a_zero_projection_is_a_legal_case() -> None:
-    why = weights_why(ValueModes.of(heads_of(torch.zeros(3, 3, dtype=torch.float64))))
+    why = ValueModes.of(heads_of(torch.zeros(3, 3, dtype=torch.float64))).why
     assert why["h_zero"] == 1 and why["asymmetry"] == 0 and why["h_abs_max"] == 0
 
 

@@ -315,7 +315,7 @@ def _numbers(layers: list[int] | None, depth: int) -> list[int]:
 
 
 def _check(layer: Layer, number: int) -> None:
-    if layer.parts is None or layer.read is None:
+    if layer.parts is None or not layer.live:
         raise InputError(f"layer {number}: it is not known where W_V and W_O stand")
     if imposed(layer.parts):
         raise InputError(f"layer {number}: its weights are parametrised already; bake() them first")
@@ -341,12 +341,11 @@ def _inside(each: SplitOutputs) -> Inside:
 @torch.no_grad()
 def _agrees(layer: Layer, number: int, each: SplitOutputs) -> None:
     """Hold the heads as the description reads them against H: declared is not believed."""
-    assert layer.read is not None
-    total = layer.read().total()
-    Q, H = values(each.split).detach().double().cpu(), each.form(*_free(each)).double().cpu()
+    total, own = layer.heads.total(), values(each.split).detach()
+    Q, H = own.double().cpu(), each.form(*_free(each)).double().cpu()
     wanted = Q @ (Q.mT @ H.mT if Q.shape[0] <= Q.shape[1] else H.mT @ Q.mT)
     error = float(torch.linalg.matrix_norm(total - wanted))
-    eps = torch.finfo(layer.read().W_O.dtype).eps
+    eps = torch.finfo(own.dtype).eps
     if not error <= ROUNDING * len(Q) * eps * float(torch.linalg.matrix_norm(wanted)):
         raise InputError(
             f"layer {number}: after the change sum_h W_V,h W_O,h differs from H by {error:.3g}: "

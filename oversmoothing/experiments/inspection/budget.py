@@ -23,6 +23,7 @@ from oversmoothing.experiments.inspection.extract import (
     count,
     prepared_and_moved,
 )
+from oversmoothing.experiments.inspection.heads_and_why import LARGEST
 from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.theory.support.errors import InputError
 
@@ -43,7 +44,8 @@ class Plan:
 
     ranks: those from singular values, and how linear a layer is. closely: the account, heads,
     sinks and tokens; of those, pairs: Dobrushin coefficients of the heads, spectra: of attention.
-    vectors: whether the eigenvectors of the value maps are taken, as spectra do (0 or 1).
+    vectors: whether the eigenvectors of the value maps are taken, as spectra do (0 or 1); values:
+    whether their eigenvalues are, those of each head's own apart, which always are.
     """
 
     ranks: int = 0
@@ -51,6 +53,7 @@ class Plan:
     pairs: int = 0
     spectra: int = 0
     vectors: int = 0
+    values: int = 1
 
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
@@ -78,7 +81,8 @@ class Costs:
         """Forward passes on all the inputs that a plan takes."""
         names = ("ranks", "closely", "pairs", "spectra")
         work = sum(min(inputs, getattr(plan, name)) * getattr(self, name) for name in names)
-        once = self.weights + (self.vectors if plan.vectors or plan.spectra else 0.0)
+        once = self.weights if plan.values or plan.spectra else 0.0
+        once += self.vectors if plan.vectors or plan.spectra else 0.0
         passes: float = self.streams + (work + once) / inputs
         return passes
 
@@ -86,7 +90,7 @@ class Costs:
 def costs(model: Model, tokens: int) -> Costs:
     """Of inputs of so many tokens."""
     n, d, depth = tokens, model.width, model.depth
-    heads, r = model.layers[0].heads.number, model.layers[0].heads.width
+    heads, r = model.layers[0].number, model.layers[0].width
     blocks = sum(p.numel() for layer in model.layers for p in layer.block.parameters())
     attention, rank = 4 * n * n * heads * r, min(n, d)
     forward = 2 * n * blocks + depth * attention
@@ -117,13 +121,15 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
 
     First as many inputs as fit are looked at closely, heads by their pairs of rows as well where
     these do not cost more than the rest; then come those, the eigenvectors of the value maps and
-    spectra.
+    spectra. Eigenvalues of value maps of more than LARGEST features come in front of their
+    eigenvectors, those of smaller ones are always taken.
     """
     cost = costs(model, tokens)
     allowed = max(budget, SMALL / (cost.forward * inputs))
     sinks = any(layer.sinks for layer in model.layers)
     least = min(CLOSELY, inputs)
     plan = Plan(least, least, least if cost.pairs <= cost.closely else 0)
+    plan = replace(plan, values=int(model.width <= LARGEST))
 
     def larger(plan: Plan, most: int, *names: str) -> Plan:
         """With one input more in these, as often as it fits."""
@@ -136,7 +142,8 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
 
     plan = larger(plan, inputs, "ranks", "closely", *(["pairs"] if plan.pairs else []))
     plan = larger(plan, plan.closely, "pairs")
-    plan = larger(plan, 1, "vectors")
+    plan = larger(plan, 1, "values")
+    plan = larger(plan, plan.values, "vectors")
     return plan if sinks else larger(plan, plan.closely, "spectra")
 
 
@@ -156,7 +163,7 @@ class Budget:
             closely = max(plan.closely, min(self.spectra, inputs))
             ranks = max(plan.ranks, closely)
             plan = replace(plan, ranks=ranks, closely=closely, spectra=self.spectra)
-        return replace(plan, vectors=1) if plan.spectra else plan
+        return replace(plan, vectors=1, values=1) if plan.spectra else plan
 
 
 def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
@@ -177,10 +184,21 @@ def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
     return Budget(passes, None, spectra)
 
 
+def left_out(model: Model, plan: Plan, tokens: int, inputs: int) -> tuple[str, ...]:
+    """What is said of the eigenvalues of value maps, where a plan leaves them out."""
+    if plan.values:
+        return ()
+    passes = costs(model, tokens).weights / inputs
+    return (
+        f"the eigenvalues of each layer's H are left out, for {passes:.1f} forward passes more "
+        "(budget 'all' takes them); those of each head's own H are taken",
+    )
+
+
 @dataclass(frozen=True)
 class Foreseen:
     """What an inspection will take: forward passes on all its inputs, seconds, bytes beyond the
-    model, and on how many inputs what is measured."""
+    model, and on how many inputs what is measured; and what is left out."""
 
     inputs: int
     tokens: int
@@ -188,6 +206,7 @@ class Foreseen:
     passes: float
     seconds: float
     memory: float
+    without: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         plan, number = self.plan, self.inputs
@@ -197,6 +216,7 @@ class Foreseen:
             f"causes and heads on {min(plan.closely, number)}, {spectra}; about "
             f"{self.seconds:.1f} s, {self.passes:.1f} forward passes and "
             f"{self.memory / 2**20:.0f} MiB beyond the model"
+            + "".join(f"; {each}" for each in self.without)
         )
 
 
@@ -243,4 +263,5 @@ def foresee(
         passes=passes,
         seconds=passes * number * took,
         memory=min(batch_size, number) * each,
+        without=left_out(model, plan, tokens, number),
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -27,16 +27,10 @@ from oversmoothing.experiments.inspection.attention import projected
 from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.layers import Caught, Light
-from oversmoothing.experiments.models.model import (
-    Extraction,
-    Heads,
-    Model,
-    Trace,
-    evaluating,
-    in_float32,
-)
+from oversmoothing.experiments.models.model import Extraction, Heads, Model, Trace, evaluating
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import running
+from oversmoothing.experiments.models.widened import in_float32
 from oversmoothing.simulations.progress import bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
@@ -140,9 +134,9 @@ def count(inputs: Any) -> int | None:
 
 @contextmanager
 def _ready(model: Model) -> Iterator[Weights]:
-    """The model in evaluation mode, its heads' weights converted once; as it was on leaving."""
+    """The model in evaluation mode, as it was on leaving; the weights of one layer at a time."""
 
-    @cache
+    @lru_cache(maxsize=1)
     def weights(number: int, dtype: torch.dtype) -> Heads:
         return model.layers[number].heads.to(model.device, dtype)
 

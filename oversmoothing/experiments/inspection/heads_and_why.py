@@ -26,6 +26,7 @@ from oversmoothing.experiments.inspection.attention import projected_out
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.state_metrics import SPREAD
+from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
 
@@ -45,32 +46,45 @@ def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
     return {name: counts[name] / counts.total() for name in REGIONS}
 
 
+# Beyond, the eigenvalues of one H take minutes.
+LARGEST = 1024
+
+
 @dataclass(frozen=True)
 class ValueModes:
-    """H [d, d] of a layer with its eigenvalues h [d] and eigenvectors V, None where not asked for.
+    """The eigenvalues h [d] of H [d, d] of a layer, empty where they are left out, and what the
+    weights say: `why`. H is not kept: a model may be larger than memory.
 
-    own [heads, r]: the eigenvalues of each head's core W_O W_V, those of its H_h but for d - r
-    exact zeros (r <= d).
+    own [heads, r]: the eigenvalues of each head's core W_O W_V, those of its H_h but for `zeros` =
+    d - r exact zeros. largest: the eigenvalue and eigenvector with the largest |h| ('modulus') and
+    with the largest |1 + h| ('residual'), {} where eigenvectors were not asked for.
     """
 
-    H: Array
     h: Complex
-    V: Complex | None
     own: Complex
+    zeros: int
+    why: dict[str, float]
+    largest: dict[str, tuple[complex, Complex]]
 
     @classmethod
-    def of(cls, heads: Heads, *, vectors: bool = True) -> ValueModes:
-        """One eigenproblem of H, and one of r x r a head."""
-        H = value_projection(heads)
-        h, V = np.linalg.eig(H) if vectors else (np.linalg.eigvals(H).astype(complex), None)
+    def of(cls, heads: Heads, *, values: bool = True, vectors: bool = True) -> ValueModes:
+        """One eigenproblem of H, where it is asked for, and one of r x r a head."""
         core = heads.W_O.double() @ heads.W_V.double()
-        own = np.linalg.eigvals(core.detach().cpu().numpy())
-        return cls(H, h, V, own.astype(np.complex128))
-
-    @property
-    def zeros(self) -> int:
-        """How many eigenvalues of a head's H_h are exactly 0."""
-        return max(0, len(self.H) - int(self.own.shape[1]))
+        own = np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
+        H = value_projection(heads)
+        h, V = np.empty(0, dtype=np.complex128), None
+        if values and vectors:
+            h, V = np.linalg.eig(H)
+        elif values:
+            h = np.linalg.eigvals(H).astype(np.complex128)
+        zeros, largest = max(0, len(H) - own.shape[1]), {}
+        if V is not None:
+            best = {
+                "modulus": int(np.argmax(np.abs(h))),
+                "residual": largest_modulus(np.ones(1), h)[2],
+            }
+            largest = {name: (complex(h[k]), V[:, k].copy()) for name, k in best.items()}
+        return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
 
 
 def asymmetry(H: Array) -> float:
@@ -81,28 +95,31 @@ def asymmetry(H: Array) -> float:
     return skew / even
 
 
-def weights_why(value: ValueModes) -> dict[str, float]:
+def _why(
+    H: Array, h: Complex, V: Complex | None, own: Complex, zeros: int
+) -> dict[str, float]:  # fmt: skip
     """What the weights of one layer say, without any input.
 
     h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
     with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry
     ||H - H^T||_F / ||H + H^T||_F, 0 symmetric and inf skew; condition_V_H of its eigenvectors
     (2-norm, inf where singular, NaN without them); departure_from_normality
-    sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici).
+    sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici). NaN where the eigenvalues of H are left out.
     """
-    H, h = value.H, value.h
-    norm, zeros = float(np.linalg.norm(H)), value.zeros * len(value.own)
-    excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum()))
+    norm, whole = float(np.linalg.norm(H)), h if len(h) else np.full(1, NAN, dtype=np.complex128)
+    excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum())) if len(h) else NAN
+    shares = regions(h) if len(h) else dict.fromkeys(REGIONS, NAN)
     return {
-        **{f"h_{name}": share for name, share in regions(h).items()},
-        **{f"head_h_{name}": share for name, share in regions(value.own.ravel(), zeros).items()},
-        "h_real_min": float(h.real.min()),
-        "h_real_max": float(h.real.max()),
-        "h_abs_max": float(np.abs(h).max()),
+        **{f"h_{name}": share for name, share in shares.items()},
+        **{f"head_h_{name}": share for name, share in
+           regions(own.ravel(), zeros * len(own)).items()},
+        "h_real_min": float(whole.real.min()),
+        "h_real_max": float(whole.real.max()),
+        "h_abs_max": float(np.abs(whole).max()),
         "asymmetry": asymmetry(H),
-        "condition_V_H": NAN if value.V is None else float(np.linalg.cond(value.V)),
+        "condition_V_H": NAN if V is None else float(np.linalg.cond(V)),
         "departure_from_normality": excess**0.5 / norm if norm else 0.0,
-    }
+    }  # fmt: skip
 
 
 def dobrushin(A: Tensor) -> Tensor:
@@ -130,7 +147,7 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     inputs, NaN of others: dobrushin, tau(A_h). All over the kept tokens.
     """
     assert trace.attention is not None
-    heads = layer.heads.number
+    heads = layer.number
     numbers = {"log_change": _left_out(layer, trace, keep)}
     names = ("dobrushin", "entropy", "sink_mass", "sink_token")
     numbers |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *SPECTRAL)}
@@ -274,7 +291,9 @@ def sink_attention(
     columns = {
         "row_sum": [A.sum(axis=1).mean() for A in means],
         "attention_radius": [np.abs(a).max() for a in spectra],
-        "operator_radius": [np.abs(1 + np.outer(value.h, a)).max() for a in spectra],
+        "operator_radius": [
+            np.abs(1 + np.outer(value.h, a)).max() if len(value.h) else NAN for a in spectra
+        ],
     }
     return {name: torch.tensor(values, dtype=torch.float64) for name, values in columns.items()}
 

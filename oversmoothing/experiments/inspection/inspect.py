@@ -13,9 +13,15 @@ import pandas as pd
 from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.account import PART_NAMES
-from oversmoothing.experiments.inspection.budget import BUDGET, Budget, Plan, checked_budget
+from oversmoothing.experiments.inspection.budget import (
+    BUDGET,
+    Budget,
+    Plan,
+    checked_budget,
+    left_out,
+)
 from oversmoothing.experiments.inspection.extract import check_inputs, count, stream
-from oversmoothing.experiments.inspection.heads_and_why import head_table, weights_why
+from oversmoothing.experiments.inspection.heads_and_why import head_table
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
@@ -91,6 +97,8 @@ def _inspected(
     for batch in stream(described, inputs, batch_size=batch_size, progress=progress, see=seen.see):
         av_error = max(av_error, *batch.av_error)
     noted = described if texts is None else described.noted(*texts.notes)
+    if seen.plan is not None:
+        noted = noted.noted(*left_out(noted, seen.plan, max(seen.lengths), seen.seen))
     return _report(noted, seen, av_error, words, pixels)
 
 
@@ -113,7 +121,7 @@ def _report(
     _intervals(rows, close)
     _intervals(rows[1:], changes)
     for number, (row, layer) in enumerate(zip(rows[1:], model.layers, strict=True)):
-        row |= weights_why(seen.modes(number)) | spectral[number] | _gains(layer) | linear[number]
+        row |= seen.modes(number).why | spectral[number] | _gains(layer) | linear[number]
         row["cos_start"] = np.nan if layer.cos_start is None else layer.cos_start
     _intervals(rows[1:], seen.drift.arrays())
     logs = metrics["log_hfc_lfc"]

@@ -145,7 +145,8 @@ class Observer:
 
     def _modes(self, number: int) -> ValueModes:
         assert self.plan is not None
-        return ValueModes.of(self.model.layers[number].heads, vectors=bool(self.plan.vectors))
+        values, vectors = bool(self.plan.values), bool(self.plan.vectors)
+        return ValueModes.of(self.model.layers[number].heads, values=values, vectors=vectors)
 
     def tokens(self) -> list[NDArray[np.int64]]:
         """The clusters of the first inputs, each [layers + 1, n]."""

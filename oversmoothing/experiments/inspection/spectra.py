@@ -28,6 +28,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     ValueModes,
     dobrushin,
     matrices,
+    value_projection,
 )
 from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
@@ -44,7 +45,6 @@ from oversmoothing.theory.spectra.layer_discs import (
     attention_discs_all,
     attention_spectrum,
     head_discs,
-    largest_modulus,
     value_discs,
 )
 from oversmoothing.theory.support.errors import InputError
@@ -83,7 +83,8 @@ class Spectra:
         """A layer of a batch, all of whose inputs are taken; value: of its H."""
         self.inputs += 0 if number else len(keep)
         if number not in self._values:
-            self._values[number] = known_values(value_discs(value.H), value.H)
+            H = value_projection(self.model.layers[number].heads)
+            self._values[number] = known_values(value_discs(H), H)
         attention = matrices(trace, keep)
         lengths = sorted({A.shape[-1] for A in attention})
         # Inputs of one length together, [m, heads, k, k].
@@ -151,13 +152,10 @@ def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
 def principal(value: ValueModes, order: str) -> Principal:
     """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
     largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
-    h, V = value.h, value.V
-    assert V is not None
-    best = int(np.argmax(np.abs(h))) if order == "modulus" else largest_modulus(np.ones(1), h)[2]
-    v = V[:, best]
-    parts = np.stack([v.real, v.imag], axis=1) if h[best].imag != 0 else v.real[:, None]
+    h, v = value.largest[order]
+    parts = np.stack([v.real, v.imag], axis=1) if h.imag != 0 else v.real[:, None]
     span, _ = np.linalg.qr(parts)
-    return Principal(complex(h[best]), span)
+    return Principal(h, span)
 
 
 def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:

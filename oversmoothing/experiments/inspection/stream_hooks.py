@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
-from oversmoothing.experiments.inspection.heads_and_why import REGIONS, ValueModes, weights_why
+from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.support.errors import InputError
@@ -182,8 +182,6 @@ def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
 
 
 METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
-# Beyond, the eigenvalues of one H take minutes.
-LARGEST = 1024
 
 
 def stream_readings(X: Tensor, keep: Tensor | None, *, cls: bool) -> dict[str, float]:
@@ -206,6 +204,6 @@ def spectral_readings(heads: Heads) -> dict[str, float]:
     that of its eigenvectors; {} for more than LARGEST features."""
     if heads.W_V.shape[1] > LARGEST:
         return {}
-    why = weights_why(ValueModes.of(heads))
+    why = ValueModes.of(heads).why
     names = [f"h_{name}" for name in (*REGIONS, "real_min", "real_max", "abs_max")]
     return {name: why[name] for name in (*names, "asymmetry", "condition_V_H")}

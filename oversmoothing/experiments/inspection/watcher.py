@@ -87,7 +87,7 @@ class Watcher:
         self.module, compiled = inner(outer)
         self.every, self.mode, self.budget = every, mode, budget
         self.cls, self.layers, stack = _read(model, self.module, blocks)
-        self.spectra = spectra and any(layer.read for layer in self.layers)
+        self.spectra = spectra and any(layer.live for layer in self.layers)
         self.rows: list[dict[str, Any]] = []
         self.put_off = 0
         self._turn, self._count, self._spent = 0, 0, 0.0
@@ -193,9 +193,8 @@ class Watcher:
         depth = len(self.layers)
         for turn in range(depth if self.spectra else 0):
             number = (self._turn + turn) % depth
-            read = self.layers[number].read
-            if read is not None:
-                self._pass[number + 1] |= spectral_readings(read())
+            if self.layers[number].live:
+                self._pass[number + 1] |= spectral_readings(self.layers[number].heads)
             now = time.perf_counter()
             self._spent, began = self._spent + now - began, now
             if not self._affordable():

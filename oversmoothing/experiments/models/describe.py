@@ -30,11 +30,11 @@ from oversmoothing.experiments.models.model import (
     Modality,
     Model,
     evaluating,
-    in_float32,
     without_autocast,
 )
 from oversmoothing.experiments.models.reader import read, told
 from oversmoothing.experiments.models.tape import Graph, watch
+from oversmoothing.experiments.models.widened import in_float32
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
@@ -125,8 +125,17 @@ def watched_model(
         said.append(SHOWN)
     with evaluating(module), in_float32(module), without_autocast():
         graph, count = _watched(module, run, candidates(module, modality, prepare, inputs))
-        found = _stack(module, graph, read(graph, module, count), within)
-        layers = layers_of(graph, module, found)
+        try:
+            found = _stack(module, graph, read(graph, module, count), within)
+            layers = layers_of(graph, module, found)
+        except SeveralStacksError:
+            raise
+        except InputError as error:
+            kind = name or type(module).__name__
+            raise NotReadError(
+                str(error),
+                Model(kind, module, (), 0, modality, False, False, run, prepare or tensors),
+            ) from error
     if prepare is None:
         assert unprepared is not None
         raise unprepared
@@ -158,8 +167,25 @@ def with_own_heads(
     layers = []
     for number, layer in enumerate(read.layers):
         own, start = partial(heads, number), None if cos_start is None else cos_start[number]
-        layers.append(replace(layer, heads=own(), read=own, cos_start=start))
+        read_now = own()
+        layers.append(
+            replace(
+                layer, read=own, number=read_now.number, width=read_now.width, live=True,
+                cos_start=start,
+            )
+        )  # fmt: skip
     return replace(read, layers=tuple(layers))
+
+
+class NotReadError(InputError):
+    """A module that runs and is not read.
+
+    model: without layers, for what its passes still show (`inspection.unread`).
+    """
+
+    def __init__(self, message: str, model: Model) -> None:
+        self.model = model
+        super().__init__(message)
 
 
 class SeveralStacksError(InputError):
@@ -234,7 +260,10 @@ def check_finite(module: nn.Module) -> None:
     for name, parameter in module.named_parameters():
         if parameter.is_meta:
             raise InputError(f"the weight '{name}' is not loaded (meta device): load it first")
-        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+        if not parameter.is_floating_point() or not parameter.numel():
+            continue
+        # In place of a copy of the weight for each step of the question.
+        if not bool(torch.isfinite(torch.stack(torch.aminmax(parameter.detach()))).all()):
             bad = int((~torch.isfinite(parameter)).sum())
             raise InputError(
                 f"the weight '{name}' has {bad} entries that are NaN or infinite: the checkpoint "

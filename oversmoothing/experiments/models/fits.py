@@ -12,7 +12,7 @@ operations between them, or else the piece of the pass itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -69,11 +69,11 @@ Pick = Callable[[Tensor], Tensor]
 class Weight:
     """Entries of a weight as a map [heads, d, r]: those at `lines`, columns of a weight [d, ..]
     (`across`) or rows of one [.., d], times `scale`. name: of the weight in the module; '': it has
-    none, and is as it was held."""
+    none, and is as it was `held`."""
 
     module: nn.Module
     name: str
-    held: Tensor
+    held: Tensor | None
     lines: Tensor
     across: bool
     scale: Tensor | float = 1.0
@@ -85,31 +85,54 @@ class Weight:
 
     def read(self) -> Tensor:
         """The map as the module holds it now."""
-        weight = self.held
+        weight: Any = self.held
         if self.name:
-            weight = reduce(getattr, self.name.split("."), self.module)  # type: ignore[assignment]
+            weight = reduce(getattr, self.name.split("."), self.module)
         flat = weight.detach().flatten(1)
         lines = self.lines.to(flat.device)
-        W = flat[:, lines].transpose(0, 1) if self.across else flat[lines].mT
-        if self.one == 1.0:
-            return W.contiguous()
+        W: Tensor = flat[:, lines].transpose(0, 1) if self.across else flat[lines].mT
         # In float32 at least: a product rounded to half precision is another model's.
         W = W.to(torch.promote_types(W.dtype, torch.float32))
+        if self.one == 1.0:
+            return W.contiguous()
         scale = torch.as_tensor(self.scale).to(W)
         return W * (scale if scale.ndim == 0 else scale[:, None])
 
 
 @dataclass(frozen=True)
 class Map:
-    """x -> x W + b, W [heads, d, r], b [heads, r]; weight: where W stands, if in one weight; own:
-    the bias as it is stored; whole: whether nothing follows that is no map."""
+    """x -> x W + b, W [heads, d, r], b [heads, r]; weight: where W stands, if in one weight, else
+    its numbers; own: the bias as it is stored; whole: whether nothing follows that is no map."""
 
-    W: Tensor
+    weight: Weight | Tensor
     b: Tensor
     error: float
-    weight: Weight | None = None
     own: Tensor | None = None
     whole: bool = True
+
+    @property
+    def W(self) -> Tensor:
+        """As the module holds it now."""
+        return self.weight if isinstance(self.weight, Tensor) else self.weight.read()
+
+    def by_head(self, width: int, times: int) -> Map:
+        """Of one head: its columns as those of so many, each as often; something follows it."""
+
+        def by(t: Tensor) -> Tensor:
+            return t.reshape(width, -1, *t.shape[2:]).repeat_interleave(times, 0)
+
+        weight = self.weight
+        if isinstance(weight, Tensor):
+            weight = by(weight.transpose(1, 2)).transpose(1, 2)
+        else:
+            scale = by(weight.scale) if isinstance(weight.scale, Tensor) else weight.scale
+            weight = replace(weight, lines=by(weight.lines), scale=scale)
+        return Map(weight, by(self.b), self.error, whole=False)
+
+    @property
+    def placed(self) -> Weight | None:
+        """Where W stands."""
+        return None if isinstance(self.weight, Tensor) else self.weight
 
 
 def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Tensor) -> Map:
@@ -118,7 +141,7 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     Raises `NotReplayable` where the piece between cannot be run again.
     """
     tokens = g.values[a].reshape(len(perm), -1)[perm]
-    bias = pick(g.replay(b, {a: torch.zeros_like(g.values[a])}))[0]
+    bias = pick(g.replay(b, {a: torch.zeros_like(g.values[a])}))[0].clone()
     seen = pick(g.values[b])
     found = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
     if len(found) == 1:
@@ -129,7 +152,7 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
             bias = bias if own is None else own * torch.as_tensor(weight.scale).to(own)
             error = off(_mapped(tokens, W, bias), seen)
             if error <= MAP_WITHIN:
-                return Map(W, bias, error, weight, own)
+                return Map(weight, bias, error, own)
     W = _by_units(g, a, b, pick, perm, tokens.shape[1])
     return Map(W, bias, off(_mapped(tokens, W, bias), seen))
 
@@ -176,7 +199,9 @@ def _weight(
     one = float(scale.flatten()[0])
     plain = bool((scale - one).abs().max() <= 1e-12 * abs(one))
     lines = along if across else down
-    return Weight(module, g.name(v), P.detach(), lines, across, one if plain else scale)
+    name = g.name(v)
+    held = None if name else P.detach()
+    return Weight(module, name, held, lines, across, one if plain else scale)
 
 
 def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor | None:
@@ -360,11 +385,11 @@ def ffn_of(g: Graph, module: nn.Module, fed: int, ffn: int) -> Callable[[Tensor]
     if fed < 0:
         return None
     steps = _steps(g, fed, ffn)
-    reference = next(module.parameters())
 
     @torch.no_grad()
     def call(X: Tensor) -> Tensor:
         # The module's device and dtype are looked up at each call: it may have moved.
+        reference = next(module.parameters())
         answer = X.to(reference.device, reference.dtype)
         for step in steps:
             answer = step(answer)

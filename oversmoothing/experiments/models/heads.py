@@ -327,7 +327,7 @@ class HeadsReader:
         """The map of queries or keys: whole, or where no one map makes them of every token
         (rotations, norms) the last in front of that, its features head by head."""
         g = self.g
-        if affine(g, start, target):
+        if affine(g, start, target) and self._alike(start, target, pick):
             found = linear_map(g, self.module, start, target, pick, self.perm)
             if found.error < WITHIN:
                 return found
@@ -336,13 +336,22 @@ class HeadsReader:
             width, left = divmod(g.values[c].numel(), self.T * r)
             if left or heads % max(width, 1) or not affine(g, start, c):
                 continue
+            if not self._alike(start, c, self._tokens):
+                continue
             found = linear_map(g, self.module, start, c, self._tokens, self.perm)
             if found.error < WITHIN:
-                W = found.W[0].view(-1, width, r).transpose(0, 1)
-                b = found.b[0].view(width, r)
-                W, b = (t.repeat_interleave(heads // width, 0) for t in (W, b))
-                return Map(W, b, found.error, whole=False)
+                return found.by_head(width, heads // width)
         raise NotReplayable("queries or keys")
+
+    def _alike(self, start: int, target: int, pick: Pick) -> bool:
+        """Whether equal tokens give equal ones: where they are rotated by their places, no one map
+        makes all of them, and none is sought."""
+        x = self.g.values[start]
+        one = torch.randn(x.numel() // self.T, generator=torch.Generator().manual_seed(0))
+        given = pick(
+            self.g.replay(target, {start: like(x, one.to(x).expand(self.T, -1).reshape(x.shape))})
+        )
+        return off(given, given[:1]) <= 10 * WITHIN
 
     def _scaled(self, start: int, A: Tensor) -> None:
         """The number with A = softmax(scaling q k^T), masked where A is causal."""

@@ -232,9 +232,9 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
     query, key = (None, None) if one is None else (r.query, r.key)
     averaged = layout.heads if r.product.averaged else 1
 
-    def heads(now: bool = False) -> Heads:
+    def heads() -> Heads:
         assert r.value is not None and r.out is not None
-        W_V, W_O = (m.weight.read() if now and m.weight else m.W for m in (r.value, r.out))
+        W_V, W_O = r.value.W, r.out.W
         W_O = W_O[0][columns.to(W_O.device)]
         b_V = r.value.b
         if averaged > 1:
@@ -244,12 +244,15 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         W_K, b_K = _raw(key, W_V)
         return Heads(W_Q, W_K, W_V, W_O, _some(b_Q), _some(b_K), _some(b_V), _some(r.out.b[0]))
 
-    out = r.out.weight
-    readable = bool(r.value.weight and r.value.weight.name and out and out.name)
+    value, out = r.value.placed, r.out.placed
+    own, d, width = r.value.W.shape
     return Layer(
-        heads=heads(),
-        norm_attention=_sized(r.norm, r.value.W.shape[1]),
-        norm_ffn=_sized(r.norm_ffn, r.value.W.shape[1]),
+        read=heads,
+        number=averaged if averaged > 1 else own,
+        width=width,
+        live=bool(value and value.name and out and out.name),
+        norm_attention=_sized(r.norm, d),
+        norm_ffn=_sized(r.norm_ffn, d),
         placement=r.placement,
         ffn=ffn_of(g, module, r.fed, r.ffn),
         block=block.module if block else module,
@@ -263,7 +266,6 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         output_scale=1.0 if out is None else out.one or out.scale[0],  # type: ignore[index]
         output_norm_attention=r.norm_behind,
         output_norm_ffn=r.norm_ffn_behind,
-        read=(lambda: heads(True)) if readable else None,
         parts=_parts(module, r, columns),
         layout=layout,
         places=_places(g, r, before),
@@ -284,8 +286,8 @@ def _scales(r: Reading) -> float | None:
         return None
     scaling = r.scaling
     for m in (r.query, r.key):
-        if m.weight is not None and m.weight.one:
-            scaling *= m.weight.one
+        if m.placed is not None and m.placed.one:
+            scaling *= m.placed.one
     width = r.query.W.shape[-1]
     for usual in (width**-0.5, 1.0):
         if abs(scaling / usual - 1) < 1e-5:
@@ -298,9 +300,10 @@ def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
     if m is None:
         heads, d, _ = W_V.shape
         return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
-    if m.weight is not None and m.weight.one:
-        b = m.b / m.weight.one if m.own is None else m.own
-        return replace(m.weight, scale=1.0).read(), b
+    weight = m.placed
+    if weight is not None and weight.one:
+        b = m.b / weight.one if m.own is None else m.own
+        return replace(weight, scale=1.0).read(), b
     return m.W, m.b
 
 
@@ -321,7 +324,7 @@ def _attends(g: Graph, r: Reading) -> nn.Module:
 
 def _parts(module: nn.Module, r: Reading, columns: Tensor) -> ValueParts | None:
     """Where W_V and W_O stand, both in one weight each."""
-    value, out = (m.weight if m else None for m in (r.value, r.out))
+    value, out = (m.placed if m else None for m in (r.value, r.out))
     if r.product.averaged or not (value and out and value.name and out.name):
         return None
     if value.one != 1.0:

@@ -42,37 +42,6 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def in_float32(module: nn.Module) -> Iterator[None]:
-    """Half-precision parameters and buffers are float32 within, and the same tensors on leaving.
-
-    Needs twice the memory of the half-precision weights on top of them.
-    """
-    held = [p for p in module.parameters() if _half(p)]
-    stored = [p.data for p in held]
-    buffers = [
-        (owner, name, buffer)
-        for owner in module.modules()
-        for name, buffer in owner.named_buffers(recurse=False)
-        if _half(buffer)
-    ]
-    try:
-        for parameter in held:
-            parameter.data = parameter.data.float()
-        for owner, name, buffer in buffers:
-            owner._buffers[name] = buffer.float()
-        yield
-    finally:
-        for parameter, data in zip(held, stored, strict=True):
-            parameter.data = data
-        for owner, name, buffer in buffers:
-            owner._buffers[name] = buffer
-
-
-def _half(each: Tensor) -> bool:
-    return each.is_floating_point() and each.dtype.itemsize < 4
-
-
-@contextmanager
 def without_autocast() -> Iterator[bool]:
     """Autocast is off within; gives whether it was on."""
     kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
@@ -137,8 +106,8 @@ def _layer_row(layer: Any) -> dict[str, str | int]:
     }
     norms = dict.fromkeys((layer.norm_attention.kind, layer.norm_ffn.kind))
     return {
-        "heads": layer.heads.number,
-        "head width": layer.heads.width,
+        "heads": layer.number,
+        "head width": layer.width,
         "norms": f"{layer.placement}: {', '.join(norms)}",
         "FFN": "no" if layer.ffn is None else "yes",
         "also": ", ".join(name for name, has in also.items() if has) or "-",
@@ -262,13 +231,16 @@ class Layer:
     than that makes A (positions, norms of q and k, caps), and W_Q, W_K are the maps in front of it.
     sinks: rows of A sum to less than 1. `out` is the output projection, whose output times
     `output_scale` (layer scale, already in the heads and in ffn) is the attention sublayer's.
-    `read` gives the heads' weights as the module holds them at that moment (None: they are no parts
-    of weights); `heads` are those of the description; `parts`: where they stand. places, layout:
-    where a pass has the layer's tensors, and how they lie. cos_start: cos(H_start, H_end) of H with
-    where it was drawn, None where the start is unknown.
+    `read` gives the weights of `number` heads of that `width`, which are not kept: a model may be
+    larger than memory. They are as the module holds them at that moment where they are `live`
+    (parts of its weights), else as they were when it was described; `parts`: where they stand.
+    places, layout: where a pass has the layer's tensors, and how they lie. cos_start:
+    cos(H_start, H_end) of H with where it was drawn, None where the start is unknown.
     """
 
-    heads: Heads
+    read: Callable[[], Heads]
+    number: int
+    width: int
     norm_attention: Norm
     norm_ffn: Norm
     placement: Placement
@@ -282,11 +254,16 @@ class Layer:
     output_scale: Tensor | float = 1.0
     output_norm_attention: Norm = NO_NORM
     output_norm_ffn: Norm = NO_NORM
-    read: Callable[[], Heads] | None = None
+    live: bool = False
     parts: ValueParts | None = None
     layout: Any = None  # `heads.Layout`
     places: Any = None  # `layers.Places`
     cos_start: float | None = None
+
+    @property
+    def heads(self) -> Heads:
+        """Its weights, read anew each time."""
+        return self.read()
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""
@@ -327,7 +304,7 @@ class Model:
     registers: int = 0
 
     def __repr__(self) -> str:
-        heads = self.layers[0].heads.number if self.layers else 0
+        heads = self.layers[0].number if self.layers else 0
         kind = f"{self.modality}, {'causal' if self.causal else 'not causal'}"
         return (
             f"Model('{self.name}', {self.depth} layers, width {self.width}, {heads} heads, {kind})"

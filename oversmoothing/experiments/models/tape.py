@@ -27,6 +27,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from oversmoothing.experiments.models.widened import Widened
+
 # Names of operations: those that keep every number, or place it elsewhere; sums; products.
 SAME = frozenset(
     (
@@ -182,6 +184,7 @@ class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _stored(t: Any) -> int:
     """Where a tensor's numbers are; -1 for what has no memory of its own."""
+    t = t.stored if isinstance(t, Widened) else t
     return t.untyped_storage().data_ptr() or -1 if type(t) in (Tensor, nn.Parameter) else -1
 
 
@@ -404,19 +407,20 @@ class Graph:
     def _again(self, node: Node, known: dict[int, Tensor]) -> list[Tensor]:
         if node.func is None:
             raise NotReplayable("a view is written to")
-
-        def get(x: Any) -> Any:
-            if isinstance(x, Ref):
-                return known.get(x.v, self.values[x.v])
-            return type(x)(map(get, x)) if isinstance(x, tuple | list) else x
-
-        args, kwargs = get(node.args), {name: get(x) for name, x in node.kwargs.items()}
+        args = self._given(node.args, known)
+        kwargs = {name: self._given(x, known) for name, x in node.kwargs.items()}
         args = (args[0].clone(), *args[1:]) if node.writes else args
         try:
             outs = tree_leaves(node.func(*args, **kwargs))
         except Exception as error:  # what anybody's operations raise
             raise NotReplayable(f"{node.op}: {str(error)[:60]}") from error
         return [t for t in outs if isinstance(t, Tensor)]
+
+    def _given(self, x: Any, known: dict[int, Tensor]) -> Any:
+        """An argument with its tensors. A closure would keep them until garbage is collected."""
+        if isinstance(x, Ref):
+            return known.get(x.v, self.values[x.v])
+        return type(x)(self._given(y, known) for y in x) if isinstance(x, tuple | list) else x
 
     def constants(self, a: int, b: int, ops: frozenset[str] = PRODUCT) -> list[int]:
         """What enters such operations (none: all) on the way from a to b and does not come from the

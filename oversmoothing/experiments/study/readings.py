@@ -151,7 +151,7 @@ def dominance_cases(
         )
     rows = []
     for number, (layer, A) in enumerate(zip(model.layers, attention, strict=True), 1):
-        heads = len(layer.heads.W_V)
+        heads = layer.number
         if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
             raise InputError(
                 f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"

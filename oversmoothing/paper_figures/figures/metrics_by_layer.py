@@ -80,7 +80,7 @@ def layer_metrics(model: Model, inputs: Any) -> pd.DataFrame:
     """
     report = inspect(model, inputs, budget=Plan(ranks=sys.maxsize))
     frame = report.to_frame()
-    width = model.layers[0].heads.W_V.shape[1]
+    width = model.width
     most = min(int(report.tokens or width), width)
     frame = frame[["layer", *(f"{name}{end}" for name in STREAM for end in _ENDS)]]
     frame = frame.assign(rank_share=frame["effective_rank"] / most, most=most)
