@@ -161,9 +161,10 @@ def regions(
 ) -> None:  # fmt: skip
     """Say for which parameters a layer smooths, in conditions and a picture.
 
-    Boundaries are the zeros of polynomials, and each cell between them has one exact verdict. A
-    case with "X0" is about that start. Writes regions.png, .pdf and .csv, and regions.svg: a click
-    in one of its 24 by 24 squares opens explorer.html at the A and the eigenvalues of H there.
+    A case is JSON such as {"A": [["1/2 + a", "1/2 - a"], ["1/2 - a", "1/2 + a"]], "H": [["h"]]};
+    one with "X0" is about that start. Boundaries are the zeros of polynomials, and each cell between
+    them has one exact verdict. Writes regions.png, .pdf and .csv, and regions.svg: a click in one
+    of its 24 by 24 squares opens explorer.html at the A and the eigenvalues of H there.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import link_to, write_explorer
     from oversmoothing.theory.support.files import output_folder, read_json, to_json

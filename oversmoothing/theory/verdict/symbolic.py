@@ -424,7 +424,7 @@ class SymbolicVerdict:
             lines.append(f"  UNDECIDED where {self._layer.as_given(self.undecided)}")
         lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
         if self.where is not sp.true:
-            lines.append(f"  where {self.where}; at its edges ask `subs`")
+            lines.append(f"  where {self.where}; for its edges use `subs` in Python")
         return "\n".join(lines + given)
 
     def __repr__(self) -> str:
