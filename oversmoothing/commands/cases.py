@@ -162,9 +162,9 @@ def regions(
     """Say for which parameters a layer smooths, in conditions and a picture.
 
     A case is JSON such as {"A": [["1/2 + a", "1/2 - a"], ["1/2 - a", "1/2 + a"]], "H": [["h"]]};
-    one with "X0" is about that start. Boundaries are the zeros of polynomials, and each cell between
-    them has one exact verdict. Writes regions.png, .pdf and .csv, and regions.svg: a click in one
-    of its 24 by 24 squares opens explorer.html at the A and the eigenvalues of H there.
+    one with "X0" is about that start. Boundaries are the zeros of polynomials, and each cell
+    between them has one exact verdict. Writes regions.png, .pdf and .csv, and regions.svg: a click
+    in one of its 24 by 24 squares opens explorer.html at the A and the eigenvalues of H there.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import link_to, write_explorer
     from oversmoothing.theory.support.files import output_folder, read_json, to_json
