@@ -51,7 +51,8 @@ def inspect(
     stages (Swin) gets a report for each stage.
 
     Before it measures it says how many forward passes, how much time and how much memory it will
-    take. A larger budget measures causes, heads and spectra on more inputs.
+    take. A larger budget measures causes, heads and spectra on more inputs. Weights of a folder
+    stay in its files and are read layer by layer.
     """
     from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.inspect import inspect as ask

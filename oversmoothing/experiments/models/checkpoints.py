@@ -1,7 +1,8 @@
 """Weights and configs out of files, without running anything that a file holds.
 
 What a file declares is held against what it has before memory is taken for it, and what could be
-read in two ways (a name twice, weights that are no floats) is refused. Of a folder of the Hugging
+read in two ways (a name twice, weights that are no floats) is refused. Weights stay in their files:
+the tensors are these, mapped into memory. Of a folder of the Hugging
 Face library no code runs: a config that names some is refused before the library sees it, and the
 weights are read here, from files of the folder alone. The library is given tensors.
 """
@@ -93,7 +94,7 @@ def _unpickled(path: Path, size: int) -> dict[str, Tensor]:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Detected pickle protocol")
             # weights_only: a pickle that would build anything but tensors is not opened.
-            held = torch.load(path, map_location="cpu", weights_only=True)
+            held = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zipfile(path))
     except InputError:
         raise
     except UnpicklingError as error:

@@ -118,15 +118,13 @@ class Map:
     def by_head(self, width: int, times: int) -> Map:
         """Of one head: its columns as those of so many, each as often; something follows it."""
 
-        def by(t: Tensor) -> Tensor:
+        def by(t: Any) -> Any:
             return t.reshape(width, -1, *t.shape[2:]).repeat_interleave(times, 0)
 
-        weight = self.weight
-        if isinstance(weight, Tensor):
-            weight = by(weight.transpose(1, 2)).transpose(1, 2)
-        else:
-            scale = by(weight.scale) if isinstance(weight.scale, Tensor) else weight.scale
-            weight = replace(weight, lines=by(weight.lines), scale=scale)
+        if isinstance(own := self.weight, Tensor):
+            return Map(by(own.mT).mT, by(self.b), self.error, whole=False)
+        scale = by(own.scale) if isinstance(own.scale, Tensor) else own.scale
+        weight = replace(own, lines=by(own.lines), scale=scale)
         return Map(weight, by(self.b), self.error, whole=False)
 
     @property

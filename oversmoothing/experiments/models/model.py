@@ -265,6 +265,11 @@ class Layer:
         """Its weights, read anew each time."""
         return self.read()
 
+    def kept(self) -> Layer:
+        """The same layer with its weights kept, in float64: for those who ask for them often."""
+        own = self.heads.double()
+        return replace(self, read=lambda: own)
+
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""
         Y = X + self.output_norm_attention(output)

@@ -84,9 +84,10 @@ def inputs_hash(model: Model, inputs: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _bytes(value: Tensor) -> bytes:
+def _bytes(value: Tensor) -> memoryview:
+    """As they lie in memory, not copied."""
     flat = value.detach().cpu().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).numpy().tobytes())
+    return flat.view(torch.uint8).numpy().data
 
 
 @one_thread()
@@ -114,10 +115,10 @@ def rows_of(model: Model, inputs: Sequence[Any] | Tensor | None = None) -> pd.Da
         "made": str(provenance()["commit"] or ""),
     }
     rows = []
-    for number, layer in enumerate(model.layers):
-        for head in (None, *range(layer.heads.number)):
+    for number, layer in enumerate(each.kept() for each in model.layers):
+        for head in (None, *range(layer.number)):
             row = {**common, "layer": number + 1, "head": 0 if head is None else head + 1,
-                   "heads": layer.heads.number, "r": layer.heads.width,
+                   "heads": layer.number, "r": layer.width,
                    "cos_start": layer.cos_start}  # fmt: skip
             row |= spectrum(layer, head)
             if seen is not None:
@@ -130,7 +131,7 @@ def rows_of(model: Model, inputs: Sequence[Any] | Tensor | None = None) -> pd.Da
 def spectrum(layer: Layer, head: int | None) -> dict[str, float]:
     """What the weights say of H of a layer (head None) or of one head of rank r < d."""
     M = folded(layer, head)
-    d, r = len(M), layer.heads.width
+    d, r = len(M), layer.width
     h = eigenvalues(layer, head)
     plain = eigenvalues(layer, head, gained=False)
     size = float(np.linalg.norm(M))
@@ -170,11 +171,11 @@ class _Seen:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.values: dict[tuple[str, int], list[Array]] = {}
-        zeros = [layer.heads.width < model.width for layer in model.layers]
+        zeros = [layer.width < model.width for layer in model.layers]
         self.own = [
             [np.append(h, 0.0) if zero else h for h in
-             (eigenvalues(layer, head) for head in range(layer.heads.number))]
-            for layer, zero in zip(model.layers, zeros, strict=True)
+             (eigenvalues(layer, head) for head in range(layer.number))]
+            for layer, zero in zip((each.kept() for each in model.layers), zeros, strict=True)
         ]  # fmt: skip
 
     def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:

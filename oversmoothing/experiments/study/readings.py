@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, share_interval
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.value_spectra import (
@@ -141,26 +142,38 @@ def dominance_cases(
     precision. Columns: reading, image (from first_image), layer (from 1) and each of CLASSES.
     Raises `InputError` for an unknown reading, and where attention does not fit the model.
     """
-    unknown = [name for name in readings if name not in READINGS]
-    if unknown:
-        raise InputError(f"no reading {unknown[0]}: choose from {', '.join(READINGS)}")
+    _check(readings)
     if len(attention) != len(model.layers):
         raise InputError(
             f"attention of {len(attention)} layers for a model of {len(model.layers)}: give one "
             "array [m, heads, n, n] a layer"
         )
-    rows = []
-    for number, (layer, A) in enumerate(zip(model.layers, attention, strict=True), 1):
-        heads = layer.number
-        if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
-            raise InputError(
-                f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
-            )
-        for reading in readings:
-            for image, classes in enumerate(READINGS[reading](layer, A, folding), first_image):
-                counts = {name: np.count_nonzero(classes == name) for name in CLASSES}
-                rows.append({"reading": reading, "image": image, "layer": number, **counts})
+    each = enumerate(zip(model.layers, attention, strict=True), 1)
+    parts = [_cases(*pair, number, readings, folding, first_image) for number, pair in each]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _cases(
+    layer: Layer, A: Attention, number: int, readings: Sequence[str], folding: Folding,
+    first_image: int,
+) -> pd.DataFrame:  # fmt: skip
+    """`dominance_cases` of one layer."""
+    heads, rows = layer.number, []
+    if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
+        raise InputError(
+            f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
+        )
+    for reading in readings:
+        for image, classes in enumerate(READINGS[reading](layer, A, folding), first_image):
+            counts = {name: np.count_nonzero(classes == name) for name in CLASSES}
+            rows.append({"reading": reading, "image": image, "layer": number, **counts})
     return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
+
+
+def _check(readings: Sequence[str]) -> None:
+    unknown = [name for name in readings if name not in READINGS]
+    if unknown:
+        raise InputError(f"no reading {unknown[0]}: choose from {', '.join(READINGS)}")
 
 
 def _plain(attention: Attention) -> Attention:
@@ -251,25 +264,37 @@ def readings_of(
     """
     tables = []
     for name, source in models.items():
-        model = open_model(source)
-        parts = []
-        seen = 0
-        for batch in stream(model, _again(inputs), batch_size=batch_size):
-            if not bool(batch.keep.all()):
-                raise InputError("the readings take inputs of one length, without padding")
-            attention = [_array(trace.attention) for trace in batch.traces]
-            cheap = [each for each in readings if each != "E3"]
-            parts.append(dominance_cases(model, attention, cheap, folding, seen))
-            left = costly_inputs - seen
-            if "E3" in readings and left > 0:
-                some = [A[:left] for A in attention]
-                parts.append(dominance_cases(model, some, ["E3"], folding, seen))
-            seen += len(batch.keep)
-        table = summarise(pd.concat(parts, ignore_index=True))
+        cases = _Cases(open_model(source), readings, folding, costly_inputs)
+        for batch in stream(cases.model, _again(inputs), batch_size=batch_size, see=cases.see):
+            cases.seen += len(batch.keep)
+        table = summarise(pd.concat(cases.parts, ignore_index=True))
         table.insert(0, "norm", folding)
         table.insert(0, "model", name)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
+
+
+class _Cases:
+    """The cases of every layer while the pass is in it, whose attention is then dropped."""
+
+    def __init__(
+        self, model: Model, readings: Sequence[str], folding: Folding, costly_inputs: int
+    ) -> None:  # fmt: skip
+        _check(readings)
+        self.model, self.folding, self.costly_inputs = model, folding, costly_inputs
+        self.cheap = [each for each in readings if each != "E3"]
+        self.costly = [each for each in readings if each == "E3"]
+        self.parts: list[pd.DataFrame] = []
+        self.seen = 0
+
+    def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+        if not bool(keep.all()):
+            raise InputError("the readings take inputs of one length, without padding")
+        A, left = _array(trace.attention), self.costly_inputs - self.seen
+        for names, some in ((self.cheap, A), (self.costly, A[: max(0, left)])):
+            if names and len(some):
+                layer = self.model.layers[number]
+                self.parts.append(_cases(layer, some, number + 1, names, self.folding, self.seen))
 
 
 def _again(inputs: Any) -> Any:

@@ -30,7 +30,8 @@ Folding = Literal["unfolded", "folded"]
 
 def factors(layer: Layer, folding: Folding) -> tuple[Array, Array]:
     """(W_V [heads, d, r], W_O [heads, r, d]) in float64, the norm folded in where asked."""
-    W_V, W_O = _double(layer.heads.W_V), _double(layer.heads.W_O)
+    own = layer.heads
+    W_V, W_O = _double(own.W_V), _double(own.W_O)
     norm = layer.norm_attention
     if folding == "folded" and norm.kind != "none":
         W_V = _double(norm.gain)[:, None] * W_V

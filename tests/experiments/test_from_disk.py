@@ -1,0 +1,210 @@
+"""A model of a folder stays in its files: weights are mapped, read layer by layer, and dropped."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor, nn
+
+import oversmoothing
+from oversmoothing.experiments.inspection.budget import Plan, costs, foresee, plan_of
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.heads_and_why import LARGEST
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.widened import Widened, in_float32
+
+transformers = pytest.importorskip("transformers")
+
+
+def llama(**sizes: Any) -> Any:
+    usual = {
+        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 50,
+    }  # fmt: skip
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**usual | sizes))
+
+
+def gpt2() -> Any:
+    config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=50)
+    return transformers.GPT2LMHeadModel(config)
+
+
+def bert() -> Any:
+    config = transformers.BertConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        vocab_size=50,
+    )  # fmt: skip
+    return transformers.BertForMaskedLM(config)
+
+
+def vit() -> Any:
+    config = transformers.ViTConfig(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        image_size=16, patch_size=4,
+    )  # fmt: skip
+    return transformers.ViTForImageClassification(config)
+
+
+KINDS = {"llama": llama, "gpt2": gpt2, "bert": bert, "vit": vit}
+
+
+def made(kind: str, folder: Path, dtype: torch.dtype = torch.float32, **sizes: Any) -> Any:
+    """A module with enlarged weights, stored in shards in the folder."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        module: nn.Module = KINDS[kind](**sizes).to(dtype).eval()
+        with torch.no_grad():
+            for p in module.parameters():
+                if p.ndim > 1:
+                    p.mul_(4)
+    module.save_pretrained(folder, max_shard_size="20KB" if not sizes else "20MB")  # type: ignore[operator]
+    return module
+
+
+def given(model: Model, tokens: int = 12) -> Any:
+    draw = torch.Generator().manual_seed(1)
+    if model.modality == "vision":
+        return torch.randn(3, 3, 16, 16, generator=draw)
+    return {"input_ids": torch.randint(3, 50, (3, tokens), generator=draw)}
+
+
+def mapped(tensor: Tensor) -> str:
+    """The file that the memory of a tensor is mapped from, or ''."""
+    at = tensor.data_ptr()
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        place, _, _, _, _, *name = line.split(maxsplit=5)
+        first, last = (int(each, 16) for each in place.split("-"))
+        if first <= at < last:
+            return name[0] if name else ""
+    return ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_is_read_as_the_module_in_memory_is_to_the_bit(kind: str, tmp_path: Path) -> None:
+    module = made(kind, tmp_path)
+    tokenizer = {} if kind == "vit" else {"tokenizer": lambda: None}
+    stored = oversmoothing.open_model(tmp_path, **tokenizer)
+    held = oversmoothing.describe(module, **tokenizer, folder=tmp_path)
+    for layer in stored.layers:
+        for name, p in layer.block.named_parameters():
+            assert mapped(p).endswith(".safetensors"), name
+    inputs = given(stored)
+    tables = [
+        oversmoothing.inspect(each, inputs, name="one", budget="all") for each in (stored, held)
+    ]
+    pd.testing.assert_frame_equal(tables[0].table, tables[1].table, check_exact=True)
+    pd.testing.assert_frame_equal(tables[0].heads, tables[1].heads, check_exact=True)
+
+
+def test_a_checkpoint_of_pytorch_is_mapped_too(tmp_path: Path) -> None:
+    module = made("gpt2", tmp_path / "made")
+    module.config.save_pretrained(tmp_path)
+    torch.save(module.state_dict(), tmp_path / "pytorch_model.bin")
+    stored = oversmoothing.open_model(tmp_path, tokenizer=lambda: None)
+    for p, own in zip(stored.module.parameters(), module.parameters(), strict=True):
+        assert torch.equal(p, own) and mapped(p).endswith(".bin")
+
+
+def test_half_precision_is_read_as_a_float32_copy_of_the_model(tmp_path: Path) -> None:
+    made("llama", tmp_path, torch.bfloat16)
+    narrow = oversmoothing.open_model(tmp_path, tokenizer=lambda: None)
+    wide = oversmoothing.open_model(tmp_path, tokenizer=lambda: None, dtype=torch.float32)
+    assert all(p.dtype == torch.bfloat16 for p in narrow.module.parameters())
+    for one, other in zip(narrow.layers, wide.layers, strict=True):
+        for name, tensor in vars(one.heads).items():
+            assert tensor is None or torch.equal(tensor, getattr(other.heads, name)), name
+        assert torch.equal(one.norm_attention.gain, other.norm_attention.gain)
+    errors = [extract(each, given(each)).av_error for each in (narrow, wide)]
+    assert errors[0] == pytest.approx(errors[1], abs=1e-6)
+    assert not any(isinstance(p, Widened) for p in narrow.module.parameters())
+
+
+def test_a_widened_weight_is_float32_to_every_operation() -> None:
+    own = torch.nn.Linear(6, 4).to(torch.bfloat16)
+    other = torch.nn.Linear(6, 4)
+    other.load_state_dict({name: p.float() for name, p in own.state_dict().items()})
+    x = torch.randn(3, 6, generator=torch.Generator().manual_seed(0))
+    before = own.weight
+    with in_float32(own), torch.no_grad():
+        assert own.weight.dtype == torch.float32 and isinstance(own.weight, Widened)
+        assert torch.equal(own(x), other(x))
+        assert isinstance(own.weight.mT[1:], Widened)
+        assert torch.equal(own.weight.mT[1:] + 0, other.weight.mT[1:])
+        rows = torch.tensor([2, 0])
+        assert torch.equal(nn.functional.embedding(rows, own.weight), other.weight[rows])
+        with pytest.raises(RuntimeError, match="a weight in half precision is written to"):
+            own.weight.mul_(2)
+    assert own.weight is before and own.weight.dtype == torch.bfloat16
+
+
+# Of mallopt: beyond how many bytes memory is taken from the system, and given back, by itself.
+TAKEN = -3
+
+
+@contextmanager
+def peak() -> Iterator[list[float]]:
+    """[MiB of anonymous memory that were taken at most within]."""
+    found, stop = [0.0], threading.Event()
+
+    def now() -> float:
+        said = Path("/proc/self/status").read_text().split("RssAnon:")[1]
+        return int(said.split()[0]) / 1024
+
+    def watch() -> None:
+        while not stop.is_set():
+            found[0] = max(found[0], now() - start)
+            time.sleep(0.002)
+
+    libc = ctypes.CDLL(None)
+    libc.mallopt(TAKEN, 2**16)  # what is freed is not kept for later
+    start, thread = now(), threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        thread.join()
+        libc.mallopt(TAKEN, 2**25)
+
+
+def test_memory_does_not_grow_with_the_layers(tmp_path: Path) -> None:
+    """From 2 to 12 layers it may grow by .4 of their weights in float32, which held it would by
+    at least 1: the pass that is read keeps 24 tokens of every layer, about .2 of these narrow
+    ones (d = 256) and less of wider ones."""
+    taken = []
+    for depth in (2, 2, 12):  # the first for what is loaded once
+        folder = tmp_path / str(depth)
+        made(
+            "llama", folder, torch.bfloat16, hidden_size=256, intermediate_size=4096,
+            num_hidden_layers=depth,
+        )  # fmt: skip
+        with peak() as most:
+            model = oversmoothing.open_model(folder, tokenizer=lambda: None)
+            oversmoothing.inspect(model, given(model))
+        weights = sum(p.numel() for p in model.layers[0].block.parameters()) * 4 / 2**20
+        taken.append(most[0])
+    assert taken[2] - taken[1] < 0.4 * 10 * weights, (taken, weights)
+
+
+def test_eigenvalues_of_wide_value_maps_are_left_out_and_said() -> None:
+    """Unless the budget has room for them, which grows with the inputs."""
+    width = LARGEST + 8
+    block = nn.TransformerEncoderLayer(width, 2, 16, batch_first=True, norm_first=True)
+    model = oversmoothing.describe(nn.TransformerEncoder(block, 1, enable_nested_tensor=False))
+    X = torch.randn(1, 6, width, generator=torch.Generator().manual_seed(0))
+    said = str(foresee(model, X, 4, 1))
+    assert "the eigenvalues of each layer's H are left out, for" in said
+    report = oversmoothing.inspect(model, X)
+    assert any("are left out" in note for note in report.notes)
+    row = report.table.iloc[1]
+    assert pd.isna(row["h_abs_max"]) and pd.isna(row["h_positive"]) and row["asymmetry"] > 0
+    assert row["head_h_zero"] == pytest.approx(0.5)
+    assert plan_of(model, 6, 1, costs(model, 6).weights + 100).values == 1
+    assert Plan().values == 1
