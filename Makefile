@@ -12,37 +12,34 @@ MUTANTS ?=
 NIGHTS ?=
 CONSTRAINTS ?= constraints.txt
 
-# What Coq's kernel has accepted: a folder of this user's alone, outside the clone.
-XDG_CACHE_HOME ?= $(HOME)/.cache
-COQ_BUILT ?= $(XDG_CACHE_HOME)/oversmoothing/coq
-
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce bench test test-slow test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
+.PHONY: reproduce bench gpu test test-slow test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
 	$(BIN)/oversmoothing reproduce --out $(OUT)
 
-# Quick tests; what Coq's kernel accepted is kept by the digest of its text.
+# Quick tests.
 test: $(STAMP)
-	mkdir -p -m 700 "$(COQ_BUILT)"
-	OVERSMOOTHING_COQ_BUILT="$(COQ_BUILT)" $(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
 
 # The others, with the shapes in the signatures held to.
 test-slow: $(STAMP)
-	mkdir -p -m 700 "$(COQ_BUILT)"
-	OVERSMOOTHING_COQ_BUILT="$(COQ_BUILT)" OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS) -m slow
+	OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS) -m slow
 
 # Every test, with the shapes in the signatures held to.
 test-all: $(STAMP)
-	mkdir -p -m 700 "$(COQ_BUILT)"
-	OVERSMOOTHING_COQ_BUILT="$(COQ_BUILT)" OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS)
+	OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS)
 
 # Speed and accuracy as ratios in one run; for example: make bench BENCH='--only watcher'
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# What depends on the device, on the card that is there: benchmarks/gpu-DATE.json.
+gpu: $(STAMP)
+	$(BIN)/python -m benchmarks.gpu
 
 # Which tests are slow: all of them, one process, some 40 minutes (tests/costs.py).
 test-costs: $(STAMP)

@@ -18,6 +18,8 @@ from oversmoothing.theory.numbers.exact import has_symbols, to_fraction
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import (
     BY_NAME,
+    NO_DEPTH,
+    check_depths,
     given_layer,
     heads_verdict,
     precision,
@@ -106,7 +108,7 @@ class Layer:
         if self._heads is not None or self._batch is not None:
             return False
         matrices = [M for M in self._given.values() if M is not None]
-        return any(has_symbols(M) or _has_names(M) for M in matrices)
+        return any(map(_has_parameters, matrices))
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -214,10 +216,10 @@ class Layer:
         if self._batch is not None:
             each = [self[i].verdict(X0, depth=depth) for i in np.ndindex(self._batch)]
             return each
-        if self.has_parameters:
-            if X0 is not None:
-                raise InputError("a verdict with parameters is for generic X_0: leave X0 out")
-            return self._symbols.verdict()
+        if self.has_parameters or (self._heads is None and _has_parameters(X0)):
+            if check_depths(depth):
+                raise InputError(NO_DEPTH)
+            return self.symbolic().verdict(X0)
         if self._heads is None:
             return verdict(**self._given, X0=X0, depth=depth, exact_binary=exact_binary)
         if X0 is not None:
@@ -293,14 +295,17 @@ class Layer:
         A, H = self._symbols.at(values)
         return Layer(A=A, H=H)
 
-    def region(self, **ranges: Any) -> Region:
+    def region(self, X0: Any = None, **ranges: Any) -> Region:
         """Where it smooths, over a range of each parameter, as h=(-3, 1), a=(-1, 1).
+
+        From generic X_0, or this one [n, d], which may hold parameters.
 
         Two are drawn, one as a line, of a third slices. Raises `InputError` for other names.
         """
         from oversmoothing.theory.verdict.region import Region
 
-        return Region(self._symbols.verdict(), ranges)
+        symbols = self.symbolic() if _has_parameters(X0) else self._symbols
+        return Region(symbols.verdict(X0), ranges)
 
 
 def _floats(M: Any, name: str, many: bool = False) -> Any:
@@ -316,8 +321,10 @@ def _floats(M: Any, name: str, many: bool = False) -> Any:
 _NUMBER = re.compile(r"\s*[+-]?([\d._]*(e[+-]?\d+)?(/\d+)?|inf|infinity|nan)\s*", re.IGNORECASE)
 
 
-def _has_names(M: Any) -> bool:
-    """Whether a list of rows holds text that is no number, as "(1 + a)/2" is none."""
+def _has_parameters(M: Any) -> bool:
+    """Whether a matrix holds symbols, or text that is no number, as "(1 + a)/2" is none."""
+    if has_symbols(M):
+        return True
     rows = M if isinstance(M, list | tuple) else ()
     entries = (x for row in rows if isinstance(row, list | tuple) for x in row)
     return any(isinstance(x, str) and not _NUMBER.fullmatch(x) for x in entries)

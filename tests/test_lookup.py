@@ -133,7 +133,7 @@ def test_named_inputs_are_sampled_unless_a_count_is_given(data, monkeypatch, cap
     monkeypatch.setattr(sources, "SAMPLE", 3)
     model = open_model(tiny("vit"))
     assert len(sources.named_inputs(model, images="some-pictures")) == 3
-    assert "the first 3 of 13; --count N takes others" in capsys.readouterr().err
+    assert "the first 3 of 13; --count N takes more or fewer" in capsys.readouterr().err
     for count in (2, 13):
         assert len(sources.named_inputs(model, images="some-pictures", count=count)) == count
     assert capsys.readouterr().err == ""
@@ -159,7 +159,7 @@ def test_cifar100_by_name_is_a_sample_of_two_hundred(tmp_path, monkeypatch, caps
     words = ["inspect", "some-vit", "--images", "cifar100", "--data-dir", str(tmp_path)]
     assert oversmoothing.main([*words, "--out", "out"]) == 2
     assert asked == [(200, (32, 32))]
-    assert "the first 200 of 10,000; --count N takes others" in capsys.readouterr().err
+    assert "the first 200 of 10,000; --count N takes more or fewer" in capsys.readouterr().err
 
 
 # --- standard input ---

@@ -23,25 +23,37 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "oversmoothing"
 SCRIPTS = PACKAGE / "simulations" / "scripts"
 DRAWN = ROOT / "docs" / "_build" / "pictures"
+# Neither script nor figure: the command, its picture within --out, and the files it is made of.
+STUDY = PACKAGE / "experiments" / "study"
+OTHERS = {
+    "study": (
+        ["study", "answers", "--plot"],
+        "study/study.png",
+        [STUDY / "study_pictures.py", STUDY / "results" / "rows.jsonl"],
+    )
+}
 
 
-def _source(name: str) -> Path:
-    """The file that draws it. Raises ValueError where there is none."""
+def _source(name: str) -> list[Path]:
+    """The files that draw it. Raises ValueError where there is none."""
+    if name in OTHERS:
+        return OTHERS[name][2]
     places = (SCRIPTS / f"{name}.py", PACKAGE / "paper_figures" / "figures" / f"{name}.py")
     found = next((path for path in places if path.exists()), None)
     if found is None:
         raise ValueError(f"there is no script and no figure {name}")
-    return found
+    return [found]
 
 
 def drawn(name: str) -> tuple[Path, str]:
     """The PNG of a script or figure, and what drawing it printed."""
     script = SCRIPTS / f"{name}.py"
-    key = hashlib.sha256(_source(name).read_bytes()).hexdigest()
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in _source(name))).hexdigest()
     picture, marked = DRAWN / f"{name}.png", DRAWN / f"{name}.key"
     if not picture.exists() or not marked.exists() or marked.read_text().split("\n")[0] != key:
         DRAWN.mkdir(parents=True, exist_ok=True)
-        what = [str(script)] if script.exists() else ["-m", "oversmoothing", "figures", name]
+        asked, within, _ = OTHERS.get(name, (["figures", name], f"figures/{name}.png", []))
+        what = [str(script)] if script.exists() else ["-m", "oversmoothing", *asked]
         # A picture of the book must not depend on the data that happen to lie here.
         environment = {k: v for k, v in os.environ.items() if k != "OVERSMOOTHING_DATA"}
         done = subprocess.run(
@@ -54,7 +66,7 @@ def drawn(name: str) -> tuple[Path, str]:
         if done.returncode:
             raise ValueError(f"{name} was not drawn: {done.stderr.strip()[-400:]}")
         if not script.exists():
-            (DRAWN / "figures" / f"{name}.png").replace(picture)
+            (DRAWN / within).replace(picture)
         marked.write_text(f"{key}\n{done.stdout}", "utf-8")
     return picture, marked.read_text("utf-8").partition("\n")[2]
 
@@ -104,7 +116,8 @@ class Picture(SphinxDirective):
         if not script.exists():
             words = nodes.paragraph(classes=["picture-source"])
             words += nodes.Text("Drawn by ")
-            words += nodes.literal(text=f"oversmoothing figures {name}")
+            asked = OTHERS[name][0] if name in OTHERS else ["figures", name]
+            words += nodes.literal(text=f"oversmoothing {' '.join(asked)}")
             words += nodes.Text(", with its numbers as CSV.")
             return [words]
         code = script.read_text("utf-8").partition('"""\n\n')[2].strip()

@@ -12,9 +12,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from oversmoothing.experiments.study.answers import answers, recorded_rows, spreads
+from oversmoothing.experiments.study.answers import UNITS, answers, recorded_rows, rounded, spreads
 
-HEADS = ("question", "asked", "value", "95 % interval", "seeds", "decision", "p (Holm)")
+HEADS = ("question", "decision", "asked", "seen", "95 % interval", "seeds", "p (Holm)")
 MEANS = ("cell", "seeds", "error", "bits", "cos", "alignment", "head_negative", "hfc_lfc")
 
 
@@ -27,18 +27,23 @@ def cell(value: Any, form: str = "{:.3g}") -> str:
 
 def answered(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """A row a question, in the order of HEADS."""
-    return [
-        (
-            row["question"],
-            row["says"],
-            cell(row["value"], "{:+.3g}"),
-            "–" if math.isnan(row["low"]) else f"[{row['low']:+.3g}, {row['high']:+.3g}]",
-            f"{row['seeds']} of {row['planned']}",
-            row["decision"] + ("" if row["primary"] else " (exploratory)"),
-            cell(row["p_holm"]),
+    made = []
+    for row in answers(rows).table.to_dict("records"):
+        value, low, high = row["value"], row["low"], row["high"]
+        unit = UNITS.get(row["measure"], row["measure"])
+        ends = [rounded(each, low, high) for each in (low, high)]
+        made.append(
+            (
+                row["question"],
+                row["decision"] + ("" if row["primary"] else " (exploratory)"),
+                row["says"],
+                "–" if math.isnan(value) else f"{rounded(value, low, high)} {unit}",
+                "–" if math.isnan(low) else f"[{', '.join(ends)}]",
+                f"{row['seeds']} of {row['planned']}",
+                cell(row["p_holm"]),
+            )
         )
-        for row in answers(rows).table.to_dict("records")
-    ]
+    return made
 
 
 class StudyAnswers(SphinxDirective):

@@ -161,9 +161,12 @@ def regions(
 ) -> None:  # fmt: skip
     """Say for which parameters a layer smooths, in conditions and a picture.
 
-    Boundaries are the zeros of polynomials, and each cell between them has one exact verdict.
-    Writes regions.png, regions.pdf and regions.csv.
+    A case is JSON such as {"A": [["1/2 + a", "1/2 - a"], ["1/2 - a", "1/2 + a"]], "H": [["h"]]};
+    one with "X0" is about that start. Boundaries are the zeros of polynomials, and each cell
+    between them has one exact verdict. Writes regions.png, .pdf and .csv, and regions.svg: a click
+    in one of its 24 by 24 squares opens explorer.html at the A and the eigenvalues of H there.
     """
+    from oversmoothing.paper_figures.explorer.explorer_page import link_to, write_explorer
     from oversmoothing.theory.support.files import output_folder, read_json, to_json
     from oversmoothing.theory.symbols import symbolic
     from oversmoothing.theory.verdict.region import Region
@@ -178,30 +181,35 @@ def regions(
         if not (name and equals and low and colon and high):
             raise InputError(f"--vary {each} is no range: write --vary h=-3:1")
         ranges[name.strip()] = (low, high)
-    found = symbolic(data["A"], data["H"]).verdict()
+    symbols = symbolic(data["A"], data["H"], data.get("X0"))
+    found = symbols.verdict()
     region = Region(found, ranges)
-    paths = region.save(output_folder(out) / "regions")
+    folder = output_folder(out)
+    page = write_explorer(folder)
+
+    def link(point: dict[Any, Any]) -> str | None:
+        try:
+            return page.name + link_to(*symbols.at(point))
+        except InputError:  # no attention there
+            return None
+
+    paths = [*region.save(folder / "regions", link), str(page)]
     if as_json:
-        conditions = {
-            name: None if each is None else str(each)
-            for name, each in (
-                ("smooths", found.smooths),
-                ("ties", found.ties),
-                ("does_not", found.does_not),
-            )
-        }
         cells = [
             {"verdict": cell.outcome, "at": {str(s): str(x) for s, x in cell.point.items()}}
             for each in region.slices
             for cell in each.cells
         ]
-        body: dict[str, Any] = {
+        conditions = {name: getattr(found, name) for name in ("smooths", "ties", "does_not")}
+        body = {
             "form": found.form,
-            **conditions,
+            **{name: each if each is None else str(each) for name, each in conditions.items()},
             "assumed": [str(x) for x in found.assumed],
+            "boundaries": [str(p) for p in found.boundaries],
+            "cells": cells,
+            "written": paths,
         }
-        body |= {"boundaries": [str(p) for p in found.boundaries], "cells": cells}
-        print(to_json(body | {"written": paths}), end="")
+        print(to_json(body), end="")
         return
     print(found)
     print("\n".join(f"wrote {path}" for path in paths))

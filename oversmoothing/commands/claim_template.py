@@ -5,6 +5,9 @@ whether a clause holds there: drawn instances that meet every hypothesis attack 
 violates it is shrunk to numbers that can be followed by hand. A search refutes; it never proves.
 What proves a clause covers it: a query for all reals (by.for_all), a written proof (by.written), a
 theorem of Coq in theorem.v beside this file (by.Formal("theorem.name", (1,), beside=__file__)).
+
+A law about the limit of many layers asks for the verdict, with `import oversmoothing`:
+`return oversmoothing.verdict(A=A, H=H).verdict != "SMOOTHING"`.
 """
 
 from oversmoothing import Claim, by, draw, exact, given

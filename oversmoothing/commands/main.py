@@ -363,7 +363,10 @@ def _in_words(error: typer.TyperException) -> str:
         extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
         return f"'{extra[1]}' is too much" if extra else said
     name = typed_as(param)
-    return f"{name} is missing" if kind == "MissingParameter" else f"{name} {error.message}"
+    if kind != "MissingParameter":
+        return f"{name} {error.message}"
+    form = f": give {name} {param.metavar}" if name.startswith("--") and param.metavar else ""
+    return f"{name} is missing{form}"
 
 
 def repeat_flags(words: list[str], flags: set[str]) -> list[str]:

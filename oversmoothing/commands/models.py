@@ -56,7 +56,7 @@ def inspect(
     """
     from oversmoothing.experiments.inspection.budget import foresee
     from oversmoothing.experiments.inspection.inspect import inspect as ask
-    from oversmoothing.experiments.models.describe import SeveralStacksError
+    from oversmoothing.experiments.models.describe import NotReadError, SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.theory.support.files import to_json
 
@@ -69,6 +69,16 @@ def inspect(
     staged = False
     try:
         models = [opened(name, part) for name in ([model] if other is None else [model, other])]
+    except NotReadError as refused:
+        from oversmoothing.experiments.inspection.unread import seen
+
+        inputs = named_inputs(
+            refused.model, images=images, text=text, count=count or 8, data_dir=data_dir,
+            quiet=as_json,
+        )  # fmt: skip
+        name = Path(refused.model.name).name
+        opt.finish(seen(refused, inputs), opt.new_folder(out / "inspect" / name), as_json, False)
+        return
     except SeveralStacksError as several:
         staged = several.stages and other is None
         if not staged:

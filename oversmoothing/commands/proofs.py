@@ -118,6 +118,9 @@ def _run(
     effort = Effort(examples=examples, seed=seed, solver_limit=limit)
     if kinds is None:
         chosen = ledger.cited(chosen)
+    formal = sum(e.kind is Kind.FORMAL for c in chosen for e in c.evidence)
+    if formal and (kinds is None or Kind.FORMAL in kinds):
+        print(f"theorems for Coq to check: {formal}; a minute or more", file=sys.stderr)
     entries = []
     with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar, _said_of(own):
         for entry in run_claims(chosen, make, effort, kinds, jobs if own is None else 1):

@@ -18,7 +18,13 @@ from sympy.polys.matrices import DomainMatrix
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict
-from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer, spectrum_of
+from oversmoothing.theory.verdict.symbolic_layer import (
+    EigenvalueClass,
+    SymbolicLayer,
+    kernel_of,
+    spectrum_of,
+)
+from oversmoothing.theory.verdict.symbolic_start import symbolic_verdict
 
 # Rows of an operator that is inverted: the entries of larger ones fill pages.
 _INVERTED = 24
@@ -141,9 +147,15 @@ class SymbolicOperator:
         higher = (each for classes in self._spectra for each in classes if each.degree > 2)
         return tuple(self._given(sp.factor(each.polynomial(x))) for each in higher)
 
-    def verdict(self) -> SymbolicVerdict:
-        """For which parameters it smooths. Raises `InputError` for one token."""
-        return SymbolicVerdict(self.layer)
+    def verdict(self, X0: Any = None) -> SymbolicVerdict:
+        """For which parameters it smooths, from generic X_0 or this one [n, d].
+
+        Raises `InputError` for one token, and for an X_0 that does not fit.
+        """
+        layer = self.layer
+        if X0 is not None:
+            layer = SymbolicLayer(layer.as_given(layer.A), layer.as_given(layer.H), X0)
+        return symbolic_verdict(layer)
 
     def at(self, values: Mapping[Any, Any]) -> tuple[Matrix, Matrix]:
         """A and H in fractions where all parameters have values, {symbol or name: number}.
@@ -171,52 +183,25 @@ class SymbolicOperator:
 def _vectors(M: Any, each: EigenvalueClass, root: Any) -> list[Any]:
     """A basis of the eigenvectors of M at one root."""
     if each.degree == 1:
-        shifted = DomainMatrix.from_Matrix(M - root * sp.eye(M.rows)).to_field()
-        rows = shifted.nullspace().to_Matrix()
-        return [_whole(rows.row(k).T) for k in range(rows.rows)]
+        return kernel_of(M, each)
     if each.multiplicity > 1:
         return [
             v.applyfunc(sp.radsimp) for v in (M - root * sp.eye(M.rows)).nullspace(simplify=True)
         ]
-    # (M - other root) kills what is left where all other eigenvalues are taken out.
-    rest = DomainMatrix.from_Matrix(sp.eye(M.rows)).to_field()
-    unit, matrix = rest, DomainMatrix.from_Matrix(M).to_field()
-    for other in spectrum_of(M):
-        if other.coefficients != each.coefficients:
-            value = unit * 0
-            for c in other.coefficients:
-                value = _sum(value * matrix, c, M.rows)
-            for _ in range(other.multiplicity):
-                rest = rest.unify(value)[0] * rest.unify(value)[1]
-    table = rest.to_Matrix()
-    column = next(table.col(k) for k in range(M.cols) if any(x != 0 for x in table.col(k)))
-    image = (M * column - (each.trace - root) * column).applyfunc(sp.factor_terms)
-    return [image]
+    # (M - other root) kills what else f(M) kills.
+    column = kernel_of(M, each)[0]
+    return [(M * column - (each.trace - root) * column).applyfunc(sp.factor_terms)]
 
 
-def _sum(M: Any, c: Any, size: int) -> Any:
-    added = DomainMatrix.from_Matrix(c * sp.eye(size)).to_field()
-    first, second = M.unify(added)
-    return first + second
-
-
-def _whole(column: Any) -> Any:
-    """Without denominators and common factors."""
-    parts = [sp.together(x) for x in column]
-    below = sp.lcm_list([sp.denom(x) for x in parts])
-    tops = [sp.cancel(x * below) for x in parts]
-    common = sp.gcd_list(tops)
-    return sp.Matrix([sp.factor(sp.cancel(x / common)) for x in tops])
-
-
-def symbolic(A: Any, H: Any = None, *, W: Any = None) -> SymbolicOperator:
+def symbolic(A: Any, H: Any = None, X0: Any = None, *, W: Any = None) -> SymbolicOperator:
     """The operator I + H (x) A of matrices with parameters.
 
     A [n, n] row-stochastic, H [d, d] or its transpose W: sympy matrices, or nested lists of sympy
     expressions, integers, Fractions and text such as "(1 + a)/2". Entries are rational functions of
     real parameters. The answer has `matrix`, `polynomial(x)`, `determinant`, `inverse`,
-    `eigenpairs` and `verdict()`. Raises `InputError` where A is no attention for any parameters,
-    for floats beside parameters, and for entries that are no rational functions (T1a).
+    `eigenpairs` and `verdict()`, which is for generic X_0 unless X0 [n, d] is given. Raises
+    `InputError` where A is no attention for any parameters, for floats beside parameters, and for
+    entries that are no rational functions (T1a).
 
     >>> import oversmoothing
     >>> A = [["(1 + a)/2", "(1 - a)/2"], ["(1 - a)/2", "(1 + a)/2"]]
@@ -233,4 +218,4 @@ def symbolic(A: Any, H: Any = None, *, W: Any = None) -> SymbolicOperator:
 
     if one_of(H, W) == "W":
         H = symbolic_matrix(W, "W").T
-    return SymbolicOperator(SymbolicLayer(A, H))
+    return SymbolicOperator(SymbolicLayer(A, H, X0))

@@ -60,7 +60,8 @@ def right_radii(A: Iterable[Iterable[Any]], H: Iterable[Iterable[Any]]) -> dict[
         if abs(margin) < mpmath.mpf(10) ** (-WORKED_IN // 5):
             margin, quotients = mpmath.mpf(0), consensus
         found = {"rho_consensus": consensus, "rho_quotient": quotients, "margin": margin}
-        found["rate"] = quotients / consensus if consensus else mpmath.inf
+        if consensus or quotients:
+            found["rate"] = quotients / consensus if consensus else mpmath.inf
         return {name: "inf" if mpmath.isinf(x) else float(x) for name, x in found.items()}
 
 

@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 import oversmoothing
-from benchmarks import running
+from benchmarks import gpu, running
 from benchmarks.__main__ import main
 from benchmarks.benchmark import Measurement, Row
 from benchmarks.scaling import measure_one
@@ -44,6 +45,24 @@ def test_medians_are_interleaved_after_one_warm_up() -> None:
     order: list[str] = []
     found = interleaved_medians([lambda: order.append("a"), lambda: order.append("b")], 3)
     assert order == ["a", "b"] * 4 and len(found) == 2 and min(found) >= 0
+
+
+def test_the_road_to_a_card_is_walked_on_the_cpu_and_refused_without_a_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All but the tests that are marked `cuda`, which the suite itself skips."""
+    monkeypatch.setattr(gpu, "REPEATS", 1)
+    monkeypatch.setattr(gpu, "tested", lambda device: {"exit status": 5})
+    assert gpu.main(["--device", "cpu", "--small", "--out", str(tmp_path)]) == 0
+    (written,) = tmp_path.iterdir()
+    told = json.loads(written.read_text())
+    assert set(told["paths"]) == set(gpu.cases(small=True)) and told["card"].startswith("none")
+    for path in (*told["paths"].values(), *told["eigenvalues, by side"].values()):
+        assert path["largest difference, relative"] == 0
+        assert path["cpu / card"] == pytest.approx(path["cpu seconds"] / path["seconds"])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert gpu.main(["--out", str(tmp_path)]) == 2
+    assert "there is no card here" in capsys.readouterr().err and len([*tmp_path.iterdir()]) == 1
 
 
 @pytest.fixture

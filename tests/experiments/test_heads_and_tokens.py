@@ -123,6 +123,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     assert "Left out one at a time, the heads that smooth most are layer 1 head 0 (-" in (
         report.summary()
     )
+    assert any("layer 1 head 0 (-" in words for words, _ in report.replies[1].details)
     files = report.save(tmp_path)
     assert files["tokens"].read_bytes()[:4] == b"\x89PNG"
     heads = pd.read_csv(files["heads"])

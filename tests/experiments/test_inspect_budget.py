@@ -139,7 +139,7 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(
     words = ["inspect", "vit-random", "--count", "3", "--out", str(tmp_path), "--dry-run"]
     assert main(words) == 0
     said = capsys.readouterr().out
-    assert "3 inputs of 17 tokens: streams of all, 3 looked at closely, spectra of 3; about" in said
+    assert "3 inputs of 17 tokens: HFC/LFC on all, causes and heads on 3, spectra on 3" in said
     assert "forward passes" in said and "MiB beyond the model" in said
     assert not (tmp_path / "inspect").exists()
 

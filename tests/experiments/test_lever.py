@@ -161,6 +161,11 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> Non
     own = table[table["change"] == "shift"]
     beyond = (own["dose"] * (own["measured"] - own["random"])).sum() / (own["dose"] ** 2).sum()
     assert f"by {beyond:+.2f} delta" in result.words() and "Smoothing by 0.1" in result.words()
+    (disc,) = table[table["change"] == "into disc"].itertuples()
+    said = (
+        f"50 % of the way into it changes log10 HFC/LFC by {disc.measured - disc.random:+.3f} more"
+    )
+    assert said in " ".join(result.words().split())
     # Smoothing is a positive shift, at every dose.
     assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
 

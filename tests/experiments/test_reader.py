@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oversmoothing.commands.main import main
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.inspection.unread import seen
+from oversmoothing.experiments.models.describe import NotReadError, describe
+from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 
 D, HEADS, N = 12, 3, 9
@@ -193,9 +200,36 @@ def test_what_is_outside_the_form_is_refused_by_layer_and_cause(name: str) -> No
         describe(Net(kind))
 
 
+@pytest.mark.parametrize("name", REFUSED)
+def test_of_a_refused_model_the_streams_and_attention_of_its_own_pass_are_shown(name: str) -> None:
+    net, X = Net(REFUSED[name][0]), torch.randn(6, N, 5)
+    with pytest.raises(NotReadError) as refused:
+        describe(net, X)
+    streams, weights = [], []
+    for block in net.blocks:
+        block.register_forward_hook(lambda b, args, out: streams.append((args[0], out)))
+        make = block.weights
+        block.weights = lambda y, make=make: (weights.append(A := make(y)), A)[1]
+    result = seen(refused.value, X)
+    # Batches of four and two, two layers each.
+    assert len(streams) == len(weights) == 4
+    for k, row in enumerate(result.table.itertuples(index=False)):
+        front, end = (torch.cat([streams[j][side] for j in (k, k + 2)]) for side in (0, 1))
+        if name != "positions between the blocks":
+            assert row[2] == pytest.approx(float(stream_log_ratio(front).mean()) / math.log(10))
+        if name != "a second mixer":
+            assert row[4] == pytest.approx(float(stream_log_ratio(end).mean()) / math.log(10))
+        if "rows" not in name:
+            A = torch.cat([weights[j] for j in (k, k + 2)])
+            assert row[5] == pytest.approx(float(A.amax(-1).mean()))
+    assert "By what, it cannot say" in result.words() and "is not read" in result.words()
+
+
 def test_a_network_without_attention_is_refused() -> None:
-    with pytest.raises(InputError, match="no softmax over tokens multiplies values"):
+    with pytest.raises(NotReadError, match="no softmax over tokens multiplies values") as refused:
         describe(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
+    with pytest.raises(InputError, match="show no stream"):
+        seen(refused.value, torch.randn(3, 4, 4))
 
 
 def test_what_is_described_is_printed() -> None:
@@ -223,3 +257,37 @@ def test_a_hook_that_changes_what_attention_gives_is_read_with_it() -> None:
     model = describe(net)
     torch.testing.assert_close(model.layers[0].heads.total(), 1.1 * plain, atol=1e-6, rtol=1e-5)
     assert max(extract(model, torch.randn(2, 7, 5)).av_error) < 1e-5
+
+
+def test_inspect_shows_what_can_be_shown_of_a_refused_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DiffLlama: two softmaxes a head and a norm behind A V. Held to its own hidden states."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    torch.manual_seed(0)
+    config = transformers.DiffLlamaConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=4, vocab_size=8, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    model = transformers.DiffLlamaModel(config).eval()
+    folder = tmp_path / "diffllama"
+    model.save_pretrained(folder)
+    words = Tokenizer(models.WordLevel({x: k for k, x in enumerate("_abcdefg")}, unk_token="_"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, unk_token="_")
+    tokenizer.save_pretrained(folder)
+    text = tmp_path / "text"
+    text.write_text("a b c d e\nf g a\n")
+    out = str(tmp_path / "out")
+    assert main(["inspect", str(folder), "--text", str(text), "--out", out, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["layers"]
+    expected = []
+    for ids in ([1, 2, 3, 4, 5], [6, 7, 1]):
+        states = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
+        expected.append([float(stream_log_ratio(x.detach())) / math.log(10) for x in states[:2]])
+    for layer in (0, 1):  # two softmaxes each
+        for row in rows[2 * layer : 2 * layer + 2]:
+            assert row["in front"] == pytest.approx((expected[0][layer] + expected[1][layer]) / 2)
+    assert main(["inspect", str(folder), "--text", str(text), "--out", out]) == 0
+    assert "By what, it cannot say: DiffLlamaModel is not read" in capsys.readouterr().out

@@ -380,14 +380,30 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> No
         early = answers.answers(rows, tiny, so_far=True).table.iloc[0]
         assert early["value"] == pytest.approx(-4.05 if seeds == 2 else -4.1)
     words = answers.answers(rows, tiny).words()
-    assert words.startswith("errs less, supported: Negative sign errs less. error: -4.1")
+    assert words.startswith("1 of 1 questions have all their seeds. supported: errs less.")
+    assert "errs less, supported: Negative sign errs less. Seen: -4.10 points of error." in words
     assert "mean" not in answers.spreads(rows, tiny).table
     picture = answers.answers(rows, tiny).picture
     assert picture is not None and picture.draw is not None
     turns, leans, lever, trains = picture.draw().axes
     # A line a form of the core; the shifts and their controls of the plain one; dots by form.
     assert len(turns.lines) == 2 and len(leans.lines) == 3 and len(trains.collections) == 2
-    assert [line.get_label() for line in lever.lines[-3:-1]] == ["foreseen", "random"]
+    assert [line.get_label() for line in lever.lines[-3:-1]] == ["foreseen", "random, same norm"]
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "text"),
+    [
+        (2.25e-8, 0.19, "+0.00"),
+        (-1.4521, 0.035, "-1.452"),
+        (701.3, 54.0, "+701"),
+        (0.5, 0.0, "+0.500"),
+    ],
+)
+def test_a_value_has_the_digits_that_its_interval_leaves(
+    value: float, half: float, text: str
+) -> None:
+    assert answers.rounded(value, value - half, value + half) == text
 
 
 def test_what_the_correction_does_not_keep_is_open(tiny: Protocol) -> None:

@@ -389,6 +389,48 @@ def test_every_control_changes_the_state_it_names(chromium: Browser, path: Path)
         assert not work.complaints and not work.outside()
 
 
+def test_a_click_in_a_region_opens_the_explorer_at_that_case(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """The verdict there is the exact one of the point, at each square that is looked at."""
+    A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
+    H = [["h", "1"], ["0", "-1/2"]]
+    case = tmp_path / "case.json"
+    case.write_text(json.dumps({"A": A, "H": H}))
+    words = ["regions", str(case), "--vary", "h=-3:1", "--vary", "a=-1:1", "--out", str(tmp_path)]
+    with redirect_stdout(StringIO()) as said:
+        assert oversmoothing.main(words) == 0
+    assert "explorer.html" in said.getvalue()
+    # Squares go up a column of h after the other: a the place in it.
+    layer = oversmoothing.Layer(A=A, H=H)
+    with opened(chromium, tmp_path / "regions.svg") as work:
+        page = work.page
+        links = page.evaluate(
+            "() => [...document.querySelectorAll('a')].map((a) => a.href.baseVal)"
+        )
+        assert len(links) == 24 * 24
+        with page.context.expect_page() as another:
+            page.locator("a").nth(24 * 3 + 17).click()
+        page = another.value
+        page.wait_for_load_state()
+        state = page.evaluate("() => Explorer.state()")
+        h, a = -3 + 4 * 3.5 / 24, -1 + 2 * 17.5 / 24
+        assert sorted(one["re"] for one in state["h"]) == pytest.approx([h, -0.5])
+        assert state["A"][0] == pytest.approx([(1 + a) / 2, (1 - a) / 2])
+        seen = set()
+        for place in range(0, 576, 19):
+            column, row = divmod(place, 24)
+            at = {"h": f"{-72 + 4 * column + 2}/24", "a": f"{-24 + 2 * row + 1}/24"}
+            found = page.evaluate(
+                "(link) => Explorer.compute(Explorer.fromLink(link)).answer.verdict",
+                links[place].partition("#")[2],
+            )
+            seen.add(found)
+            assert found == layer.subs(**at).verdict().verdict, at
+        assert seen == {"SMOOTHING", "NON_SMOOTHING"}
+        assert not work.complaints
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_error_no_request_no_serious_fault_and_nothing_wider_than_the_screen(

@@ -446,6 +446,7 @@ def test_float32_states_follow_float64_in_every_method() -> None:
         )
 
 
+@pytest.mark.cuda
 @CUDA
 @pytest.mark.parametrize("method", ["plain", "core", "closed_form"])
 def test_cuda_gives_what_the_cpu_gives(method: str) -> None:

@@ -435,6 +435,7 @@ def test_a_mode_with_multiplier_zero_dies_in_one_layer():
     assert list(run.metrics()["hfc_lfc"]) == [0.0, 0.0]
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("follows", [False, True])
 def test_the_gpu_agrees_with_the_cpu(follows):

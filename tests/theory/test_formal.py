@@ -177,10 +177,12 @@ def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
         "oversmoothing.theory.proofs.claim import Effort; "
         f"print(Formal('Own.t', (1,), beside={str(sources / 'claim.py')!r}).run(Effort()).detail)"
     )
-    paths = {"PATH": f"{coqc.parent}:{os.environ['PATH']}", "OVERSMOOTHING_COQ_BUILT": str(shared)}
+    named = "XDG_CACHE_HOME" if shared.name == "cache" else "OVERSMOOTHING_COQ_BUILT"
+    paths = {"PATH": f"{coqc.parent}:{os.environ['PATH']}", named: str(shared)}
+    kept = {k: v for k, v in os.environ.items() if k != "OVERSMOOTHING_COQ_BUILT"}
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, **paths},
+        env={**kept, **paths},
         capture_output=True,
         text=True,
         check=True,
@@ -188,9 +190,12 @@ def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
 
 
 @needs_coq
-def test_processes_that_share_build_a_file_once_and_a_changed_one_anew(tmp_path: Path) -> None:
-    shared, builds, own = tmp_path / "shared", tmp_path / "builds", tmp_path / "Own.v"
-    shared.mkdir(mode=0o700)
+@pytest.mark.parametrize("place", ["shared", "cache"])
+def test_processes_of_a_user_build_a_file_once_and_a_changed_one_anew(
+    tmp_path: Path, place: str
+) -> None:
+    """In the folder that is named, or in the user's cache; either is made where it is not there."""
+    shared, builds, own = tmp_path / place, tmp_path / "builds", tmp_path / "Own.v"
     own.write_text("Theorem t : True.\nProof. exact I. Qed.\n")
     said = [asked_apart(tmp_path, shared, builds) for _ in range(2)]
     assert said == ["Coq's kernel accepts it; axioms: none\n"] * 2

@@ -91,6 +91,21 @@ def test_a_number_is_written_in_the_digits_that_hold(low, high, text):
     assert Number(Fraction(low), Fraction(high)).text() == text
 
 
+@pytest.mark.parametrize(
+    ("number", "form", "text"),
+    [
+        # Just above the middle of 3.02 and 3.03, where the nearest float is below it.
+        ("3.02500000000000000007e-20", ".3g", "3.03e-20"),
+        ("3.02500000000000000007e-20", ".2e", "3.03e-20"),
+        ("-5/2", "+.3g", "-2.5"),
+        ("0", ".3g", "0"),
+        ("1/3", ".6g", "0.333333"),
+    ],
+)
+def test_printed_digits_are_the_number_rounded_once(number, form, text):
+    assert format(Number.of(Fraction(number)), form) == text
+
+
 def test_a_number_is_a_float_that_survives_copies():
     with flint.ctx.workprec(200):
         root = Number.of(flint.arb(2).sqrt())

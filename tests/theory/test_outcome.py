@@ -82,6 +82,10 @@ def test_what_replaces_the_layer_object_is_said():
 def test_rate_and_margin_are_unknown_where_a_radius_is_and_infinite_where_consensus_dies():
     assert Verdict("NON_SMOOTHING", "exact", 0.0, 0.5, "").rate == math.inf
     assert Verdict("NON_SMOOTHING", "exact", 0.0, 0.5, "").margin == -0.5
+    # 0/0: every mode of the layer is gone at once (A = I, H = -I).
+    assert Verdict("TIE", "exact", 0.0, 0.0, "").rate is None
+    gone = verdict(A=[[1, 0], [0, 1]], H=[[-1]])
+    assert gone.rate is None and "rate rho_Q/rho_C = 0/0, which is no number," in str(gone)
     for radii in ((None, 0.5), (0.5, None), (None, None)):
         found = Verdict("UNDECIDED", "certified", *radii, "")
         assert found.rate is None and found.margin is None

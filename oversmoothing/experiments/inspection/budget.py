@@ -210,12 +210,13 @@ class Foreseen:
 
     def __str__(self) -> str:
         plan, number = self.plan, self.inputs
-        spectra = f"spectra of {plan.spectra}" if plan.spectra else "no spectra"
+        spectra = f"spectra on {plan.spectra}" if plan.spectra else "no spectra"
         return (
-            f"{number} input{'' if number == 1 else 's'} of {self.tokens} tokens: streams of all, "
-            f"{min(plan.closely, number)} looked at closely, {spectra}; about {self.passes:.1f} "
-            f"forward passes, {self.seconds:.1f} s and {self.memory / 2**20:.0f} MiB beyond the "
-            "model" + "".join(f"; {each}" for each in self.without)
+            f"{number} input{'' if number == 1 else 's'} of {self.tokens} tokens: HFC/LFC on all, "
+            f"causes and heads on {min(plan.closely, number)}, {spectra}; about "
+            f"{self.seconds:.1f} s, {self.passes:.1f} forward passes and "
+            f"{self.memory / 2**20:.0f} MiB beyond the model"
+            + "".join(f"; {each}" for each in self.without)
         )
 
 

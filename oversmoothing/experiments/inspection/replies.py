@@ -32,9 +32,11 @@ _REPLIES = {
 }
 
 
-def replies(outcome: Answer, tried: Sequence[Advice], inputs: str) -> tuple[Reply, Reply, Reply]:
-    """Does it smooth? By what? What to try?"""
-    return _does_it(outcome, inputs), _by_what(outcome), _what_to_try(tried, outcome)
+def replies(
+    outcome: Answer, tried: Sequence[Advice], inputs: str, heads: str = ""
+) -> tuple[Reply, Reply, Reply]:
+    """Does it smooth? By what? What to try? heads: which heads smooth, in a sentence."""
+    return _does_it(outcome, inputs), _by_what(outcome, heads), _what_to_try(tried, outcome)
 
 
 def _does_it(outcome: Answer, inputs: str) -> Reply:
@@ -55,7 +57,7 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
         others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
         others.remove(NAMED[outcome.grade])
-        short += f" These {inputs} would also allow {' or '.join(others)}."
+        short += f" The 95 % intervals over {inputs} do not exclude {' or '.join(others)}."
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
         f"HFC/LFC, what differs between tokens beside what they share, changes by a factor of "
@@ -65,7 +67,7 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     return Reply(question, short, ((moved, "measured"),))
 
 
-def _by_what(outcome: Answer) -> Reply:
+def _by_what(outcome: Answer, heads: str) -> Reply:
     question, cause = "By what?", outcome.cause
     if cause is None:
         return Reply(question, "The parts of its layers were not measured.")
@@ -78,16 +80,13 @@ def _by_what(outcome: Answer) -> Reply:
         up, down = ([k for k in large if (cause.sums[k] > 0) == more] for more in (True, False))
         sides = [_together(cause, names) for names in (up, down) if names]
         sides.sort(key=lambda side: not side.startswith(_subject(cause, large[0])))
-        short = "; against it, ".join(sides) + "."
+        short = ", but ".join(sides) + "."
         short = short[0].upper() + short[1:]
     listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
     over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
     told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
-    return Reply(
-        question,
-        short,
-        ((f"Change of ln HFC/LFC by part, over {over}: {listed}{told}.", "measured"),),
-    )
+    parts = f"Change of ln HFC/LFC by part, over {over}: {listed}{told}."
+    return Reply(question, short, tuple((words, "measured") for words in (parts, heads) if words))
 
 
 def _subject(cause: Cause, name: str) -> str:
@@ -96,7 +95,8 @@ def _subject(cause: Cause, name: str) -> str:
 
 def _together(cause: Cause, names: Sequence[str]) -> str:
     """'attention's mixing and the FFN smooth'."""
-    subjects = [_subject(cause, name) for name in names]
+    # A subject with "of" comes last: 'the gains of the norm and the FFN' could be one thing.
+    subjects = sorted((_subject(cause, name) for name in names), key=lambda name: " of " in name)
     verb = "sharpen" if cause.sums[names[0]] > 0 else "smooth"
     ending = PARTS[names[0]][1] if len(names) == 1 else ""
     if len(names) == 1 and cause.placement == "post":
@@ -111,7 +111,7 @@ def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
         short = "Nothing yet: these inputs do not show whether it smooths."
         return Reply(question, short if unknown else "Nothing: no smoothing was seen to undo.")
     first, *others = tried
-    details = [(_sentence(first.how), first.known)] if first.how != first.known else []
+    details = [(_sentence(words), known) for words, known in first.grounds if words != known]
     details += [(_sentence(str(each.words)), each.known) for each in others]
     return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
 

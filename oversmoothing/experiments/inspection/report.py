@@ -179,7 +179,8 @@ class Report:
     @property
     def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
-        return replies(self.answer, self.advice, self.inputs)
+        heads = sentences.of_heads(self.heads, self.closer)
+        return replies(self.answer, self.advice, self.inputs, heads)
 
     def short_words(self) -> str:
         """The three answers and what carries each, a line each."""

@@ -274,7 +274,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
         for row in worst.to_dict("records")
     )
-    return f"Left out one at a time, the heads that smooth most are {named}."
+    what = "head that smooths is" if len(worst) == 1 else "heads that smooth most are"
+    return f"Left out one at a time, the {what} {named}; layers count from 1, heads from 0."
 
 
 def of_tokens(table: pd.DataFrame) -> str:
@@ -395,8 +396,8 @@ WIDE = {
     "log_change_ffn_scales": "FFN scales",
     "log_change_ffn_gains": "FFN gains",
     "cos_min": "cos min",
-    "cos_mean_desunk": "cos desunk",
-    "effective_rank_desunk": "rank desunk",
+    "cos_mean_desunk": "cosine w/o largest",
+    "effective_rank_desunk": "rank w/o largest",
     "sink_share": "sink share",
     "merged_share": "merged",
     "rank_growth": "rank growth",

@@ -125,8 +125,17 @@ def watched_model(
         said.append(SHOWN)
     with evaluating(module), in_float32(module), without_autocast():
         graph, count = _watched(module, run, candidates(module, modality, prepare, inputs))
-        found = _stack(module, graph, read(graph, module, count), within)
-        layers = layers_of(graph, module, found)
+        try:
+            found = _stack(module, graph, read(graph, module, count), within)
+            layers = layers_of(graph, module, found)
+        except SeveralStacksError:
+            raise
+        except InputError as error:
+            kind = name or type(module).__name__
+            raise NotReadError(
+                str(error),
+                Model(kind, module, (), 0, modality, False, False, run, prepare or tensors),
+            ) from error
     if prepare is None:
         assert unprepared is not None
         raise unprepared
@@ -166,6 +175,17 @@ def with_own_heads(
             )
         )  # fmt: skip
     return replace(read, layers=tuple(layers))
+
+
+class NotReadError(InputError):
+    """A module that runs and is not read.
+
+    model: without layers, for what its passes still show (`inspection.unread`).
+    """
+
+    def __init__(self, message: str, model: Model) -> None:
+        self.model = model
+        super().__init__(message)
 
 
 class SeveralStacksError(InputError):

@@ -374,6 +374,7 @@ def named_texts(text: Path, data_dir: Path | None) -> list[str]:
 def _sample(inputs: Sequence[Any], count: int | None) -> Sequence[Any]:
     """The first `count` of them, the first `SAMPLE` where it is None, which is said."""
     if count is None and len(inputs) > SAMPLE:
-        print(f"the first {SAMPLE} of {len(inputs):,}; --count N takes others", file=sys.stderr)
+        words = f"the first {SAMPLE} of {len(inputs):,}; --count N takes more or fewer"
+        print(words, file=sys.stderr)
         count = SAMPLE
     return inputs[:count]

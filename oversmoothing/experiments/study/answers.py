@@ -112,6 +112,16 @@ MEASURES: dict[str, Any] = {
     "into disc": _into_disc,
     "KL gap": _gap,
 }
+# What a value of a measure is, in words.
+UNITS = {
+    "error": "points of error",
+    "bits": "bits a character",
+    "loss": "nats",
+    "cost of corruption": "points of error",
+    "slope": "log10 HFC/LFC a unit of delta",
+    "into disc": "log10 HFC/LFC",
+    "KL gap": "nats",
+}
 # Over the cells of a group, of one seed: the rank correlation of the loss with this of the start.
 RANKS = {
     "rank of gradient and loss": lambda row: row["start"]["gradient"],
@@ -370,7 +380,8 @@ def answers(
     chosen = chosen or protocol()
     own = known(rows, chosen)
     asked = table(chosen, own, so_far=so_far)
-    tables = {"answers": Table(asked, {}, SHOWN)}
+    asked = asked.sort_values("decision", key=lambda x: x == "not run", kind="stable")
+    tables = {"answers": Table(asked.reset_index(drop=True), {}, SHOWN)}
     for name, frame in (("means", means(chosen, own)), ("trajectories", trajectories(chosen, own))):
         if len(frame):
             tables[name] = Table(frame)
@@ -391,12 +402,32 @@ def answers(
     )  # fmt: skip
 
 
+def rounded(value: float, low: float, high: float) -> str:
+    """A value in the digits that its interval leaves; a dash for none."""
+    if math.isnan(value):
+        return "–"
+    half = (high - low) / 2
+    digits = 1 - math.floor(math.log10(half)) if half > 0 else 3
+    return f"{round(value, digits) + 0.0:+.{max(digits, 0)}f}"
+
+
 def _sentences(asked: pd.DataFrame) -> list[Sentence]:
-    """A line a question that was answered, one of those that were not, and what the rule is."""
+    """How many questions are answered and how; a line each; those that are not."""
+    left = asked[asked["decision"] == "not run"]
+    done = asked[asked["decision"] != "not run"]
     said = []
-    for row in asked.to_dict("records"):
-        if row["decision"] == "not run":
-            continue
+    if len(done):
+        groups = (
+            f"{decision}: {', '.join(done.loc[done['decision'] == decision, 'question'])}"
+            for decision in DECISIONS if decision in set(done["decision"])
+        )  # fmt: skip
+        said.append(
+            Sentence(
+                f"{len(done)} of {len(asked)} questions have all their seeds. {'; '.join(groups)}.",
+                measured(int(done["planned"].max()), of="seed"),
+            )
+        )
+    for row in done.to_dict("records"):
         low, high, n = row["low"], row["high"], row["seeds"]
         more = ""
         if row["decision"] == "void":
@@ -407,14 +438,14 @@ def _sentences(asked: pd.DataFrame) -> list[Sentence]:
             more = f" No number of seeds up to {MOST} would decide what was seen."
         void = f" {row['void']} seeds are void." if row["void"] else ""
         kind = "" if row["primary"] else " (exploratory)"
-        seen = "" if math.isnan(row["value"]) else f" {row['measure']}: {row['value']:+.3g}."
+        unit = UNITS.get(row["measure"], row["measure"])
+        number = rounded(row["value"], low, high)
+        seen = "" if math.isnan(row["value"]) else f" Seen: {number} {unit}."
         says = f"{row['question']}{kind}, {row['decision']}: {row['says']}{seen}{void}{more}"
-        carried = measured(n, low, high, "seed") if n else UNTESTED
-        said.append(Sentence(says, carried))
-    left = asked[asked["decision"] == "not run"]
+        said.append(Sentence(says, measured(n, low, high, "seed") if n else UNTESTED))
     if len(left):
-        names = ", ".join(left["question"])
-        said.append(Sentence(f"Some seeds are missing for {names}, so nothing follows for these.",
+        names = "; ".join(left["question"])
+        said.append(Sentence(f"Nothing follows yet for these, of which seeds are missing: {names}.",
                              UNTESTED))  # fmt: skip
     return said
 

@@ -352,6 +352,17 @@ def _sentences(name: str, found: Effects) -> list[Sentence]:
                 measured(m, low, high) if m >= FEWEST else measured(m),
             )
         )
+    for k, each in enumerate(found.changes):
+        if each.name == "into disc":
+            beyond, low, high = mean_interval(found.effect[k] - found.control[k])
+            said.append(
+                Sentence(
+                    f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way "
+                    f"into it changes log10 HFC/LFC by {beyond:+.3f} more than random changes "
+                    "of the same norm do.",
+                    measured(m, low, high) if m >= FEWEST else measured(m),
+                )
+            )
     doses = {found.changes[k].dose: k for k in own}
     for dose, k in doses.items():
         if dose > 0 and -dose in doses:

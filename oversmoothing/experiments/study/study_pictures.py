@@ -14,6 +14,7 @@ from oversmoothing.experiments.study.protocol import Protocol
 Rows = Mapping[tuple[str, int], Any]
 COLOUR = {"ord": "#000000", "sym": "#009E73", "plus": "#0072B2", "minus": "#D55E00"}
 STYLE = {"cifar100": "-", "digits": "--", "bible": ":"}
+FORMS = {"ord": "ViT", "sym": "signs free", "plus": "ViT+", "minus": "ViT−"}
 NAMES = {"cifar100": "CIFAR-100", "digits": "digits", "bible": "text"}
 
 
@@ -29,7 +30,7 @@ def drawn(chosen: Protocol, rows: Rows) -> Figure:
         if not own or not plain or cell.design.form not in COLOUR or cell.task not in STYLE:
             continue
         look: dict[str, Any] = {"color": COLOUR[cell.design.form], "linestyle": STYLE[cell.task]}
-        label = f"{NAMES[cell.task]}, {cell.design.form} ({len(own)})"
+        label = f"{FORMS[cell.design.form]}, {NAMES[cell.task]} ({len(own)} runs)"
         share = np.array(own[0]["trajectory"]["step"]) / cell.steps
         for axis, key in ((turns, "cos_free"), (leans, "folded_alignment")):
             seen = np.array([row["trajectory"][key] for row in own], dtype=float).mean((0, 2))
@@ -43,9 +44,16 @@ def drawn(chosen: Protocol, rows: Rows) -> Figure:
     lever.set(xlabel="added to every eigenvalue of H", ylabel="change of log10 HFC/LFC")
     lever.axhline(0, color="0.7", linewidth=0.8)
     _trainability(trains, chosen, rows)
-    for axis in (turns, lever, trains):
-        if axis.get_legend_handles_labels()[1]:
-            axis.legend(fontsize=6, ncols=2)
+    if not trains.collections:
+        trains.text(
+            0.5, 0.5, "no run of this is on record", ha="center", transform=trains.transAxes
+        )
+    titles = ("a  How far H moves while it trains", "b  Whether it turns towards $-I$",
+              "c  What adding to its eigenvalues does", "d  What trains")  # fmt: skip
+    for axis, title in zip((turns, leans, lever, trains), titles, strict=True):
+        axis.set_title(title, loc="left", fontsize=10)
+        if axis is not leans and axis.get_legend_handles_labels()[1]:
+            axis.legend(fontsize=7, ncols=2)
     return figure
 
 
@@ -65,7 +73,7 @@ def _lever(axis: Axes, own: list[Any], task: str) -> None:
     axis.errorbar(dose, of("effect").mean(0), of("effect").std(0), fmt="o", markersize=4,
                   label=f"{NAMES[task]}, measured", **look)  # fmt: skip
     axis.plot(dose, of("predicted").mean(0), "-", linewidth=0.8, label="foreseen", **look)
-    axis.plot(dose, of("control").mean(0), "x", markersize=4, label="random", **look)
+    axis.plot(dose, of("control").mean(0), "x", markersize=4, label="random, same norm", **look)
 
 
 def _trainability(axis: Axes, chosen: Protocol, rows: Rows) -> None:
@@ -82,6 +90,6 @@ def _trainability(axis: Axes, chosen: Protocol, rows: Rows) -> None:
                     size.append(cell.design.depth)
         if at:
             x, y = zip(*at, strict=True)
-            axis.scatter(x, y, s=size, color=colour, alpha=0.5, label=form)
+            axis.scatter(x, y, s=size, color=colour, alpha=0.5, label=FORMS[form])
     axis.set(xlabel="log10 gradient, first layer over last, at the start",
              ylabel="test loss at the end (size: depth)")  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Any
 from oversmoothing.simulations.drawing.web.web_page import as_data, web_page
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.numbers.exact import Matrix
+from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.files import write_atomically
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -50,7 +51,7 @@ class Preset:
             words |= {"n": len(case.A), "X": _rows(case.X0)}
             if words["attention"] == "given":
                 words["A"] = _rows(case.A)
-        return "#" + "&".join(f"{name}={words[name]}" for name in _ORDER if name in words)
+        return _link(words)
 
     def exact(self) -> dict[str, str] | None:
         if self.golden is None:
@@ -60,11 +61,30 @@ class Preset:
         return {"verdict": str(answer.verdict), "reason": str(answer.reason)}
 
 
+def link_to(A: Matrix, H: Matrix) -> str:
+    """The explorer at A and the eigenvalues of H, as its link has them; from there on it draws X_0.
+
+    A link beyond the limits of the page is refused there, in a sentence.
+    """
+    h = []
+    for factor in factors(H):
+        for root in map(complex, factor.roots(64)):
+            if root.imag >= 0:
+                pair = f"+{root.imag!r}i" if root.imag else ""
+                h += [_number(root.real) + pair] * factor.multiplicity
+    words = {"n": len(A), "h": ",".join(h), "attention": "given", "A": _rows(A)}
+    return _link(_AVERAGING | words)
+
+
+def _link(words: dict[str, Any]) -> str:
+    return "#" + "&".join(f"{name}={words[name]}" for name in _ORDER if name in words)
+
+
 def _rows(matrix: Matrix) -> str:
     return ";".join(",".join(_number(x) for x in row) for row in matrix)
 
 
-def _number(x: Fraction) -> str:
+def _number(x: Fraction | float) -> str:
     """As JavaScript writes the nearest float."""
     value = float(x)
     return str(int(value)) if value.is_integer() else repr(value)

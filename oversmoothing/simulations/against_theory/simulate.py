@@ -143,9 +143,9 @@ def simulate(
     largest = float(off.max()) if len(off) else None
     words = f"{said}{found.verdict} ({found.status}): {found.reason}"
     if note is not None:
-        words = f"no closed form: {note}\n{words}"
+        words += f"\nno closed form to compare with: {note}"
     elif largest is not None:
-        words = f"largest |log HFC/LFC measured - predicted|: {largest:.2e} (natural log)\n{words}"
+        words += f"\nlargest |log HFC/LFC measured - predicted|: {largest:.2e} (natural log)"
     return table, words, {
         "verdict": found.to_json_object(),
         "largest_error_of_log_hfc_lfc": json_number(largest),

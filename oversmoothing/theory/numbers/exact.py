@@ -345,12 +345,15 @@ class Number(float):
         return f"{_decimal(self.low, 2)} to {_decimal(self.high, 2)}"
 
     def __format__(self, form: str) -> str:
-        beyond = self.low and not _NORMAL <= abs(float(self)) < float("inf")
-        return (
-            format(_quotient((self.low + self.high) / 2), form)
-            if beyond
-            else super().__format__(form)
-        )
+        middle = (self.low + self.high) / 2
+        if middle and not _NORMAL <= abs(float(self)) < float("inf"):
+            return format(_quotient(middle), form)
+        digits = re.search(r"\.(\d+)([eg])$", form)
+        if digits is None or int(digits[1]) > sys.float_info.dig:
+            return super().__format__(form)
+        # Rounded once, in decimals: by way of binary64 the last digit could be another.
+        places = max(int(digits[1]) - (digits[2] == "g"), 0)
+        return format(float(format(_quotient(middle), f".{places}e")), form)
 
 
 def _dyadic(x: flint.arb) -> Fraction:

@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
@@ -231,14 +231,24 @@ _BUILT = "OVERSMOOTHING_COQ_BUILT"
 
 
 def share_built() -> None:
-    """From here on the processes that this one starts build no file of Coq's that one of them has.
+    """From here on no process of this user builds a file of Coq's that one of them has built.
 
-    What is built is gone when this process ends.
+    It is kept by the digest of its text, of all that it imports and of Coq's version, in
+    $OVERSMOOTHING_COQ_BUILT, else in oversmoothing/coq of the user's cache; where that cannot be,
+    or others can write to it, in a folder that is gone when this process ends.
     """
-    if not _ours_alone(Path(os.environ.get(_BUILT, ""))):
-        folder = tempfile.mkdtemp(prefix="oversmoothing-coq-")
+    folder = Path(os.environ.get(_BUILT, ""))
+    # RuntimeError: there is no home. What is no absolute path is no place of the user's.
+    with suppress(OSError, RuntimeError):
+        if _BUILT not in os.environ:
+            cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+            folder = Path(cache) / "oversmoothing" / "coq"
+        if folder.is_absolute():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _ours_alone(folder):
+        folder = Path(tempfile.mkdtemp(prefix="oversmoothing-coq-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        os.environ[_BUILT] = folder
+    os.environ[_BUILT] = str(folder)
 
 
 def _ours_alone(folder: Path) -> bool:

@@ -10,21 +10,16 @@ from oversmoothing.theory.proofs.ledger import Entry
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
 _CODES = {
-    Kind.FORMAL: "F",
-    Kind.WRITTEN: "W",
-    Kind.SYMBOLIC: "Y",
-    Kind.REALS: "R",
-    Kind.CERTIFIED: "C",
-    Kind.SEARCHED: "S",
-    Kind.SIMULATED: "M",
-    Kind.COUNTEREXAMPLE: "X",
-    Kind.SHARP: "P",
+    Kind.FORMAL: "F checked by Coq",
+    Kind.WRITTEN: "W written proof",
+    Kind.SYMBOLIC: "Y symbolic",
+    Kind.REALS: "R for all reals (z3, cvc5)",
+    Kind.CERTIFIED: "C certified instances",
+    Kind.SEARCHED: "S searched",
+    Kind.SIMULATED: "M simulated",
+    Kind.COUNTEREXAMPLE: "X counterexample",
+    Kind.SHARP: "P sharp: false when changed, at a point",
 }
-_LEGEND = (
-    "evidence: F checked by Coq, W written proof, Y symbolic, "
-    " R for all reals (z3, cvc5), C certified instances, "
-    "S searched, M simulated, X counterexample, P sharp at points"
-)
 
 
 def table(entries: Sequence[Entry], width: int = 118) -> str:
@@ -37,11 +32,13 @@ def table(entries: Sequence[Entry], width: int = 118) -> str:
         cells = [cell.ljust(size) for cell, size in zip(row, sizes, strict=False)]
         lines.append("  ".join([*cells, textwrap.shorten(row[-1], room, placeholder=" ...")]))
     lines.insert(1, "-" * min(width, max(len(line) for line in lines)))
-    return "\n".join([*lines, _LEGEND])
+    used = {finding.evidence.kind for entry in entries for finding in entry.findings}
+    legend = ", ".join(words for kind, words in _CODES.items() if kind in used)
+    return "\n".join([*lines, f"evidence: {legend}; numbers count pieces"] if used else lines)
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    kinds = Counter(_CODES[finding.evidence.kind] for finding in entry.findings)
+    kinds = Counter(_CODES[finding.evidence.kind][0] for finding in entry.findings)
     evidence = " ".join(f"{code}{n}" if n > 1 else code for code, n in kinds.items())
     mark = "" if entry.as_recorded else f" (on record: {entry.claim.on_record})"
     return (
@@ -78,7 +75,8 @@ def details(entry: Entry, width: int = 100) -> str:
         outcome = finding.outcome
         word = {True: "holds", False: "FAILS", None: "open"}[outcome.holds]
         said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
-        head = f"[{finding.evidence.kind}] {finding.evidence.title}: {said}"
+        title = finding.evidence.title.removeprefix(f"{finding.evidence.kind}: ")
+        head = f"[{finding.evidence.kind}] {title}: {said}"
         lines += _wrapped(f"{head} ({finding.seconds:.2f} s)", width)
         for key in ("query", "coq"):
             if key in outcome.data:
@@ -109,7 +107,8 @@ def _attacks(entry: Entry, k: int) -> list[str]:
         if against is None or not finding.outcome.holds or k not in (against or every):
             continue
         data = finding.outcome.data
-        filtered = f" ({data['filtered']} filtered)" if data.get("filtered") else ""
+        others = data.get("filtered")
+        filtered = f" ({others} others miss a hypothesis)" if others else ""
         examples = _counted(data.get("examples", 0), "instance")
         within = f" with {data['box']}" if data.get("box") else ""
         found.append(f"no counterexample in {examples}{filtered}{within}: a search, no proof")
@@ -198,10 +197,8 @@ def totals(entries: Sequence[Entry]) -> str:
         by_coq = [e.standing.machine_checked for e in entries if e.status.refuted]
         of = f"; {sum(by_coq)} of the refutations are machine-checked" if by_coq else ""
         refused = f", {coq['refused']} refused" if coq["refused"] else ""
-        lines.append(
-            f"{_counted(coq['checked'], 'theorem')} checked by Coq, {coq['absent']} absent for want"
-            f" of it{refused}{of}"
-        )
+        absent = f", {coq['absent']} not checked: Coq is missing" if coq["absent"] else ""
+        lines.append(f"{_counted(coq['checked'], 'theorem')} checked by Coq{absent}{refused}{of}")
     return "\n".join(lines)
 
 

@@ -161,7 +161,7 @@ class Searched:
             if not worst and not unusable:
                 raise
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
-        beside = f" ({filtered} filtered)" if filtered else ""
+        beside = f" ({filtered} others miss a hypothesis)" if filtered else ""
         if worst:
             found = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
             also = f"; elsewhere {self._unusable(*unusable[0])}" if unusable else ""
@@ -171,8 +171,7 @@ class Searched:
         if tried == 0:
             return Outcome(
                 None,
-                f"every drawn example was filtered out{beside}: nothing was searched; draw what "
-                "satisfies the hypotheses",
+                "no drawn example meets the hypotheses: nothing was searched; draw what does",
                 None,
                 data,
             )

@@ -106,14 +106,15 @@ class Verdict:
 
     @property
     def rate(self) -> float | None:
-        """r = rho_Q / rho_C (T5a), inf where rho_C = 0."""
+        """r = rho_Q / rho_C (T5a), inf where rho_C alone is 0; None where both are."""
         if self.rho_consensus is None or self.rho_quotient is None:
             return None
         c, q = self.rho_consensus, self.rho_quotient
+        zero = [x.exact == 0 if isinstance(x, Number) else not x for x in (c, q)]
+        if zero[0]:
+            return None if zero[1] else float("inf")
         if not (isinstance(c, Number) and isinstance(q, Number)):
-            return q / c if c else float("inf")
-        if c.exact == 0:
-            return float("inf")
+            return q / c
         return Number.of(Fraction(1)) if q is c else q.over(c)
 
     @property
@@ -145,6 +146,8 @@ class Verdict:
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, by its distance from 1 where they do not show it."""
+        if self.rate is None:
+            return "0/0, which is no number,"
         words, c, margin = f"{self.rate:.10g}", self.rho_consensus, self.margin
         if words != "1" or not (isinstance(c, Number) and isinstance(margin, Number)):
             return words

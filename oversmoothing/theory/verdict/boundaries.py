@@ -9,7 +9,7 @@ no common root, so that at a point two largest roots are equal only as roots of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -20,6 +20,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.verdict.candidates import Candidates
+from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
 from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer
 
 _X, _Y = sp.Dummy("x"), sp.Dummy("y")
@@ -146,6 +147,35 @@ def _short_between(low: Any, high: Any) -> Any:
             if x + margin < candidate < y - margin:
                 return candidate
     raise ArithmeticError("two boundaries are too close together to find a point between them")
+
+
+def intervals(
+    t: Any, ends: list[Any], outcome: Callable[[int], Outcome | None]
+) -> dict[Outcome, Any]:
+    """{outcome: condition on t} from the outcomes on and between ascending ends."""
+    places = [outcome(k) for k in range(2 * len(ends) + 1)]
+    found: dict[Outcome, list[Any]] = {each: [] for each in COMPARED}
+    k = 0
+    while k < len(places):
+        last = k
+        while last + 1 < len(places) and places[last + 1] is places[k]:
+            last += 1
+        each = places[k]
+        if each is not None:
+            found.setdefault(each, []).append(_interval(t, ends, k, last))
+        k = last + 1
+    return {each: sp.Or(*parts) for each, parts in found.items()}
+
+
+def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:
+    if first == last and first % 2:
+        return sp.Eq(t, ends[first // 2])
+    parts = []
+    if first > 0:
+        parts.append((sp.Ge if first % 2 else sp.Gt)(t, ends[(first - 1) // 2]))
+    if last < 2 * len(ends):
+        parts.append((sp.Le if last % 2 else sp.Lt)(t, ends[last // 2]))
+    return sp.And(*parts)
 
 
 # ----------------------------------------------------------------------------- at a point

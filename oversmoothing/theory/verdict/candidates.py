@@ -23,15 +23,19 @@ from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, Symboli
 Radicals = dict[frozenset[int], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Guarded:
     """A squared modulus, and the signs of discriminants under which it is one: {root: 1 or -1}.
 
-    terms: with the square roots of +-discriminants, by their numbers.
+    terms: with the square roots of +-discriminants, by their numbers. roots: the signs of these
+    roots in h and in a, 0 where it has none; of two complex pairs the sign in its terms is a's.
+    coefficients: what is not all 0 where an X_0 contains the mode (`symbolic_start`).
     """
 
     terms: Radicals
     signs: Mapping[int, int]
+    roots: tuple[int, int] = (0, 0)
+    coefficients: tuple[Radicals, ...] = ()
 
 
 def times(x: Radicals, y: Radicals, squares: Any) -> Radicals:
@@ -111,48 +115,49 @@ class Candidates:
         if sign:
             self.settled[k] = sign
 
-    def _roots(self, each: EigenvalueClass, sign: int) -> tuple[int, list[Radicals]]:
-        """(number, both real roots): sign 1 of the discriminant."""
+    def _roots(self, each: EigenvalueClass) -> tuple[int, list[Radicals]]:
+        """(number, both real roots)."""
         k = self._number[each.discriminant]
         half = sp.Rational(1, 2)
         return k, [{_ONE: each.trace * half, frozenset([k]): s * half} for s in (1, -1)]
 
-    def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any]]:
-        """(signs, real value or None for a complex pair) of each real root, of each pair."""
+    def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any, int]]:
+        """(signs, real value or None for a complex pair, sign of the root) of each real root, of
+        each pair."""
         if each is None:
-            yield {}, {_ONE: sp.Integer(1)}
+            yield {}, {_ONE: sp.Integer(1)}, 0
         elif each.degree == 1:
-            yield {}, {_ONE: each.value}
+            yield {}, {_ONE: each.value}, 0
         else:
-            k, roots = self._roots(each, 1)
+            k, roots = self._roots(each)
             known = self.settled.get(k)
             if known != -1:
-                for root in roots:
-                    yield {k: 1}, root
+                for root, sign in zip(roots, (1, -1), strict=True):
+                    yield {k: 1}, root, sign
             if known != 1:
-                yield {k: -1}, None
+                yield {k: -1}, None, 0
 
     def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
         """|1 + h a|^2 of every pair of roots, a None for 1."""
-        for (of_h, x), (of_a, y) in product(list(self._cases(h)), list(self._cases(a))):
+        for (of_h, x, s), (of_a, y, t) in product(list(self._cases(h)), list(self._cases(a))):
             # One discriminant for both has one sign.
             if any(of_a.get(k, s) != s for k, s in of_h.items()):
                 continue
             signs = {**of_h, **of_a}
             if x is not None and y is not None:
                 real = plus({_ONE: sp.Integer(1)}, self._times(x, y))
-                yield Guarded(self._times(real, real), signs)
+                yield Guarded(self._times(real, real), signs, (s, t))
             elif x is not None:
-                yield self._with_pair(x, a, signs)
+                yield Guarded(self._with_pair(x, a), signs, (s, t))
             elif y is not None:
-                yield self._with_pair(y, h, signs)
+                yield Guarded(self._with_pair(y, h), signs, (s, t))
             else:
                 yield from self._both_complex(h, a, signs)
 
-    def _with_pair(self, real: Radicals, pair: Any, signs: dict[int, int]) -> Guarded:
+    def _with_pair(self, real: Radicals, pair: Any) -> Radicals:
         """|1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z."""
         first = plus({_ONE: sp.Integer(1)}, real, pair.trace)
-        return Guarded(plus(first, self._times(real, real), pair.determinant), signs)
+        return plus(first, self._times(real, real), pair.determinant)
 
     def _both_complex(self, h: Any, a: Any, signs: dict[int, int]) -> Iterator[Guarded]:
         base = 1 + h.trace * a.trace / 2 + h.determinant * a.determinant
@@ -160,9 +165,9 @@ class Candidates:
         for s in (1, -1):
             half = sp.Rational(s, 2)
             if i == j:
-                yield Guarded({_ONE: base - half * self.quadratics[i]}, signs)
+                yield Guarded({_ONE: base - half * self.quadratics[i]}, signs, (0, s))
             else:
-                yield Guarded({_ONE: base, frozenset([i, j]): half}, signs)
+                yield Guarded({_ONE: base, frozenset([i, j]): half}, signs, (0, s))
 
     def _times(self, x: Radicals, y: Radicals) -> Radicals:
         # Only real roots are multiplied: their squares are the discriminants.
@@ -185,17 +190,19 @@ class Candidates:
         signs = {**first.signs, **second.signs}
         terms = plus(first.terms, second.terms, -1)
         terms = {key: sp.factor(c) for key, c in terms.items()}
-        roots = {
-            k: sp.sqrt(sp.factor(signs[k] * self.quadratics[k]))
-            for key, c in terms.items()
-            for k in key
-            if c != 0
-        }
-        if roots:
-            total = sum(c * sp.Mul(*(roots[k] for k in key)) for key, c in terms.items() if c != 0)
-            return sp.Gt(total, 0)
+        if any(key and c != 0 for key, c in terms.items()):
+            return sp.Gt(self.total(terms, signs), 0)
         sign, rest = self.layer.reduced(sum(terms.values()))
         return sp.Gt(sign * sp.Mul(*(factor**power for factor, power in rest)), 0)
+
+    def total(self, terms: Radicals, signs: Mapping[int, int]) -> Any:
+        """In sympy, with its square roots."""
+        found = sp.Integer(0)
+        for key, c in terms.items():
+            if c != 0:
+                roots = (sp.sqrt(sp.factor(signs[k] * self.quadratics[k])) for k in key)
+                found += sp.factor(c) * sp.Mul(*roots)
+        return found
 
     def norms(self) -> Iterator[Any]:
         """For each mode of consensus and each other a rational function that is 0 where the two
@@ -221,19 +228,30 @@ class Candidates:
 
     def comparison(self, values: Mapping[Any, Any]) -> int:
         """The sign of rho_C - rho_Q at rational values of all parameters, by the conditions."""
+        return compared(*self.at(values))
+
+    def at(self, values: Mapping[Any, Any]) -> tuple[dict[int, Fraction], Any, Any]:
+        """The squares of the square roots there, and |mu|^2 of the modes of consensus and of the
+        others: of an X_0 those that it contains."""
         numbers = [self._number_at(D, values) for D in self.quadratics]
+        squares = {k: abs(x) for k, x in enumerate(numbers)}
         # Where a discriminant is 0 either formula holds.
         signs = [self.settled.get(k, 1 if x >= 0 else -1) for k, x in enumerate(numbers)]
-        squares = {k: abs(x) for k, x in enumerate(numbers)}
-        sides = [
-            [
-                {key: self._number_at(c, values) for key, c in each.terms.items()}
-                for each in side
-                if all(signs[k] == s for k, s in each.signs.items())
-            ]
+
+        def terms(given: Radicals) -> dict[frozenset[int], Fraction]:
+            return {key: self._number_at(c, values) for key, c in given.items()}
+
+        def there(mode: Guarded) -> bool:
+            held = not mode.coefficients or any(
+                sign_of(terms(each), squares) for each in mode.coefficients
+            )
+            return held and all(signs[k] == s for k, s in mode.signs.items())
+
+        consensus, quotient = (
+            [terms(mode.terms) for mode in side if there(mode)]
             for side in (self.consensus, self.quotient)
-        ]
-        return by_table([[sign_of(plus(c, q, -1), squares) for q in sides[1]] for c in sides[0]])
+        )
+        return squares, consensus, quotient
 
     def _number_at(self, expression: Any, values: Mapping[Any, Any]) -> Fraction:
         if expression not in self._evaluators:
@@ -243,6 +261,11 @@ class Candidates:
         numbers = [Fraction(int(x.p), int(x.q)) for x in (values[s] for s in self.layer.parameters)]
         top, below = (Fraction(f(*numbers)) for f in self._evaluators[expression])
         return top / below
+
+
+def compared(squares: Mapping[int, Fraction], consensus: Any, quotient: Any) -> int:
+    """The sign of rho_C - rho_Q of the |mu|^2 of both sides, as sums with square roots."""
+    return by_table([[sign_of(plus(c, q, -1), squares) for q in quotient] for c in consensus])
 
 
 def by_table(rows: Sequence[Sequence[int]]) -> int:

@@ -30,6 +30,10 @@ class Outcome(StrEnum):
     UNDECIDED = "UNDECIDED"
 
 
+# Those that compare the largest modes.
+COMPARED = (Outcome.SMOOTHING, Outcome.TIE, Outcome.NON_SMOOTHING)
+
+
 def outcome_of(low: Any, high: Any) -> Outcome:
     """The outcome where rho_C - rho_Q is known to lie in [low, high], in any ordered field.
 

@@ -31,7 +31,7 @@ from oversmoothing.theory.verdict.decide import Comparison, lasts
 from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, DominantPair, Limits, infinite
 from oversmoothing.theory.verdict.disc_parts import heads_contained
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
-from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
     QUICK_WORK,
@@ -42,8 +42,6 @@ from oversmoothing.theory.verdict.start import Content, start_content
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
-# Outcomes for one X_0 that compare its modes.
-_COMPARED = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE)
 # Others that an X_0 has whatever leads, in words.
 _SETTLED = {Outcome.UNDEFINED: VANISHES, Outcome.TRIVIAL: AT_CONSENSUS}
 
@@ -120,7 +118,7 @@ def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
     if content is None:
         return found
     found = replace(found, tokens=token_limits(content.tokens, case.d))
-    if found.outcome not in _COMPARED or content.outcome is not found.outcome:
+    if found.outcome not in COMPARED or content.outcome is not found.outcome:
         return found
     return replace(found, words=shown(content.onset), onset=content.onset)
 

@@ -7,10 +7,11 @@ as far from its border as there is. Cells narrower than the distance of two poin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,11 @@ from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.symbolic import Cell, SymbolicVerdict
 
-# Points along each axis of a picture of two parameters, and slices through a third.
-_POINTS, _SLICES = 240, 3
+# Points along each axis of a picture of two parameters, squares that are links, and slices through
+# a third.
+_POINTS, _SQUARES, _SLICES = 240, 24, 3
+# The address of a page on a point, None where there is none.
+Link = Callable[[dict[Any, Any]], str | None]
 _COLOURS = {
     Outcome.SMOOTHING: "#9ecae1",
     Outcome.NON_SMOOTHING: "#fdae6b",
@@ -63,7 +67,8 @@ class Region:
     """Where a layer with parameters smooths, over ranges of one or two of them, slices of a third.
 
     slices: what was found, a `Slice` for each panel. `plot()` draws it, `save(path)` writes PNG,
-    PDF and CSV beside one another.
+    PDF and CSV beside one another. link: the address of a page on a point, for an SVG on which one
+    clicks.
 
     >>> import oversmoothing
     >>> layer = oversmoothing.Layer(A=[["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]], H=[["h"]])
@@ -141,7 +146,7 @@ class Region:
                 found[k] = sp.lambdify(self.axes, expression, "numpy")(*grids)
         return found
 
-    def plot(self) -> Any:
+    def plot(self, link: Link | None = None) -> Any:
         """A matplotlib figure: cells in colours, boundaries between verdicts as curves."""
         from matplotlib.colors import BoundaryNorm, ListedColormap
         from matplotlib.figure import Figure
@@ -164,6 +169,8 @@ class Region:
                 cmap=colours, norm=BoundaryNorm(np.arange(-0.5, len(order) + 1), len(order) + 1),
             )  # fmt: skip
             self._curves(panel, each, shown)
+            if link is not None:
+                self._links(panel, each, link)
             panel.set_xlabel(str(self.axes[0]))
             panel.set_title(", ".join(f"{s} = {v}" for s, v in each.fixed.items()))
         if len(self.axes) > 1:
@@ -195,6 +202,22 @@ class Region:
             if (value < 0).any() and (value > 0).any():
                 panel.contour(x, y, value, levels=[0], colors="black", linewidths=1.2)
 
+    def _links(self, panel: Any, each: Slice, link: Link) -> None:
+        """Squares, not to be seen, that lead to the page on the point in their middle."""
+        from matplotlib.patches import Rectangle
+
+        spans = [*self.ranges.values(), (Fraction(0), Fraction(1))][:2]
+        steps = [(high - low) / _SQUARES for low, high in spans]
+        for place in product(range(_SQUARES), repeat=2):
+            corner = [low + k * step for (low, _), k, step in zip(spans, place, steps, strict=True)]
+            middle = (x + step / 2 for x, step in zip(corner, steps, strict=True))
+            address = link({**each.fixed, **dict(zip(self.axes, middle, strict=False))})
+            if address is not None:
+                x, y, width, height = map(float, (*corner, *steps))
+                square = Rectangle((x, y), width, height, alpha=0.002, zorder=9)
+                square.set_url(address)
+                panel.add_patch(square)
+
     def to_csv(self) -> str:
         """A row for each cell with the point that was decided, one for each boundary polynomial."""
         names = [str(s) for s in self.ranges]
@@ -208,8 +231,8 @@ class Region:
                 lines.append(",".join(["boundary", "", *fixed, "", str(polynomial)]))
         return "\n".join(lines) + "\n"
 
-    def save(self, path: Any) -> list[str]:
-        """Write PATH.png, PATH.pdf and PATH.csv; returns their paths."""
+    def save(self, path: Any, link: Link | None = None) -> list[str]:
+        """Write PATH.png, PATH.pdf and PATH.csv, with links PATH.svg; returns their paths."""
         from oversmoothing.theory.support.files import write_atomically
 
         figure = self.plot()
@@ -217,6 +240,9 @@ class Region:
         for name in paths[:2]:
             figure.savefig(name, dpi=150)
         write_atomically(paths[2], self.to_csv())
+        if link is not None:
+            paths.append(f"{path}.svg")
+            self.plot(link).savefig(paths[3], dpi=150)
         return paths
 
     def _repr_png_(self) -> bytes:

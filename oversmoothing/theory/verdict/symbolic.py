@@ -8,7 +8,7 @@ polynomials. Anything else is cut into cells by these polynomials, with one exac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -18,18 +18,26 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.boundaries import Boundaries, between, larger_radius, real_roots
+from oversmoothing.theory.verdict.boundaries import (
+    Boundaries,
+    between,
+    intervals,
+    larger_radius,
+    real_roots,
+)
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.candidates import Candidates, by_table
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer
 
-_ORDER = (Outcome.SMOOTHING, Outcome.TIE, Outcome.NON_SMOOTHING)
 _WORDS = {
     Outcome.SMOOTHING: "smooths",
     Outcome.TIE: "ties",
     Outcome.NON_SMOOTHING: "does not smooth",
+    Outcome.TRIVIAL: "is at consensus",
+    Outcome.UNDEFINED: "becomes 0",
 }
+_COUNTED = {3: "three", 4: "four", 5: "five"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,11 @@ class Cell:
 
     point: dict[Any, Any]
     outcome: Outcome
+
+
+def condition(outcome: Outcome, words: str) -> Any:
+    """The property that is the condition of an outcome."""
+    return property(lambda self: self._condition(outcome), doc=words)
 
 
 class SymbolicVerdict:
@@ -65,18 +78,25 @@ class SymbolicVerdict:
         if layer.n == 1:
             raise InputError("one token only (n = 1): there is nothing to smooth")
         self._layer = layer
-        degrees = [each.degree for each in (*layer.value, *layer.attention)]
-        self._candidates = Candidates(layer) if max(degrees) <= 2 else None
-        self._conditions: dict[Outcome, Any] | None = None
         self.where = sp.true
         self._names: dict[Any, str] = {}
         self.undecided = sp.false
+        self._candidates = self._modes()
+        self._conditions = self._found()
+
+    def _modes(self) -> Candidates | None:
+        degrees = [each.degree for each in (*self._layer.value, *self._layer.attention)]
+        return Candidates(self._layer) if max(degrees) <= 2 else None
+
+    def _found(self) -> dict[Outcome, Any] | None:
+        layer = self._layer
         if len(layer.parameters) == 1:
-            self._conditions = self._on_a_line()
-        elif self._candidates is not None:
-            self._conditions = self._solved() or self._written()
-        elif all(map(self._is_real, ((layer.H, layer.value), (layer.A, layer.attention)))):
-            self._conditions = self._by_extremes()
+            return self._on_a_line()
+        if self._candidates is not None:
+            return self._solved() or self._written()
+        if all(map(self._is_real, ((layer.H, layer.value), (layer.A, layer.attention)))):
+            return self._by_extremes()
+        return None
 
     @property
     def form(self) -> str:
@@ -88,20 +108,9 @@ class SymbolicVerdict:
             return None
         return self._layer.as_given(self._conditions[outcome])
 
-    @property
-    def smooths(self) -> Any:
-        """When consensus dominates."""
-        return self._condition(Outcome.SMOOTHING)
-
-    @property
-    def ties(self) -> Any:
-        """When the largest moduli are equal."""
-        return self._condition(Outcome.TIE)
-
-    @property
-    def does_not(self) -> Any:
-        """When another mode dominates."""
-        return self._condition(Outcome.NON_SMOOTHING)
+    smooths = condition(Outcome.SMOOTHING, "When consensus dominates.")
+    ties = condition(Outcome.TIE, "When the largest moduli are equal.")
+    does_not = condition(Outcome.NON_SMOOTHING, "When another mode dominates.")
 
     @property
     def parameters(self) -> tuple[Any, ...]:
@@ -129,23 +138,31 @@ class SymbolicVerdict:
         known = self._candidates
         assert known is not None
 
-        def every(one: Any, others: Sequence[Any]) -> Any:
-            relations = []
-            for other in others:
-                if all(one.signs.get(k, s) == s for k, s in other.signs.items()):
-                    more = {k: s for k, s in other.signs.items() if k not in one.signs}
-                    relations.append(sp.Or(sp.Not(known.guard(more)), known.greater(one, other)))
-            return sp.And(known.guard(one.signs), *relations)
-
         self._say_where()
-        return _three(
-            sp.Or(*(every(c, known.quotient) for c in known.consensus)),
-            sp.Or(*(every(q, known.consensus) for q in known.quotient)),
+        sides = known.consensus, known.quotient
+        return three(
+            *(
+                sp.Or(*(sp.And(known.guard(one.signs), self._above(one, rest)) for one in side))
+                for side, rest in (sides, sides[::-1])
+            )
         )
 
-    def _say_where(self) -> None:
-        """What is reduced by factors that are positive holds where they are."""
-        self.where = self._layer.as_given(sp.And(*(sp.Gt(x, 0) for x in self._layer.positive)))
+    def _above(self, one: Any, others: Sequence[Any], has: Mapping[Any, Any] | None = None) -> Any:
+        """That it exceeds the others, of which those count whose condition in `has` holds."""
+        known, relations = self._candidates, []
+        assert known is not None
+        for other in others:
+            if all(one.signs.get(k, s) == s for k, s in other.signs.items()):
+                more = {k: s for k, s in other.signs.items() if k not in one.signs}
+                counts = sp.And(known.guard(more), has[other] if has else sp.true)
+                relations.append(sp.Or(sp.Not(counts), known.greater(one, other)))
+        return sp.And(*relations)
+
+    def _say_where(self, never: Sequence[Any] = ()) -> None:
+        """What is reduced by factors that are positive, or never 0, holds where they are."""
+        positive = (sp.Gt(x, 0) for x in self._layer.positive)
+        self._inside = sp.And(*positive, *(sp.Ne(x, 0) for x in never))
+        self.where = self._layer.as_given(self._inside)
 
     @staticmethod
     def _is_real(side: tuple[Any, Sequence[Any]]) -> bool:
@@ -168,7 +185,7 @@ class SymbolicVerdict:
                 self._names[symbol] = f"the {end} eigenvalue of {matrix}"
         consensus = [1 + h for h in ends["h"]]
         quotient = [1 + h * a for h in ends["h"] for a in ends["a"]]
-        return _three(
+        return three(
             sp.Or(*(sp.And(*(sp.Gt(c**2, q**2) for q in quotient)) for c in consensus)),
             sp.Or(*(sp.And(*(sp.Gt(q**2, c**2) for c in consensus)) for q in quotient)),
         )
@@ -219,7 +236,7 @@ class SymbolicVerdict:
             )
 
         ends = {k: -self._part(f, t, 0) / self._part(f, t, 1) for f, (k, _) in roots.items()}
-        return _intervals(t, [sp.factor(ends[k]) for k in sorted(ends)], outcome)
+        return intervals(t, [sp.factor(ends[k]) for k in sorted(ends)], outcome)
 
     @staticmethod
     def _part(factor: Any, t: Any, power: int) -> Any:
@@ -266,7 +283,7 @@ class SymbolicVerdict:
                 return Outcome.TIE
             return self._near(t, root, *sides)
 
-        found = _intervals(t, roots, at)
+        found = intervals(t, roots, at)
         self.undecided = found.pop(Outcome.UNDECIDED, sp.false)
         return found
 
@@ -293,10 +310,12 @@ class SymbolicVerdict:
         None where A is no attention.
         """
         try:
-            A, H = self._layer.at(self._layer.read_values(values, {}))
+            return self._exact(self._layer.read_values(values, {}))
         except InputError:
             return None
-        return outcome_of_sign(exact_dominance(A, H).comparison)
+
+    def _exact(self, values: Mapping[Any, Any]) -> Outcome:
+        return outcome_of_sign(exact_dominance(*self._layer.at(values)).comparison)
 
     # ------------------------------------------------------------------------------ at a point
 
@@ -310,12 +329,15 @@ class SymbolicVerdict:
         layer = self._layer
         known = layer.read_values(values or {}, more)
         if len(known) < len(layer.parameters):
-            parts = (layer.as_given(M.xreplace(known)) for M in (layer.A, layer.H))
-            return SymbolicVerdict(SymbolicLayer(*parts))
-        A, H = layer.at(known)  # refused where A is no attention
+            parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
+            return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
+        layer.at(known)  # refused where A is no attention
+        return self._outcome(known)
+
+    def _outcome(self, values: Mapping[Any, Any]) -> Outcome:
         if self._candidates is not None:
-            return outcome_of_sign(self._candidates.comparison(known))
-        return outcome_of_sign(larger_radius(A, H))
+            return outcome_of_sign(self._candidates.comparison(values))
+        return outcome_of_sign(larger_radius(*self._layer.at(values)))
 
     @property
     def edges(self) -> tuple[Any, ...]:
@@ -368,13 +390,21 @@ class SymbolicVerdict:
 
     # ------------------------------------------------------------------------------------ words
 
+    _open = "no closed form: the verdict changes only where one of these is 0"
+
+    def _shown(self) -> list[Outcome]:
+        """The three, and what else can be."""
+        more = (self._conditions or {}).items()
+        return [*COMPARED, *(o for o, when in more if o not in COMPARED and when is not sp.false)]
+
     def latex(self) -> str:
         """The three conditions in LaTeX; in the form "cells" the boundary polynomials."""
         if self._conditions is None:
             zeros = (rf"{sp.latex(p)} = 0" for p in self.boundaries)
             return r"\begin{gathered}" + r" \\ ".join(zeros) + r"\end{gathered}"
         rows = (
-            rf"\text{{{_WORDS[each]}}} &\iff {sp.latex(self._condition(each))}" for each in _ORDER
+            rf"\text{{{_WORDS[each]}}} &\iff {sp.latex(self._condition(each))}"
+            for each in self._shown()
         )
         return r"\begin{aligned}" + r" \\ ".join(rows) + r"\end{aligned}"
 
@@ -385,62 +415,30 @@ class SymbolicVerdict:
         stated = self._layer.stated
         given = [f"  assumed: {'; '.join(stated)}"] if stated else []
         if self._conditions is None:
-            lines = ["no closed form: the verdict changes only where one of these is 0"]
+            lines = [self._open]
             return "\n".join([*lines, *(f"  {p}" for p in self.boundaries), *given])
-        lines = ["three conditions, in closed form"]
-        lines += [f"  {_WORDS[each]} iff {self._condition(each)}" for each in _ORDER]
+        shown = self._shown()
+        lines = [f"{_COUNTED[len(shown)]} conditions, in closed form"]
+        lines += [f"  {_WORDS[each]} iff {self._condition(each)}" for each in shown]
         if self.undecided is not sp.false:
             lines.append(f"  UNDECIDED where {self._layer.as_given(self.undecided)}")
         lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
         if self.where is not sp.true:
-            lines.append(f"  where {self.where}; at its edges ask `subs`")
+            lines.append(f"  where {self.where}; for its edges use `subs` in Python")
         return "\n".join(lines + given)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self._layer.parameters)
         if self._conditions is None:
-            return f"<SymbolicVerdict in {names}: cells>"
-        return f"<SymbolicVerdict in {names}: smooths iff {self.smooths}>"
+            return f"<{type(self).__name__} in {names}: cells>"
+        return f"<{type(self).__name__} in {names}: smooths iff {self.smooths}>"
 
 
-def symbolic_verdict(A: Any, H: Any) -> SymbolicVerdict:
-    """The verdict on A [n, n] and H [d, d] with parameters. Raises `InputError`."""
-    return SymbolicVerdict(SymbolicLayer(A, H))
-
-
-def _three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
+def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
+    """The conditions by outcome: a tie where neither holds."""
     single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
     if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
         ties = sp.Eq(smooths.lhs, 0)
     else:
         ties = sp.And(sp.Not(smooths), sp.Not(does_not))
     return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}
-
-
-def _intervals(
-    t: Any, ends: list[Any], outcome: Callable[[int], Outcome | None]
-) -> dict[Outcome, Any]:
-    """{outcome: condition on t} from the outcomes on and between ascending ends."""
-    places = [outcome(k) for k in range(2 * len(ends) + 1)]
-    found: dict[Outcome, list[Any]] = {each: [] for each in _ORDER}
-    k = 0
-    while k < len(places):
-        last = k
-        while last + 1 < len(places) and places[last + 1] is places[k]:
-            last += 1
-        each = places[k]
-        if each is not None:
-            found.setdefault(each, []).append(_interval(t, ends, k, last))
-        k = last + 1
-    return {each: sp.Or(*parts) for each, parts in found.items()}
-
-
-def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:
-    if first == last and first % 2:
-        return sp.Eq(t, ends[first // 2])
-    parts = []
-    if first > 0:
-        parts.append((sp.Ge if first % 2 else sp.Gt)(t, ends[(first - 1) // 2]))
-    if last < 2 * len(ends):
-        parts.append((sp.Le if last % 2 else sp.Lt)(t, ends[last // 2]))
-    return sp.And(*parts)

@@ -156,6 +156,23 @@ def spectrum_of(M: Any) -> list[EigenvalueClass]:
     return classes
 
 
+def kernel_of(M: Any, each: EigenvalueClass, power: int = 1) -> list[Any]:
+    """Columns x that span the kernel of f(M)^power, f the factor: each without denominators and
+    common factors."""
+    value = sum((c * M**k for k, c in enumerate(reversed(each.coefficients))), 0 * M)
+    value = value.applyfunc(sp.cancel)
+    rows = (DomainMatrix.from_Matrix(value).to_field() ** int(power)).nullspace().to_Matrix()
+    return [_whole(rows.row(k).T) for k in range(rows.rows)]
+
+
+def _whole(column: Any) -> Any:
+    parts = [sp.together(x) for x in column]
+    below = sp.lcm_list([sp.denom(x) for x in parts])
+    tops = [sp.cancel(x * below) for x in parts]
+    common = sp.gcd_list(tops)
+    return sp.Matrix([sp.factor(sp.cancel(x / common)) for x in tops])
+
+
 class SymbolicLayer:
     """A [n, n] and H [d, d] of rational functions of real parameters, and X0 [n, d] perhaps.
 
@@ -173,11 +190,13 @@ class SymbolicLayer:
         self.own, self.theirs = real, {r: s for s, r in real.items()}
         self.parameters = list(real.values())
         self.A, self.H = given["A"].xreplace(real), given["H"].xreplace(real)
-        self.X0 = given["X0"].xreplace(real) if X0 is not None else None
+        self.X0: Any = given["X0"].xreplace(real) if X0 is not None else None
         for name, M in (("A", self.A), ("H", self.H)):
             if M.rows != M.cols:
                 raise InputError(f"{name} has shape {list(M.shape)}; it must be square")
             self._refuse_others(M, name)
+        if self.X0 is not None:
+            self._refuse_others(self.X0, "X0")
         if self.X0 is not None and self.X0.shape != (self.n, self.d):
             raise InputError(
                 f"X0 has shape {list(self.X0.shape)}; A is {self.n} x {self.n} and H is "
@@ -295,6 +314,10 @@ class SymbolicLayer:
                     "must be >= 0 and sum to 1"
                 )
         return A, H
+
+    def start_at(self, values: Mapping[Any, Any]) -> Matrix:
+        """X0 in fractions there. Raises `InputError` where a denominator is 0."""
+        return self._fractions(self.X0, values)
 
     def _fractions(self, M: Any, values: Mapping[Any, Any]) -> Matrix:
         found = M.xreplace(dict(values))

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -362,9 +363,9 @@ def verdict(
     exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
     layer that rounds to them (a verdict in fractions is about itself anyway). thorough: with an X0
     in fractions also what is left out for its cost else, as `reason` then says. certified: the old
-    name of exact_binary. With free symbols of sympy in A or H the answer is a `SymbolicVerdict`:
-    for which parameters it smooths. Raises `InputError` on illegal input, and `TypeError` for
-    matrices by position.
+    name of exact_binary. With free symbols of sympy in A, H or X0 the answer is a
+    `SymbolicVerdict`: for which parameters it smooths, from generic X_0 or the given one. Raises
+    `InputError` on illegal input, and `TypeError` for matrices by position.
 
     >>> import oversmoothing
     >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
@@ -377,7 +378,7 @@ def verdict(
         raise TypeError(BY_NAME)
     if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
         # Typed as what numbers give: `symbolic(A, H).verdict()` has the type of the other.
-        found: Any = _symbolic(A, logits, H, W, X0)
+        found: Any = _symbolic(A, logits, H, W, X0, check_depths(depth))
         return found  # type: ignore[no-any-return]
     if certified is not None:
         warnings.warn(
@@ -396,25 +397,24 @@ def verdict(
     return within(layer_verdict(case, None, depths, error), case, kind, error)
 
 
-def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> Any:
-    from oversmoothing.theory.verdict.symbolic import symbolic_verdict
-    from oversmoothing.theory.verdict.symbolic_layer import symbolic_matrix
+NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or leave depth out"
+
+
+def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -> Any:
+    from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, symbolic_matrix
+    from oversmoothing.theory.verdict.symbolic_start import symbolic_verdict
 
     if logits is not None or A is None:
         raise InputError(
             "logits with parameters have no rational softmax: give A with a positive symbol for "
             "each exp(logit), divided by the sums of its rows"
         )
-    if X0 is not None:
-        raise InputError("a verdict with parameters is for generic X_0: leave X0 out")
-    if one_of(H, W) == "H":
-        return symbolic_verdict(A, H)
-    if isinstance(W, tuple):
-        W_V, W_proj = (
-            symbolic_matrix(M, name) for M, name in zip(W, ("W_V", "W_proj"), strict=True)
-        )
-        return symbolic_verdict(A, (W_V * W_proj).T)
-    return symbolic_verdict(A, symbolic_matrix(W, "W").T)
+    if depths:
+        raise InputError(NO_DEPTH)
+    if one_of(H, W) == "W":
+        named = (("W_V", "W_proj"), W) if isinstance(W, tuple) else (("W",), (W,))
+        H = prod(symbolic_matrix(M, name) for name, M in zip(*named, strict=True)).T
+    return symbolic_verdict(SymbolicLayer(A, H, X0))
 
 
 def answer(
