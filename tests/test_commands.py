@@ -474,7 +474,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--protocol": "! --protocol nosuch.toml", "--blocks": "! --blocks 1",
         "--task": "--task bible",
         "--dry-run": ("answers", "core --dry-run"), "--data-dir": "! --data-dir elsewhere",
-        "--so-far": ("answers", "answers --so-far"), "--plot": ("answers", "! answers --plot"),
+        "--so-far": ("answers", "answers --so-far"), "--plot": ("answers", "answers --plot"),
         "--out": ("answers", "answers --out new"),
     }),
     "intervene": MOVED,

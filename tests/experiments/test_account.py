@@ -44,9 +44,11 @@ def layer_and_trace(
     shift = None if plain or kind == "rms" else draw(D, seed=6)
     norm = Norm(kind, gain, shift, 1e-6)  # type: ignore[arg-type]
     F = draw(D, D, seed=7)
+    own = heads()
     layer = Layer(
-        heads(), norm, norm, placement, lambda x: torch.tanh(x @ F), nn.Identity(), nn.Identity()
-    )
+        lambda: own, own.number, own.width, norm, norm, placement, lambda x: torch.tanh(x @ F),
+        nn.Identity(), nn.Identity(),
+    )  # fmt: skip
     X = draw(B, N, D, seed=seed) + 1
     if plain:  # every token has the same mean and the same scale
         X = X - X.mean(-1, keepdim=True)
@@ -142,8 +144,9 @@ def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale() -> None:
     layer, trace = layer_and_trace("pre", plain=True)
     bare_heads = Heads(layer.heads.W_Q, layer.heads.W_K, layer.heads.W_V, layer.heads.W_O)
     layer = Layer(
-        bare_heads, layer.norm_attention, layer.norm_ffn, "pre", None, nn.Identity(), nn.Identity()
-    )
+        lambda: bare_heads, bare_heads.number, bare_heads.width, layer.norm_attention,
+        layer.norm_ffn, "pre", None, nn.Identity(), nn.Identity(),
+    )  # fmt: skip
     X = trace.before
     assert trace.attention is not None
     s = math.sqrt(1 + 1e-6)  # rows have mean square 1
