@@ -324,12 +324,12 @@ def _detectable(n: int, sd: float, wanted: float) -> float:
 
 
 def means(chosen: Protocol, rows: Rows) -> pd.DataFrame:
-    """A row a cell that has runs: means over its seeds of how it ended and what became of H."""
+    """A row a cell whose seeds are all there: means of how it ended and what became of H."""
     made = []
     for name, (cell, planned) in chosen.cells.items():
         own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
         ended = [row for row in own if row["diverged"] is None]
-        if not own:
+        if len(own) < planned:
             continue
         last = [{key: points[-1] for key, points in row["trajectory"].items()} for row in ended]
         row: dict[str, Any] = {"cell": name, "tier": cell.tier, "seeds": len(own),

@@ -83,9 +83,10 @@ def _trainability(axis: Axes, chosen: Protocol, rows: Rows) -> None:
         for name, (cell, planned) in chosen.cells.items():
             if cell.tier != "trainability" or cell.design.form != form:
                 continue
-            for seed in range(planned):
-                row = rows.get((name, seed))
-                if row and row["diverged"] is None and row["start"]["gradient"] is not None:
+            own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
+            # A cell shows nothing before all its seeds are there.
+            for row in own if len(own) == planned else []:
+                if row["diverged"] is None and row["start"]["gradient"] is not None:
                     at.append((row["start"]["gradient"], row["score"]["loss"]))
                     size.append(cell.design.depth)
         if at:
