@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing.commands.main import main
+from oversmoothing.experiments.inspection import unread
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.unread import seen
 from oversmoothing.experiments.models.describe import NotReadError, describe
@@ -223,6 +225,35 @@ def test_of_a_refused_model_the_streams_and_attention_of_its_own_pass_are_shown(
             A = torch.cat([weights[j] for j in (k, k + 2)])
             assert row[5] == pytest.approx(float(A.amax(-1).mean()))
     assert "By what, it cannot say" in result.words() and "is not read" in result.words()
+    # As a mapping, whose length is no number of inputs, they give the same.
+    net.forward = lambda x, given=net.forward: given(x["x"] if isinstance(x, dict) else x)
+    again = seen(refused.value, {"x": X})
+    assert again.table.equals(result.table) and again.words() == result.words()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ([-0.5, -0.4, -0.6, -0.5, -0.5, -0.4], "tokens end more alike"),
+        ([0.5, 0.4, 0.6, 0.5, 0.5, 0.4], "tokens end less alike"),
+        ([0.5, -0.4, 0.6, -0.5, 0.5, -0.4], "cannot be told"),
+        ([math.nan] * 6, "cannot be told"),
+    ],
+)
+def test_whether_tokens_end_alike_is_told_where_the_interval_leaves_out_0(
+    monkeypatch: pytest.MonkeyPatch, change: list[float], said: str
+) -> None:
+    net, X = Net(REFUSED["a gate"][0]), torch.randn(6, N, 5)
+    with pytest.raises(NotReadError) as refused:
+        describe(net, X)
+    rows = iter((change[:4], change[4:]))
+
+    def layers(graph: object, module: object, inputs: int) -> tuple[list[str], np.ndarray]:
+        ends = np.array(next(rows))
+        return ["blocks.0"], np.stack([0 * ends, ends, ends, ends])[None]
+
+    monkeypatch.setattr(unread, "_layers", layers)
+    assert said in unread.seen(refused.value, X).words()
 
 
 def test_a_network_without_attention_is_refused() -> None:

@@ -12,7 +12,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from oversmoothing.experiments.inspection.extract import batches, check_inputs, prepared_and_moved
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    check_inputs,
+    count,
+    prepared_and_moved,
+)
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.models.describe import NotReadError
 from oversmoothing.experiments.models.model import evaluating, without_autocast
@@ -45,7 +50,7 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
         for part in batches(inputs, size):
             batch = prepared_and_moved(model, part)
             graph = watch(lambda batch=batch: model.run(batch), model.module, batch)  # type: ignore[misc]
-            names, rows = _layers(graph, model.module, len(part))
+            names, rows = _layers(graph, model.module, count(part) or 1)
             parts.append(rows)
     if not names or len({len(each) for each in parts}) > 1:
         raise InputError(f"{refused}. Its passes show no stream that could be measured")
@@ -57,11 +62,14 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
     last = values[-1, 2] if np.isfinite(values[-1, 2]).all() else values[-1, 1]
     change = last - values[0, 0]
     mean, low, high = mean_interval(change)
-    how = "more alike" if mean < 0 else "less alike"
     number = len(change)
+    # Without an interval it is said of these inputs alone, which the evidence counts.
+    known = np.isfinite(mean) and not low <= 0 <= high
+    how = f"tokens end {'more' if mean < 0 else 'less'} alike"
     says = (
         f"{model.name}: from the input to the last layer log10 HFC/LFC (differences between tokens "
-        f"over what they share) changes by {mean:+.2f}: tokens end {how}."
+        f"over what they share) changes by {mean:+.2f}: "
+        f"{how if known else 'whether tokens end more alike cannot be told'}."
     )
     why = f"By what, it cannot say: {refused}."
     evidence = measured(number, low, high) if number >= FEWEST else measured(number)
