@@ -31,7 +31,7 @@ from oversmoothing.experiments.models.model import Extraction, Heads, Model, Tra
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import running
 from oversmoothing.experiments.models.widened import in_float32
-from oversmoothing.simulations.progress import bar
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16
@@ -81,7 +81,7 @@ def stream(
     check_inputs(inputs)
     with _ready(model) as weights:
         checked = Checked()
-        with bar(count(inputs), "input", progress) as shown:
+        with Bar(count(inputs), "input", progress) as shown:
             size = 1
 
             def layer_seen(*layer: Any) -> None:

@@ -38,7 +38,7 @@ from oversmoothing.experiments.repeated.predictors import (
     token_predictions,
 )
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.progress import bar
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 LOOPS = 200
@@ -72,7 +72,7 @@ def loop(
     names: dict[str, None] = {}
     seen = 0
     size = 1 if model.modality == "text" else BATCH
-    shown = bar(len(chosen) * ceil((count(inputs) or 1) / size), "block")
+    shown = Bar(len(chosen) * ceil((count(inputs) or 1) / size), "block")
     for one in batches(inputs, size):
         batch = prepared(model, one)
         run = recorded(model, batch)

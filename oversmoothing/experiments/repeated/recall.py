@@ -33,7 +33,7 @@ from oversmoothing.experiments.repeated.loop_result import label
 from oversmoothing.experiments.repeated.outcomes import looped
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.progress import bar
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 # Of the stream's length: what a loop at a fixed point still moves, and how near two ends are one.
@@ -67,7 +67,7 @@ def recalled(
     rows: list[dict[str, Any]] = []
     seen = 0
     size = 1 if model.modality == "text" else BATCH
-    shown = bar(len(chosen) * ceil((count(inputs) or 1) / size), "block")
+    shown = Bar(len(chosen) * ceil((count(inputs) or 1) / size), "block")
     for one in batches(inputs, size):
         run = recorded(model, prepared(model, one))
         with torch.no_grad(), plain_attention(model.module):

@@ -29,7 +29,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
-from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
 from oversmoothing.simulations.engine.iteration import (
@@ -65,6 +64,7 @@ from oversmoothing.simulations.engine.problem import (
 )
 from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
     SplitState,
@@ -246,7 +246,7 @@ def evolve_heads(
         layers = Heads(stack, (tokens, X_exponents))
         iteration = Iteration(start.contiguous(), exponents, layers, (n - 1, 1))
 
-        def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept | None]:
+        def state_at(depth: int, bar: Bar) -> tuple[Kept, Kept | None]:
             iteration.advance_to(depth, bar)
             return iteration.rescaled(), layers.tokens
 
