@@ -338,9 +338,11 @@ class _Side:
             self.consensus = int(np.argmin(np.abs(self.values - 1)))
             self.values[self.consensus] = 1.0
             self.right[:, self.consensus] = len(M) ** -0.5
+        # The second term is what rounding may hide in the first.
+        hidden = (len(M) + 4) * _EPS * self.size
         self.errors = [
-            np.linalg.norm(self.M @ self.right - self.right * self.values, axis=0),
-            np.linalg.norm(self.M.T @ self.left - self.left * self.values, axis=0),
+            np.linalg.norm(self.M @ self.right - self.right * self.values, axis=0) + hidden,
+            np.linalg.norm(self.M.T @ self.left - self.left * self.values, axis=0) + hidden,
         ]
 
     def clusters(self) -> Iterator[list[int]]:

@@ -181,7 +181,8 @@ class Trajectory:
             table["batch"] = list(range(number)) * len(depths)
         for name in parts[0] if parts else ():
             table[name] = torch.cat([part[name] for part in parts]).numpy()
-        return required("pandas").DataFrame(table)
+        frame: pd.DataFrame = required("pandas").DataFrame(table)
+        return frame
 
     def _split(self, first: int, last: int | None) -> SplitState:
         """The states of a range of depths, batch [depths, N]."""
