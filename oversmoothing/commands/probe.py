@@ -88,7 +88,7 @@ def stability(
         device="cpu", dtype=torch.float64, part=part,
     )  # fmt: skip
     folder = opt.new_folder(out / "stability" / opened.name)
-    opt.finish(measure(opened, inputs, count=count, size=size, seed=seed), folder, as_json, plot)
+    opt.finish(measure(opened, inputs, size=size, seed=seed), folder, as_json, plot)
 
 
 def loop(
@@ -119,8 +119,7 @@ def loop(
     """
     import torch
 
-    from oversmoothing.experiments.repeated.loop import loop as run
-    from oversmoothing.experiments.repeated.recall import recalled
+    from oversmoothing.experiments.repeated.loop import loop as run, recalled
 
     groups = None if group is None else [_layers(each) for each in group]
     opened, inputs = opt.model_and_inputs(
