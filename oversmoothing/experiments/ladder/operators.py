@@ -20,7 +20,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace
 from oversmoothing.theory.spectra.layer_discs import radii
@@ -168,14 +167,14 @@ def _steps(
     t = token_scales(layer.norm_ffn, trace.after_attention.double())
 
     def attention(X: Tensor) -> Tensor:
-        return X + attention_output(A, frozen_norm(layer.norm_attention, X, s), heads)
+        return X + heads.attended(A, frozen_norm(layer.norm_attention, X, s))
 
     def whole(affine: Affine, X: Tensor) -> Tensor:
         Y = attention(X)
         return Y + affine(frozen_norm(layer.norm_ffn, Y, t))
 
     with_ffn = [partial(whole, each) for each in ffns] if ffns else [attention, attention]
-    return [lambda X: X + attention_output(A, X, bare), attention, *with_ffn]
+    return [lambda X: X + bare.attended(A, X), attention, *with_ffn]
 
 
 def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[str, Tensor]:

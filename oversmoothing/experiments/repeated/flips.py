@@ -31,7 +31,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
 from oversmoothing.experiments.ladder.operators import folded_spectra, spectral_gap
@@ -206,7 +205,7 @@ def _frozen(layer: Layer, trace: Trace, flip: Flip | None) -> tuple[Tensor, Tens
     if flip is not None:
         keep = flip == "gain and shift" or norm.shift is None
         N = -N if keep or norm.shift is None else 2 * norm.shift.to(N) - N
-    output = attention_output(trace.attention.to(X), N, layer.heads.to(X.device, X.dtype))
+    output = layer.heads.to(X.device, X.dtype).attended(trace.attention.to(X), N)
     middle = layer.after_attention(X, output)
     return middle, layer.after_ffn(X, middle)
 
