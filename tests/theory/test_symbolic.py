@@ -13,6 +13,7 @@ from oversmoothing import InputError
 from oversmoothing.theory.verdict.boundaries import larger_radius
 from oversmoothing.theory.verdict.candidates import sign_of
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.symbolic_layer import said
 
 
 def circulant(*row: str) -> list[list[str]]:
@@ -163,6 +164,7 @@ def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
     assert found.does_not == sp.And(h > threshold, h < 0)
     assert set(found.boundaries) == {h, a - 1, sp.expand(h * (1 + a) + 2)}
     assert r"h > 0 \vee h < - \frac{2}{a + 1}" in found.latex()
+    assert "\n  ties iff h = 0 or h = -2/(a + 1)\n" in str(found)
     # W is the transpose, and its factors make it.
     assert oversmoothing.verdict(A=A, W=[[h]]).smooths == found.smooths
     factors = (sp.Matrix([[h]]), sp.Matrix([[1]]))
@@ -282,3 +284,24 @@ def test_two_radii_are_compared_by_polynomials_alone() -> None:
     # Complex on both sides, and equal: h on the boundary of D(1/2), |h|^2 3/4 + Re h = 0.
     h = [[Fraction(-2, 3), Fraction(2, 3)], [Fraction(-2, 3), Fraction(-2, 3)]]
     assert larger_radius(A, h) == 0
+
+
+def test_a_condition_is_said_in_words_with_brackets_where_and_and_or_mix() -> None:
+    x, y = sp.symbols("x y", real=True)
+    mixed = sp.And(sp.Or(sp.Eq(x, 0), x > y), sp.Ne(y, 1))
+    assert said(mixed) == "y is not 1 and (x = 0 or x > y)"
+    assert said(sp.true) == "always" and said(sp.false) == "never"
+
+
+def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_sizes() -> None:
+    h, a = sp.symbols("h a", real=True)
+    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
+    region = oversmoothing.Layer(A=A, H=[[h]]).region(h=(-3, 1), a=(-1, 1))
+    assert region.caption == [
+        "a and h: the parameters of the case",
+        "A = [[a/2 + 1/2, 1/2 - a/2], [1/2 - a/2, a/2 + 1/2]]",
+        "H = [[h]]",
+    ]
+    assert "H = [[h]]" in "".join(text.get_text() for text in region.plot().texts)
+    large = oversmoothing.Layer(A=[["1/9"] * 9] * 9, H=[["h"]]).region(h=(1, 2))
+    assert large.caption[:2] == ["h: the parameter of the case", "A: 9 by 9"]

@@ -28,7 +28,7 @@ from oversmoothing.theory.verdict.boundaries import (
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer
+from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said
 
 _WORDS = {
     Outcome.SMOOTHING: "smooths",
@@ -189,6 +189,13 @@ class SymbolicVerdict:
             sp.Or(*(sp.And(*(sp.Gt(c**2, q**2) for q in quotient)) for c in consensus)),
             sp.Or(*(sp.And(*(sp.Gt(q**2, c**2) for c in consensus)) for q in quotient)),
         )
+
+    @property
+    def matrices(self) -> dict[str, Any]:
+        """A, H, and X0 where there is one, in the user's symbols."""
+        layer = self._layer
+        each = zip(["A", "H", "X0"], (layer.A, layer.H, layer.X0), strict=True)
+        return {name: layer.as_given(M) for name, M in each if M is not None}
 
     @property
     def names(self) -> dict[Any, str]:
@@ -390,7 +397,7 @@ class SymbolicVerdict:
 
     # ------------------------------------------------------------------------------------ words
 
-    _open = "no closed form: the verdict changes only where one of these is 0"
+    _open = "no closed form: the verdict changes only where one of these holds"
 
     def _shown(self) -> list[Outcome]:
         """The three, and what else can be."""
@@ -415,23 +422,22 @@ class SymbolicVerdict:
         stated = self._layer.stated
         given = [f"  assumed: {'; '.join(stated)}"] if stated else []
         if self._conditions is None:
-            lines = [self._open]
-            return "\n".join([*lines, *(f"  {p}" for p in self.boundaries), *given])
+            return "\n".join([self._open, *(f"  {p} = 0" for p in self.boundaries), *given])
         shown = self._shown()
         lines = [f"{_COUNTED[len(shown)]} conditions, in closed form"]
-        lines += [f"  {_WORDS[each]} iff {self._condition(each)}" for each in shown]
+        lines += [f"  {_WORDS[each]} iff {said(self._condition(each))}" for each in shown]
         if self.undecided is not sp.false:
-            lines.append(f"  UNDECIDED where {self._layer.as_given(self.undecided)}")
+            lines.append(f"  UNDECIDED where {said(self._layer.as_given(self.undecided))}")
         lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
         if self.where is not sp.true:
-            lines.append(f"  where {self.where}; for its edges use `subs` in Python")
+            lines.append(f"  where {said(self.where)}; for its edges use `subs` in Python")
         return "\n".join(lines + given)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self._layer.parameters)
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
-        return f"<{type(self).__name__} in {names}: smooths iff {self.smooths}>"
+        return f"<{type(self).__name__} in {names}: smooths iff {said(self.smooths)}>"
 
 
 def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:

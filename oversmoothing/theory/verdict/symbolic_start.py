@@ -28,7 +28,12 @@ from oversmoothing.theory.verdict.candidates import (
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict, condition, three
-from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer, kernel_of
+from oversmoothing.theory.verdict.symbolic_layer import (
+    EigenvalueClass,
+    SymbolicLayer,
+    kernel_of,
+    said,
+)
 
 _WHOLE = frozenset[int]()
 
@@ -195,7 +200,7 @@ class SymbolicStartVerdict(SymbolicVerdict):
             self.why = str(error)
             self._open = (
                 f"no closed form: {self.why}. `subs` decides each point. The verdict changes only "
-                "where a coefficient of X0 is 0, or one of these is"
+                "where a coefficient of X0 is 0, or one of these holds"
             )
             return None
 
@@ -257,9 +262,9 @@ class SymbolicStartVerdict(SymbolicVerdict):
     def __str__(self) -> str:
         lines = [super().__str__()]
         for squared, contained, when, consensus in self.modes:
-            words = "" if when is sp.true else f", where {when}"
+            words = "" if when is sp.true else f", where {said(when)}"
             side = "consensus" if consensus else "another mode"
-            lines.append(f"  {side}, |mu|^2 = {squared}{words}: in X0 iff {contained}")
+            lines.append(f"  {side}, |mu|^2 = {squared}{words}: in X0 iff {said(contained)}")
         return "\n".join(lines)
 
 
