@@ -383,7 +383,12 @@ def certified(
     import torch
 
     from oversmoothing.experiments.inspection.spectra import certified_attention, summary
-    from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+    from oversmoothing.theory.support.files import (
+        json_rows,
+        output_folder,
+        to_json,
+        write_atomically,
+    )
 
     opened, inputs = opt.model_and_inputs(
         model, out, images, None, count, data_dir, quiet=True, dtype=torch.float64
@@ -392,6 +397,6 @@ def certified(
     table = certified_attention(opened, inputs)
     path = write_atomically(folder / "certified_attention.csv", table.to_csv(index=False))
     if as_json:
-        print(to_json({"layers": opt.rows_of(table), "words": summary(table).splitlines()}), end="")
+        print(to_json({"layers": json_rows(table), "words": summary(table).splitlines()}), end="")
     else:
         print(f"{summary(table)}\nwrote {path}")

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from torch import nn
 
-from oversmoothing.experiments.inspection.answer import MILD, row_objects
+from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import in_words, mean_interval
@@ -30,7 +30,13 @@ from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
+from oversmoothing.theory.support.files import (
+    json_number,
+    json_rows,
+    output_folder,
+    to_json,
+    write_together,
+)
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
@@ -182,7 +188,7 @@ class Comparison:
             "outcome": self.outcome,
             **dict(zip(names, map(json_number, self.interval), strict=True)),
             "conventions": CONVENTIONS,
-            "layers": row_objects(self.table),
+            "layers": json_rows(self.table),
             "summary": self.summary(),
         }
 
