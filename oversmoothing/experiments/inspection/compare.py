@@ -23,7 +23,7 @@ from torch import nn
 from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.intervals import in_words, mean_interval
+from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.drawing.wording import as_html, signed
@@ -272,8 +272,7 @@ def _changes(report: Report, place: int) -> dict[str, Array]:
 
 
 def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
-    ends = (name, f"{name}_low", f"{name}_high")
-    return dict(zip(ends, mean_interval(second - first), strict=True))
+    return named(name, mean_interval(second - first))
 
 
 STAGES_SCHEMA_VERSION = 1
@@ -321,8 +320,8 @@ class Stages:
             table.insert(2, "tokens", report.tokens)
             if number > 1:
                 ends = mean_interval(self.merging[number - 2])
-                for name, value in zip(("", "_low", "_high"), ends, strict=True):
-                    table.loc[0, f"log_change_merging{name}"] = value
+                for name, value in named("log_change_merging", ends).items():
+                    table.loc[0, name] = value
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
