@@ -22,8 +22,6 @@ from oversmoothing.theory.support.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from oversmoothing.simulations.against_theory.exponents import ExponentRun
-
 _OF_EVERY_A = ("kind", "temperature")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
 
@@ -188,40 +186,22 @@ def exponents(
 ) -> int:  # fmt: skip
     """Rates of changing layers: Lyapunov exponents against measured slopes.
 
-    --depth is a multiple of 200. Writes exponents.csv. Exit status 1: a slope is further from what
-    is predicted than so many layers leave open.
+    --depth is a multiple of 200. Writes exponents.csv and exponents.json. Exit status 1: a slope is
+    further from what is predicted than so many layers leave open.
     """
     import numpy as np
 
     from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
-    output_folder(out)
+    folder = output_folder(out)
     X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
     made = []
     for name in ensemble or _ENSEMBLES:
         rules = runs.ensemble(name, n, d, heads, scale, seed)
         made.append(runs.exponent_run(name, *rules, X0, depth))
-    return write_exponents(made, out, as_json)
-
-
-def write_exponents(made: "list[ExponentRun]", out: Path, as_json: bool) -> int:
-    """Print and write the exponents of runs; the exit status."""
-    import pandas as pd
-
-    from oversmoothing.simulations.against_theory.exponents import words
-    from oversmoothing.theory.support.files import json_rows, to_json, write_atomically
-
-    table = pd.DataFrame([asdict(run) | {"off": run.off, "error": run.error} for run in made])
-    path = write_atomically(out / "exponents.csv", table.to_csv(index=False))
-    if as_json:
-        print(to_json({"runs": json_rows(table), "words": words(made).splitlines()}), end="")
-    else:
-        shown = table[
-            ["name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_error",
-             "predicted", "measured", "hfc", "off", "error", "seconds"]
-        ]  # fmt: skip
-        print(f"{opt.table_text(shown, '{:.5f}'.format)}\n{words(made)}\nwrote {path}")
+    asked = {"ensembles": list(ensemble or _ENSEMBLES), "scale": scale, "seed": seed}
+    opt.finish(runs.exponents(made, asked), folder, as_json)
     return 0 if all(run.agrees for run in made) else 1
 
 
