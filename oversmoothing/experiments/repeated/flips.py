@@ -32,7 +32,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.intervals import in_words, mean_interval, share_interval
+from oversmoothing.experiments.intervals import in_words, mean_interval, named, share_interval
 from oversmoothing.experiments.ladder.operators import folded_spectra, spectral_gap
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.ladder.scores import Score, calibrated, score
@@ -283,8 +283,7 @@ class Flips(Result):
                 row: dict[str, Any] = {"flip": flip, "layer": layer + 1}
                 for target in ("attention", "layer", "end"):
                     ends = mean_interval(self.effects[flip, target][:, layer])
-                    name = f"effect_{target}"
-                    row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+                    row |= named(f"effect_{target}", ends)
                 for name in (GAP, FROZEN):
                     if (flip, "layer", name) in self.predictions:
                         row[name] = float(self.predictions[flip, "layer", name][:, layer].mean())

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from oversmoothing.experiments.inspection.extract import count
-from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
+from oversmoothing.experiments.intervals import in_words, mean_interval, named, resampled_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.repeated.blocks import runs
 from oversmoothing.experiments.repeated.consensus import loop_law
@@ -32,7 +32,7 @@ from oversmoothing.experiments.repeated.growth import (
     growth,
 )
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
+from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.progress import steps
@@ -141,8 +141,7 @@ def by_layer(arrays: Growth) -> pd.DataFrame:
     for number in range(len(arrays["mean"])):
         row: dict[str, float] = {"layer": number + 1}
         for name, values in columns.items():
-            ends = mean_interval(values[number])
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+            row |= named(name, mean_interval(values[number]))
         for name in MANY:
             spread = arrays[f"many_{name}"][number].std(axis=-1, ddof=1)
             row[f"{name}_spread"] = float(spread.mean())
@@ -284,10 +283,7 @@ def draw(model: str, arrays: Growth, frame: pd.DataFrame, far: pd.DataFrame) -> 
                 markerfacecolor="none",
             )  # fmt: skip
         for name, colour in (("actual", "vermillion"), ("across", "blue")):
-            growth.fill_between(
-                x, frame[f"{name}_low"], frame[f"{name}_high"], color=PALETTE[colour], alpha=0.15,
-                linewidth=0,
-            )  # fmt: skip
+            band(growth, x, frame[f"{name}_low"], frame[f"{name}_high"], PALETTE[colour])
         growth.axhline(0, color=PALETTE["black"], linewidth=0.5)
         growth.set(xlabel="layer", ylabel="ln growth in the layer")
         # Below the axes: nowhere else is room for six lines in every case.
@@ -300,10 +296,8 @@ def draw(model: str, arrays: Growth, frame: pd.DataFrame, far: pd.DataFrame) -> 
             holds.plot(t, far[name].clip(lower=-1), color=PALETTE["light"], linewidth=0.8)
         holds.plot([], [], color=PALETTE["light"], label="one layer")
         holds.plot(t, far["r2"].clip(lower=-1), "o-", color=PALETTE["blue"], label="all layers")
-        holds.fill_between(
-            t, far["r2_low"].clip(lower=-1), far["r2_high"].clip(lower=-1),
-            color=PALETTE["blue"], alpha=0.15, linewidth=0,
-        )  # fmt: skip
+        low, high = (far[f"r2_{end}"].clip(lower=-1) for end in ("low", "high"))
+        band(holds, t, low, high, PALETTE["blue"])
         holds.axhline(HOLDS, color=PALETTE["grey"], linewidth=0.7, linestyle=":")
         holds.set(
             xscale="log", ylim=(-1.05, 1.05), xlabel="distance from consensus (1: the streams)",
