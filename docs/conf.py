@@ -56,6 +56,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autodoc_typehints = "signature"
+autodoc_type_aliases = {name: name for name in ("MatrixLike", "WeightLike")}
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}

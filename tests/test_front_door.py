@@ -185,6 +185,12 @@ def test_the_names_of_the_package_are_those_of_its_stub_and_no_others():
                 assert alias.asname == alias.name, f"{alias.name} is listed by another name"
 
 
+def test_the_file_for_type_checkers_uses_every_public_name():
+    text = (ROOT / "tests" / "support" / "every_name.py").read_text("utf-8")
+    used = set(re.findall(r"\boversmoothing\.(\w+)", text))
+    assert {*dir(oversmoothing)} <= used, {*dir(oversmoothing)} - used
+
+
 def test_the_package_is_imported_before_anything_that_it_names_but_what_has_moved():
     code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
     done = subprocess.run(

@@ -11,14 +11,14 @@ HFC/LFC does there is said, and is no layer's, because n and d are others behind
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
+from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
@@ -406,7 +406,7 @@ class Stages:
 @undisturbed()
 def inspect_stages(
     model: str | Path | nn.Module | Sequence[Model],
-    inputs: Any,
+    inputs: Tensor | Iterable[Any] | dict[str, Tensor],
     *,
     name: str | None = None,
     **settings: Any,

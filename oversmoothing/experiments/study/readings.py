@@ -240,7 +240,7 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
 @undisturbed()
 def readings_of(
     models: Mapping[str, Any],
-    inputs: Any,
+    inputs: Tensor | Iterable[Any],
     readings: Sequence[str] = tuple(READINGS),
     folding: Folding = "unfolded",
     costly_inputs: int = 10,

@@ -80,6 +80,7 @@ from oversmoothing.simulations.state import (
 from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 
 __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
 
@@ -191,9 +192,9 @@ def next_tokens(
 @undisturbed()
 def evolve_heads(
     *,
-    X0: Any,
-    attention: Any,
-    weights: Any,
+    X0: "MatrixLike | Tensor | SplitState",
+    attention: "MatrixLike | Tensor | FromState | Fixed | PerLayer | Drawn",
+    weights: "WeightLike | Tensor | Fixed | PerLayer | Drawn",
     depth: int | Sequence[int],
     residual: bool = True,
     dtype: torch.dtype | None = None,
