@@ -10,8 +10,6 @@ import sympy as sp
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.theory.verdict.boundaries import larger_radius
-from oversmoothing.theory.verdict.candidates import sign_of
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.symbolic_layer import said
 
@@ -129,7 +127,7 @@ def check(name: str, count: int, seed: int) -> set[Outcome]:
         assert found.subs(point) is right, point
         seen.add(right)
         # As sympy evaluates them itself, which takes longer.
-        if k >= 20 or form == "cells" or found.names:
+        if k >= 40 or form == "cells" or found.names:
             continue
         if found.where.subs(point) == sp.true:
             conditions = (found.smooths, found.ties, found.does_not)
@@ -262,28 +260,6 @@ def test_the_symbolic_operator_is_what_its_parts_say(name: str) -> None:
                 error = of * z - pair.multiplier.subs(point) * z
                 assert error.applyfunc(sp.simplify).is_zero_matrix and not z.is_zero_matrix
     assert bool(found.unsolved) == (name == "cubic-values")
-
-
-def test_signs_of_nested_square_roots_are_exact() -> None:
-    """sqrt 2 + sqrt 3 against sqrt(5 + 2 sqrt 6), which it is, by squares: the difference is 0."""
-    squares = {0: Fraction(2), 1: Fraction(3)}
-    one, r2, r3, r6 = (frozenset(k) for k in ((), (0,), (1,), (0, 1)))
-    assert sign_of({one: Fraction(5), r6: Fraction(2)}, squares) == 1
-    # (sqrt 2 + sqrt 3)^2 - 5 - 2 sqrt 6 as 2 + 3 + 2 sqrt 6 - 5 - 2 sqrt 6.
-    assert sign_of({one: Fraction(0), r6: Fraction(2) - 2}, squares) == 0
-    assert sign_of({r2: Fraction(7), r3: Fraction(-6), one: Fraction(1, 2)}, squares) == 1
-    assert sign_of({r2: Fraction(1), r3: Fraction(1), one: Fraction(-315, 100)}, squares) == -1
-    assert sign_of({one: Fraction(3), r2: Fraction(-2)}, {0: Fraction(9, 4)}) == 0
-
-
-def test_two_radii_are_compared_by_polynomials_alone() -> None:
-    half = Fraction(1, 2)
-    A = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
-    assert larger_radius(A, [[Fraction(-4, 3)]]) == 0
-    assert larger_radius(A, [[half]]) == 1 and larger_radius(A, [[-half]]) == -1
-    # Complex on both sides, and equal: h on the boundary of D(1/2), |h|^2 3/4 + Re h = 0.
-    h = [[Fraction(-2, 3), Fraction(2, 3)], [Fraction(-2, 3), Fraction(-2, 3)]]
-    assert larger_radius(A, h) == 0
 
 
 def test_a_condition_is_said_in_words_with_brackets_where_and_and_or_mix() -> None:

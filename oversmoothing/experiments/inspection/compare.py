@@ -20,17 +20,23 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.answer import MILD, row_objects
+from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.intervals import in_words, mean_interval
+from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
+from oversmoothing.theory.support.files import (
+    json_number,
+    json_rows,
+    output_folder,
+    to_json,
+    write_together,
+)
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
@@ -182,7 +188,7 @@ class Comparison:
             "outcome": self.outcome,
             **dict(zip(names, map(json_number, self.interval), strict=True)),
             "conventions": CONVENTIONS,
-            "layers": row_objects(self.table),
+            "layers": json_rows(self.table),
             "summary": self.summary(),
         }
 
@@ -266,8 +272,7 @@ def _changes(report: Report, place: int) -> dict[str, Array]:
 
 
 def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
-    ends = (name, f"{name}_low", f"{name}_high")
-    return dict(zip(ends, mean_interval(second - first), strict=True))
+    return named(name, mean_interval(second - first))
 
 
 STAGES_SCHEMA_VERSION = 1
@@ -315,8 +320,8 @@ class Stages:
             table.insert(2, "tokens", report.tokens)
             if number > 1:
                 ends = mean_interval(self.merging[number - 2])
-                for name, value in zip(("", "_low", "_high"), ends, strict=True):
-                    table.loc[0, f"log_change_merging{name}"] = value
+                for name, value in named("log_change_merging", ends).items():
+                    table.loc[0, name] = value
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 

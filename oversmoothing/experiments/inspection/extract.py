@@ -23,11 +23,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import projected
 from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.layers import Caught, Light
-from oversmoothing.experiments.models.model import Extraction, Heads, Model, Trace, evaluating
+from oversmoothing.experiments.models.model import (
+    Extraction,
+    Heads,
+    Model,
+    Trace,
+    evaluating,
+    projected,
+)
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import running
 from oversmoothing.experiments.models.widened import in_float32

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import log_ratio
-from oversmoothing.experiments.inspection.attention import projected_out
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.state_metrics import SPREAD
@@ -242,7 +241,7 @@ def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
             numbers[:, k] = change
             by_hand = np.flatnonzero(~sure)
         if len(by_hand):
-            output = projected_out(Z[None], weights)
+            output = weights.joined(Z[None])
             there = log_ratio(layer.after_attention(X[None], output))
             for head in by_hand:
                 other = output - Z[head] @ weights.W_O[head]

@@ -18,13 +18,7 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.boundaries import (
-    Boundaries,
-    between,
-    intervals,
-    larger_radius,
-    real_roots,
-)
+from oversmoothing.theory.verdict.boundaries import Boundaries, between, intervals, real_roots
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
@@ -161,8 +155,7 @@ class SymbolicVerdict:
     def _say_where(self, never: Sequence[Any] = ()) -> None:
         """What is reduced by factors that are positive, or never 0, holds where they are."""
         positive = (sp.Gt(x, 0) for x in self._layer.positive)
-        self._inside = sp.And(*positive, *(sp.Ne(x, 0) for x in never))
-        self.where = self._layer.as_given(self._inside)
+        self.where = self._layer.as_given(sp.And(*positive, *(sp.Ne(x, 0) for x in never)))
 
     @staticmethod
     def _is_real(side: tuple[Any, Sequence[Any]]) -> bool:
@@ -327,7 +320,7 @@ class SymbolicVerdict:
     # ------------------------------------------------------------------------------ at a point
 
     def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
-        """The `Outcome` at rational values of all parameters, by the conditions, in fractions.
+        """The `Outcome` at rational values of all parameters, by the exact verdict of fractions.
 
         With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
         name: number}, or by keyword. Raises `InputError` for values that are not rational, and
@@ -338,13 +331,7 @@ class SymbolicVerdict:
         if len(known) < len(layer.parameters):
             parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
             return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
-        layer.at(known)  # refused where A is no attention
-        return self._outcome(known)
-
-    def _outcome(self, values: Mapping[Any, Any]) -> Outcome:
-        if self._candidates is not None:
-            return outcome_of_sign(self._candidates.comparison(values))
-        return outcome_of_sign(larger_radius(*self._layer.at(values)))
+        return self._exact(known)
 
     @property
     def edges(self) -> tuple[Any, ...]:

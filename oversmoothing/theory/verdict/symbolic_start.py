@@ -17,15 +17,8 @@ from typing import Any, NamedTuple
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
-from oversmoothing.theory.verdict.candidates import (
-    Candidates,
-    Guarded,
-    Radicals,
-    compared,
-    plus,
-    sign_of,
-)
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.candidates import Candidates, Guarded, Radicals, plus
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict, condition, three
 from oversmoothing.theory.verdict.symbolic_layer import (
@@ -145,15 +138,6 @@ class Modes(Candidates):
         kept = (f for f, power in rest if power > 0 and f not in self.never)
         return sp.Ne(abs(sign) * sp.Mul(*kept), 0)
 
-    def outcome(self, values: Mapping[Any, Any]) -> Outcome:
-        """At rational values of all parameters, by the conditions, in fractions."""
-        squares, consensus, quotient = self.at(values)
-        if not any(sign_of(each, squares) for each in consensus + quotient):
-            return Outcome.UNDEFINED
-        if not quotient:
-            return Outcome.TRIVIAL
-        return outcome_of_sign(compared(squares, consensus, quotient) if consensus else -1)
-
 
 def _resolved(*parts: Any) -> Any:
     """Their conjunction, without alternatives that one of them excludes."""
@@ -248,16 +232,6 @@ class SymbolicStartVerdict(SymbolicVerdict):
             return Outcome.UNDEFINED
         found = start_content(A, H, X0, begins=False)
         return Outcome.UNDECIDED if found is None else found.outcome
-
-    def _outcome(self, values: Mapping[Any, Any]) -> Outcome:
-        """By the conditions; where `where` does not hold, by those of the numbers alone."""
-        layer, known = self._layer, self._candidates
-        if not isinstance(known, Modes):
-            return self._exact(values)
-        if self._inside.xreplace(dict(values)) == sp.true:
-            return known.outcome(values)
-        X0, (A, H) = layer.start_at(values), layer.at(values)
-        return Modes(SymbolicLayer(A, H, X0)).outcome({})
 
     def __str__(self) -> str:
         lines = [super().__str__()]
