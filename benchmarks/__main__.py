@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import history, running
 from benchmarks.peers.peer_code import running_peers_code
 from oversmoothing.experiments.models.pictures import VARIABLE, real_inputs
-from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import to_json, write_atomically
 

@@ -226,7 +226,7 @@ def train(
     from oversmoothing.experiments.digits.training_loop import Keeping
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
-    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.simulations.state import choose_device
     from oversmoothing.theory.support.files import json_rows, output_folder, to_json
 
     configs = configurations(config, variant, seed, recipe)

@@ -207,7 +207,7 @@ def exponents(
 
 def _prepared(out: Path, device: str) -> tuple[Path, str]:
     """The folder for results and the device, before anything is computed."""
-    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.simulations.state import choose_device
     from oversmoothing.theory.support.files import output_folder
 
     return output_folder(out), str(choose_device(device))

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.report import Report, saved
 from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
@@ -30,13 +30,7 @@ from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import (
-    json_number,
-    json_rows,
-    output_folder,
-    to_json,
-    write_together,
-)
+from oversmoothing.theory.support.files import json_number, json_rows, output_folder, to_json
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
@@ -209,14 +203,12 @@ class Comparison:
         from oversmoothing.simulations.drawing.picture import png
 
         place = output_folder(folder)
-        contents: dict[str, str | bytes] = {
-            "json": to_json(self.to_json_object() | {"provenance": provenance()}),
-            "csv": self.table.to_csv(index=False),
-            "png": png(self.plot()),
-        }
-        paths = {kind: place / f"compare.{kind}" for kind in contents}
-        write_together({paths[kind]: content for kind, content in contents.items()})
-        return paths
+        record = self.to_json_object() | {"provenance": provenance()}
+        return saved(place, {
+            "json": ("compare.json", to_json(record)),
+            "csv": ("compare.csv", self.table.to_csv(index=False)),
+            "png": ("compare.png", png(self.plot())),
+        })  # fmt: skip
 
 
 @undisturbed()
@@ -394,12 +386,10 @@ class Stages:
             f"stage-{number}": report.save(place / f"stage-{number}")["html"]
             for number, report in enumerate(self.reports, 1)
         }
-        contents: dict[str, str | bytes] = {
-            "json": to_json(self.to_json_object()),
-            "csv": self.to_frame().to_csv(index=False),
-        }
-        paths = {kind: place / f"stages.{kind}" for kind in contents}
-        write_together({paths[kind]: content for kind, content in contents.items()})
+        paths = saved(place, {
+            "json": ("stages.json", to_json(self.to_json_object())),
+            "csv": ("stages.csv", self.to_frame().to_csv(index=False)),
+        })  # fmt: skip
         return paths | pages
 
 

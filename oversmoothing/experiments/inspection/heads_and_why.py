@@ -25,7 +25,6 @@ from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.state_metrics import SPREAD
-from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
 
@@ -78,10 +77,7 @@ class ValueModes:
             h = np.linalg.eigvals(H).astype(np.complex128)
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
-            best = {
-                "modulus": int(np.argmax(np.abs(h))),
-                "residual": largest_modulus(np.ones(1), h)[2],
-            }
+            best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}
             largest = {name: (complex(h[k]), V[:, k].copy()) for name, k in best.items()}
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
 

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = 1
+# By kind, the name of a file and what it holds.
+Files = dict[str, tuple[str, str | bytes]]
 
 
 @dataclass(frozen=True)
@@ -299,27 +301,28 @@ class Report:
 
         place, picture, tokens = output_folder(folder), png(self.plot()), self.plot_tokens()
         drawn = None if tokens is None else png(tokens)
-        names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
-        contents: dict[str, str | bytes] = {
-            "html": "",
-            "json": to_json(self.to_json_object()),
-            "csv": self.table.to_csv(index=False),
-            "png": picture,
+        files: Files = {
+            "html": ("report.html", page(self, picture, drawn)),
+            "json": ("report.json", to_json(self.to_json_object())),
+            "csv": ("report.csv", self.table.to_csv(index=False)),
+            "png": ("report.png", picture),
         }
         if drawn is not None:
-            names |= {"heads": "report_heads.csv", "tokens": "report_tokens.png"}
-            names["clusters"] = "report_tokens.csv"
-            contents |= {
-                "heads": self.heads.to_csv(index=False),
-                "clusters": self.tokens_together.to_csv(index=False),
-                "tokens": drawn,
+            files |= {
+                "heads": ("report_heads.csv", self.heads.to_csv(index=False)),
+                "clusters": ("report_tokens.csv", self.tokens_together.to_csv(index=False)),
+                "tokens": ("report_tokens.png", drawn),
             }
         if not self.merged.empty:
-            names["words"], contents["words"] = "report_words.csv", self.merged.to_csv(index=False)
-        contents["html"] = page(self, picture, drawn)
-        paths = {kind: place / names[kind] for kind in contents}
-        write_together({paths[kind]: content for kind, content in contents.items()})
-        return paths
+            files["words"] = ("report_words.csv", self.merged.to_csv(index=False))
+        return saved(place, files)
+
+
+def saved(place: Path, files: Files) -> dict[str, Path]:
+    """Write files into a folder, together or not at all; their paths by kind."""
+    paths = {kind: place / name for kind, (name, _) in files.items()}
+    write_together({paths[kind]: content for kind, (_, content) in files.items()})
+    return paths
 
 
 # ------------------------------------------------------------------------------ the three answers

@@ -38,12 +38,11 @@ from oversmoothing.simulations.engine.iteration import iterated
 from oversmoothing.simulations.engine.problem import (
     Problem,
     check_depths,
-    choose_device,
     choose_precision,
     make_problem,
 )
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import choose_device, undisturbed
 from oversmoothing.theory.depth.causal import seconds as causal_seconds
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import MatrixLike, WeightLike

@@ -59,7 +59,6 @@ from oversmoothing.simulations.engine.layers import (
 from oversmoothing.simulations.engine.problem import (
     broadcast_batches,
     check_depths,
-    choose_device,
     choose_precision,
 )
 from oversmoothing.simulations.engine.state_attention import FromState
@@ -68,6 +67,7 @@ from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
     SplitState,
+    choose_device,
     from_differences,
     normalise,
     normalised_sum,

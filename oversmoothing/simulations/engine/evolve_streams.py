@@ -29,10 +29,11 @@ from oversmoothing.simulations.engine.iteration import (
     stacked,
 )
 from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Stack, as_rule, branch
-from oversmoothing.simulations.engine.problem import check_depths, choose_device
+from oversmoothing.simulations.engine.problem import check_depths
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
+    choose_device,
     from_differences,
     log_of_two_to,
     powers_of_two,
