@@ -1,8 +1,9 @@
 """The record of speed: each run of `make bench`, by commit and machine, and what became slower.
 
 A run is one line of `history.jsonl`: date, commit, machine and the ratio of each row. A row is
-worse where its ratio lies beyond all that this machine has on record, by more than `NOISE`; ratios
-that only compare, without a side that is better, are kept and drawn but never worse.
+worse where its ratio of times lies beyond all that this machine has on record, by more than
+`NOISE`; ratios that only compare, without a side that is better, and errors are kept and drawn, but
+are never worse.
 """
 
 import itertools
@@ -73,9 +74,12 @@ class Past:
         ][-LATEST:]
 
     def is_worse(self, row: Row, device: str) -> bool:
-        """Whether it lies beyond each of the earlier ones on the worse side, by more than noise."""
+        """Whether it lies beyond each of the earlier ones on the worse side, by more than noise.
+
+        Rows without times are errors and shares, which have their targets alone.
+        """
         earlier = self.ratios(row.name, device)
-        if row.target is None or not earlier:
+        if row.target is None or not row.seconds or not earlier:
             return False
         if row.at_most is not None:
             return not row.ratio <= (1 + NOISE) * max(earlier)

@@ -143,26 +143,27 @@ def test_the_work_of_a_worker_of_a_server_counts() -> None:
 
 
 def test_a_row_is_worse_beyond_all_on_record_by_more_than_noise(tmp_path: Path) -> None:
-    file = tmp_path / "history.jsonl"
+    file, took = tmp_path / "history.jsonl", {"ours": 1.0}
     for ratio in (0.8, 1.0, 0.9):
-        history.append([Row("time", ratio, at_most=2.0), Row("share", ratio, at_least=0.5)],
-                       "cpu", file)  # fmt: skip
+        rows = [Row("time", ratio, took, at_most=2.0), Row("speed", ratio, took, at_least=0.5)]
+        history.append(rows, "cpu", file)
     past = history.Past.read(file)
     beyond = 1 + history.NOISE
     for row, worse in (
-        (Row("time", 1.0 * beyond * 1.001, at_most=2.0), True),
-        (Row("time", 1.0 * beyond * 0.999, at_most=2.0), False),
-        (Row("time", math.nan, at_most=2.0), True),
-        (Row("share", 0.8 / beyond * 0.999, at_least=0.5), True),
-        (Row("share", 0.8 / beyond * 1.001, at_least=0.5), False),
-        (Row("time", 9.0), False),  # it only compares
-        (Row("new", 9.0, at_most=2.0), False),
+        (Row("time", 1.0 * beyond * 1.001, took, at_most=2.0), True),
+        (Row("time", 1.0 * beyond * 0.999, took, at_most=2.0), False),
+        (Row("time", math.nan, took, at_most=2.0), True),
+        (Row("speed", 0.8 / beyond * 0.999, took, at_least=0.5), True),
+        (Row("speed", 0.8 / beyond * 1.001, took, at_least=0.5), False),
+        (Row("time", 9.0, took), False),  # it only compares
+        (Row("time", 9.0, at_most=2.0), False),  # no times: an error
+        (Row("new", 9.0, took, at_most=2.0), False),
     ):
         assert past.is_worse(row, "cpu") is worse, row
         assert not past.is_worse(row, "cuda")
     other = file.read_text().replace(history.machine(), "another machine")
     file.write_text(other)
-    assert not history.Past.read(file).is_worse(Row("time", 9.0, at_most=2.0), "cpu")
+    assert not history.Past.read(file).is_worse(Row("time", 9.0, took, at_most=2.0), "cpu")
 
 
 def test_what_looks_worse_is_measured_twice_more_and_the_median_counts() -> None:
@@ -170,8 +171,8 @@ def test_what_looks_worse_is_measured_twice_more_and_the_median_counts() -> None
     for later, ratio, worse in (((1.0, 1.1), 1.1, []), ((3.0, 1.0), 2.0, ["time"])):
         tries = iter(later)
         rows, names = history.settled(
-            [Row("time", 2.0, at_most=5.0)],
-            lambda tries=tries: [Row("time", next(tries), at_most=5.0)],
+            [Row("time", 2.0, {"ours": 1.0}, at_most=5.0)],
+            lambda tries=tries: [Row("time", next(tries), {"ours": 1.0}, at_most=5.0)],
             past,
             "cpu",
         )
