@@ -154,7 +154,7 @@ def _by_recurrences(
         elif hfc == 0 or lfc == 0:
             found[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
         else:
-            with at_precision(128):
+            with at_precision(320):
                 found[depth] = _ratio_of_ball(hfc / lfc)
     return found
 
@@ -228,11 +228,6 @@ def ratio_from_balls(
         return None
     squared = hfc_squared / lfc_squared
     return _ratio_of_ball(squared) if squared.rel_accuracy_bits() >= _GOOD_BITS else None
-
-
-def _of_state(x: list[flint.arb], n: int, d: int) -> Ratio | None:
-    mean = [sum(x[j::d], flint.arb(0)) / n for j in range(d)]
-    return ratio_from_balls(mean, x, [flint.arb(0)] * n, n, d)
 
 
 def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
@@ -411,23 +406,16 @@ def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[
             rows = [column[k : k + d] for k in range(0, n * d, d)]
             found[depth] = ratio_of_squares(*squared_norms(rows))
         if n * d <= BALL_SIZE:
-            # Nothing is decoupled: bits make up for what cancels.
-            def attempt(wanted: list[int], _: int) -> dict[int, Ratio]:
-                table = flint.arb_mat(to_flint(plus_identity(operator)))
-                powers = Powers(table, [to_ball(x) for (x,) in vector])
-                ratios = {depth: _of_state(powers.at(depth), n, d) for depth in wanted}
-                return {depth: ratio for depth, ratio in ratios.items() if ratio is not None}
-
-            rest = set(depths) - found.keys()
-            found |= _with_enough_bits(attempt, rest)
-            found |= _by_recurrences(A, H, X0, sorted(rest - found.keys()), case.others)
+            # Nothing is decoupled: powers of the operator would lose what cancels.
+            rest = sorted(set(depths) - found.keys())
+            found |= _by_recurrences(A, H, X0, rest, case.others)
     # m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h; the mean of a doubly stochastic head is its own.
     even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
     g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(n))
-    rest, zero = set(depths) - found.keys(), np.zeros(n - 1)
+    left, zero = set(depths) - found.keys(), np.zeros(n - 1)
     uniform = np.full(n, 1.0 / n)
     W, own = np.swapaxes(case.H, 1, 2), float(case.residual)
-    found |= _iterated(case.A, W, start.floats, rest, uniform, zero, g, own)
+    found |= _iterated(case.A, W, start.floats, left, uniform, zero, g, own)
     return dict(sorted(found.items()))
 
 

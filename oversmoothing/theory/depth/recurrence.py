@@ -36,6 +36,8 @@ PRIMES = (1_811_004_864_519_280_733, 1_566_982_787_806_226_803)
 FIRST_BITS = 192
 MAX_BITS = 2**16
 _GOOD_BITS = 64
+# Of norms whose ratio may be next to 1, so that its logarithm has digits.
+_NORM_BITS = 160
 
 
 class Recurrence:
@@ -130,13 +132,17 @@ def squared_norms_at(
     mean = to_flint(kronecker(average[:1], one))
     away = to_flint(kronecker(plus_identity(average, -1), one))
     hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
-    return {depth: (_square_of(hfc.at(depth), 1), _square_of(lfc.at(depth), n)) for depth in depths}
+    found = {}
+    for depth in depths:
+        states = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
+        found[depth] = _square_of(states[0], 1), _square_of(states[1], n)
+    return found
 
 
 def _square_of(part: flint.arb_mat | None, factor: int) -> flint.arb | None:
     if part is None:
         return None
-    with at_precision(2 * _GOOD_BITS):
+    with at_precision(2 * _NORM_BITS):
         return factor * sum((x * x for x in part.entries()), flint.arb(0))
 
 
