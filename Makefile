@@ -15,7 +15,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce bench gpu test test-slow test-all test-costs test-lowest test-python mutants nights formal lint types docs env clean
+.PHONY: reproduce bench gpu test test-slow test-all test-costs test-lowest test-python locked mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -53,6 +53,17 @@ test-lowest:
 # The same with another Python: make test-python PYTHON=python3.13
 test-python:
 	$(MAKE) test-all VENV=.venv-$(notdir $(PYTHON))
+
+# An environment each of whose files has the hash that constraints-hashes.txt says (files of PyPI:
+# torch is the one for CUDA on Linux), and in it the quick tests.
+locked: .venv-locked/.installed
+	.venv-locked/bin/python -m pytest -n $(JOBS) -m 'not slow'
+
+.venv-locked/.installed: constraints-hashes.txt
+	$(PYTHON) -m venv .venv-locked
+	.venv-locked/bin/python -m pip install --disable-pip-version-check --require-hashes -r $<
+	.venv-locked/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 # Resumable: what is known of an unchanged module is kept in .mutants/.
 mutants: $(VENV)/.mutants

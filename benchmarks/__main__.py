@@ -1,4 +1,9 @@
-"""`make bench`: every speed and accuracy target of the project, measured in one run, as ratios."""
+"""`make bench`: every speed and accuracy target of the project, measured in one run, as ratios.
+
+Each run is added to the record, `benchmarks/history.jsonl`, and drawn beside the earlier ones of
+the same machine, `benchmarks/history.png`. What has become worse by more than noise is named, and
+the exit status is 1.
+"""
 
 import argparse
 import os
@@ -6,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import running
+from benchmarks import history, running
 from benchmarks.peers.peer_code import running_peers_code
 from oversmoothing.experiments.models.pictures import VARIABLE, real_inputs
-from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import to_json, write_atomically
 
@@ -31,36 +36,41 @@ def parser() -> argparse.ArgumentParser:
         help="execute other people's Python, where DIR/peers holds it (nothing is fetched)",
     )
     told.add_argument("--json", action="store_true", help="print the rows as one JSON list")
+    told.add_argument(
+        "--record", type=Path, metavar="FILE", default=history.RECORD, help="where runs are added"
+    )
+    told.add_argument("--no-record", action="store_true", help="compare, and add nothing")
     told.add_argument("--report", type=Path, metavar="FILE", help="write rows and provenance too")
     return told
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 measured, 2 bad input."""
+    """Exit status: 0 measured, 1 where a ratio became worse, 2 bad input."""
     told = parser()
     asked = told.parse_args(argv)
     if asked.list and (asked.json or asked.report):
         told.error("--list prints names alone: leave out --json and --report")
     try:
-        measure(asked)
+        return measure(asked)
     except InputError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
-    return 0
 
 
-def measure(asked: argparse.Namespace) -> None:
+def measure(asked: argparse.Namespace) -> int:
+    """The exit status."""
     chosen = running.select(running.measurements(), asked.only)
     if asked.list:
         for each in chosen:
             print(f"{each.name:44s} {each.summary}")
-        return
+        return 0
     place = choose_device(asked.device).type
     data = real_inputs(asked.data_dir)
     if data is not None:
         os.environ[VARIABLE] = str(data)  # measurements are told the device alone
+    past = history.Past.read(asked.record)
     with running_peers_code(asked.run_peers_code):
-        rows = running.measure(chosen, place, data)
+        rows, worse = running.measure(chosen, place, data, past)
     if asked.json:
         print(to_json([row.to_json_object() for row in rows]), end="")
     else:
@@ -68,6 +78,14 @@ def measure(asked: argparse.Namespace) -> None:
     if asked.report is not None:
         write_atomically(asked.report, to_json(running.record(rows, place)))
         print(f"wrote {asked.report}", file=sys.stderr)
+    if rows and not asked.no_record:
+        history.append(rows, place, asked.record)
+        picture = asked.record.with_suffix(".png")
+        history.draw(history.Past.read(asked.record), place, picture, rows)
+        print(f"added to {asked.record}; drawn in {picture}", file=sys.stderr)
+    for name in worse:
+        print(f"worse than every run of this machine on record: {name}", file=sys.stderr)
+    return 1 if worse else 0
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import running
+from benchmarks.history import Past
 from benchmarks.inspecting import vit
 from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
 from oversmoothing.experiments.threads import interleaved_medians
@@ -162,7 +163,7 @@ def record(device: str, small: bool) -> dict[str, Any]:
     if not small:
         chosen = [each for each in running.measurements() if each.cuda]
         told["measurements"] = [
-            row.to_json_object() for row in running.measure(chosen, device, None)
+            row.to_json_object() for row in running.measure(chosen, device, None, Past([]))[0]
         ]
     return told
 

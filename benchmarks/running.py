@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from benchmarks.benchmark import Measurement, Row
+from benchmarks.history import Past, settled
 from oversmoothing.theory.support.errors import InputError
 
 _MODULES = (
@@ -17,6 +19,7 @@ _MODULES = (
     "engine",
     "spectra_at_scale",
     "fused_heads",
+    "libraries",
     "scaling",
     "inspecting",
     "watcher_cost",
@@ -36,18 +39,24 @@ def measurements() -> list[Measurement]:
             if isinstance(each, Measurement)]  # fmt: skip
 
 
-def measure(chosen: Sequence[Measurement], device: str, data: Path | None) -> list[Row]:
-    """The rows of those that can run here; a line on stderr says why another cannot."""
+def measure(
+    chosen: Sequence[Measurement], device: str, data: Path | None, past: Past
+) -> tuple[list[Row], list[str]]:
+    """(rows of those that can run here, names of rows that are worse than the record of this
+    machine); a line on stderr says why another cannot run."""
     rows: list[Row] = []
+    worse: list[str] = []
     with tqdm(chosen, disable=None, file=sys.stderr, unit="measurement") as bar:
         for each in bar:
             bar.set_postfix_str(each.name)
             reason = skipped(each, device, data)
             if reason is None:
-                rows += each.run(device)
+                seen, slower = settled(each.run(device), partial(each.run, device), past, device)
+                rows += seen
+                worse += slower
             else:
                 tqdm.write(f"{each.name}: skipped, {reason}", file=sys.stderr)
-    return rows
+    return rows, worse
 
 
 def select(offered: list[Measurement], only: list[str] | None) -> list[Measurement]:

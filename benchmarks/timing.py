@@ -14,6 +14,7 @@ from oversmoothing.theory.support.errors import RequirementError
 T = TypeVar("T")
 
 _LOADED = [
+    "benchmarks.libraries",
     "benchmarks.scaling",
     "oversmoothing.simulations.engine.evolve",
     "oversmoothing.simulations.sweep.runner",

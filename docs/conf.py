@@ -56,6 +56,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autodoc_typehints = "signature"
+autodoc_type_aliases = {name: name for name in ("MatrixLike", "WeightLike")}
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
@@ -80,3 +81,12 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+# A release's book can lead to the others: `.github/publish_docs.py` lays them out beneath this
+# address. A book that is built here has no switcher, for that one asks the network.
+if site := os.environ.get("OVERSMOOTHING_DOCS"):
+    html_theme_options |= {
+        "switcher": {"json_url": f"{site}/switcher.json", "version_match": release},
+        "check_switcher": False,
+        "show_version_warning_banner": True,
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    }

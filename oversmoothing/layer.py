@@ -16,6 +16,7 @@ import numpy as np
 from oversmoothing.theory.layer.layer import Layer as Core, one_of, read_entries
 from oversmoothing.theory.numbers.exact import has_symbols, to_fraction
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 from oversmoothing.theory.verdict.verdict import (
     BY_NAME,
     NO_DEPTH,
@@ -28,6 +29,10 @@ from oversmoothing.theory.verdict.verdict import (
 )
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from torch import Tensor
+
     from oversmoothing.simulations.engine.trajectory import Trajectory
     from oversmoothing.simulations.operator import Operator
     from oversmoothing.theory.certificate import Certificate
@@ -62,17 +67,17 @@ class Layer:
     def __init__(
         self,
         *by_position: Never,
-        A: Any = None,
-        H: Any = None,
-        W: Any = None,
-        heads: Sequence[tuple[Any, Any]] | None = None,
-        logits: Any = None,
+        A: MatrixLike | Tensor | None = None,
+        H: MatrixLike | Tensor | None = None,
+        W: WeightLike | Tensor | None = None,
+        heads: Sequence[tuple[MatrixLike | Tensor, WeightLike | Tensor]] | None = None,
+        logits: MatrixLike | Tensor | None = None,
         batch: bool = False,
     ) -> None:
         if by_position:
             raise TypeError(BY_NAME)
-        self._given = {"A": A, "logits": logits, "H": H, "W": W}
-        self._heads = None if heads is None else list(heads)
+        self._given: dict[str, Any] = {"A": A, "logits": logits, "H": H, "W": W}
+        self._heads: list[tuple[Any, Any]] | None = None if heads is None else list(heads)
         self._batch: tuple[int, ...] | None = None
         if self._heads is not None:
             if any(M is not None for M in self._given.values()) or batch:
@@ -207,7 +212,11 @@ class Layer:
     # ---------------------------------------------------------------------- what it is asked
 
     def verdict(
-        self, X0: Any = None, *, depth: int | Iterable[int] = (), exact_binary: bool = False
+        self,
+        X0: MatrixLike | Tensor | None = None,
+        *,
+        depth: int | Iterable[int] = (),
+        exact_binary: bool = False,
     ) -> Any:
         """Does it oversmooth? A `Verdict`; of parameters a `SymbolicVerdict`, of a batch a list.
 
@@ -227,7 +236,9 @@ class Layer:
         A, W = self._stacked_heads()
         return heads_verdict(A=A, W=W)
 
-    def evolve(self, X0: Any, depth: int | Sequence[int], **options: Any) -> Trajectory:
+    def evolve(
+        self, X0: MatrixLike | Tensor, depth: int | Sequence[int], **options: Any
+    ) -> Trajectory:
         """Run it from X0 [*batch, n, d] and keep the asked depths.
 
         Options as in `evolve`, and of several heads as in `evolve_heads`.
@@ -248,7 +259,9 @@ class Layer:
             X0 = read_entries(X0, "X0").floats
         return evolve(X0=X0, A=self.core.A, H=self.core.H, depth=depth, **options)
 
-    def certify(self, X0: Any = None, *, eps: Any = "1/1000") -> Certificate:
+    def certify(
+        self, X0: MatrixLike | Tensor | None = None, *, eps: Fraction | float | str = "1/1000"
+    ) -> Certificate:
         """A certificate of the verdict, accepted by the independent checker.
 
         With X0 [n, d] also a depth from which HFC/LFC stays below eps. Raises `InputError` for
@@ -295,7 +308,7 @@ class Layer:
         A, H = self._symbols.at(values)
         return Layer(A=A, H=H)
 
-    def region(self, X0: Any = None, **ranges: Any) -> Region:
+    def region(self, X0: MatrixLike | None = None, **ranges: tuple[Any, Any]) -> Region:
         """Where it smooths, over a range of each parameter, as h=(-3, 1), a=(-1, 1).
 
         From generic X_0, or this one [n, d], which may hold parameters.
@@ -332,11 +345,11 @@ def _has_parameters(M: Any) -> bool:
 
 def operator(
     *by_position: Never,
-    A: Any = None,
-    H: Any = None,
-    W: Any = None,
-    heads: Sequence[tuple[Any, Any]] | None = None,
-    logits: Any = None,
+    A: MatrixLike | Tensor | None = None,
+    H: MatrixLike | Tensor | None = None,
+    W: WeightLike | Tensor | None = None,
+    heads: Sequence[tuple[MatrixLike | Tensor, WeightLike | Tensor]] | None = None,
+    logits: MatrixLike | Tensor | None = None,
 ) -> Operator:
     """I + H (x) A, or I + sum_h H_h (x) A_h of several heads, as a scipy `LinearOperator`.
 

@@ -188,6 +188,12 @@ def test_the_names_of_the_package_are_those_of_its_stub_and_no_others():
                 assert alias.asname == alias.name, f"{alias.name} is listed by another name"
 
 
+def test_the_file_for_type_checkers_uses_every_public_name():
+    text = (ROOT / "tests" / "support" / "every_name.py").read_text("utf-8")
+    used = set(re.findall(r"\boversmoothing\.(\w+)", text))
+    assert {*dir(oversmoothing)} <= used, {*dir(oversmoothing)} - used
+
+
 def test_the_package_is_imported_before_anything_that_it_names_but_what_has_moved():
     code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
     done = subprocess.run(
@@ -240,41 +246,99 @@ def test_every_imported_distribution_is_declared():
             assert declared & {d.lower() for d in names[module]}, f"{path} imports {module}"
 
 
+# Libraries of extras, `commands` first: those that a plain install does not have.
+OF_COMMANDS = (
+    *("annotated_types", "joblib", "pandas", "pydantic", "rich", "safetensors", "threadpoolctl"),
+    *("tqdm", "typer"),
+)
 OF_EXTRAS = ("cvc5", "dask", "distributed", "pyarrow", "sklearn", "transformers", "z3")
 
 
-def without_extras(code: str) -> subprocess.CompletedProcess[str]:
-    """Python code in a process in which no library of an extra can be imported."""
-    blocked = f"import sys; sys.modules.update(dict.fromkeys({OF_EXTRAS!r}))\n"
+def without(libraries: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
+    """Python code in a process in which these libraries cannot be imported."""
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n"
     return subprocess.run(
         [sys.executable, "-c", blocked + code], capture_output=True, text=True, timeout=300
     )
 
 
-def test_verdict_evolve_and_inspect_need_no_extra(tmp_path):
-    done = without_extras(
-        "import numpy as np, torch, oversmoothing\n"
-        "from oversmoothing.experiments.digits.training_config import default_config\n"
-        "from oversmoothing.experiments.digits.vit import ViT\n"
+def test_the_library_needs_no_extra():
+    done = without(
+        OF_COMMANDS + OF_EXTRAS,
+        "import numpy as np, oversmoothing\n"
+        "from oversmoothing.testing import Claim, by, check, draw\n"
         "A, W = np.full((4, 4), 0.25), -0.5 * np.eye(2)\n"
         "print(oversmoothing.verdict(A=A, W=W).verdict)\n"
+        "print(oversmoothing.operator(A=A, W=W).eigenpairs().dominant)\n"
+        "case = oversmoothing.Layer(A=[['3/4', '1/4'], ['1/4', '3/4']], H=[['h']])\n"
+        "print(case.verdict()); case.region(h=(-3, 1)).plot()\n"
         "run = oversmoothing.evolve(X0=np.eye(4, 2), A=A, W=W, depth=[0, 9])\n"
-        "print(len(run.metrics()))\n"
-        "model = ViT(default_config('vit-random', 0), torch.Generator())\n"
-        "report = oversmoothing.inspect(model, torch.zeros(2, 8, 8) + torch.eye(8))\n"
-        f"print(report.summary()); report.save({str(tmp_path)!r})\n"
+        "print(len(run), oversmoothing.metrics(run.X(1)[0])['hfc_lfc'], run._repr_html_())\n"
+        "law = by.law(lambda A, *_: sum(A[0]) == 1, draw.cases())\n"
+        "print(check(Claim('mine', ('rows sum to 1',), evidence=(law,))))\n",
     )
     assert done.returncode == 0, done.stderr
-    assert "SMOOTHING" in done.stdout and "tokens" in done.stdout
-    assert (tmp_path / "report.html").exists()
+    assert "NON_SMOOTHING" in done.stdout and "ties iff h = -4/3 or h = 0" in done.stdout
+
+
+# Of the plain install: what reads models, remedies, and tables of them are of `commands`.
+PLAIN = {
+    *("Claim", "Drawn", "Fixed", "FromState", "InputError", "Layer", "PerLayer", "Trajectory"),
+    *("Verdict", "__version__", "by", "draw", "evolve", "evolve_heads", "exact", "given"),
+    *("golden_case", "heads_verdict", "main", "metrics", "operator", "parameterisation", "show"),
+    *("symbolic", "value_projection", "verdict"),
+}
+
+
+def test_a_name_that_needs_an_extra_says_so_in_one_sentence():
+    done = without(
+        OF_COMMANDS + OF_EXTRAS,
+        "import oversmoothing\n"
+        "for name in dir(oversmoothing):\n"
+        "    try:\n        getattr(oversmoothing, name)\n"
+        "    except RuntimeError as error:\n        print(name, error, sep=': ')\n"
+        "run = oversmoothing.evolve(X0=[[1.0], [2.0]], A=[[1, 0], [0, 1]], H=[[0.5]], depth=1)\n"
+        "try:\n    run.metrics()\n"
+        "except RuntimeError as error:\n    print('table', error, sep=': ')",
+    )
+    assert done.returncode == 0, done.stderr
+    said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert set(said) == {*dir(oversmoothing), "table"} - PLAIN
+    for sentence in said.values():
+        assert re.fullmatch(
+            r"\w+ is not installed: pip install 'oversmoothing\[commands\]', or \[all\]", sentence
+        )
+
+
+def test_inspect_needs_the_commands_alone(tmp_path):
+    done = without(
+        OF_EXTRAS,
+        "import torch, oversmoothing\n"
+        "from oversmoothing.experiments.digits.training_config import default_config\n"
+        "from oversmoothing.experiments.digits.vit import ViT\n"
+        "model = ViT(default_config('vit-random', 0), torch.Generator())\n"
+        "report = oversmoothing.inspect(model, torch.zeros(2, 8, 8) + torch.eye(8))\n"
+        f"print(report.summary()); report.save({str(tmp_path)!r})\n",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tokens" in done.stdout and (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "extra"), [(["sweep", "--example", "heads"], "sweep"), (["train"], "models")]
+    ("words", "libraries", "extra"),
+    [
+        (["verdict", "--example", "GT4"], OF_COMMANDS, "commands"),
+        (["--help"], OF_COMMANDS, "commands"),
+        (["simulate"], ("pandas",), "commands"),
+        (["sweep", "--example", "heads"], OF_EXTRAS, "sweep"),
+        (["train"], OF_EXTRAS, "models"),
+    ],
 )
-def test_a_command_without_its_extra_names_it(tmp_path, words, extra):
-    words = [*words, "--out", str(tmp_path)]
-    done = without_extras(f"import oversmoothing; sys.exit(oversmoothing.main({words!r}))")
+def test_a_command_without_its_extra_names_it(tmp_path, words, libraries, extra):
+    out = [] if {"verdict", "--help"} & {*words} else ["--out", str(tmp_path)]
+    done = without(
+        libraries, f"import oversmoothing; sys.exit(oversmoothing.main({words + out!r}))"
+    )
     assert done.returncode == 1 and done.stdout == ""
     assert f"pip install 'oversmoothing[{extra}]'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

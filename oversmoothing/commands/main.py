@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from oversmoothing.commands import COMMANDS, GONE, HIDDEN, OLD, ROWS, Row, forms, options as opt
 from oversmoothing.commands.ending import interrupted, say
-from oversmoothing.theory.support.errors import InputError, RequirementError, explained, unknown
+from oversmoothing.theory.support.errors import InputError, RequirementError, unknown
 
 _NAME = "oversmoothing"
 # Terms that a page of help may use: it says what each means.
@@ -320,11 +320,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refused(command.row, str(error))
     except RequirementError as error:
         say("", error)
-    except ModuleNotFoundError as error:
-        reason = explained(error)
-        if reason is error:
-            raise
-        say("", reason)
     except typer.TyperException as error:
         return _refused(command.row, _in_words(error))
     except OSError as error:

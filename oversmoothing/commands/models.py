@@ -226,8 +226,8 @@ def train(
     from oversmoothing.experiments.digits.training_loop import Keeping
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
-    from oversmoothing.simulations.engine.problem import choose_device
-    from oversmoothing.theory.support.files import output_folder, to_json
+    from oversmoothing.simulations.state import choose_device
+    from oversmoothing.theory.support.files import json_rows, output_folder, to_json
 
     configs = configurations(config, variant, seed, recipe)
     pictures = any(each.data != "digits" for each in configs)
@@ -245,7 +245,7 @@ def train(
         models.append((run, stored))
     table = training_table(models)
     if as_json:
-        print(to_json({"models": opt.rows_of(table)}), end="")
+        print(to_json({"models": json_rows(table)}), end="")
     else:
         print(opt.table_text(table))
 

@@ -358,10 +358,3 @@ def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> No
         return
     told(result.text(table_text))
     print(f"wrote {written[0]} (and {', '.join(path.name for path in written[1:])} beside it)")
-
-
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table as JSON objects."""
-    from oversmoothing.theory.support.files import json_row
-
-    return [json_row(row) for row in frame.to_dict("records")]

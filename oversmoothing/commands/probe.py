@@ -88,7 +88,7 @@ def stability(
         device="cpu", dtype=torch.float64, part=part,
     )  # fmt: skip
     folder = opt.new_folder(out / "stability" / opened.name)
-    opt.finish(measure(opened, inputs, count=count, size=size, seed=seed), folder, as_json, plot)
+    opt.finish(measure(opened, inputs, size=size, seed=seed), folder, as_json, plot)
 
 
 def loop(
@@ -119,8 +119,7 @@ def loop(
     """
     import torch
 
-    from oversmoothing.experiments.repeated.loop import loop as run
-    from oversmoothing.experiments.repeated.recall import recalled
+    from oversmoothing.experiments.repeated.loop import loop as run, recalled
 
     groups = None if group is None else [_layers(each) for each in group]
     opened, inputs = opt.model_and_inputs(
@@ -352,21 +351,23 @@ def exponents(
 ) -> int:
     """Rates of a trained model's layers, repeated: Lyapunov exponents against measured slopes.
 
-    The layers are operators on one input. --depth is a multiple of 200. Writes exponents.csv. Exit
-    status 1: a slope is further from what is predicted than so many layers leave open.
+    The layers are operators on one input. --depth is a multiple of 200. Writes exponents.csv and
+    exponents.json. Exit status 1: a slope is further from what is predicted than so many layers
+    leave open.
     """
-    from oversmoothing.commands.runs import write_exponents
     from oversmoothing.experiments.repeated.blocks import cycled_layers
-    from oversmoothing.simulations.against_theory.exponents import exponent_run
+    from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
-    output_folder(out)
+    folder = output_folder(out)
     opened, inputs = opt.model_and_inputs(
         model, out, images, text, 1, data_dir, quiet=True, seed=seed, device="cpu"
     )
     attention, weights, X0 = cycled_layers(opened, inputs, scale)
-    run = exponent_run(f"{opened.name}, repeated", attention, weights, X0, depth)
-    return write_exponents([run], out, as_json)
+    run = runs.exponent_run(f"{opened.name}, repeated", attention, weights, X0, depth)
+    asked = {"model": opened.name, "scale": scale, "seed": seed}
+    opt.finish(runs.exponents([run], asked), folder, as_json)
+    return int(not run.agrees)
 
 
 def certified(
@@ -379,20 +380,15 @@ def certified(
 ) -> None:
     """Certified verdicts on the attention of a trained vision model.
 
-    Writes certified_attention.csv.
+    Writes certified_attention.csv and certified_attention.json.
     """
     import torch
 
-    from oversmoothing.experiments.inspection.spectra import certified_attention, summary
-    from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
+    from oversmoothing.experiments.inspection.spectra import certified_attention
+    from oversmoothing.theory.support.files import output_folder
 
     opened, inputs = opt.model_and_inputs(
         model, out, images, None, count, data_dir, quiet=True, dtype=torch.float64
     )
     folder = output_folder(out)
-    table = certified_attention(opened, inputs)
-    path = write_atomically(folder / "certified_attention.csv", table.to_csv(index=False))
-    if as_json:
-        print(to_json({"layers": opt.rows_of(table), "words": summary(table).splitlines()}), end="")
-    else:
-        print(f"{summary(table)}\nwrote {path}")
+    opt.finish(certified_attention(opened, inputs), folder, as_json)

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from typer import Argument, BadParameter, Exit, Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.simulations.generators.attention import ATTENTION
+from oversmoothing.simulations.generators.attention import ATTENTION, MIXINGS
 from oversmoothing.simulations.generators.options import requirement, scalar_type
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from oversmoothing.simulations.sweep.config import examples
@@ -22,10 +22,7 @@ from oversmoothing.theory.support.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from oversmoothing.simulations.against_theory.exponents import ExponentRun
-
 _OF_EVERY_A = ("kind", "temperature")
-_MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
 
 
@@ -130,7 +127,7 @@ def heads(
 
 def streams(
     agree: opt.Agree = 1e-6,
-    mixing: Annotated[str, opt.one_of("mixing", _MIXINGS, "kind of R")] = "doubly-stochastic",
+    mixing: Annotated[str, opt.one_of("mixing", MIXINGS, "kind of R")] = "doubly-stochastic",
     streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
     changing: Annotated[bool, Option("--changing",
         help="draw another R in every layer, like the first")] = False,
@@ -189,46 +186,28 @@ def exponents(
 ) -> int:  # fmt: skip
     """Rates of changing layers: Lyapunov exponents against measured slopes.
 
-    --depth is a multiple of 200. Writes exponents.csv. Exit status 1: a slope is further from what
-    is predicted than so many layers leave open.
+    --depth is a multiple of 200. Writes exponents.csv and exponents.json. Exit status 1: a slope is
+    further from what is predicted than so many layers leave open.
     """
     import numpy as np
 
     from oversmoothing.simulations.against_theory import exponents as runs
     from oversmoothing.theory.support.files import output_folder
 
-    output_folder(out)
+    folder = output_folder(out)
     X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
     made = []
     for name in ensemble or _ENSEMBLES:
         rules = runs.ensemble(name, n, d, heads, scale, seed)
         made.append(runs.exponent_run(name, *rules, X0, depth))
-    return write_exponents(made, out, as_json)
-
-
-def write_exponents(made: "list[ExponentRun]", out: Path, as_json: bool) -> int:
-    """Print and write the exponents of runs; the exit status."""
-    import pandas as pd
-
-    from oversmoothing.simulations.against_theory.exponents import words
-    from oversmoothing.theory.support.files import to_json, write_atomically
-
-    table = pd.DataFrame([asdict(run) | {"off": run.off, "error": run.error} for run in made])
-    path = write_atomically(out / "exponents.csv", table.to_csv(index=False))
-    if as_json:
-        print(to_json({"runs": opt.rows_of(table), "words": words(made).splitlines()}), end="")
-    else:
-        shown = table[
-            ["name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_error",
-             "predicted", "measured", "hfc", "off", "error", "seconds"]
-        ]  # fmt: skip
-        print(f"{opt.table_text(shown, '{:.5f}'.format)}\n{words(made)}\nwrote {path}")
+    asked = {"ensembles": list(ensemble or _ENSEMBLES), "scale": scale, "seed": seed}
+    opt.finish(runs.exponents(made, asked), folder, as_json)
     return 0 if all(run.agrees for run in made) else 1
 
 
 def _prepared(out: Path, device: str) -> tuple[Path, str]:
     """The folder for results and the device, before anything is computed."""
-    from oversmoothing.simulations.engine.problem import choose_device
+    from oversmoothing.simulations.state import choose_device
     from oversmoothing.theory.support.files import output_folder
 
     return output_folder(out), str(choose_device(device))
@@ -246,7 +225,7 @@ def write_run(
     """
     from oversmoothing.simulations.drawing.wording import columns_of_run, few
     from oversmoothing.simulations.provenance import provenance
-    from oversmoothing.theory.support.files import to_json, write_together
+    from oversmoothing.theory.support.files import json_rows, to_json, write_together
 
     record = {"schema_version": 1, "configuration": configuration, "device": device, **theory}
     record |= provenance()
@@ -266,7 +245,7 @@ def write_run(
         contents |= figure_contents(figure, table, said, stem, title)
     csv, *more = write_together(contents)
     if as_json:
-        print(to_json(record | {"layers": opt.rows_of(table), "words": words.splitlines()}), end="")
+        print(to_json(record | {"layers": json_rows(table), "words": words.splitlines()}), end="")
         return
     rows = columns_of_run(table).iloc[few(len(table))]
     opt.told(f"{words}\n\n{opt.table_text(rows, '{:.6g}'.format)}\n")

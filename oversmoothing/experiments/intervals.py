@@ -8,7 +8,7 @@ which is legal, wide, and said with its number. Ends are NaN where there is no i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -59,6 +59,11 @@ def mean_interval(
         return mean, NAN, NAN
     reach = _quantile((1 + confidence) / 2, m - 1) * float(np.std(values, ddof=1))
     return mean, mean - reach / m**0.5, mean + reach / m**0.5
+
+
+def named(name: str, ends: Iterable[float]) -> dict[str, float]:
+    """(mean, low, high) as the columns NAME, NAME_low and NAME_high of a table."""
+    return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 
 
 def mean_intervals(values: Array) -> tuple[Array, Array, Array]:

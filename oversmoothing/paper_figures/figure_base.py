@@ -38,7 +38,7 @@ from oversmoothing.simulations.drawing.picture import (
     write_kinds,
 )
 from oversmoothing.simulations.drawing.wording import signed
-from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import output_folder
 
 __all__ = ["PALETTE", "VERDICT_COLOUR", "new_figure"]

@@ -40,7 +40,7 @@ from oversmoothing.experiments.models.pictures import (
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures.figure_base import PALETTE, Context
-from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import parse_json
 
 LABEL = {"vit-random": "random", "vit": "shared-value ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}

@@ -7,9 +7,9 @@ is shown in the first two seconds, or where stderr is no terminal.
 import sys
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from tqdm import tqdm
+from oversmoothing.theory.support.errors import required
 
 T = TypeVar("T")
 _SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
@@ -21,16 +21,37 @@ def show(shown: bool = True) -> None:
     _SHOWN.set(shown)
 
 
-def bar(total: float | None, unit: str, shown: bool = False) -> tqdm:
-    """A bar of so many units; shown: here, whatever was switched on."""
-    hidden = None if shown or _SHOWN.get() else True
-    form = None if total is None else _FORM
-    return tqdm(total=total, unit=unit, file=sys.stderr, delay=2, disable=hidden, bar_format=form)
+class Bar:
+    """A bar of so many units; shown: here, whatever was switched on. tqdm loads if it is shown."""
+
+    def __init__(self, total: float | None, unit: str, shown: bool = False) -> None:
+        form = None if total is None else _FORM
+        self._bar: Any = None
+        if shown or _SHOWN.get():
+            self._bar = required("tqdm").tqdm(
+                total=total, unit=unit, file=sys.stderr, delay=2, disable=None, bar_format=form
+            )
+
+    def update(self, number: float = 1) -> None:
+        """So many units more are done."""
+        if self._bar is not None:
+            self._bar.update(number)
+
+    def close(self) -> None:
+        """No more is said."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def steps(each: Iterable[T], total: int, unit: str) -> Iterator[T]:
     """The same, with a bar of how many are done."""
-    with bar(total, unit) as shown:
+    with Bar(total, unit) as shown:
         for one in each:
             yield one
             shown.update()

@@ -7,6 +7,8 @@ two is exact, so no digit is lost on the way. Exponents are int64 [...], without
 dimensions of the value that share them; float32 or float64, any device.
 theory.numbers.rounding does the same to numpy arrays: theory and the workers of a sweep start
 without torch.
+
+Also how torch is asked: on which device, and whatever its defaults were told to be.
 """
 
 import math
@@ -28,6 +30,8 @@ from oversmoothing.theory.support.errors import InputError
 HALF = {torch.float64: 1022, torch.float32: 126}
 # The exponent of what is 0: it must not decide a common one.
 UNUSED = torch.iinfo(torch.int64).min // 4
+# Kinds of device that hold numbers: "meta" and others of torch's names hold none.
+_COMPUTING = ("cpu", "cuda", "mps", "xpu")
 
 
 def powers_of_two(exponent: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -148,6 +152,22 @@ def undisturbed() -> Iterator[None]:
         if torch.get_default_device().type != "cpu":
             ways.enter_context(torch.device("cpu"))
         yield
+
+
+def choose_device(device: str) -> torch.device:
+    """'auto' is cuda where there is one, else cpu. Raises `InputError` where it is not there."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        if chosen.type not in _COMPUTING:
+            raise RuntimeError("nothing is computed there")
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"the device '{device}' is not available here.\nUse auto or cpu."
+        ) from error
+    return chosen
 
 
 def tensor_of(X: Any) -> Tensor:

@@ -34,6 +34,7 @@ from oversmoothing.simulations.state import (
     split,
     undisturbed,
 )
+from oversmoothing.theory.support.sizes import MatrixLike
 
 
 @undisturbed()
@@ -51,7 +52,7 @@ def _norms(X: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @undisturbed()
-def metrics(X: Any) -> dict[str, Float64[Tensor, "*batch"]]:
+def metrics(X: "MatrixLike | Tensor | SplitState") -> dict[str, Float64[Tensor, "*batch"]]:
     """Every metric of X [..., n, d], each a float64 tensor [...].
 
     X: a tensor, an array of numpy, nested lists, or a `SplitState`.

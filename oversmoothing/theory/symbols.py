@@ -17,6 +17,7 @@ from sympy.polys.matrices import DomainMatrix
 
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import MatrixLike
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict
 from oversmoothing.theory.verdict.symbolic_layer import (
     EigenvalueClass,
@@ -147,7 +148,7 @@ class SymbolicOperator:
         higher = (each for classes in self._spectra for each in classes if each.degree > 2)
         return tuple(self._given(sp.factor(each.polynomial(x))) for each in higher)
 
-    def verdict(self, X0: Any = None) -> SymbolicVerdict:
+    def verdict(self, X0: MatrixLike | None = None) -> SymbolicVerdict:
         """For which parameters it smooths, from generic X_0 or this one [n, d].
 
         Raises `InputError` for one token, and for an X_0 that does not fit.
@@ -193,7 +194,13 @@ def _vectors(M: Any, each: EigenvalueClass, root: Any) -> list[Any]:
     return [(M * column - (each.trace - root) * column).applyfunc(sp.factor_terms)]
 
 
-def symbolic(A: Any, H: Any = None, X0: Any = None, *, W: Any = None) -> SymbolicOperator:
+def symbolic(
+    A: MatrixLike,
+    H: MatrixLike | None = None,
+    X0: MatrixLike | None = None,
+    *,
+    W: MatrixLike | None = None,
+) -> SymbolicOperator:
     """The operator I + H (x) A of matrices with parameters.
 
     A [n, n] row-stochastic, H [d, d] or its transpose W: sympy matrices, or nested lists of sympy

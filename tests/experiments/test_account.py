@@ -17,7 +17,6 @@ from oversmoothing.experiments.inspection.account import (
     layer_account,
     log_ratio,
 )
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
 from oversmoothing.theory.support.errors import InputError
 
@@ -56,10 +55,10 @@ def layer_and_trace(
     A = draw(B, H, N, N, seed=3).softmax(-1)
     assert layer.ffn is not None
     if placement == "pre":
-        middle = X + attention_output(A, norm(X), layer.heads)
+        middle = X + layer.heads.attended(A, norm(X))
         after = middle + layer.ffn(norm(middle))
     else:
-        middle = norm(X + attention_output(A, X, layer.heads))
+        middle = norm(X + layer.heads.attended(A, X))
         after = norm(middle + layer.ffn(middle))
     return layer, Trace(A, X, middle, after)
 
@@ -124,7 +123,7 @@ def test_padding_counts_for_nothing() -> None:
     A = A / A.sum(-1, keepdim=True)
 
     def run(X: Tensor) -> Trace:
-        middle = X + attention_output(A, layer.norm_attention(X), layer.heads)
+        middle = X + layer.heads.attended(A, layer.norm_attention(X))
         assert layer.ffn is not None
         return Trace(A, X, middle, middle + layer.ffn(layer.norm_ffn(middle)))
 
@@ -150,7 +149,7 @@ def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale() -> None:
     X = trace.before
     assert trace.attention is not None
     s = math.sqrt(1 + 1e-6)  # rows have mean square 1
-    after = X + attention_output(trace.attention, X / s, bare_heads)
+    after = X + bare_heads.attended(trace.attention, X / s)
     found = layer_account(layer, Trace(trace.attention, X, after, after), log_ratio)
     torch.testing.assert_close(found["attention_body"], log_ratio(after) - log_ratio(X))
     assert not of(found, "ffn").any()

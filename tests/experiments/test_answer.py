@@ -12,8 +12,7 @@ import pytest
 
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, advice, answer, grade
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.replies import replies
-from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.report import Report, replies
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.experiments.models.sources import open_model

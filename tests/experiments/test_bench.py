@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import oversmoothing
-from benchmarks import gpu, running
+from benchmarks import gpu, history, running
 from benchmarks.__main__ import main
 from benchmarks.benchmark import Measurement, Row
 from benchmarks.scaling import measure_one
@@ -66,8 +66,9 @@ def test_the_road_to_a_card_is_walked_on_the_cpu_and_refused_without_a_card(
 
 
 @pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     ran: list[str] = []
+    monkeypatch.setattr(history, "RECORD", tmp_path / "recorded" / "history.jsonl")
 
     def measure(name: str, **flags: bool) -> Measurement:
         def run(device: str) -> list[Row]:
@@ -139,3 +140,56 @@ def test_the_work_of_a_worker_of_a_server_counts() -> None:
     start = processor_seconds()
     in_fresh_process(burn, 0.5)
     assert processor_seconds() - start > 0.45
+
+
+def test_a_row_is_worse_beyond_all_on_record_by_more_than_noise(tmp_path: Path) -> None:
+    file, took = tmp_path / "history.jsonl", {"ours": 1.0}
+    for ratio in (0.8, 1.0, 0.9):
+        rows = [Row("time", ratio, took, at_most=2.0), Row("speed", ratio, took, at_least=0.5)]
+        history.append(rows, "cpu", file)
+    past = history.Past.read(file)
+    beyond = 1 + history.NOISE
+    for row, worse in (
+        (Row("time", 1.0 * beyond * 1.001, took, at_most=2.0), True),
+        (Row("time", 1.0 * beyond * 0.999, took, at_most=2.0), False),
+        (Row("time", math.nan, took, at_most=2.0), True),
+        (Row("speed", 0.8 / beyond * 0.999, took, at_least=0.5), True),
+        (Row("speed", 0.8 / beyond * 1.001, took, at_least=0.5), False),
+        (Row("time", 9.0, took), False),  # it only compares
+        (Row("time", 9.0, at_most=2.0), False),  # no times: an error
+        (Row("new", 9.0, took, at_most=2.0), False),
+    ):
+        assert past.is_worse(row, "cpu") is worse, row
+        assert not past.is_worse(row, "cuda")
+    other = file.read_text().replace(history.machine(), "another machine")
+    file.write_text(other)
+    assert not history.Past.read(file).is_worse(Row("time", 9.0, took, at_most=2.0), "cpu")
+
+
+def test_what_looks_worse_is_measured_twice_more_and_the_median_counts() -> None:
+    past = history.Past([{"machine": history.machine(), "device": "cpu", "ratios": {"time": 1.0}}])
+    for later, ratio, worse in (((1.0, 1.1), 1.1, []), ((3.0, 1.0), 2.0, ["time"])):
+        tries = iter(later)
+        rows, names = history.settled(
+            [Row("time", 2.0, {"ours": 1.0}, at_most=5.0)],
+            lambda tries=tries: [Row("time", next(tries), {"ours": 1.0}, at_most=5.0)],
+            past,
+            "cpu",
+        )
+        assert [row.ratio for row in rows] == [ratio] and names == worse
+
+
+def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(
+    two: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "history.jsonl"
+    asked = ["--only", "first", "--record", str(file)]
+    assert main([*asked, "--no-record"]) == 0 and not file.exists()
+    assert main(asked) == 0 and file.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    file.write_text(file.read_text().replace("0.5", "0.1"))
+    assert main(asked) == 1
+    assert "worse than every run of this machine on record: first" in capsys.readouterr().err
+    assert len(file.read_text().splitlines()) == 2
+    file.write_text(file.read_text() + "half a li")
+    assert main(asked) == 2
+    assert "line 3, is no run" in capsys.readouterr().err

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, strategies as st
 from torch import nn
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
@@ -76,10 +75,10 @@ def test_a_layer_is_put_together_again_from_its_neutral_form(family):
         X = trace.before
         if layer.placement == "pre":
             N = layer.norm_attention(X)
-            middle = X + attention_output(trace.attention, N, layer.heads)
+            middle = X + layer.heads.attended(trace.attention, N)
             after = middle + layer.ffn(layer.norm_ffn(middle))
         else:
-            middle = layer.norm_attention(X + attention_output(trace.attention, X, layer.heads))
+            middle = layer.norm_attention(X + layer.heads.attended(trace.attention, X))
             after = layer.norm_ffn(middle + layer.ffn(middle))
         # RMSNorm and the library's softmax round to float32 even in a float64 model.
         limit = 1e-4 if family in ("llama", "vit", "deit") else 1e-10

@@ -16,6 +16,7 @@ import torch
 from PIL import Image, PngImagePlugin
 
 from oversmoothing.experiments.digits.vit import GreyImages
+from oversmoothing.experiments.inspection.budget import foresee
 from oversmoothing.experiments.inspection.extract import batches, prepared
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
@@ -202,6 +203,17 @@ def test_texts_beyond_the_model_s_length_are_cut_and_said() -> None:
     assert not any("cut" in note for note in short.notes)
     with pytest.raises(InputError, match="reads at most 16: cut it"):
         model.prepare([torch.full((17,), 3)])
+
+
+def test_what_texts_will_cost_counts_the_tokens_of_each_as_they_are_cut() -> None:
+    """16, 5 and 16 tokens: not three times those of the first, nor those of what is cut off."""
+    model = open_model(tiny("bert"), tokenizer=Words())
+    texts = ["a bb ccc", *TEXTS[1:]]
+    said = foresee(model, texts, 4, 32)
+    assert (said.inputs, said.tokens) == (3, 16)
+    assert said.share == pytest.approx((5 + 16 + 16) / (3 * 16))
+    assert "3 inputs of up to 16 tokens" in str(said)
+    assert "3 inputs of 16 tokens" in str(foresee(model, [TEXTS[1]] * 3, 4, 32))
 
 
 def test_texts_are_cut_to_the_tokens_asked_for(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
 from oversmoothing.experiments.repeated.consensus import loop_law
-from oversmoothing.experiments.repeated.loop import loop, own_blocks
+from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
 from oversmoothing.experiments.repeated.outcomes import Looped, looped, outcomes
 from oversmoothing.experiments.repeated.predictors import (
     LINE,
@@ -25,7 +25,6 @@ from oversmoothing.experiments.repeated.predictors import (
     from_law,
     score_loops,
 )
-from oversmoothing.experiments.repeated.recall import recalled
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today

@@ -152,7 +152,7 @@ def test_stand_ins_cut_and_join_heads_and_patches() -> None:
 def test_without_the_option_nothing_is_executed_and_the_record_is_shown(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["--only", "peers/layers", "--data-dir", str(data), "--json"]
+    command = ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
     assert main(command) == 0
     rows = energy_rows(capsys.readouterr().out)
     assert not (data / "ran").exists()
@@ -165,7 +165,7 @@ def test_without_the_option_nothing_is_executed_and_the_record_is_shown(
 def test_with_the_option_the_named_parts_run_and_the_rest_does_not(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["--only", "peers/layers", "--data-dir", str(data), "--json"]
+    command = ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
     assert main([*command, peer_code.OPTION]) == 0
     printed = capsys.readouterr()
     assert "executing other people's Python from" in printed.err

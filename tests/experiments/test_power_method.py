@@ -12,7 +12,7 @@ import torch
 import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.power_method import steered_model, steering, tilt
+from oversmoothing.experiments.power_method import steering, tilt
 from oversmoothing.experiments.power_method.directions import (
     eigendirections,
     principal,
@@ -127,7 +127,7 @@ def test_bad_input_is_a_sentence() -> None:
     post = oversmoothing.open_model(tiny("bert"))
     with (
         pytest.raises(InputError, match="no norm in front of its attention"),
-        steered_model.steering(post, np.ones(post.width), np.ones(post.depth)),
+        steering.steering(post, np.ones(post.width), np.ones(post.depth)),
     ):
         pass
 
@@ -176,7 +176,7 @@ def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
     given = tokens()["input_ids"][:1] if family == "llama" else random_like(model)
     u = np.eye(model.width)[0]
     plain = extract(model, given, attention=False, verify=False).traces[0]
-    with steered_model.steering(model, u, np.full(model.depth, 0.5)):
+    with steering.steering(model, u, np.full(model.depth, 0.5)):
         moved = extract(model, given, attention=False, verify=False).traces[0]
     again = extract(model, given, attention=False, verify=False).traces[0]
     assert torch.equal(plain.after_attention, again.after_attention)
@@ -196,18 +196,18 @@ def random_like(model: oversmoothing.experiments.models.model.Model) -> torch.Te
 
 def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
     model = oversmoothing.open_model(tiny_model())
-    table = steered_model.steered_tilts(model, random_pixels(3), multiples=(0.0, 8.0), directions=2)
+    table = steering.steered_tilts(model, random_pixels(3), multiples=(0.0, 8.0), directions=2)
     assert table["along_u"].iloc[1] > 2 * table["along_u"].iloc[0]
-    said = steered_model.on_steering(table, "tiny", 3).says
+    said = steering.on_steering(table, "tiny", 3).says
     assert "3 inputs, at least 5 are needed" in said and "interval is not told" in said
 
 
 def test_images_are_steered_in_batches_as_one_by_one(monkeypatch) -> None:
     model, tables = oversmoothing.open_model(tiny_model()), []
     for size in (2, 1):
-        monkeypatch.setattr(steered_model, "BATCH", size)
+        monkeypatch.setattr(steering, "BATCH", size)
         given = random_pixels(3)
-        tables.append(steered_model.steered_tilts(model, given, multiples=(0.0, 2.0), directions=2))
+        tables.append(steering.steered_tilts(model, given, multiples=(0.0, 2.0), directions=2))
     # Float32: sums over a batch in another order.
     np.testing.assert_allclose(*(table.to_numpy() for table in tables), rtol=1e-4)
 

@@ -10,7 +10,7 @@ from transformers import ViTConfig, ViTModel
 
 import oversmoothing
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.spectra import certified_attention, summary
+from oversmoothing.experiments.inspection.spectra import certified_attention
 from oversmoothing.experiments.models.pictures import named_pictures, photographs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
@@ -75,12 +75,13 @@ def test_attention_times_value_is_what_the_module_computes(model):
 
 
 def test_every_case_is_certified_or_says_why(model):
-    table = certified_attention(model, photographs(2))
+    result = certified_attention(model, photographs(2))
+    table = result.table
     assert len(table) == 2 * 3 * 2
     assert set(table["verdict"]) <= {"SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"}
     decided = table[table["verdict"] == "SMOOTHING"]
     assert (decided["margin_low"] > 0).all()
-    assert "certified" in summary(table)
+    assert "certified" in result.words()
 
 
 def test_the_command_prints_the_share(folder, tmp_path, capsys):

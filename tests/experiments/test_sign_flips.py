@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.repeated.flip_result import FROZEN, GAP, MEANS, NONE
-from oversmoothing.experiments.repeated.flips import flipped, sign_flips
+from oversmoothing.experiments.repeated.flips import FROZEN, GAP, MEANS, NONE, flipped, sign_flips
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.tiny_models import random_pixels, tiny_model

@@ -305,7 +305,6 @@ def test_sinks_have_no_consensus():
     ("how", "said"),
     [
         ({"size": 0.0}, "size is 0.0: give a share"),
-        ({"count": 0}, "count is 0"),
         ({"inputs": []}, "no inputs"),
         ({"inputs": torch.zeros(1, 1, 6).double()}, "single token"),
     ],

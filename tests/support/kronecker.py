@@ -25,11 +25,10 @@ from oversmoothing.simulations.engine.errors import (
 from oversmoothing.simulations.engine.problem import (
     Problem,
     check_depths,
-    choose_device,
     choose_precision,
     make_problem,
 )
-from oversmoothing.simulations.state import add, centred, to_differences
+from oversmoothing.simulations.state import add, centred, choose_device, to_differences
 from oversmoothing.theory.numbers.rounding import normalise
 
 # Layers of the dense matrix between two rescalings.

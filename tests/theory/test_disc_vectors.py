@@ -19,11 +19,11 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.layer import Layer, read_entries
-from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved, times
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved
 from oversmoothing.theory.spectra.layer_discs import attention_by_parts
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.disc_limits import DominantPair, from_quotient, ratio_of
-from oversmoothing.theory.verdict.disc_parts import left_vectors
+from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class
 from oversmoothing.theory.verdict.disc_start import (
     DiscStart,
     left_alone,
@@ -66,14 +66,14 @@ def test_products_of_bounded_vectors_hold_at_all_ends(seed):
     rng = np.random.default_rng(seed)
     x, y = drawn(rng, 1 + seed), drawn(rng, 1 + seed)
     least = np.abs(x.value) @ y.error + x.error @ (np.abs(y.value) + y.error)
-    found = x.dot(y)
+    found = x @ y
     assert abs(found.value - (x.value * y.value).sum()) < 1e-13
     assert between(found.error, least, 1 + 1e-6)
     low, high = x.norm()
     size, off = np.linalg.norm(x.value), np.linalg.norm(x.error)
     assert between(np.array([size - low, high - size]), np.array([off, off]), 1 + 1e-6)
     M, relative = rng.standard_normal((3, 1 + seed)), 1e-5
-    image = times(M, x, relative)
+    image = Bounded.near(M, relative) @ x
     worst = np.abs(M) @ (x.error + relative * (np.abs(x.value) + x.error))
     assert np.abs(image.value - M @ x.value).max() < 1e-13
     assert between(image.error, worst, 1 + 1e-4)
@@ -106,14 +106,13 @@ def test_an_error_in_one_feature_is_that_of_its_mean_alone(size, known):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_T1d_pi_of_members_of_the_cell_is_within_its_bound(seed):
-    """pi' = p + Q d for attention moved by the whole relative error; no wider than it need be."""
+    """For attention moved by the whole relative error; no wider than it need be."""
     relative = 2.0**-30
     pair, A = cell(seed, relative)
     rng, n = np.random.default_rng(seed), len(A)
-    known = DiscStart(pair, np.ones((n, 3)))._stationary
-    assert known is not None
-    pi, off = known
-    wide = pi.error + np.abs(complement_basis(n)) @ off
+    pi = mean_of_class(pair.cell.A, pair.cell.error, range(n))
+    assert pi is not None
+    wide = pi.error
     for _ in range(8):
         moved = A * (1 + relative * rng.choice([-1.0, 1.0], A.shape))
         moved /= moved.sum(axis=1, keepdims=True)
@@ -344,7 +343,7 @@ def _members(rng: np.random.Generator, M: np.ndarray, relative: float) -> np.nda
 def test_solutions_of_systems_hold_for_members_of_the_cell(seed):
     rng, k, relative = np.random.default_rng(seed), 1 + seed, 1e-7
     M, b = rng.standard_normal((k, k)) + 2 * k * np.eye(k), drawn(rng, k)
-    found = solved(M, relative * np.abs(M), b)
+    found = solved(Bounded(M, relative * np.abs(M)), b)
     assert found is not None
     reached = np.zeros(k)
     for _ in range(50):
@@ -352,7 +351,7 @@ def test_solutions_of_systems_hold_for_members_of_the_cell(seed):
         x = np.linalg.solve(_members(rng, M, relative), ends)
         reached = np.maximum(reached, np.abs(x - found.value))
     assert (reached <= found.error).all() and (found.error < 1e-4).all()
-    assert solved(np.ones((2, 2)), np.zeros((2, 2)), drawn(rng, 2)) is None
+    assert solved(Bounded.near(np.ones((2, 2)), 0.0), drawn(rng, 2)) is None
 
 
 def _in_parts(rng: np.random.Generator, sizes: list[int]) -> np.ndarray:

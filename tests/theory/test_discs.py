@@ -16,7 +16,7 @@ from oversmoothing.theory.numbers.rounding import UNIT, at_precision
 from oversmoothing.theory.spectra.discs import Failure, components, enclose
 from oversmoothing.theory.spectra.layer_discs import attention_discs, normalised, quotient_within
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.by_discs import cell_discs, decide_all, decide_cell
+from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell, decide_stack
 from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.tables import rational
 from tests.theory.chosen_spectra import chosen, held
@@ -218,7 +218,7 @@ def test_T2_T3_layers_decided_together_are_decided_as_one_by_one(n, d):
     """Whatever `oversmoothing.verdict` says by balls or fractions too, and the same radii."""
     A, H = drawn_layers(n, d)
     decided = 0
-    for found, each, value in zip(decide_all(A, H), A, H, strict=True):
+    for (found, _, _), each, value in zip(decide_stack(A, H), A, H, strict=True):
         alone = decide_cell(cell_discs(Layer.of(each, value)))
         assert found.outcome is alone.outcome
         for one, other in zip(
@@ -236,7 +236,7 @@ def test_T2_T3_layers_decided_together_are_decided_as_one_by_one(n, d):
 
 def test_a_stack_that_is_not_row_stochastic_is_refused_and_an_empty_one_has_no_answers():
     A, H = drawn_layers(3, 2)
-    assert decide_all(A[:0], H[:0]) == []
+    assert list(decide_stack(A[:0], H[:0])) == []
     A[7, 1, 2] += 0.5
     with pytest.raises(InputError, match="not row-stochastic"):
-        decide_all(A, H)
+        list(decide_stack(A, H))

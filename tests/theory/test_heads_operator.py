@@ -19,7 +19,6 @@ from oversmoothing.theory.spectra.heads import (
     layer_of_heads,
     quotient_operator,
     quotient_radius,
-    token_blocks,
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict, verdict
@@ -40,6 +39,12 @@ def whole(A, W, residual=True):
     """The operator on row-major vec(X): sum_h A_h (x) W_h^T, formed."""
     M = sum(np.kron(a, w.T) for a, w in zip(A, W, strict=True))
     return np.eye(len(M)) + M if residual else M
+
+
+def token_blocks(A, W, residual):
+    """G_i = [I +] sum_h A_h,ii H_h [n, d, d]."""
+    found = np.einsum("hii,hlk->ikl", A, W)
+    return found + np.eye(W.shape[-1]) if residual else found
 
 
 sizes = {
@@ -225,7 +230,7 @@ def test_causal_heads_decouple_token_by_token(seed, n, d, heads, residual):
     """T7e: the spectrum is the union of those of the G_i, for products of layers too."""
     first, second = draw(seed, n, d, heads, True), draw(seed + 1, n, d, heads, True)
     product = whole(*second, residual) @ whole(*first, residual)
-    left, right = (token_blocks(layer_of_heads(*each), residual) for each in (second, first))
+    left, right = (token_blocks(*each, residual) for each in (second, first))
     blocks = left @ right
     assert np.allclose(
         blocks[0], consensus_block(second[1], residual) @ consensus_block(first[1], residual)
@@ -269,11 +274,6 @@ def test_T4e_causal_heads_of_any_length_show_what_the_first_token_holds():
     assert found.verdict == found.verdict_x0 == "SMOOTHING" and found.tends_to == "zero"
     start[0] = 0
     assert heads_verdict(A=A, W=W, X0=start).verdict_x0 != "SMOOTHING"
-
-
-def test_token_blocks_refuse_attention_to_later_tokens():
-    with pytest.raises(InputError, match="causal"):
-        token_blocks(layer_of_heads(np.full((1, 2, 2), 0.5), np.ones((1, 1, 1))))
 
 
 # -------------------------------------------------------------------------- Lyapunov exponents

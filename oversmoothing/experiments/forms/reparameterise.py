@@ -15,7 +15,7 @@ have fewer features than tokens, m < d, W_O = H^T Q^T with H [m, m]: the layer's
 with d - m eigenvalues 0. Where they have more, Q has orthonormal rows, and all holds as for m = d.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -215,7 +215,9 @@ class Reparameterised:
             )
         return pd.DataFrame(rows)
 
-    def bound(self, inputs: Any, model: Model | None = None) -> list[LastingBound]:
+    def bound(
+        self, inputs: Tensor | Iterable[Any] | dict[str, Tensor], model: Model | None = None
+    ) -> list[LastingBound]:
         """T7b's recursion over all layers, one result an input, with the attention measured there.
 
         inputs: as `inspect` takes them; model: a fresh description, for a module that is known by

@@ -17,7 +17,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Layer, Norm, Trace
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
@@ -92,7 +91,7 @@ def layer_account(
         return [after - before for before, after in pairwise(logs)]
 
     def mix(N: Tensor) -> Tensor:
-        return attention_output(A, N, weights)
+        return weights.attended(A, N)
 
     before, between = trace.before, trace.after_attention
     changes = account(

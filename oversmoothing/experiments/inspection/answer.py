@@ -21,7 +21,6 @@ from enum import IntEnum
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.theory.support.files import json_number
@@ -372,14 +371,3 @@ def answer_object(outcome: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
             for each in tried
         ],
     }
-
-
-def row_objects(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """One JSON object a row: whole numbers stay whole, unknown is null, infinite "inf", "-inf"."""
-    return [
-        {
-            str(name): value if isinstance(value, int) else json_number(value)
-            for name, value in row.items()
-        }
-        for row in table.to_dict("records")
-    ]

@@ -10,6 +10,7 @@ matrices: the same on every machine, so that what is measured does not depend on
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any
@@ -198,7 +199,10 @@ def left_out(model: Model, plan: Plan, tokens: int, inputs: int) -> tuple[str, .
 @dataclass(frozen=True)
 class Foreseen:
     """What an inspection will take: forward passes on all its inputs, seconds, bytes beyond the
-    model, and on how many inputs what is measured; and what is left out."""
+    model, and on how many inputs what is measured; and what is left out.
+
+    tokens: those of the longest input. share: the tokens of all over as many inputs of that length.
+    """
 
     inputs: int
     tokens: int
@@ -206,13 +210,15 @@ class Foreseen:
     passes: float
     seconds: float
     memory: float
+    share: float = 1.0
     without: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         plan, number = self.plan, self.inputs
         spectra = f"spectra on {plan.spectra}" if plan.spectra else "no spectra"
         return (
-            f"{number} input{'' if number == 1 else 's'} of {self.tokens} tokens: HFC/LFC on all, "
+            f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
+            f"{self.tokens} tokens: HFC/LFC on all, "
             f"causes and heads on {min(plan.closely, number)}, {spectra}; about "
             f"{self.seconds:.1f} s, {self.passes:.1f} forward passes and "
             f"{self.memory / 2**20:.0f} MiB beyond the model"
@@ -225,15 +231,21 @@ def foresee(
 ) -> Foreseen:
     """By a forward pass on the first input, the second of two, which is timed; nothing is measured.
 
-    inputs: a list of images or texts, a tensor or a dictionary of tensors. Raises `InputError`
-    where their number is not known, and for a budget that is none.
+    inputs: a list of images or texts, a tensor or a dictionary of tensors. Of texts the longest is
+    timed, and each other is taken to cost its share of that one's tokens. Raises `InputError` where
+    the number of inputs is not known, and for a budget that is none.
     """
     allowed = checked_budget(budget, spectra)
     check_inputs(inputs)
     number = count(inputs)
     if not number:
         raise InputError("how many inputs there are is not known: give a list or a tensor")
-    batch = prepared_and_moved(model, next(batches(inputs, 1)))
+    first, share = next(batches(inputs, 1)), 1.0
+    if isinstance(first, list) and isinstance(first[0], str):
+        lengths = [_tokens(model.prepare([text])) for text in inputs]
+        first = [inputs[lengths.index(max(lengths))]]
+        share = sum(lengths) / (number * max(lengths))
+    batch = prepared_and_moved(model, first)
     seen: list[int] = []
     block = model.layers[0].block
 
@@ -261,7 +273,14 @@ def foresee(
         tokens=tokens,
         plan=plan,
         passes=passes,
-        seconds=passes * number * took,
+        seconds=passes * number * took * share,
+        share=share,
         memory=min(batch_size, number) * each,
         without=left_out(model, plan, tokens, number),
     )
+
+
+def _tokens(batch: Any) -> int:
+    """The length of a batch of texts as the model reads it."""
+    ids: Tensor = next(iter(batch.values())) if isinstance(batch, Mapping) else batch
+    return ids.shape[1]

@@ -11,26 +11,26 @@ HFC/LFC does there is said, and is no layer's, because n and d are others behind
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
+from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.answer import MILD, row_objects
+from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.intervals import in_words, mean_interval
+from oversmoothing.experiments.inspection.report import Report, saved
+from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
+from oversmoothing.theory.support.files import json_number, json_rows, output_folder, to_json
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Comparison:
             "outcome": self.outcome,
             **dict(zip(names, map(json_number, self.interval), strict=True)),
             "conventions": CONVENTIONS,
-            "layers": row_objects(self.table),
+            "layers": json_rows(self.table),
             "summary": self.summary(),
         }
 
@@ -203,14 +203,12 @@ class Comparison:
         from oversmoothing.simulations.drawing.picture import png
 
         place = output_folder(folder)
-        contents: dict[str, str | bytes] = {
-            "json": to_json(self.to_json_object() | {"provenance": provenance()}),
-            "csv": self.table.to_csv(index=False),
-            "png": png(self.plot()),
-        }
-        paths = {kind: place / f"compare.{kind}" for kind in contents}
-        write_together({paths[kind]: content for kind, content in contents.items()})
-        return paths
+        record = self.to_json_object() | {"provenance": provenance()}
+        return saved(place, {
+            "json": ("compare.json", to_json(record)),
+            "csv": ("compare.csv", self.table.to_csv(index=False)),
+            "png": ("compare.png", png(self.plot())),
+        })  # fmt: skip
 
 
 @undisturbed()
@@ -266,8 +264,7 @@ def _changes(report: Report, place: int) -> dict[str, Array]:
 
 
 def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
-    ends = (name, f"{name}_low", f"{name}_high")
-    return dict(zip(ends, mean_interval(second - first), strict=True))
+    return named(name, mean_interval(second - first))
 
 
 STAGES_SCHEMA_VERSION = 1
@@ -315,8 +312,8 @@ class Stages:
             table.insert(2, "tokens", report.tokens)
             if number > 1:
                 ends = mean_interval(self.merging[number - 2])
-                for name, value in zip(("", "_low", "_high"), ends, strict=True):
-                    table.loc[0, f"log_change_merging{name}"] = value
+                for name, value in named("log_change_merging", ends).items():
+                    table.loc[0, name] = value
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
@@ -389,19 +386,17 @@ class Stages:
             f"stage-{number}": report.save(place / f"stage-{number}")["html"]
             for number, report in enumerate(self.reports, 1)
         }
-        contents: dict[str, str | bytes] = {
-            "json": to_json(self.to_json_object()),
-            "csv": self.to_frame().to_csv(index=False),
-        }
-        paths = {kind: place / f"stages.{kind}" for kind in contents}
-        write_together({paths[kind]: content for kind, content in contents.items()})
+        paths = saved(place, {
+            "json": ("stages.json", to_json(self.to_json_object())),
+            "csv": ("stages.csv", self.to_frame().to_csv(index=False)),
+        })  # fmt: skip
         return paths | pages
 
 
 @undisturbed()
 def inspect_stages(
     model: str | Path | nn.Module | Sequence[Model],
-    inputs: Any,
+    inputs: Tensor | Iterable[Any] | dict[str, Tensor],
     *,
     name: str | None = None,
     **settings: Any,

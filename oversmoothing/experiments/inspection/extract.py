@@ -23,15 +23,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import projected
 from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.layers import Caught, Light
-from oversmoothing.experiments.models.model import Extraction, Heads, Model, Trace, evaluating
+from oversmoothing.experiments.models.model import (
+    Extraction,
+    Heads,
+    Model,
+    Trace,
+    evaluating,
+    projected,
+)
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import running
 from oversmoothing.experiments.models.widened import in_float32
-from oversmoothing.simulations.progress import bar
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16
@@ -81,7 +87,7 @@ def stream(
     check_inputs(inputs)
     with _ready(model) as weights:
         checked = Checked()
-        with bar(count(inputs), "input", progress) as shown:
+        with Bar(count(inputs), "input", progress) as shown:
             size = 1
 
             def layer_seen(*layer: Any) -> None:

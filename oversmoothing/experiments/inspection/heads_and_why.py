@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.account import log_ratio
-from oversmoothing.experiments.inspection.attention import projected_out
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.state_metrics import SPREAD
-from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
 
@@ -79,10 +77,7 @@ class ValueModes:
             h = np.linalg.eigvals(H).astype(np.complex128)
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
-            best = {
-                "modulus": int(np.argmax(np.abs(h))),
-                "residual": largest_modulus(np.ones(1), h)[2],
-            }
+            best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}
             largest = {name: (complex(h[k]), V[:, k].copy()) for name, k in best.items()}
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
 
@@ -242,7 +237,7 @@ def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
             numbers[:, k] = change
             by_hand = np.flatnonzero(~sure)
         if len(by_hand):
-            output = projected_out(Z[None], weights)
+            output = weights.joined(Z[None])
             there = log_ratio(layer.after_attention(X[None], output))
             for head in by_hand:
                 other = output - Z[head] @ weights.W_O[head]

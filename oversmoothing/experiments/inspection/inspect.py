@@ -25,7 +25,7 @@ from oversmoothing.experiments.inspection.heads_and_why import head_table
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
-from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals
+from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals, named
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Layer, Model, without_autocast
 from oversmoothing.experiments.models.sources import open_model
@@ -195,4 +195,4 @@ def _intervals(rows: list[dict[str, Any]], columns: dict[str, Array]) -> None:
         else:
             ends = np.array(mean_intervals(values))
         for row, own in zip(rows, ends.T.tolist(), strict=True):
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), own, strict=True))
+            row |= named(name, own)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.sentences import ACCOUNT, SUBLAYERS
 from oversmoothing.experiments.inspection.states import ALONE, CLUSTER_COLOURS, TOGETHER, patch_side
-from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
+from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style
 
 _LINES = ("blue", "vermillion", "green", "purple")
 _REGION = {
@@ -303,8 +303,7 @@ def draw_comparison(table: pd.DataFrame, names: tuple[str, str], title: str) -> 
             ("cos_mean", "mean cosine", "vermillion"),
         ):
             difference.plot(x, table[name], "o-", color=PALETTE[colour], label=label)
-            low, high = table[f"{name}_low"], table[f"{name}_high"]
-            difference.fill_between(x, low, high, color=PALETTE[colour], alpha=0.15, linewidth=0)
+            band(difference, x, table[f"{name}_low"], table[f"{name}_high"], PALETTE[colour])
         difference.set_ylabel("second less first")
         for k, (name, label, colour) in enumerate(
             (("attention", "attention", "blue"), ("ffn", "FFN", "vermillion"))

@@ -2,11 +2,13 @@
 
 Observed: the metrics of the residual stream by layer, and the account of each layer's change of
 log HFC/LFC by sublayer and by what the norms add. Beside it, and never inferred from it: what the
-spectra of attention and H say in the paper's linear model, which knows neither norm nor FFN.
+spectra of attention and H say in the paper's linear model, which knows neither norm nor FFN. Of all
+that three answers come first: does it smooth, by what, what to try; with what carries each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,26 +20,56 @@ from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.answer import (
+    MILD,
     Advice,
     Answer,
+    Cause,
+    Grade,
     advice,
     answer,
     answer_object,
-    row_objects,
 )
-from oversmoothing.experiments.inspection.replies import Reply, replies
-from oversmoothing.experiments.inspection.sentences import CONVENTIONS, NARROW, WIDE
+from oversmoothing.experiments.inspection.sentences import (
+    CONVENTIONS,
+    NAMED,
+    NARROW,
+    PARTS,
+    POST,
+    WIDE,
+    layers,
+)
 from oversmoothing.experiments.inspection.states import merged_words
+from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.experiments.models.model import start_in_words
-from oversmoothing.simulations.drawing.wording import as_html
+from oversmoothing.simulations.drawing.wording import as_html, factor_text, signed
 from oversmoothing.simulations.state_metrics import NAMES
-from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
+from oversmoothing.theory.support.files import (
+    json_number,
+    json_rows,
+    output_folder,
+    to_json,
+    write_together,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 SCHEMA_VERSION = 1
+# By kind, the name of a file and what it holds.
+Files = dict[str, tuple[str, str | bytes]]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One of the three questions of a report, and the answer in a sentence.
+
+    details: what carries it, each with how it is known: 'proved', 'measured' or 'untested'.
+    """
+
+    question: str
+    short: str
+    details: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,15 +190,14 @@ class Report:
         """
         outcome, noun = self.answer, self.noun
         attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
-        spectra = None
+        share = None
         if "consensus_share" in self.table:
             share = float(self.table["consensus_share"].iloc[1:].mean())
-            spectra = sentences.Spectra(share, f"({noun}, layer)")
         said = (
             sentences.of_grade(outcome, self.model, self.inputs),
             sentences.of_cause(outcome, attention, ffn, noun),
             sentences.of_sink_attention(self.table, self.closer, noun)
-            or sentences.of_spectra(outcome, spectra),
+            or sentences.of_spectra(outcome, share, noun),
             sentences.of_depth(outcome),
             sentences.of_sinks(self.table, self.closer, noun, self.registers),
             sentences.of_rank(self.table),
@@ -214,7 +245,7 @@ class Report:
         `layers` has one object a layer; `input` holds the metrics in front of the first. Unknown
         is null, infinite is "inf" or "-inf".
         """
-        first, *layers = row_objects(self.table)
+        first, *rows = json_rows(self.table)
         plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
         return {
             "schema_version": SCHEMA_VERSION,
@@ -224,8 +255,8 @@ class Report:
             "notes": list(self.notes),
             "conventions": CONVENTIONS,
             "input": {name: value for name, value in first.items() if name.startswith(NAMES)},
-            "layers": layers,
-            "heads": row_objects(self.heads),
+            "layers": rows,
+            "heads": json_rows(self.heads),
             "merged": self.merged.to_dict("records"),
             "answer": answer_object(self.answer, self.advice),
             "summary": self.summary(),
@@ -270,24 +301,126 @@ class Report:
 
         place, picture, tokens = output_folder(folder), png(self.plot()), self.plot_tokens()
         drawn = None if tokens is None else png(tokens)
-        names: dict[str, str] = {kind: f"report.{kind}" for kind in ("html", "json", "csv", "png")}
-        contents: dict[str, str | bytes] = {
-            "html": "",
-            "json": to_json(self.to_json_object()),
-            "csv": self.table.to_csv(index=False),
-            "png": picture,
+        files: Files = {
+            "html": ("report.html", page(self, picture, drawn)),
+            "json": ("report.json", to_json(self.to_json_object())),
+            "csv": ("report.csv", self.table.to_csv(index=False)),
+            "png": ("report.png", picture),
         }
         if drawn is not None:
-            names |= {"heads": "report_heads.csv", "tokens": "report_tokens.png"}
-            names["clusters"] = "report_tokens.csv"
-            contents |= {
-                "heads": self.heads.to_csv(index=False),
-                "clusters": self.tokens_together.to_csv(index=False),
-                "tokens": drawn,
+            files |= {
+                "heads": ("report_heads.csv", self.heads.to_csv(index=False)),
+                "clusters": ("report_tokens.csv", self.tokens_together.to_csv(index=False)),
+                "tokens": ("report_tokens.png", drawn),
             }
         if not self.merged.empty:
-            names["words"], contents["words"] = "report_words.csv", self.merged.to_csv(index=False)
-        contents["html"] = page(self, picture, drawn)
-        paths = {kind: place / names[kind] for kind in contents}
-        write_together({paths[kind]: content for kind, content in contents.items()})
-        return paths
+            files["words"] = ("report_words.csv", self.merged.to_csv(index=False))
+        return saved(place, files)
+
+
+def saved(place: Path, files: Files) -> dict[str, Path]:
+    """Write files into a folder, together or not at all; their paths by kind."""
+    paths = {kind: place / name for kind, (name, _) in files.items()}
+    write_together({paths[kind]: content for kind, (_, content) in files.items()})
+    return paths
+
+
+# ------------------------------------------------------------------------------ the three answers
+
+# The answer by grade, where the inputs tell it.
+_REPLIES = {
+    Grade.STRONG_SHARPENING: "No: its tokens grow apart strongly.",
+    Grade.MILD_SHARPENING: "No: its tokens grow apart mildly.",
+    Grade.NONE: "No: its tokens end about as different as they began.",
+    Grade.MILD_SMOOTHING: "Yes, mildly: its tokens become more alike.",
+    Grade.STRONG_SMOOTHING: "Yes, strongly: its tokens become much more alike.",
+    Grade.COLLAPSED: "Yes, wholly: its tokens collapse into one.",
+}
+
+
+def replies(
+    outcome: Answer, tried: Sequence[Advice], inputs: str, heads: str = ""
+) -> tuple[Reply, Reply, Reply]:
+    """Does it smooth? By what? What to try? heads: which heads smooth, in a sentence."""
+    return _does_it(outcome, inputs), _by_what(outcome, heads), _what_to_try(tried, outcome)
+
+
+def _does_it(outcome: Answer, inputs: str) -> Reply:
+    question = "Does it smooth?"
+    if outcome.grade is None:
+        why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
+        return Reply(question, "This is not known.", ((why, "measured"),))
+    short = _REPLIES[outcome.grade]
+    start, end = outcome.cosines
+    if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
+        short = "Yes, by HFC/LFC alone: it falls, while the angles between tokens do not close."
+    elif outcome.grade > 0 and end >= start:
+        short = "No: HFC/LFC rises, though the angles between tokens do not open."
+    if outcome.inputs < FEWEST:
+        short += f" (Seen on {inputs}: at least {FEWEST} are needed to speak of others.)"
+    elif outcome.certainty == "cannot tell":
+        short = f"These {inputs} do not show whether it smooths or sharpens."
+    elif not outcome.sure and outcome.least is not None and outcome.most is not None:
+        others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
+        others.remove(NAMED[outcome.grade])
+        short += f" The 95 % intervals over {inputs} do not exclude {' or '.join(others)}."
+    ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
+    moved = (
+        f"HFC/LFC, what differs between tokens beside what they share, changes by a factor of "
+        f"{factor_text(outcome.change)} ({ends}) over {layers(outcome)}; the mean cosine between "
+        f"tokens goes from {start:.3f} to {end:.3f}."
+    )
+    return Reply(question, short, ((moved, "measured"),))
+
+
+def _by_what(outcome: Answer, heads: str) -> Reply:
+    question, cause = "By what?", outcome.cause
+    if cause is None:
+        return Reply(question, "The parts of its layers were not measured.")
+    large = sorted(
+        (k for k, x in cause.sums.items() if abs(x) >= MILD), key=lambda k: -abs(cause.sums[k])
+    )
+    if not large:
+        short = "No part of its layers moves it far."
+    else:
+        up, down = ([k for k in large if (cause.sums[k] > 0) == more] for more in (True, False))
+        sides = [_together(cause, names) for names in (up, down) if names]
+        sides.sort(key=lambda side: not side.startswith(_subject(cause, large[0])))
+        short = ", but ".join(sides) + "."
+        short = short[0].upper() + short[1:]
+    listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
+    over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
+    told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
+    parts = f"Change of ln HFC/LFC by part, over {over}: {listed}{told}."
+    return Reply(question, short, tuple((words, "measured") for words in (parts, heads) if words))
+
+
+def _subject(cause: Cause, name: str) -> str:
+    return (POST if cause.placement == "post" else PARTS)[name][0]
+
+
+def _together(cause: Cause, names: Sequence[str]) -> str:
+    """'attention's mixing and the FFN smooth'."""
+    # A subject with "of" comes last: 'the gains of the norm and the FFN' could be one thing.
+    subjects = sorted((_subject(cause, name) for name in names), key=lambda name: " of " in name)
+    verb = "sharpen" if cause.sums[names[0]] > 0 else "smooth"
+    ending = PARTS[names[0]][1] if len(names) == 1 else ""
+    if len(names) == 1 and cause.placement == "post":
+        ending = POST[names[0]][1]
+    return f"{' and '.join(subjects)} {verb}{ending}"
+
+
+def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
+    question = "What to try?"
+    if not tried:
+        unknown = outcome.grade is None or outcome.certainty == "cannot tell"
+        short = "Nothing yet: these inputs do not show whether it smooths."
+        return Reply(question, short if unknown else "Nothing: no smoothing was seen to undo.")
+    first, *others = tried
+    details = [(_sentence(words), known) for words, known in first.grounds if words != known]
+    details += [(_sentence(str(each.words)), each.known) for each in others]
+    return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:].rstrip('.')}."

@@ -7,7 +7,6 @@ said to be open, and the spectra, which are those of a limit, are held against t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import pandas as pd
 
@@ -52,19 +51,6 @@ PARTS = {
     "ffn": ("the FFN", "s", "FFN"),
 }
 POST = PARTS | {"gains": ("the norms' gains", "", "gains")}
-
-
-@dataclass(frozen=True)
-class Spectra:
-    """What the spectra said: the share of cases in which consensus dominates, what a case is, and
-    whether a dominating consensus is the answer of most."""
-
-    share: float
-    case: str
-
-    @property
-    def consensus(self) -> bool:
-        return self.share > 0.5
 
 
 def of_grade(outcome: Answer, model: str, inputs: str) -> str:
@@ -166,13 +152,16 @@ def part_words(cause: Cause, name: str, which: str = ", which") -> str:
     return f"{whole}{which} {verb}{ending} ({signed(value)})"
 
 
-def of_spectra(outcome: Answer, spectra: Spectra | None) -> str:
-    """What the spectra of attention and H say, and how that fits what was measured."""
-    if spectra is None:
+def of_spectra(outcome: Answer, share: float | None, noun: str) -> str:
+    """What the spectra of attention and H say, and how that fits what was measured.
+
+    share: of the (input, layer) cases in which consensus dominates; None: no spectra were taken.
+    """
+    if share is None:
         return "No spectra were taken."
     head = (
         f"In the spectra of attention and H alone (reading E2: no norm, no FFN, one layer repeated "
-        f"for ever) consensus dominates {100 * spectra.share:.1f} % of the {spectra.case} cases"
+        f"for ever) consensus dominates {100 * share:.1f} % of the ({noun}, layer) cases"
     )
     cause = outcome.cause
     if cause is None:
@@ -181,7 +170,7 @@ def of_spectra(outcome: Answer, spectra: Spectra | None) -> str:
     if abs(mixing) < MILD:
         return f"{head}; within this depth the mixing by itself hardly acts ({signed(mixing)})."
     verb = "smooths" if mixing < 0 else "sharpens"
-    if spectra.consensus != (mixing < 0):
+    if (share > 0.5) != (mixing < 0):
         return (
             f"{head}; within this depth the mixing by itself {verb} ({signed(mixing)}): the limit "
             "that they name is not what these layers do."

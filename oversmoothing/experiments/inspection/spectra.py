@@ -32,6 +32,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 )
 from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.progress import steps
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.head_values import (
@@ -212,8 +213,9 @@ def head_dominance(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, A
 
 
 @one_thread()
-def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
-    """One row a case: layer, head, image, verdict, reason, margin, largest radius, seconds.
+def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
+    """A row a case: layer, head, image, verdict, reason, margin, largest radius, seconds; the share
+    certified, what came out, and why the rest is undecided.
 
     model: of images, opened in float64. The certified matrix is the model's attention with each row
     divided by its sum, exactly. Raises `InputError` for a model that reads text.
@@ -239,31 +241,37 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> pd.DataFrame:
                         "layer": number,
                         "head": head,
                         "image": image,
-                        "verdict": taken.verdict,
+                        "verdict": str(taken.verdict),
                         "margin_low": low,
                         "margin_high": high,
                         "largest_radius": spectrum.radii.max()
                         if isinstance(spectrum, Discs)
                         else np.nan,
                         "seconds": seconds,
-                        "reason": taken.reason,
+                        "reason": str(taken.reason),
                     }
                 )
-    return pd.DataFrame(rows)
-
-
-def summary(table: pd.DataFrame) -> str:
-    """The share certified, what came out, and why the rest is undecided."""
+    table = pd.DataFrame(rows)
     undecided = table[table["verdict"] == Outcome.UNDECIDED]
     share = 100 * (1 - len(undecided) / len(table))
     counts = ", ".join(f"{count} {name}" for name, count in table["verdict"].value_counts().items())
-    lines = [
+    says = (
         f"{len(table)} cases: {share:.1f} % certified ({counts}); largest disc radius median "
         f"{table['largest_radius'].median():.1e}, worst {table['largest_radius'].max():.1e}; "
         f"{1000 * table['seconds'].median():.0f} ms a spectrum (median)"
-    ]
-    lines += [
+    )
+    left = [
         f"undecided: layer {row.layer}, head {row.head}, image {row.image}: {row.reason}"
         for row in undecided.itertuples()
     ]
-    return "\n".join(lines)
+    images = int(table["image"].nunique())
+    return Result(
+        "certified_attention",
+        f"Certified verdicts on the attention of {model.name}",
+        {"layers": Table(table, {"seconds": "s"})},
+        [
+            Sentence(says, measured(images, of="image")),
+            *(Sentence(each, measured(1, of="image")) for each in left),
+        ],
+        {"model": model.name, "images": images},
+    )

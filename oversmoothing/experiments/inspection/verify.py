@@ -13,7 +13,7 @@ eps = 1.2e-7 that of float32 (libraries round softmax and norms to float32 in an
 far one relative rounding of what the part is made of moves that token:
     a sum of streams           the lengths of its terms
     a norm                     the largest gain times |x| / scale, the lengths of output and shift
-    attention                  `value_rounding`
+    attention                  `_value_rounding`
     the FFN, token by token    its change under a random perturbation of relative size eps
 Nothing of another token but those attended to is in it: a sink with a stream of 10^4 excuses nobody
 else."""
@@ -28,11 +28,6 @@ from typing import Never
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import (
-    mixed_values,
-    projected_out,
-    value_rounding,
-)
 from oversmoothing.experiments.models.layers import Caught
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, without_autocast
 from oversmoothing.theory.support.errors import InputError
@@ -71,9 +66,9 @@ class Verifier:
             N = self.layer.norm_attention(caught.before)
             moved = self._moved(self.layer.norm_attention, caught.before, N)
             self._compare(N, caught.normed, moved, "the norm of its attention", _NORM)
-        mixed, reach = mixed_values(A, V)
-        moved = value_rounding(reach, heads)
-        own, part = projected_out(mixed, heads), "attention times values"
+        mixed, reach = _mixed_values(A, V)
+        moved = _value_rounding(reach, heads)
+        own, part = heads.joined(mixed), "attention times values"
         return self._compare(own, caught.output, moved, part, _ATTENTION, blind=BLIND)
 
     def sublayers(self, caught: Caught, middle: Tensor) -> None:
@@ -179,6 +174,21 @@ class Verifier:
 
     def _refuse(self, what: str) -> Never:
         raise InputError(f"layer {self.number}: {what}")
+
+
+def _mixed_values(A: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
+    """(A_h V_h [b, heads, n, r], sum_j A_tj |v_j| [b, heads, n]) by one product."""
+    both = A @ torch.cat([V, _lengths(V).unsqueeze(-1)], -1)
+    return both[..., :-1], both[..., -1]
+
+
+def _value_rounding(reach: Tensor, heads: Heads) -> Tensor:
+    """By how many eps rounding values, their sum and the softmax moves each token of the output, to
+    first order: [b, n], sum_h |W_O,h| sum_j A_tj |v_j| and the bias's length, |W_O| spectral.
+    reach: of `_mixed_values`."""
+    square = torch.linalg.eigvalsh(heads.W_O @ heads.W_O.mT)[:, -1]
+    total: Tensor = (reach * square.clamp_min(0.0).sqrt().unsqueeze(-1)).sum(1)
+    return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
 
 
 def _wide(X: Tensor) -> Tensor:

@@ -260,8 +260,6 @@ class Watcher:
         trainer.add_callback(watcher.hugging_face(trainer)). The hooks come off when it ends. Raises
         `RequirementError` without transformers.
         """
-        from oversmoothing.experiments.inspection.watcher import _hugging_face
-
         return _hugging_face(self, trainer)
 
     def lightning(self) -> Any:
@@ -269,8 +267,6 @@ class Watcher:
 
         The hooks come off when the fit ends, or fails. Raises `RequirementError` without lightning.
         """
-        from oversmoothing.experiments.inspection.watcher import _lightning
-
         return _lightning(self)
 
 
@@ -300,7 +296,7 @@ def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.M
     return list(stack)
 
 
-def _hugging_face(watcher: Any, trainer: Any) -> Any:
+def _hugging_face(watcher: Watcher, trainer: Any) -> Any:
     """A `TrainerCallback` of a `Watcher`. trainer: whose it is, since callbacks are not told."""
 
     class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
@@ -324,7 +320,7 @@ def _hugging_face(watcher: Any, trainer: Any) -> Any:
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
-def _lightning(watcher: Any) -> Any:
+def _lightning(watcher: Watcher) -> Any:
     """A `Callback` of a `Watcher`, of the package that the script has imported."""
     package = next((name for name in PACKAGES if name in sys.modules), PACKAGES[0])
 

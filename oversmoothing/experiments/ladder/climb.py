@@ -58,7 +58,7 @@ from oversmoothing.experiments.ladder.regression import (
     singular_value_cost,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
+from oversmoothing.experiments.ladder.scores import LadderResult, Rung, calibrated, score
 from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.models.pictures import (
     SPLITS,
@@ -218,10 +218,7 @@ class Climb:
         self.add(name, predicted, None, fitted, "as the theory gives it, not fitted")
         if not np.isfinite(trained).all():
             return
-        centred = trained - trained.mean(0)
-        spread = np.square(centred).sum(0)
-        slope = (centred * self.known.change).sum(0) / np.where(spread > 0, spread, np.inf)
-        line = self.means + slope * (predicted - trained.mean(0))
+        line = calibrated(predicted, trained, self.known.change)
         note = "with a slope and an intercept a layer from calibration"
         self.add(f"{name}, calibrated", line, None, self.few, note)
 

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output, projected
 from oversmoothing.experiments.ladder.operators import check_pre_norm
 from oversmoothing.experiments.ladder.recording import (
     Recording,
@@ -34,7 +33,7 @@ from oversmoothing.experiments.ladder.regression import (
     StateFeatures,
     principal_directions,
 )
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer, Model, projected
 from oversmoothing.theory.support.errors import InputError
 
 BLURRED = 12
@@ -236,7 +235,7 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
     q, k = projected(N, heads.W_Q, heads.b_Q), projected(context, heads.W_K, heads.b_K)
     scaling = q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling
     A = (scaling * q @ k.mT + bias).softmax(-1)
-    return attention_output(A, context, heads)
+    return heads.attended(A, context)
 
 
 def patch_states(model: Model, calibration: Recording) -> Tensor:

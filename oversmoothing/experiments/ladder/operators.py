@@ -20,7 +20,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace
 from oversmoothing.theory.spectra.layer_discs import radii
@@ -168,40 +167,45 @@ def _steps(
     t = token_scales(layer.norm_ffn, trace.after_attention.double())
 
     def attention(X: Tensor) -> Tensor:
-        return X + attention_output(A, frozen_norm(layer.norm_attention, X, s), heads)
+        return X + heads.attended(A, frozen_norm(layer.norm_attention, X, s))
 
     def whole(affine: Affine, X: Tensor) -> Tensor:
         Y = attention(X)
         return Y + affine(frozen_norm(layer.norm_ffn, Y, t))
 
     with_ffn = [partial(whole, each) for each in ffns] if ffns else [attention, attention]
-    return [lambda X: X + attention_output(A, X, bare), attention, *with_ffn]
+    return [lambda X: X + bare.attended(A, X), attention, *with_ffn]
 
 
 def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[str, Tensor]:
     """log(rho_Q / rho_C) [b, layers] of one traced batch, by GAP_NAMES. 0 for one token."""
     gaps: dict[str, list[Tensor]] = {name: [] for name in GAP_NAMES}
     for layer, trace in zip(layers, traces, strict=True):
-        assert trace.attention is not None
-        A = trace.attention.double().mean(1)
-        a = torch.linalg.eigvals(A[:, :-1, :-1] - A[:, -1:, :-1])  # of the quotient (T1c)
-        W = layer.heads.total()
-        gaps[GAP_NAMES[0]].append(_gap(a, torch.linalg.eigvals(W).expand(len(a), -1)))
-        norm = layer.norm_attention
-        X = trace.before.double()
-        if norm.kind == "none":
-            gaps[GAP_NAMES[1]].append(gaps[GAP_NAMES[0]][-1])
-            continue
-        inner = norm.gain.cpu().double()[:, None] * W
-        if norm.kind == "layer":
-            inner = inner - inner.mean(0, keepdim=True)
-        scale = token_scales(norm, X).square().mean((-2, -1)).sqrt()
-        h = torch.linalg.eigvals(inner) / scale[:, None]
-        gaps[GAP_NAMES[1]].append(_gap(a, h))
+        a, h = folded_spectra(layer, trace)
+        whole = torch.linalg.eigvals(layer.heads.total()).expand(len(a), -1)
+        gaps[GAP_NAMES[0]].append(spectral_gap(a, whole))
+        bare = layer.norm_attention.kind == "none"
+        gaps[GAP_NAMES[1]].append(gaps[GAP_NAMES[0]][-1] if bare else spectral_gap(a, h))
     return {name: torch.stack(columns, dim=1) for name, columns in gaps.items()}
 
 
-def _gap(a: Tensor, h: Tensor) -> Tensor:
+def folded_spectra(layer: Layer, trace: Trace) -> tuple[Tensor, Tensor]:
+    """Eigenvalues of the mean attention's quotient (T1c) [b, n - 1], and of H with the norm in
+    front folded in [b, d]: its gain, its centring and the root mean square of the tokens' scales.
+    """
+    assert trace.attention is not None
+    A, W, norm = trace.attention.double().mean(1), layer.heads.total(), layer.norm_attention
+    a = torch.linalg.eigvals(A[:, :-1, :-1] - A[:, -1:, :-1])
+    if norm.kind == "none":
+        return a, torch.linalg.eigvals(W).expand(len(a), -1)
+    inner = norm.gain.cpu().double()[:, None] * W
+    if norm.kind == "layer":
+        inner = inner - inner.mean(0, keepdim=True)
+    scale = token_scales(norm, trace.before.double()).square().mean((-2, -1)).sqrt()
+    return a, torch.linalg.eigvals(inner) / scale[:, None]
+
+
+def spectral_gap(a: Tensor, h: Tensor) -> Tensor:
     """log(rho_Q / rho_C) [b] of spectra a [b, n - 1] and h [b, d]."""
     if a.shape[-1] == 0:
         return torch.zeros(len(a), dtype=torch.float64)

@@ -121,6 +121,16 @@ def score(
     )
 
 
+def calibrated(predicted: Array, trained: Array, measured: Array) -> Array:
+    """`predicted` [m, layers] with a slope and an intercept a layer, by least squares over
+    calibration inputs: what was predicted of them, and measured, [k, layers] each."""
+    centred = trained - trained.mean(0)
+    spread = np.square(centred).sum(0)
+    slope = (centred * measured).sum(0) / np.where(spread > 0, spread, np.inf)
+    line: Array = measured.mean(0) + slope * (predicted - trained.mean(0))
+    return line
+
+
 def _one_minus(errors: Array, whole: Array) -> Array:
     """1 - errors / whole; NaN where there is nothing to explain."""
     return 1.0 - errors / np.where(whole > 0, whole, np.nan)

@@ -52,7 +52,9 @@ BEHIND = "norms stand behind the attention sublayers: their H is read without"
 
 
 @undisturbed()
-def describe(module: nn.Module, inputs: Any = None, **settings: Any) -> Model:
+def describe(
+    module: nn.Module, inputs: Tensor | Mapping[str, Tensor] | None = None, **settings: Any
+) -> Model:
     """The `Model` of a module, found by watching one pass of it; print it to see what was found.
 
     inputs: a batch as the module takes it, of which the first two are used (default: made up).

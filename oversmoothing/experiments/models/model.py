@@ -158,6 +158,13 @@ class Norm:
 NO_NORM = Norm("none", torch.ones(()))
 
 
+def projected(X: Tensor, W: Tensor, bias: Tensor | None) -> Tensor:
+    """X [b, n, d] by W [heads, d, r]: [b, heads, n, r]."""
+    (b, n, _), (heads, _, r) = X.shape, W.shape
+    out = (X @ W.transpose(0, 1).flatten(1)).view(b, n, heads, r).transpose(1, 2)
+    return out if bias is None else out + bias.unsqueeze(1)
+
+
 @dataclass(frozen=True)
 class Heads:
     """The attention sublayer's weights, head by head (r = width of a head), in X W form.
@@ -198,16 +205,14 @@ class Heads:
         """The same weights in float64 on the CPU, as the theory takes them."""
         return self.to("cpu", torch.float64)
 
-    def scaled(self, scale: Tensor | float) -> Heads:
-        """The same heads where what they add is multiplied by a number or by [d] (layer scale).
+    def attended(self, A: Tensor, X: Tensor) -> Tensor:
+        """sum_h A_h X W_V,h W_O,h + biases [b, n, d] of A [b, heads, n, n] and X [b, n, d]."""
+        return self.joined(A @ projected(X, self.W_V, self.b_V))
 
-        In float32 at least: a product rounded to half precision is another model's.
-        """
-        if isinstance(scale, float) and scale == 1.0:
-            return self
-        wide = torch.promote_types(self.W_O.dtype, torch.float32)
-        b_O = None if self.b_O is None else self.b_O.to(wide) * scale
-        return replace(self, W_O=self.W_O.to(wide) * scale, b_O=b_O)
+    def joined(self, mixed: Tensor) -> Tensor:
+        """sum_h Z_h W_O,h + bias, [b, n, d], of Z = A_h V_h [b, heads, n, r]."""
+        out: Tensor = mixed.transpose(1, 2).flatten(2) @ self.W_O.flatten(0, 1)
+        return out if self.b_O is None else out + self.b_O
 
     def value_projection(self, head: int) -> tuple[Tensor, Tensor]:
         """(W_V [d, r], W_O [r, d]) of one head, float64 on the CPU; H = (W_V W_O)^T."""

@@ -44,8 +44,7 @@ from oversmoothing.experiments.models.library import (
 )
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
-from oversmoothing.simulations.engine.problem import choose_device
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import choose_device, undisturbed
 from oversmoothing.theory.support.errors import InputError, required
 
 # Of the inputs that are named, where no count says how many.

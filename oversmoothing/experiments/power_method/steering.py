@@ -1,23 +1,39 @@
-"""Steering a linear layer: from which alpha does F' = F + alpha u w^T make tokens tilt its way?
+"""Steering: from which alpha does F' = F + alpha u w^T make tokens tilt its way?
 
-X' = X + A X F'^T with w^T u = 1. The eigenvalues of F' other than those of F solve
-alpha w^T (mu - F)^-1 u = 1; as alpha grows one of them, real, goes like alpha, its eigenvector v =
-(mu - F)^-1 u towards u (N-2605.25619-steering). The tokens end along v once |1 + mu| is above
-|1 + a h| for every other pair of an eigenvalue a of A and h of F' (T2d). Predicted: the last alpha
-at which that fails, from eigenvalues alone. Measured: the last alpha at which a run of tokens
-through `DEPTH` layers does not end along v.
+In a linear layer, X' = X + A X F'^T with w^T u = 1, the eigenvalues of F' other than those of F
+solve alpha w^T (mu - F)^-1 u = 1; as alpha grows one of them, real, goes like alpha, its
+eigenvector v = (mu - F)^-1 u towards u (N-2605.25619-steering). The tokens end along v once
+|1 + mu| is above |1 + a h| for every other pair of an eigenvalue a of A and h of F' (T2d).
+Predicted: the last alpha at which that fails, from eigenvalues alone. Measured: the last alpha at
+which a run of tokens through `DEPTH` layers does not end along v.
+
+In a trained model there is one more head in every layer, with even attention. It reads the normed
+tokens as the others do, averages w^T N(x_k) over the tokens that token i sees with equal weights
+(queries of 0), and adds alpha u times it: F' = F + alpha u w^T at consensus, w = u of length 1 (our
+reading of arXiv 2605.25619; its formula was not at hand). In each layer alpha is a multiple of that
+layer's own threshold for the linear layer of the same H with even attention, 0 at the least.
+Weights differ by layer, so that no theorem says where a trained model tilts: the multiples are a
+scale, and the tilt is measured.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor
 
-from oversmoothing.experiments.intervals import in_words, share_interval
-from oversmoothing.experiments.power_method.directions import Matrix
+from oversmoothing.experiments.inspection.extract import BATCH, batches, extract
+from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval, share_interval
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.power_method.directions import Matrix, product, scales, shares
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.generators.attention import Softmax
-from oversmoothing.theory.support.errors import whole_number
+from oversmoothing.simulations.progress import steps
+from oversmoothing.theory.support.errors import InputError, whole_number
 
 TOKENS, WIDTH, DEPTH = 6, 6, 1000
 # Tokens count as tilted where the mean squared cosine with v is above this.
@@ -28,6 +44,8 @@ CLOSE = 0.05
 AROUND = np.linspace(-0.5, 0.5, 101)
 # Of the eigenvalue mu, in units of 1 + |F|, where alpha is found between.
 MOST, STEPS = 20.0, 1500
+# Of the thresholds, in a trained model.
+MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -237,4 +255,133 @@ def steer(count: int = 200, seed: int = 0) -> Result:
             *(Sentence(each, measured(1, of="layer")) for each in wrong),
         ],
         {"draws": count, "seed": seed},
+    )
+
+
+# ------------------------------------------------------------------------- in a trained model
+
+
+def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
+    """alpha by layer [layers] for a direction u [d] of length 1, w = u, as `predicted_threshold`
+    gives it for the layer's H and even attention; 0 where u dominates already.
+
+    by_norm: `scales` of the model on its inputs.
+    """
+    alphas = []
+    for layer, scale in zip(model.layers, by_norm, strict=True):
+        H = product(layer, scale)
+        # Even attention: its other eigenvalues are 0, and one token more than one will do.
+        case = Case(np.full((2, 2), 0.5), H, u, u, np.zeros((2, len(u))))
+        # In units of the normed tokens' scale, which H has in it.
+        alphas.append(max(predicted_threshold(case)[0], 0.0) / scale)
+    return np.array(alphas)
+
+
+@contextmanager
+def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
+    """Within it the model's layers have the further head.
+
+    Raises `InputError` for a model whose norms in front of attention are no modules.
+    """
+    with ExitStack() as hooks:
+        for layer, alpha in zip(model.layers, alphas, strict=True):
+            norm = layer.norm_attention.module
+            if norm is None or layer.placement != "pre":
+                raise InputError(
+                    f"the model '{model.name}' has no norm in front of its attention as a module "
+                    "of its own: steering reads what that gives"
+                )
+            seen: dict[str, Tensor] = {}
+            hooks.callback(norm.register_forward_hook(_keep(seen)).remove)
+            add = _add(seen, torch.from_numpy(u), float(alpha), model.causal)
+            hooks.callback(layer.attention.register_forward_hook(add).remove)
+        yield
+
+
+def _keep(seen: dict[str, Tensor]) -> Any:
+    def hook(module: Any, given: Any, output: Tensor) -> None:
+        seen["normed"] = output
+
+    return hook
+
+
+def _add(seen: dict[str, Tensor], u: Tensor, alpha: float, causal: bool) -> Any:
+    def hook(module: Any, given: Any, output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        along = seen.pop("normed") @ u.to(first)
+        if causal:
+            number = torch.arange(1, along.shape[-1] + 1, device=along.device)
+            even = along.cumsum(-1) / number
+        else:
+            even = along.mean(-1, keepdim=True).expand_as(along)
+        first = first + alpha * even[..., None] * u.to(first)
+        return (first, *output[1:]) if isinstance(output, tuple) else first
+
+    return hook
+
+
+def steered_tilts(
+    model: Model,
+    inputs: Sequence[Any],
+    *,
+    multiples: Sequence[float] = MULTIPLES,
+    directions: int = 5,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """A row a multiple of the thresholds: the share along u in the last stream, d times the squared
+    cosine (1 is a random direction's mean), over inputs and drawn directions u, with its 95 %
+    interval over the inputs; the same along directions that were not steered to.
+
+    Raises `InputError` for a model that cannot be steered so.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = rng.standard_normal((2, directions, model.width))
+    own, others = drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
+    along = np.empty((len(multiples), 2, directions, len(inputs)))
+    by_norm = scales(model, inputs)
+    alphas = [thresholds(model, by_norm, u) for u in own]
+    # Of other inputs one at a time: no padding, so that even attention is over real tokens.
+    size = BATCH if model.modality == "vision" else 1
+    pairs = steps(zip(own, others, strict=True), directions, "direction")
+    for number, (u, v) in enumerate(pairs):
+        for k, multiple in enumerate(multiples):
+            for start, part in enumerate(batches(inputs, size)):
+                with steering(model, u, multiple * alphas[number]):
+                    batch = extract(model, part, attention=False, verify=False)
+                X = batch.traces[-1].after_ffn.double().cpu().numpy()
+                own_inputs = slice(start * size, start * size + len(X))
+                along[k, :, number, own_inputs] = shares(X, np.stack([u, v])[..., None]).T
+    rows = []
+    for k, multiple in enumerate(multiples):
+        ends = [mean_interval(along[k, part].mean(0)) for part in (0, 1)]
+        rows.append(
+            {
+                "multiple": multiple,
+                "median_alpha": float(multiple * np.median(np.stack(alphas))),
+                **dict(zip(("along_u", "low", "high"), ends[0], strict=True)),
+                **dict(zip(("elsewhere", "else_low", "else_high"), ends[1], strict=True)),
+                "inputs": len(inputs),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def on_steering(table: pd.DataFrame, model: str, inputs: int) -> Sentence:
+    """What steering did."""
+    start, end = table.iloc[0], table.iloc[-1]
+    first = table[(table["low"] > start["high"])]
+    ends = in_words(end["low"], end["high"], inputs, "{:.2f}".format)
+    when = (
+        "is not told"
+        if inputs < FEWEST
+        else "is so for no multiple that was run"
+        if first.empty
+        else f"is so from {first.iloc[0]['multiple']:g} times the linear thresholds on"
+    )
+    return Sentence(
+        f"{model}, {inputs} inputs: the last stream's share along u goes from "
+        f"{start['along_u']:.2f} to {end['along_u']:.2f} ({ends}) of what a random direction has; "
+        f"that it is above the unsteered one's interval {when}; elsewhere "
+        f"{start['elsewhere']:.2f} to {end['elsewhere']:.2f}.",
+        measured(inputs, end["low"], end["high"]),
     )

@@ -29,7 +29,7 @@ from oversmoothing.experiments.power_method.directions import (
     scales,
     shares,
 )
-from oversmoothing.experiments.power_method.steered_model import on_steering, steered_tilts
+from oversmoothing.experiments.power_method.steering import on_steering, steered_tilts
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number

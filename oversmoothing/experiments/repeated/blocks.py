@@ -7,7 +7,7 @@ torch.func.jvp, through softmax attention in its plain form: fused kernels have 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
 from oversmoothing.experiments.inspection.stream_hooks import call_arguments
 from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
@@ -25,6 +25,9 @@ from oversmoothing.experiments.study.value_spectra import factors
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+# Inputs of one batch, where they have one length.
+BATCH = 20
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,20 @@ def recorded(model: Model, batch: Any) -> Recorded:
     )
     states = (extracted.traces[0].before, *(trace.after_ffn for trace in extracted.traces))
     return Recorded(blocks, tuple(X.to(model.device) for X in states))
+
+
+def runs(model: Model, inputs: Iterable[Any], size: int = BATCH) -> Iterator[tuple[Any, Recorded]]:
+    """(batch, what is `recorded` of it) for so many inputs at a time, texts one by one.
+
+    Raises `InputError` for no inputs, and as `recorded` does.
+    """
+    check_inputs(inputs)
+    none = True
+    for one in batches(inputs, 1 if model.modality == "text" else size):
+        batch, none = prepared(model, one), False
+        yield batch, recorded(model, batch)
+    if none:
+        raise InputError("there are no inputs: give at least one image or text")
 
 
 def jvp(f: BlockMap, X: Tensor, D: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.models.model import Layer, Norm
 from oversmoothing.experiments.repeated.blocks import BlockMap
 from oversmoothing.theory.at_consensus import (
@@ -35,7 +34,7 @@ def consensus_step(layer: Layer, c: Tensor) -> Tensor:
     N = X if layer.placement == "post" else layer.norm_attention(X)
     heads = layer.heads.to(c.device, c.dtype)
     alone = torch.ones(len(c), heads.number, 1, 1, dtype=c.dtype, device=c.device)
-    middle = layer.after_attention(X, attention_output(alone, N, heads))
+    middle = layer.after_attention(X, heads.attended(alone, N))
     return layer.after_ffn(X, middle).squeeze(1)
 
 

@@ -17,15 +17,10 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from oversmoothing.experiments.inspection.extract import (
-    batches,
-    check_inputs,
-    count as inputs_of,
-    prepared,
-)
-from oversmoothing.experiments.intervals import in_words, mean_interval, resampled_interval
+from oversmoothing.experiments.inspection.extract import count
+from oversmoothing.experiments.intervals import in_words, mean_interval, named, resampled_interval
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.repeated.blocks import recorded
+from oversmoothing.experiments.repeated.blocks import runs
 from oversmoothing.experiments.repeated.consensus import loop_law
 from oversmoothing.experiments.repeated.growth import (
     DISTANCES,
@@ -37,12 +32,12 @@ from oversmoothing.experiments.repeated.growth import (
     growth,
 )
 from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
+from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.at_consensus import LoopLaw
-from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, json_row
 from oversmoothing.theory.support.sizes import Array
 
@@ -89,14 +84,9 @@ class Stability(Result):
 
 @one_thread()
 def stability(
-    model: Model,
-    inputs: Iterable[Any],
-    *,
-    count: int | None = None,
-    size: float = SIZE,
-    seed: int = 0,
+    model: Model, inputs: Iterable[Any], *, size: float = SIZE, seed: int = 0
 ) -> Stability:
-    """Measure the growth of differences between tokens on the first `count` inputs (None: all).
+    """Measure the growth of differences between tokens on the inputs.
 
     model: described, in float64 (float32 rounds the small differences). inputs: as the model reads
     them, taken one at a time, so that texts may differ in length. size: of the real perturbations,
@@ -112,25 +102,17 @@ def stability(
         )
     if not 0 < size < 1:
         raise InputError(f"size is {size}: give a share of the stream's length between 0 and 1")
-    check_inputs(inputs)
-    wanted = None if count is None else whole_number("count", count, 1)
     generator = torch.Generator().manual_seed(seed)
     each: list[Growth] = []
     tokens: set[int] = set()
     law: LoopLaw | None = None
-    there = inputs_of(inputs) or 1
-    total = there if wanted is None else min(there, wanted)
-    for number, one in enumerate(steps(batches(inputs, 1), total, "input")):
-        if number == wanted:
-            break
-        run = recorded(model, prepared(model, one))
+    for _, run in steps(runs(model, inputs, 1), count(inputs) or 1, "input"):
         each.append(growth(model, run, generator, size))
         X = run.states[0]
         tokens.add(X.shape[1])
         if law is None:
             law = loop_law(run.blocks, X[0].double().mean(0), X.shape[1])
-    if law is None:
-        raise InputError("there are no inputs: give at least one image or text")
+    assert law is not None
     arrays = {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}
     return Stability(model.name, sorted(tokens), arrays, law, size, seed)
 
@@ -159,8 +141,7 @@ def by_layer(arrays: Growth) -> pd.DataFrame:
     for number in range(len(arrays["mean"])):
         row: dict[str, float] = {"layer": number + 1}
         for name, values in columns.items():
-            ends = mean_interval(values[number])
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
+            row |= named(name, mean_interval(values[number]))
         for name in MANY:
             spread = arrays[f"many_{name}"][number].std(axis=-1, ddof=1)
             row[f"{name}_spread"] = float(spread.mean())
@@ -302,10 +283,7 @@ def draw(model: str, arrays: Growth, frame: pd.DataFrame, far: pd.DataFrame) -> 
                 markerfacecolor="none",
             )  # fmt: skip
         for name, colour in (("actual", "vermillion"), ("across", "blue")):
-            growth.fill_between(
-                x, frame[f"{name}_low"], frame[f"{name}_high"], color=PALETTE[colour], alpha=0.15,
-                linewidth=0,
-            )  # fmt: skip
+            band(growth, x, frame[f"{name}_low"], frame[f"{name}_high"], PALETTE[colour])
         growth.axhline(0, color=PALETTE["black"], linewidth=0.5)
         growth.set(xlabel="layer", ylabel="ln growth in the layer")
         # Below the axes: nowhere else is room for six lines in every case.
@@ -318,10 +296,8 @@ def draw(model: str, arrays: Growth, frame: pd.DataFrame, far: pd.DataFrame) -> 
             holds.plot(t, far[name].clip(lower=-1), color=PALETTE["light"], linewidth=0.8)
         holds.plot([], [], color=PALETTE["light"], label="one layer")
         holds.plot(t, far["r2"].clip(lower=-1), "o-", color=PALETTE["blue"], label="all layers")
-        holds.fill_between(
-            t, far["r2_low"].clip(lower=-1), far["r2_high"].clip(lower=-1),
-            color=PALETTE["blue"], alpha=0.15, linewidth=0,
-        )  # fmt: skip
+        low, high = (far[f"r2_{end}"].clip(lower=-1) for end in ("low", "high"))
+        band(holds, t, low, high, PALETTE["blue"])
         holds.axhline(HOLDS, color=PALETTE["grey"], linewidth=0.7, linestyle=":")
         holds.set(
             xscale="log", ylim=(-1.05, 1.05), xlabel="distance from consensus (1: the streams)",

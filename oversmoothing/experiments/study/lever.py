@@ -29,7 +29,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.attention import attention_output
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
 from oversmoothing.experiments.inspection.stream_hooks import after_hook
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
@@ -154,7 +153,7 @@ def foreseen(
             assert trace.attention is not None
             X, heads = trace.before.double(), layer.heads.double()
             y = X if layer.placement == "post" else layer.norm_attention(X)
-            output = attention_output(trace.attention.double(), y, heads)
+            output = heads.attended(trace.attention.double(), y)
             before = stream_log_ratio(layer.after_attention(X, output))
             for k, change in enumerate(changes):
                 if not change.D[number].any():

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, share_interval
+from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, named, share_interval
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
@@ -230,9 +230,7 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
                     "cases": int(total.sum()),
                     "images": len(counts),
                     "layers": int(part["layer"].nunique()),
-                    "percent": 100 * mean,
-                    "percent_low": 100 * low,
-                    "percent_high": 100 * high,
+                    **named("percent", (100 * mean, 100 * low, 100 * high)),
                 }
             )
     return pd.DataFrame(rows)
@@ -242,7 +240,7 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
 @undisturbed()
 def readings_of(
     models: Mapping[str, Any],
-    inputs: Any,
+    inputs: Tensor | Iterable[Any],
     readings: Sequence[str] = tuple(READINGS),
     folding: Folding = "unfolded",
     costly_inputs: int = 10,

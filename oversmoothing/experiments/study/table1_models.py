@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
-from oversmoothing.experiments.intervals import share_interval
+from oversmoothing.experiments.intervals import named, share_interval
 from oversmoothing.experiments.models.timm_vit import TimmViT
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
@@ -64,10 +64,10 @@ def _rows(name: str, layers: list[LayerDominance]) -> list[dict[str, object]]:
         count = int((classes == each).sum())
         low, high = share_interval(count / classes.size, images)
         percents = (100 * count / classes.size, 100 * low, 100 * high)
-        shares = dict(zip(("percent", "percent_low", "percent_high"), percents, strict=True))
         rows.append(
-            {"model": name, "reading": "E2", "class": each, "count": count, **shares, **common}
-        )
+            {"model": name, "reading": "E2", "class": each, "count": count,
+             **named("percent", percents), **common}
+        )  # fmt: skip
     return rows
 
 

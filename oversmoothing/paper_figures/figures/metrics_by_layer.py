@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.intervals import mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.paper_figures.figure_base import (
     PALETTE,
@@ -38,7 +38,7 @@ from oversmoothing.paper_figures.models_shown import (
     on_imagenet,
     trained_here,
 )
-from oversmoothing.simulations.drawing.picture import decade_axis
+from oversmoothing.simulations.drawing.picture import band, decade_axis
 
 IMAGES = 50
 STREAM = ("log_hfc_lfc", "cos_mean", "effective_rank")
@@ -84,8 +84,7 @@ def layer_metrics(model: Model, inputs: Any) -> pd.DataFrame:
     most = min(int(report.tokens or width), width)
     frame = frame[["layer", *(f"{name}{end}" for name in STREAM for end in _ENDS)]]
     frame = frame.assign(rank_share=frame["effective_rank"] / most, most=most)
-    names = ("change", "change_low", "change_high")
-    return frame.assign(**dict(zip(names, mean_interval(report.change), strict=True)))
+    return frame.assign(**named("change", mean_interval(report.change)))
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -119,7 +118,7 @@ def _panel(axis: Axes, part: pd.DataFrame, name: str) -> None:
         share = own["most"] if name == "rank_share" else 1 / scale
         column = "effective_rank" if name == "rank_share" else name
         low, high = (own[f"{column}_{end}"] / share for end in ("low", "high"))
-        axis.fill_between(own["layer"], low, high, color=colour, alpha=0.15, linewidth=0)
+        band(axis, own["layer"], low, high, colour)
 
 
 def _name(variant: Any, row: pd.Series) -> str:

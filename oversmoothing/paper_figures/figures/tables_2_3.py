@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.intervals import mean_interval, named
 from oversmoothing.experiments.study.answers import recorded_rows, table as answered
 from oversmoothing.experiments.study.protocol import Protocol, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
@@ -135,10 +135,9 @@ def _summary(errors: pd.DataFrame) -> pd.DataFrame:
     vit = errors[errors["variant"] == "vit"].set_index(["x", "seed"])["error"]
     for (variant, x), own in errors.groupby(["variant", "x"], sort=False):
         gap = (own.set_index(["x", "seed"])["error"] - vit).dropna().to_numpy(dtype=np.float64)
-        interval = mean_interval(gap, fewest=2)
         rows.append(
             {"variant": variant, "x": x, "error": own["error"].mean(), "sd": own["error"].std(),
-             "seeds": len(own), **dict(zip(("gap", "gap_low", "gap_high"), interval, strict=True))}
+             "seeds": len(own), **named("gap", mean_interval(gap, fewest=2))}
         )  # fmt: skip
     return pd.DataFrame(rows)
 

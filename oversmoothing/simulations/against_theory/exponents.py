@@ -18,11 +18,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.layers import (
     ATTENTION_STREAM,
@@ -152,6 +155,9 @@ _RARE = 3.0
 _KINDS, _STAYS = 4, 0.9
 # Logits beyond this are as good as masked ones.
 _FAR = 1e290
+# The columns of the terminal.
+SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_error", "predicted",
+         "measured", "hfc", "off", "error", "seconds")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -262,12 +268,12 @@ def exponent_run(
     log_hfc = [_log_hfc(state) for state in ends]
     ratio = [float(log_hfc_lfc_ratio(state)) for state in ends]
     span = layers - first
-    measured = (ratio[1] - ratio[0]) / span
+    slope = (ratio[1] - ratio[0]) / span
     gap = found.gap
     heads = weights_at(weights, 0).heads
     return ExponentRun(
         name, n, d, heads, layers, found.gamma_consensus, found.gamma_quotient, found.gap_error,
-        min(gap, 0.0), measured, (log_hfc[1] - log_hfc[0]) / span, time.process_time() - began,
+        min(gap, 0.0), slope, (log_hfc[1] - log_hfc[0]) / span, time.process_time() - began,
     )  # fmt: skip
 
 
@@ -305,13 +311,21 @@ def _times(x: Array, exponent: int) -> Array:
     return np.asarray(np.clip(np.ldexp(x, np.clip(exponent, -2000, 960)), -_FAR, _FAR))
 
 
-def words(found: list[ExponentRun]) -> str:
-    """What was compared, and the largest difference."""
-    worst = max(found, key=lambda run: run.off)
-    close = sum(run.agrees for run in found)
-    return (
+def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:
+    """What the runs compare, a row a run; asked: the configuration."""
+    worst = max(made, key=lambda run: run.off)
+    close = sum(run.agrees for run in made)
+    says = (
         f"Slopes of log HFC/LFC and log HFC over {worst.layers} layers against gamma_Q - gamma_C "
-        f"(at most 0) and gamma_Q of the same layers by QR: {close} of {len(found)} agree within "
+        f"(at most 0) and gamma_Q of the same layers by QR: {close} of {len(made)} agree within "
         f"what so many layers tell ({worst.error:.1e} a layer), the largest difference is "
         f"{worst.off:.1e} ({worst.name})."
+    )
+    rows = pd.DataFrame([asdict(run) | {"off": run.off, "error": run.error} for run in made])
+    return Result(
+        "exponents",
+        "Growth rates of layers that change, and the slopes of a run through them",
+        {"runs": Table(rows, {"seconds": "s"}, SHOWN, "{:.5f}")},
+        [Sentence(says, measured(len(made), of="run"))],
+        asked,
     )

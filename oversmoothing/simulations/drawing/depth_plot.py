@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.simulations.drawing.picture import (
     PALETTE,
+    band,
     decade_axis,
     new_figure,
     plot_log,
@@ -108,7 +109,7 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
     plot_log(axis, middle.index, middle, color=PALETTE["blue"], **_marks(middle))
     if "batch" in table:
         scale = 1 / np.log(10.0)
-        _band(axis, low * scale, high * scale, "blue")
+        band(axis, low.index, low * scale, high * scale, PALETTE["blue"])
         axis.legend([axis.lines[0]], [_runs(table)])
     decade_axis(axis)
 
@@ -123,7 +124,7 @@ def _cosines(axis: Axes, table: pd.DataFrame) -> None:
         low, middle, high = _spread(table, name)
         axis.plot(middle.index, middle, color=PALETTE[colour], label=label, **_marks(middle))
         if "batch" in table:
-            _band(axis, low, high, colour)
+            band(axis, low.index, low, high, PALETTE[colour])
     least, most = float(np.nanmin(values)), float(np.nanmax(values))
     span = max(_SPAN, most - least)
     # Around what there is, and no further than cosines go.
@@ -137,10 +138,6 @@ def _spread(table: pd.DataFrame, name: str) -> tuple[pd.Series, pd.Series, pd.Se
     finite = table[name].where(np.isfinite(table[name]))
     by = finite.groupby(table["depth"])
     return by.min(), by.median(), by.max()
-
-
-def _band(axis: Axes, low: pd.Series, high: pd.Series, colour: str) -> None:
-    axis.fill_between(low.index, low, high, color=PALETTE[colour], alpha=0.15, linewidth=0)
 
 
 def _marks(values: pd.Series) -> dict[str, Any]:

@@ -210,6 +210,11 @@ def plot_log(axis: Axes, depth: Any, natural_log: Any, **style_of_line: Any) -> 
     axis.plot(depth, y, **style_of_line)
 
 
+def band(axis: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
+    """Fill from low to high under a line of that colour: an interval, or a spread."""
+    axis.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
 class _DecadeLocator(Locator):
     """Whole decades where the axis spans some, else 1, 2, 5 of each: few ticks, always round."""
 

@@ -12,9 +12,9 @@ only choose; nothing depends on their being right.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
+from torch import Tensor
 
 from oversmoothing.simulations.engine.at_any_depth import (
     BALL_SIZE,
@@ -38,14 +38,14 @@ from oversmoothing.simulations.engine.iteration import iterated
 from oversmoothing.simulations.engine.problem import (
     Problem,
     check_depths,
-    choose_device,
     choose_precision,
     make_problem,
 )
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import choose_device, undisturbed
 from oversmoothing.theory.depth.causal import seconds as causal_seconds
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 
 METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring")
 
@@ -156,10 +156,10 @@ _AFFORDABLE = 5.0
 @undisturbed()
 def evolve(
     *,
-    X0: Any,
-    A: Any,
-    W: Any = None,
-    H: Any = None,
+    X0: "MatrixLike | Tensor",
+    A: "MatrixLike | Tensor",
+    W: "WeightLike | Tensor | None" = None,
+    H: "MatrixLike | Tensor | None" = None,
     depth: int | Sequence[int],
     method: str = "auto",
     residual: bool = True,

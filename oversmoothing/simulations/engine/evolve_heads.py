@@ -29,7 +29,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
-from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
 from oversmoothing.simulations.engine.iteration import (
@@ -60,14 +59,15 @@ from oversmoothing.simulations.engine.layers import (
 from oversmoothing.simulations.engine.problem import (
     broadcast_batches,
     check_depths,
-    choose_device,
     choose_precision,
 )
 from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
     SplitState,
+    choose_device,
     from_differences,
     normalise,
     normalised_sum,
@@ -80,6 +80,7 @@ from oversmoothing.simulations.state import (
 from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 
 __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
 
@@ -191,9 +192,9 @@ def next_tokens(
 @undisturbed()
 def evolve_heads(
     *,
-    X0: Any,
-    attention: Any,
-    weights: Any,
+    X0: "MatrixLike | Tensor | SplitState",
+    attention: "MatrixLike | Tensor | FromState | Fixed | PerLayer | Drawn",
+    weights: "WeightLike | Tensor | Fixed | PerLayer | Drawn",
     depth: int | Sequence[int],
     residual: bool = True,
     dtype: torch.dtype | None = None,
@@ -245,7 +246,7 @@ def evolve_heads(
         layers = Heads(stack, (tokens, X_exponents))
         iteration = Iteration(start.contiguous(), exponents, layers, (n - 1, 1))
 
-        def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept | None]:
+        def state_at(depth: int, bar: Bar) -> tuple[Kept, Kept | None]:
             iteration.advance_to(depth, bar)
             return iteration.rescaled(), layers.tokens
 

@@ -12,13 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import States, unknown
 from oversmoothing.simulations.engine.iteration import (
@@ -31,9 +29,11 @@ from oversmoothing.simulations.engine.iteration import (
     stacked,
 )
 from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Stack, as_rule, branch
-from oversmoothing.simulations.engine.problem import check_depths, choose_device
+from oversmoothing.simulations.engine.problem import check_depths
 from oversmoothing.simulations.engine.trajectory import Trajectory
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
+    choose_device,
     from_differences,
     log_of_two_to,
     powers_of_two,
@@ -47,6 +47,9 @@ from oversmoothing.theory.layer.layer import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The stream of draws that mixings come from, beside those of attention and weights.
 MIXING_STREAM = 3
@@ -284,7 +287,7 @@ def evolve_streams(
     )
     iteration = layers.start(states)
 
-    def state_at(depth: int, bar: tqdm) -> tuple[Kept, Kept, float, float]:
+    def state_at(depth: int, bar: Bar) -> tuple[Kept, Kept, float, float]:
         iteration.advance_to(depth, bar)
         return layers.read(iteration)
 

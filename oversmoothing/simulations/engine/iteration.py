@@ -27,11 +27,10 @@ from typing import Protocol, TypeVar
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
-from tqdm import tqdm
 
 from oversmoothing.simulations.engine.errors import Rows, States, start_of, unknown
 from oversmoothing.simulations.engine.problem import Problem, norm_bound
-from oversmoothing.simulations.progress import bar
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
     exponent_of,
@@ -110,7 +109,7 @@ class Iteration:
         self._scaled = False
         self._reach: Tensor | None = None
 
-    def advance_to(self, target: int, bar: tqdm) -> None:
+    def advance_to(self, target: int, bar: Bar) -> None:
         """Move the state on to the layer `target`."""
         while self.layer < target:
             Z, exponents = self.rescaled(self.layers.reach(self.layer))
@@ -220,10 +219,10 @@ class OneHead:
 
 
 def kept_at(
-    depths: tuple[int, ...], progress: bool, state_at: Callable[[int, tqdm], State]
+    depths: tuple[int, ...], progress: bool, state_at: Callable[[int, Bar], State]
 ) -> list[State]:
     """The states at the depths, with a bar of layers on stderr: on a terminal, or if asked for."""
-    with torch.inference_mode(), bar(depths[-1], "layer", progress) as shown:
+    with torch.inference_mode(), Bar(depths[-1], "layer", progress) as shown:
         return [state_at(depth, shown) for depth in depths]
 
 
@@ -267,7 +266,7 @@ def iterated(
         layers = OneHead(matrix, weights, bits, residual, reach, in_core)
         iteration = Iteration(Z, exponents, layers, (problem.n - 1, 1) if reach is None else None)
 
-        def state_at(depth: int, bar: tqdm) -> Kept:
+        def state_at(depth: int, bar: Bar) -> Kept:
             # X_L = A Z_{L-1} Q without the residual.
             behind = in_core and not residual
             iteration.advance_to(max(depth - behind, 0), bar)

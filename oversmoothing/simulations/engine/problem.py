@@ -4,7 +4,7 @@ What every method returns are the two decoupled systems behind X,
     y_i = x_i - x_n,  y' = y + B' y W  with B'_ij = A_ij - A_nj,   and   c = pi^T X,  c' = c + c W,
 each with its own power of two: HFC and mean never swamp one another.
 
-Also what else an iteration accepts: depths, devices and precisions.
+Also what else an iteration accepts: depths and precisions.
 """
 
 import itertools
@@ -56,26 +56,6 @@ def _whole(value: Any) -> int:
     """An integer, also one that is written as a float (1e6)."""
     whole = isinstance(value, float) and value.is_integer()
     return int(value) if whole else int(value.__index__())
-
-
-# Kinds of device that hold numbers: "meta" and others of torch's names hold none.
-_COMPUTING = ("cpu", "cuda", "mps", "xpu")
-
-
-def choose_device(device: str) -> torch.device:
-    """'auto' is cuda where there is one, else cpu. Raises `InputError` where it is not there."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        if chosen.type not in _COMPUTING:
-            raise RuntimeError("nothing is computed there")
-        torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(
-            f"the device '{device}' is not available here.\nUse auto or cpu."
-        ) from error
-    return chosen
 
 
 def row_tolerance(A: Any) -> float | None:

@@ -25,10 +25,11 @@ is no smaller than its rounding.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from oversmoothing.simulations.state import normalise, normalised_sum, scale
@@ -56,9 +57,9 @@ class FromState:
     2
     """
 
-    W_Q: Any
-    W_K: Any
-    bias: Any = None
+    W_Q: "ArrayLike | Tensor"
+    W_K: "ArrayLike | Tensor"
+    bias: "ArrayLike | Tensor | None" = None
     causal: bool = False
 
 

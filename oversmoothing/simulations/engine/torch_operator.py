@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.problem import choose_device
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.spectra.heads import head_weights, stacked
 from oversmoothing.theory.support.errors import InputError

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
@@ -19,9 +18,10 @@ from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, f
 from oversmoothing.simulations.engine.errors import TOGETHER, States, errors_of, split_states
 from oversmoothing.simulations.state import UNUSED, SplitState, scale, undisturbed
 from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.errors import InputError, RequirementError, required, whole_number
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -154,9 +154,15 @@ class Trajectory:
 
         return draw_metrics(self.metrics(), axes)
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the line, and some of the depths, of a batch its first element."""
-        table = self._table([range(k, k + 1) for k in few(len(self.depths))])
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the line, and some of the depths, of a batch its first element.
+
+        None, and so the line alone, where there is no pandas.
+        """
+        try:
+            table = self._table([range(k, k + 1) for k in few(len(self.depths))])
+        except RequirementError:
+            return None
         of = " Element 0 of the batch:" if self.batch else ""
         first = table[table["batch"] == 0] if self.batch else table
         return as_html(f"{self!r}{of}", columns_of_run(first))
@@ -175,7 +181,8 @@ class Trajectory:
             table["batch"] = list(range(number)) * len(depths)
         for name in parts[0] if parts else ():
             table[name] = torch.cat([part[name] for part in parts]).numpy()
-        return pd.DataFrame(table)
+        frame: pd.DataFrame = required("pandas").DataFrame(table)
+        return frame
 
     def _split(self, first: int, last: int | None) -> SplitState:
         """The states of a range of depths, batch [depths, N]."""

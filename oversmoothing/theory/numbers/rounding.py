@@ -65,22 +65,48 @@ def upper_sum(P: Array) -> Array:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A complex vector or number within `error` of `value`, entry by entry."""
+    """A complex array within `error` of `value`, entry by entry.
+
+    Differences and products hold for all arrays within those that they are taken of.
+    """
 
     value: NDArray[Any]
     error: Array
 
-    def dot(self, other: Bounded) -> Bounded:
-        """sum x y, without conjugation."""
-        size, more = np.abs(self.value), np.abs(other.value)
+    @staticmethod
+    def near(M: NDArray[Any], relative: float = UNIT) -> Bounded:
+        """All whose entries are within `relative` of those of M; 0 stands for 0 alone."""
+        return Bounded(M, np.where(M == 0, 0.0, inflated(relative * np.abs(M), 2)))
+
+    def __getitem__(self, part: Any) -> Bounded:
+        return Bounded(self.value[part], self.error[part])
+
+    @property
+    def T(self) -> Bounded:
+        return Bounded(self.value.T, self.error.T)
+
+    def __sub__(self, other: Bounded) -> Bounded:
+        value = self.value - other.value
+        return Bounded(value, inflated(self.error + other.error + UNIT * np.abs(value), 4))
+
+    def __matmul__(self, other: Bounded) -> Bounded:
+        """The product, of vectors without conjugation."""
+        size, more, k = np.abs(self.value), np.abs(other.value), self.value.shape[-1]
         error = size @ other.error + self.error @ (more + other.error)
-        rounding = 2 * gamma(2 * len(size) + 2) * (size @ more)
-        total = inflated(np.asarray(error + rounding), 2 * len(size) + 8)
-        return Bounded(np.asarray(self.value @ other.value), total)
+        rounding = 2 * gamma(2 * k + 2) * (size @ more) + 2 * k * TINY
+        return Bounded(
+            np.asarray(self.value @ other.value), inflated(np.asarray(error + rounding), 2 * k + 8)
+        )
+
+    @property
+    def nonzero(self) -> NDArray[np.bool_]:
+        """Of each entry whether it is not 0."""
+        found: NDArray[np.bool_] = np.abs(self.value) > self.error * (1 + 8 * UNIT)
+        return found
 
     def norm(self) -> tuple[float, float]:
-        """Bounds of ||x||."""
-        k = len(self.value)
+        """Bounds of ||x||, of a matrix that of Frobenius."""
+        k = self.value.size
         middle, off = float(np.linalg.norm(self.value)), float(np.linalg.norm(self.error))
         # Squares that underflow cost less than the last term.
         reach = off + gamma(2 * k + 4) * middle + 2.0**-500
@@ -88,38 +114,35 @@ class Bounded:
         return max(0.0, middle - reach) * (1 - 2 * UNIT), (middle + reach) * (1 + 2 * UNIT)
 
 
-def times(M: Array, x: Bounded, relative: float = UNIT) -> Bounded:
-    """M x for every matrix whose entries are within `relative` of those of M [n, k]."""
-    k, size = M.shape[1], np.abs(M)
-    error = size @ (
-        x.error
-        + (2 * gamma(2 * k + 2) + relative) * (1 + 2 * relative) * (np.abs(x.value) + x.error)
-    )
-    return Bounded(M @ x.value, inflated(error + 2 * k * TINY, 2 * k + 8))
+def mean_of(X: Bounded) -> Bounded:
+    """The mean of the rows."""
+    n = len(X.value)
+    return Bounded.near(np.full(n, 1 / n)) @ X
 
 
-def solved(M: NDArray[Any], error: Array, b: Bounded) -> Bounded | None:
-    """x [k] with M' x = b' for every M' within `error` of M [k, k] and every b' within b.
+def solved(M: Bounded, b: Bounded) -> Bounded | None:
+    """x [k, ...] with M' x = b' for every M' within M [k, k] and every b' within b [k, ...].
 
     With S ~ M^-1 and |I - S M'| <= D, x - S b is at most e = |S| |b' - M' S b| and
     max e (row sums of D) / (1 - their largest). None where that is not below 1.
     """
-    k = len(M)
+    k = len(M.value)
     try:
-        S = np.linalg.inv(M)
+        S = np.linalg.inv(M.value)
     except np.linalg.LinAlgError:
         return None
     with np.errstate(all="ignore"):
         x, size, wide = S @ b.value, np.abs(S), 2 * gamma(2 * k + 4)
-        off = inflated(error + wide * np.abs(M), 4)
-        rows = inflated(np.abs(np.eye(k) - S @ M), 4) + upper_product(size, off)
+        off = inflated(M.error + wide * np.abs(M.value), 4)
+        rows = inflated(np.abs(np.eye(k) - S @ M.value), 4) + upper_product(size, off)
         sums = upper_sum(rows) if k else np.zeros(0)
         largest = float(sums.max(initial=0.0))
         if not largest < 0.5:
             return None
-        left = np.abs(b.value - M @ x) + off @ np.abs(x) + b.error + wide * np.abs(b.value)
+        left = np.abs(b.value - M.value @ x) + off @ np.abs(x) + b.error + wide * np.abs(b.value)
         e = inflated(size @ inflated(left, 2 * k + 8), k + 2)
-        bound = inflated(e + e.max(initial=0.0) * sums / (1 - largest), 8)
+        more = np.multiply.outer(sums, e.max(axis=0, initial=0.0))
+        bound = inflated(e + more / (1 - largest), 8)
     return Bounded(x, bound) if np.isfinite(bound).all() else None
 
 

@@ -26,3 +26,10 @@ from oversmoothing.theory.proofs.search import law, searched
 MACHINE, DECIDED, WRITTEN = Status.MACHINE, Status.DECIDED, Status.WRITTEN
 # What the check of a step covers.
 GENERAL = Scope.GENERAL
+
+# A user's type checker takes these for exported, too.
+__all__ = [
+    "CORNERS", "DECIDED", "EIGENVALUE", "GENERAL", "MACHINE", "WRITTEN", "Certified", "Effort",
+    "ForAllReals", "Formal", "Measurement", "Measurements", "Scope", "Settled", "Simulated",
+    "Status", "Step", "Symbolic", "for_all", "law", "searched", "show", "step", "written",
+]  # fmt: skip

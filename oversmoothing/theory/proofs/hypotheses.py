@@ -13,7 +13,7 @@ from fractions import Fraction
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import Matrix, identity, plus_identity
 from oversmoothing.theory.proofs.checks import is_zero
-from oversmoothing.theory.proofs.claim import Hypothesis, Instance
+from oversmoothing.theory.proofs.claim import Hypothesis as Hypothesis, Instance as Instance
 from oversmoothing.theory.proofs.exact_spectrum import (
     diagonalisable,
     is_real,

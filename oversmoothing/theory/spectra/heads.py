@@ -140,11 +140,10 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     W: a layer, or as in `head_weights`.
     """
     weights = head_weights(W)
-    P, Q = weights.P, weights.Q
-    if P is None:
-        total: Array = Q.sum(axis=0).T
+    if weights.into is None:
+        total: Array = weights.Q.sum(axis=0).T
     else:
-        total = (side_by_side(P) @ Q.reshape(-1, weights.d)).T
+        total = (weights.into @ weights.Q.reshape(-1, weights.d)).T
     return np.eye(len(total)) + total if residual else total
 
 
@@ -158,31 +157,21 @@ def quotient_operator(layer: Layer, residual: bool = True) -> LinearOperator:
     from scipy.sparse.linalg import LinearOperator
 
     weights, B = head_weights(layer), quotient(stacked(layer.A))
-    P, Q, d = weights.P, weights.Q, weights.d
-    heads, k = len(B), B.shape[-1]
+    shape = B.shape[-1], weights.d
 
-    def operator(B: Array, P: Array | None, Q: Array) -> Callable[[Array], Array]:
-        wide = Q.reshape(-1, d)
-        into = None if P is None else side_by_side(P)
-
+    def operator(B: Array, weights: HeadWeights) -> Callable[[Array], Array]:
         def apply(y: Array) -> Array:
-            Y = y.reshape(k, d)
-            if into is None:
-                mixed = (B.reshape(heads * k, k) @ Y).reshape(heads, k, d)
-            else:
-                mixed = B @ (Y @ into).reshape(k, heads, -1).transpose(1, 0, 2)
-            moved = mixed.transpose(1, 0, 2).reshape(k, -1) @ wide
-            return (Y + moved if residual else moved).ravel()
+            moved: Array = through_heads(y.reshape(shape), B, weights).ravel()
+            return y.ravel() + moved if residual else moved
 
         return apply
 
     turned = np.ascontiguousarray(B.swapaxes(1, 2))
-    first = None if P is None else np.ascontiguousarray(Q.swapaxes(1, 2))
-    last = np.ascontiguousarray((Q if P is None else P).swapaxes(1, 2))
+    size = shape[0] * shape[1]
     return LinearOperator(
-        (k * d, k * d),
-        matvec=operator(B, P, Q),
-        rmatvec=operator(turned, first, last),
+        (size, size),
+        matvec=operator(B, weights),
+        rmatvec=operator(turned, weights.transposed),
         dtype=np.float64,
     )
 
@@ -291,22 +280,6 @@ def _unknown(reason: str) -> Radius:
     return Radius(None, float("inf"), "arnoldi", f"Arnoldi's method {reason}")
 
 
-def token_blocks(layer: Layer, residual: bool = True) -> Array:
-    """G_i = [I +] sum_h A_h,ii H_h, [n, d, d]: the diagonal blocks of a causal layer (T7e).
-
-    For several causal layers multiply the G_i of one token. Raises `InputError` unless every A_h is
-    lower triangular.
-    """
-    A, W = stacked(layer.A), np.swapaxes(stacked(layer.H), -1, -2)
-    if np.triu(A, 1).any():
-        raise InputError(
-            "some A_h has entries above its diagonal: token blocks are for causal heads"
-        )
-    diagonal = np.diagonal(A, axis1=-2, axis2=-1)  # [heads, n]
-    blocks: Array = np.einsum("hi,hlk->ikl", diagonal, W)
-    return blocks + np.eye(W.shape[-1]) if residual else blocks
-
-
 def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:
     """`layer_of_heads` and X_0 [n, d], in fractions where every entry is given exactly."""
     start = None if X0 is None else read_entries(X0, "X0")
@@ -410,6 +383,30 @@ class HeadWeights:
     def dense(self) -> Array:
         """W_h [heads, d, d]."""
         return self.Q if self.P is None else self.P @ self.Q
+
+    @cached_property
+    def transposed(self) -> HeadWeights:
+        """W_h^T."""
+        Q = np.ascontiguousarray(self.Q.swapaxes(1, 2))
+        if self.P is None:
+            return HeadWeights(None, Q)
+        return HeadWeights(Q, np.ascontiguousarray(self.P.swapaxes(1, 2)))
+
+    @cached_property
+    def into(self) -> Array | None:
+        """[P_1 ... P_H]; None without factors."""
+        return None if self.P is None else side_by_side(self.P)
+
+
+def through_heads(X: Any, A: Array, weights: HeadWeights) -> Any:
+    """sum_h A_h X W_h [..., n, d] of states X [..., n, d], A [heads, n, n]."""
+    if weights.into is None:
+        mixed = A @ X[..., None, :, :]
+    else:
+        inner = (X @ weights.into).reshape(*X.shape[:-1], weights.heads, -1)
+        mixed = A @ inner.swapaxes(-3, -2)
+    beside = mixed.swapaxes(-3, -2).reshape(*X.shape[:-1], -1)
+    return beside @ weights.Q.reshape(-1, weights.d)
 
 
 def head_weights(value: Any) -> HeadWeights:

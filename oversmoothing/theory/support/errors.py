@@ -57,6 +57,23 @@ def whole_number(name: str, value: Any, least: int | None = None) -> int:
 
 
 EXTRA_OF = {
+    **dict.fromkeys(
+        (
+            "PIL",
+            "annotated_types",
+            "jinja2",
+            "joblib",
+            "markupsafe",
+            "pandas",
+            "pydantic",
+            "rich",
+            "safetensors",
+            "threadpoolctl",
+            "tqdm",
+            "typer",
+        ),
+        "commands",
+    ),
     "cvc5": "prove",
     "latex2mathml": "prove",
     "z3": "prove",

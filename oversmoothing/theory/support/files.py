@@ -273,6 +273,11 @@ def json_row(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(k): json_number(x) if isinstance(x, float) else x for k, x in row.items()}
 
 
+def json_rows(table: Any) -> list[dict[str, Any]]:
+    """The rows of a table of pandas, each as `json_row`."""
+    return [json_row(row) for row in table.to_dict("records")]
+
+
 def to_json(value: Any) -> str:
     """Strict JSON (no NaN, no Infinity), indented, with a final newline."""
     return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"

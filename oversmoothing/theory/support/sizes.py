@@ -5,6 +5,10 @@ is exact in binary64. Real parameters are at most REAL; what their products make
 outcome of a point.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,3 +33,21 @@ def refuse_extreme(name: str, value: object) -> None:
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+    from typing import TypeAlias
+
+    import sympy as sp
+    from numpy.typing import ArrayLike
+
+    # A matrix, or a stack of them, as a user gives it: arrays and tensors (what has `__array__`),
+    # nested lists of numbers, fractions as text ("3/4"), sympy expressions, sympy matrices.
+    MatrixLike: TypeAlias = (
+        ArrayLike | Sequence[Sequence[float | str | Fraction | sp.Expr]] | sp.MatrixBase
+    )
+    # The same of a weight, or its two factors.
+    WeightLike: TypeAlias = MatrixLike | tuple[MatrixLike, MatrixLike]
+else:
+    MatrixLike = WeightLike = Any

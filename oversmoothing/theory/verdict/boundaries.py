@@ -1,10 +1,9 @@
-"""Where rho_C = rho_Q can hold, as polynomials in the parameters, and which is larger at a point.
+"""Where rho_C = rho_Q can hold, as polynomials in the parameters.
 
 |mu|^2 of a root mu is one of the products mu_i mu_j, and the largest of these products that is real
 is rho^2. With P the polynomial of the multipliers of one side, Res_y(P(y), y^m P(x/y)) has all
 products as its roots; rho_C = rho_Q only where one factor of the one side and one of the other have
-a common root, that is on their resultant. Different irreducible polynomials over the rationals have
-no common root, so that at a point two largest roots are equal only as roots of one polynomial.
+a common root, that is on their resultant.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from typing import Any
 import flint
 import sympy as sp
 
-from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.rounding import doublings
 from oversmoothing.theory.verdict.candidates import Candidates
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
 from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer
@@ -176,68 +174,3 @@ def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:
     if last < 2 * len(ends):
         parts.append((sp.Le if last % 2 else sp.Lt)(t, ends[last // 2]))
     return sp.And(*parts)
-
-
-# ----------------------------------------------------------------------------- at a point
-
-
-def larger_radius(A: Matrix, H: Matrix) -> int:
-    """The sign of rho_C - rho_Q of fractions (rows of A sum to 1, n > 1), by polynomials alone."""
-    k = len(A) - 1
-    B = [[A[i][j] - A[k][j] for j in range(k)] for i in range(k)]
-    consensus = _power_sums(plus_identity(H), len(H) * (len(H) + 1))
-    size = k * len(H)
-    # tr (I + H (x) B)^m = sum_j C(m, j) tr H^j tr B^j.
-    traces_h = _power_sums(H, size * (size + 1))
-    traces_b = _power_sums(B, size * (size + 1))
-    quotient, row = [], [flint.fmpz(1)]
-    for _ in range(size * (size + 1)):
-        row = [flint.fmpz(1), *(x + y for x, y in pairwise(row)), flint.fmpz(1)]
-        joint = (c * x * y for c, x, y in zip(row[1:], traces_h, traces_b, strict=False))
-        quotient.append(size + sum(joint, flint.fmpq(0)))
-    sides = [_largest_products(len(H), consensus), _largest_products(size, quotient)]
-    for bits in doublings(64, 2**20):
-        with at_precision(bits):
-            (p, x), (q, y) = map(_largest_root, sides)
-            if p is not None and p == q:
-                return 0
-            if p is not None and q is not None and not x.overlaps(y):
-                return 1 if x > y else -1
-    raise ArithmeticError("two radii are too close together to be told apart")
-
-
-def _power_sums(M: Matrix, count: int) -> list[flint.fmpq]:
-    """tr M^m for m = 1 ... count."""
-    matrix = to_flint(M)
-    sums, power = [], matrix
-    for _ in range(count):
-        sums.append(sum((power[i, i] for i in range(len(M))), flint.fmpq(0)))
-        power = power * matrix
-    return sums
-
-
-def _largest_products(size: int, sums: list[flint.fmpq]) -> list[flint.fmpz_poly]:
-    """The irreducible factors of the polynomial of the products mu_i mu_j, i <= j, by Newton's
-    identities: their power sums are (p_m^2 + p_2m)/2."""
-    degree = size * (size + 1) // 2
-    p = [(sums[m - 1] ** 2 + sums[2 * m - 1]) / 2 for m in range(1, degree + 1)]
-    e = [flint.fmpq(1)]
-    for m in range(1, degree + 1):
-        total = sum(((-1) ** (i - 1) * e[m - i] * p[i - 1] for i in range(1, m + 1)), flint.fmpq(0))
-        e.append(total / m)
-    polynomial = flint.fmpq_poly([(-1) ** k * e[k] for k in range(degree, -1, -1)])
-    return [factor for factor, _ in polynomial.numer().factor()[1]]
-
-
-def _largest_root(factors: list[flint.fmpz_poly]) -> tuple[Any, flint.arb]:
-    """(factor, root) of the largest real root of them all; None for the factor where it is not
-    parted from others at this precision. FLINT gives real roots the imaginary part 0."""
-    roots = []
-    for factor in factors:
-        found: list[Any] = factor.complex_roots()
-        roots += [(factor, root.real) for root, _ in found if root.imag == 0]
-    best = roots[0]
-    for each in roots[1:]:
-        best = each if each[1] > best[1] else best
-    apart = all(root < best[1] for factor, root in roots if factor != best[0])
-    return (best[0] if apart else None), best[1]

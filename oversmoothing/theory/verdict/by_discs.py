@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oversmoothing.theory.layer.attention import closed_classes, communicating
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.heads import (
     ManyHeads,
@@ -165,8 +165,8 @@ def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:
 
 def _transpose_within(H: Array, relative: float) -> tuple[Array, Array]:
     """(H^T, error) for one H or a stack."""
-    W = np.ascontiguousarray(H.swapaxes(-1, -2))
-    return W, np.where(W == 0, 0.0, inflated(relative * np.abs(W), 2))
+    W = Bounded.near(np.ascontiguousarray(H.swapaxes(-1, -2)), relative)
+    return W.value, W.error
 
 
 def without_ones(attention: Discs, repeated: int) -> Discs | None:
@@ -213,33 +213,24 @@ def decide_cell(cell: CellDiscs) -> Decision:
 _TOGETHER = 2**14
 
 
-def decide_all(A: Array, H: Array, relative: float = UNIT) -> list[Decision]:
-    """`decide_cell` for each of a stack of layers, all in the same batched products.
+def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
+    """`decide_cell` for each of a stack of layers, all in the same batched products, with the discs
+    of spec(A) without one 1 and of spec(H), and their bases: that of H is of W = H^T.
 
-    A [m, n, n] row-stochastic and H [m, d, d], float64, finite; relative: how well their entries
-    are known. Where 1 repeats in spec(A), or no eigenvectors are proved independent, a layer is
-    decided by itself. Raises `InputError` for an A that is not row-stochastic.
+    A [m, n, n] row-stochastic and H [m, d, d], float64, finite. Where 1 repeats in spec(A), or no
+    eigenvectors are proved independent, a layer is decided by itself. Raises `InputError` for an A
+    that is not row-stochastic.
     """
-    return [found for found, _, _ in decide_stack(A, H, relative)]
-
-
-def decide_stack(
-    A: Array, H: Array, relative: float = UNIT
-) -> Iterator[tuple[Decision, Discs, Discs]]:
-    """`decide_all`, each with the discs of spec(A) without one 1 and of spec(H), and their bases:
-    that of H is of W = H^T."""
     m, shares = len(A), check_attention(A)
     size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
     for start in range(0, m, size):
         part = slice(start, start + size)
-        yield from _decide_together(A[part], shares[part], H[part], relative)
+        yield from _decide_together(A[part], shares[part], H[part])
 
 
-def _decide_together(
-    given: Array, A: Array, H: Array, relative: float
-) -> Iterator[tuple[Decision, Discs, Discs]]:
-    attention = attention_discs_all(*shares_within(A, given > 0, relative), keep=True)
-    value = enclose_all(*_transpose_within(H, relative), keep=True)
+def _decide_together(given: Array, A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
+    attention = attention_discs_all(*shares_within(A, given > 0, UNIT), keep=True)
+    value = enclose_all(*_transpose_within(H, UNIT), keep=True)
     # A token that all see is in the one closed class.
     seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
     # Infinite radii, of layers that are decided by themselves, bound nothing.
@@ -253,7 +244,7 @@ def _decide_together(
         if simple and isinstance(a, Discs) and isinstance(h, Discs):
             yield _decided(a, h, 0, *radii), a, h
         else:
-            cell = cell_discs(Layer.of(given[i], H[i]), relative)
+            cell = cell_discs(Layer.of(given[i], H[i]))
             yield decide_cell(cell), cell.attention, cell.value
 
 
@@ -320,8 +311,8 @@ def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
 def weights_within(case: ManyHeads) -> tuple[Array, Array]:
     """(H, error) [heads, d, d]."""
     if case.factors is None:
-        H = case.H
-        return H, np.where(H == 0, 0.0, inflated(UNIT * np.abs(H), 2))
+        whole = Bounded.near(case.H)
+        return whole.value, whole.error
     products = [product_within(V, P, UNIT) for V, P in zip(*case.factors, strict=True)]
     H, off = (np.swapaxes(np.stack(x), 1, 2) for x in zip(*products, strict=True))
     return H, off

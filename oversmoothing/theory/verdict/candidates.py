@@ -1,17 +1,16 @@
-"""|1 + h|^2 and |1 + h a|^2 of every mode as expressions, each where it holds, and their signs.
+"""|1 + h|^2 and |1 + h a|^2 of every mode as expressions, each where it holds.
 
 Eigenvalues are roots of linear and quadratic factors. With T, S, D the trace, determinant and
 discriminant of a quadratic one, its roots are (T +- sqrt D)/2 where D >= 0; where D < 0 they are
 conjugate, |1 + h|^2 = 1 + T + S, and of two such pairs |1 + h a|^2 and |1 + h conj(a)|^2 are
-1 + (T T' -+ sqrt(D D'))/2 + S S'. What is compared is multilinear in the square roots, so that its
-sign follows from the signs of rational numbers: sign(x + y sqrt D) by x, y and x^2 - y^2 D.
+1 + (T T' -+ sqrt(D D'))/2 + S S'. What is compared is multilinear in the square roots. At single
+points `by_fractions` decides, and asks no expression.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -57,29 +56,6 @@ def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
     return found
 
 
-def sign_of(terms: Mapping[frozenset[int], Fraction], squares: Mapping[int, Fraction]) -> int:
-    """The sign of a sum of c sqrt(k) ... for fractions c and squares >= 0, exactly."""
-    terms = {key: c for key, c in terms.items() if c and all(squares[k] for k in key)}
-    inside = {k for key in terms for k in key}
-    if not inside:
-        c = sum(terms.values(), Fraction(0))
-        return (c > 0) - (c < 0)
-    k = max(inside)
-    without = {key: c for key, c in terms.items() if k not in key}
-    beside = {key - {k}: c for key, c in terms.items() if k in key}
-    x, y = sign_of(without, squares), sign_of(beside, squares)
-    if x == y or not y:
-        return x
-    if not x:
-        return y
-    squared = plus(
-        times(without, without, squares.__getitem__),
-        times(beside, beside, squares.__getitem__),
-        -squares[k],
-    )
-    return x * sign_of(squared, squares)
-
-
 _ONE = frozenset[int]()
 
 
@@ -94,7 +70,6 @@ class Candidates:
         self.quadratics: list[Any] = []
         self.settled: dict[int, int] = {}
         self._number: dict[Any, int] = {}
-        self._evaluators: dict[Any, list[Any]] = {}
         for M, classes in ((layer.H, layer.value), (layer.A, layer.attention)):
             for each in classes:
                 if each.degree == 2:
@@ -223,49 +198,6 @@ class Candidates:
                 terms = plus(times(x, x, squares), times(y, y, squares), -square)
                 terms = {key: sp.cancel(value) for key, value in terms.items()}
             yield sum(terms.values())
-
-    # ------------------------------------------------------------------------ at rational values
-
-    def comparison(self, values: Mapping[Any, Any]) -> int:
-        """The sign of rho_C - rho_Q at rational values of all parameters, by the conditions."""
-        return compared(*self.at(values))
-
-    def at(self, values: Mapping[Any, Any]) -> tuple[dict[int, Fraction], Any, Any]:
-        """The squares of the square roots there, and |mu|^2 of the modes of consensus and of the
-        others: of an X_0 those that it contains."""
-        numbers = [self._number_at(D, values) for D in self.quadratics]
-        squares = {k: abs(x) for k, x in enumerate(numbers)}
-        # Where a discriminant is 0 either formula holds.
-        signs = [self.settled.get(k, 1 if x >= 0 else -1) for k, x in enumerate(numbers)]
-
-        def terms(given: Radicals) -> dict[frozenset[int], Fraction]:
-            return {key: self._number_at(c, values) for key, c in given.items()}
-
-        def there(mode: Guarded) -> bool:
-            held = not mode.coefficients or any(
-                sign_of(terms(each), squares) for each in mode.coefficients
-            )
-            return held and all(signs[k] == s for k, s in mode.signs.items())
-
-        consensus, quotient = (
-            [terms(mode.terms) for mode in side if there(mode)]
-            for side in (self.consensus, self.quotient)
-        )
-        return squares, consensus, quotient
-
-    def _number_at(self, expression: Any, values: Mapping[Any, Any]) -> Fraction:
-        if expression not in self._evaluators:
-            # Integers and powers alone, so that fractions stay exact.
-            parts = [sp.expand(part) for part in sp.fraction(sp.together(expression))]
-            self._evaluators[expression] = [sp.lambdify(self.layer.parameters, p) for p in parts]
-        numbers = [Fraction(int(x.p), int(x.q)) for x in (values[s] for s in self.layer.parameters)]
-        top, below = (Fraction(f(*numbers)) for f in self._evaluators[expression])
-        return top / below
-
-
-def compared(squares: Mapping[int, Fraction], consensus: Any, quotient: Any) -> int:
-    """The sign of rho_C - rho_Q of the |mu|^2 of both sides, as sums with square roots."""
-    return by_table([[sign_of(plus(c, q, -1), squares) for q in quotient] for c in consensus])
 
 
 def by_table(rows: Sequence[Sequence[int]]) -> int:

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import stationary_distribution
-from oversmoothing.theory.numbers.rounding import UNIT, Bounded, gamma, inflated, times
+from oversmoothing.theory.layer.attention import complement_basis, stationary_distribution
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, gamma, inflated, mean_of
 from oversmoothing.theory.spectra.discs import Discs, Failure, Vectors, by_vectors
 from oversmoothing.theory.spectra.layer_discs import minimum_by, pair_moduli, quotient_within
 from oversmoothing.theory.support.sizes import Array
@@ -82,10 +82,9 @@ class Tokens:
 
     def ratio(self) -> Limits:
         """HFC/LFC -> ||P v|| / (sqrt n |mean v|), rank 1 (T1f)."""
-        if not abs(complex(self.mean.value)) > float(self.mean.error) * (1 + 8 * UNIT):
+        if not self.mean.nonzero:
             return Limits(None, None, 1)
-        mean = Bounded(self.mean.value[None], self.mean.error[None])
-        return Limits("constant", ratio_of(self.spread, mean, len(self.spread.value)), 1)
+        return Limits("constant", ratio_of(self.spread, self.mean, len(self.spread.value)), 1)
 
     def turning(self) -> Bounded | None:
         """(s.s) / |s|^2 - m^2 / |m|^2 for the spread s and the mean m: where it is not 0, ||HFC||^2
@@ -94,7 +93,7 @@ class Tokens:
         low, high = self.spread.norm()
         if not (abs(mean) > 2 * off and low > 0):
             return None
-        square = self.spread.dot(self.spread)
+        square = self.spread @ self.spread
         around, other = square.value / (low * high), mean**2 / abs(mean) ** 2
         error = (square.error + abs(square.value) * (high / low - 1)) / low**2
         error = error + 4 * off / (abs(mean) - off) + 32 * UNIT
@@ -112,14 +111,8 @@ def ratio_of(spread: Bounded, mean: Bounded, n: int) -> float | None:
 
 
 def from_quotient(y: Bounded) -> Bounded:
-    """Q y [n] for y [n-1], Q as in `layer.quotient.complement_basis`."""
-    n = len(y.value) + 1
-    root = np.sqrt(n)
-    total, size = y.value.sum() / root, np.abs(y.value)
-    sums = inflated(np.asarray((y.error.sum() + gamma(n + 6) * size.sum()) / root), n + 8)
-    value = np.concatenate([[-total], y.value - total / (root + 1)])
-    error = np.concatenate([[sums], y.error + sums / (root + 1) + 4 * UNIT * np.abs(value[1:])])
-    return Bounded(value, inflated(error, 8))
+    """Q y [n] for y [n-1], Q as in `layer.attention.complement_basis`: eight roundings an entry."""
+    return Bounded.near(complement_basis(len(y.value) + 1), 10 * UNIT) @ y
 
 
 def eigenvector(of: Vectors, i: int, left: bool = False) -> Bounded | None:
@@ -207,15 +200,15 @@ class DominantPair:
         basis, place = known
         if self.causal:
             value, error = (np.concatenate([[0.0], x]) for x in (y.value, y.error))
-            mean = Bounded(value, error).dot(Bounded(np.full(n, 1 / n), np.full(n, UNIT / n)))
-            off = error + mean.error + 4 * UNIT * (np.abs(value) + np.abs(mean.value))
-            return Tokens(Bounded(value - mean.value, inflated(off, 4)), mean)
+            whole = Bounded(value, error)
+            mean = mean_of(whole)
+            return Tokens(whole - mean, mean)
         spread = from_quotient(y)
         # A v = a v + t 1 beside consensus: the mean of the eigenvector is t / (a - 1), and
         # t = sum_j (s_j - 1) v_j / n with the sums s of the columns, as sum_j v_j = 0.
         sums = self.cell.A.sum(axis=0)
         wide = self.cell.error.sum(axis=0) + gamma(n + 2) * (sums + 1)
-        t = Bounded((sums - 1).astype(np.complex128), inflated(wide, n + 4)).dot(spread)
+        t = Bounded(sums - 1, inflated(wide, n + 4)) @ spread
         gap, radius = complex(basis.re[place] - 1, basis.im[place]), float(basis.radii[place])
         least = abs(gap) * (1 - 8 * UNIT) - radius
         if not least > 0:
@@ -258,9 +251,7 @@ class DominantPair:
         size = np.abs(a.centres[i]) * h.radii[j] + np.abs(h.centres[j]) * a.radii[i]
         reach = 2 * size + 2 * a.radii[i] * h.radii[j] + 32 * UNIT * (1 + abs(mu))
         # A quarter turn makes e^(2 i L phase) real; with a real mu nothing turns.
-        if gap is None or min(abs(mu.real), abs(mu.imag)) <= reach:
-            return False
-        if not abs(complex(gap.value)) > float(gap.error) * (1 + 8 * UNIT):
+        if gap is None or min(abs(mu.real), abs(mu.imag)) <= reach or not gap.nonzero:
             return False
         if h.centres[j].imag == 0:
             return True
@@ -270,9 +261,8 @@ class DominantPair:
             return False
         factors = self.cell.case.factors
         if factors is not None and factors[0].shape[1] < self.cell.case.d:
-            u = times(factors[1].T, u, self.cell.relative)
-        u = u.dot(u)
-        return bool(abs(complex(u.value)) > float(u.error) * (1 + 8 * UNIT))
+            u = Bounded.near(factors[1].T, self.cell.relative) @ u
+        return bool((u @ u).nonzero)
 
     def generic(self, outcome: Outcome) -> Limits:
         """For generic X_0, which contains everything."""
@@ -343,8 +333,7 @@ class DominantPair:
         if self.cell.case.factors is None:
             H = self.cell.case.H
             return bool(np.count_nonzero(H) == np.count_nonzero(np.diag(H)))
-        rest, radii = self.cell.value.centres[~zero], self.cell.value.radii[~zero]
-        return bool((np.abs(rest) > radii * (1 + 8 * UNIT)).all())
+        return bool(Bounded(self.cell.value.centres, self.cell.value.radii).nonzero[~zero].all())
 
 
 def conjugate(discs: Discs, i: int) -> int:

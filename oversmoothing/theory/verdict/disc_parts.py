@@ -20,10 +20,8 @@ from oversmoothing.theory.numbers.rounding import (
     UNIT,
     Bounded,
     at_precision,
-    gamma,
     inflated,
     solved,
-    times,
 )
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors, enclose
@@ -70,12 +68,10 @@ def _extended(
     value, off = np.zeros(len(M), dtype=np.complex128), np.zeros(len(M))
     value[S], off[S] = w.value, w.error
     if len(R):
-        block, wide = M[np.ix_(S, R)].T, error[np.ix_(S, R)].T
-        b = times(block, w, 0.0)
-        more = inflated(wide @ (np.abs(w.value) + w.error), len(S) + 4)
+        between = Bounded(M[np.ix_(S, R)].T, error[np.ix_(S, R)].T)
         shifted = found.centres[i] * np.eye(len(R)) - M[np.ix_(R, R)].T
         near = error[np.ix_(R, R)].T + np.diag(found.radii[i] + UNIT * np.abs(np.diag(shifted)))
-        x = solved(shifted, inflated(near, 4), Bounded(b.value, inflated(b.error + more, 2)))
+        x = solved(Bounded(shifted, inflated(near, 4)), between @ w)
         if x is None:
             return None
         value[R], off[R] = x.value, x.error
@@ -83,40 +79,20 @@ def _extended(
 
 
 def mean_of_class(A: Array, error: Array, S: Sequence[int]) -> Bounded | None:
-    """pi of a closed class, 0 at the other tokens: its left eigenvector over the sum of it."""
-    w = Bounded(np.ones(1), np.zeros(1))
-    if len(S) > 1:
-        found = by_vectors(A[np.ix_(S, S)], error[np.ix_(S, S)])
-        if isinstance(found, Failure) or found.basis is None:
-            return None
-        left = found.basis.left(int(np.argmin(np.abs(found.centres - 1))))
-        if left is None:
-            return None
-        total, off = left[0].real.sum(), (left[1].sum() + gamma(len(S)) * np.abs(left[0]).sum())
-        if not abs(total) > 4 * off:
-            return None
-        share = left[0].real / total
-        wide = (left[1] + np.abs(share) * off) / (abs(total) - off) + 4 * UNIT * np.abs(share)
-        w = Bounded(share, inflated(wide, len(S) + 8))
+    """pi of a closed class, 0 at the other tokens: (A^T - I) pi = 0, with sum(pi) = 1 for its last
+    equation."""
     value, around = np.zeros(len(A)), np.zeros(len(A))
-    value[S], around[S] = w.value, w.error
+    value[S] = 1.0
+    if len(S) > 1:
+        equations, wide = A[np.ix_(S, S)].T - np.eye(len(S)), error[np.ix_(S, S)].T
+        wide = wide + UNIT * np.diag(np.abs(np.diag(equations)))
+        equations[-1], wide[-1] = 1.0, 0.0
+        last = Bounded.near(np.eye(len(S))[-1], 0.0)
+        pi = solved(Bounded(equations, inflated(wide, 2)), last)
+        if pi is None:
+            return None
+        value[S], around[S] = pi.value, pi.error
     return Bounded(value, around)
-
-
-def not_zero(w: Bounded, X: Bounded, z: Bounded) -> bool:
-    total, size = product(w, X, z)
-    return bool(abs(total) > size * (1 + 8 * UNIT))
-
-
-def product(w: Bounded, X: Bounded, z: Bounded) -> tuple[complex, float]:
-    """w^T X z and a bound on how far it may be off."""
-    n, d = X.value.shape
-    size, moduli, far = np.abs(w.value), np.abs(X.value), np.abs(z.value) + z.error
-    error = size @ (moduli @ z.error) + w.error @ (moduli @ far)
-    error += (size + w.error) @ (X.error @ far)
-    error += 4 * gamma(2 * (n + d) + 4) * (size @ (moduli @ np.abs(z.value))) + 4 * n * d * TINY
-    value = complex(w.value @ (X.value @ z.value))
-    return value, float(inflated(np.asarray(error), 2 * (n + d) + 16))
 
 
 # Rows of the operator of all heads that are looked at; in balls, where eigenvalues repeat, and with
@@ -148,11 +124,10 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
 
 
 def _by_eigenvectors(M: Array, error: Array, start: Bounded, rest: float) -> bool:
-    one = Bounded(np.ones(1), np.zeros(1))
     found = left_vectors(M, error)
     above = (vector for mu, vector in found if modulus_interval(mu, 0.0).low > rest)
     vectors = (vector() for vector in islice(above, _TRIED))
-    return any(w is not None and not_zero(w, start, one) for w in vectors)
+    return any(w is not None and (w @ start).nonzero.any() for w in vectors)
 
 
 def _by_subspaces(M: Array, error: Array, start: Bounded, rest: float) -> bool:

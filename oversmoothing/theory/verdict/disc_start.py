@@ -19,16 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
-from oversmoothing.theory.layer.attention import class_families, stationary_distribution
-from oversmoothing.theory.numbers.rounding import (
-    TINY,
-    UNIT,
-    Bounded,
-    gamma,
-    inflated,
-    times,
-    upper_product,
-)
+from oversmoothing.theory.layer.attention import class_families
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, mean_of, solved
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
@@ -44,53 +36,28 @@ from oversmoothing.theory.verdict.disc_limits import (
     infinite,
     ratio_of,
 )
-from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class, not_zero, product
+from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class
 from oversmoothing.theory.verdict.formulas import Outcome
 
 
 def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:
     """X - X W_V G^-1 W_proj, G = W_proj W_V: the part of X that the head leaves as it is.
 
-    None where G is not proved to be regular: with S ~ G^-1 and D = I - S G, G^-1 is within
-    |D| / (1 - |D|) |S| of S (Frobenius norms).
+    None where G is not proved to be regular.
     """
-    core, error = core_within(W_V, W_proj, UNIT)
-    try:
-        S = np.linalg.inv(core)
-    except np.linalg.LinAlgError:
-        return None
-    r, d = W_proj.shape
-    with np.errstate(all="ignore"):
-        defect = np.abs(np.eye(r) - S @ core) + upper_product(
-            np.abs(S), error + gamma(r + 2) * np.abs(core)
-        )
-        size = float(inflated(np.asarray(np.linalg.norm(defect)), r * r + 8))
-        if not size < 0.5:
-            return None
-        off = float(inflated(np.asarray(size / (1 - size) * np.linalg.norm(S)), r * r + 8))
-        A, B, C = np.abs(X.value), np.abs(W_V), np.abs(W_proj)
-        # Each product rounds, and each factor is known to half a unit in its last place.
-        wide = 3 * gamma(d + 2 * r + 8)
-        change = (
-            A @ B @ (wide * np.abs(S) + off) @ C * (1 + wide) + X.error @ B @ (np.abs(S) + off) @ C
-        )
-        error = inflated(change + X.error + wide * A, 3 * d + 3 * r + 16)
-    return Bounded(X.value - X.value @ W_V @ S @ W_proj, error)
+    rest = solved(Bounded(*core_within(W_V, W_proj, UNIT)), Bounded.near(W_proj))
+    return None if rest is None else X - X @ Bounded.near(W_V) @ rest
 
 
 def rank_at_least(X: Bounded, rank: int) -> bool:
     """Whether every matrix within X [n, d] has that rank: the discs of its Gram matrix say."""
-    M, off = X.value.real, X.error
-    if len(M) > M.shape[1]:
-        M, off = M.T, off.T
-    size = np.abs(M)
-    gram = M @ M.T
-    wide = upper_product(size, off.T) + upper_product(off, size.T + off.T)
-    wide = inflated(wide + gamma(M.shape[1] + 2) * (size @ size.T), M.shape[1] + 8)
-    found = enclose((gram + gram.T) / 2, wide + np.abs(gram - gram.T))
+    X = Bounded(X.value.real, X.error)
+    gram = X @ X.T if len(X.value) <= X.value.shape[1] else X.T @ X
+    M, turned = gram.value, gram.value.T
+    found = enclose((M + turned) / 2, gram.error + np.abs(M - turned))
     if isinstance(found, Failure):
         return False
-    free = np.abs(found.centres) > found.radii * (1 + 8 * UNIT)
+    free = Bounded(found.centres, found.radii).nonzero
     # A component of which every disc is free of 0 holds as many eigenvalues that are not 0.
     bad = np.unique(found.component[~free])
     return int(np.count_nonzero(~np.isin(found.component, bad))) >= rank
@@ -98,12 +65,8 @@ def rank_at_least(X: Bounded, rank: int) -> bool:
 
 def ratio_of_state(X: Bounded) -> float | None:
     """HFC/LFC of X [n, d], where its bounds leave a number."""
-    n, middle = len(X.value), X.value.mean(axis=0)
-    off = X.error.mean(axis=0) + gamma(n + 2) * np.abs(X.value).mean(axis=0)
-    mean = Bounded(middle, inflated(off, n + 4))
-    spread = X.value - middle
-    error = inflated(X.error + mean.error + UNIT * np.abs(spread), 4)
-    return ratio_of(Bounded(spread.ravel(), error.ravel()), mean, n)
+    mean = mean_of(X)
+    return ratio_of(X - mean, mean, len(X.value))
 
 
 # So many of the largest pairs are asked for before balls are.
@@ -160,10 +123,8 @@ class DiscStart:
         Of modes that lead together, as equal shares of a causal A do, each is simple among few
         enough tokens. Where every h outgrows with it, w^T X_0 != 0 is enough.
         """
-        cell, value, X = self.cell, self.cell.value, self._X
-        away = X.value - X.value[:1]
-        away = Bounded(away, inflated(X.error + X.error[:1] + UNIT * np.abs(away), 4))
-        columns = [Bounded(e, np.zeros(len(e))) for e in np.eye(cell.case.d)]
+        cell, value = self.cell, self.cell.value
+        away = self._X - self._X[:1]
         modes = ((a, w) for a, w in left_vectors(cell.A, cell.error) if _above(a, value, rest))
         for a, vector in islice(modes, _TOKENS):
             w = vector()
@@ -171,7 +132,7 @@ class DiscStart:
                 continue
             low = pair_moduli(a, value)[1].low[0]
             if low.min() > rest:
-                found = any(not_zero(w, away, z) for z in columns)
+                found = bool((w @ away).nonzero.any())
             else:
                 places = np.flatnonzero((low > rest) & value.alone)[:_TRIED].tolist()
                 found = any(self._with(w, away, self._value_vector(j)) for j in places)
@@ -196,17 +157,12 @@ class DiscStart:
         z = self._value_vector(j) if low[j] > max(high.max(), rest) else None
         if z is None:
             return False
-        means = [mean_of_class(cell.A, cell.error, S) for S in cell.case.classes]
-        return any(
-            abs(x - y) > (off + more) * (1 + 8 * UNIT)
-            for (x, off), (y, more) in combinations(
-                [product(w, self._X, z) for w in means if w is not None], 2
-            )
-        )
+        means = [w @ (self._X @ z) for w in self._means]
+        return any((x - y).nonzero for x, y in combinations(means, 2))
 
     @staticmethod
     def _with(w: Bounded, X: Bounded, z: Bounded | None) -> bool:
-        return z is not None and not_zero(w, X, z)
+        return z is not None and bool((w @ (X @ z)).nonzero)
 
     def _tie_of_a_head(self) -> Decided:
         """Where the exact zeros of a head lead alone, the part of X_0 on which W is 0 stays: a tie
@@ -217,12 +173,11 @@ class DiscStart:
         part = left_alone(self._X, *factors)
         if part is None:
             return NOTHING
-        away, error = np.abs(part.value[1:] - part.value[0]), part.error[1:] + part.error[0]
-        if not (away > error * (1 + 8 * UNIT)).any():
+        if not (part[1:] - part[:1]).nonzero.any():
             return NOTHING
         column = np.zeros(part.value.shape[1])
         column[np.argmax(np.abs(part.value.mean(axis=0)))] = 1.0
-        if not self._has_mean(part, Bounded(column, np.zeros(len(column)))):
+        if not self._has_mean(part, Bounded.near(column, 0.0)):
             return NOTHING
         rank = generic.limit_rank if rank_at_least(part, generic.limit_rank) else None
         limits = Limits("constant", ratio_of_state(part), rank)
@@ -234,72 +189,39 @@ class DiscStart:
         error = np.where(self.X0 == 0, 0.0, UNIT * np.abs(self.X0) + TINY)
         return Bounded(self.X0, error + self._lost)
 
-    def _between(self, given: Bounded) -> Bounded:
-        """The differences Q^T X [n-1, d]; X without its first token, less that, for a causal A."""
-        X, off = given.value.real, given.error
-        away = X[1:] - X[0]
-        error = off[1:] + off[0] + UNIT * np.abs(away)
-        if not self.pair.causal:
-            n = len(X)
-            scale = n + np.sqrt(n)
-            total = away.sum(axis=0) / scale
-            more = (error.sum(axis=0) + gamma(n + 6) * np.abs(away).sum(axis=0)) / scale
-            error = error + more + 2 * UNIT * (np.abs(away) + np.abs(total))
-            away = away - total
-        return Bounded(away, inflated(error, len(X) + 8))
+    @cached_property
+    def _between(self) -> Bounded:
+        """The differences Q^T X_0 [n-1, d]; X_0 without its first token, less that, for a causal
+        A."""
+        n, away = self.pair.n, self._X[1:] - self._X[:1]
+        if self.pair.causal:
+            return away
+        share = np.full((1, n - 1), 1 / (n + np.sqrt(n)))
+        return away - Bounded.near(share, 4 * UNIT) @ away
 
     def _value_vector(self, j: int) -> Bounded | None:
         """The left eigenvector z of H for h_j [d]: W z = h z, or W_V g for a core."""
         case, z = self.cell.case, eigenvector(self.pair.value, j)
         if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
             return z
-        return times(case.factors[0], z)
+        return Bounded.near(case.factors[0]) @ z
 
     def _present(self, i: int, j: int) -> bool:
-        w, z = eigenvector(self.pair.attention, i, left=True), self._value_vector(j)
-        return w is not None and z is not None and not_zero(w, self._between(self._X), z)
+        w = eigenvector(self.pair.attention, i, left=True)
+        return w is not None and self._with(w, self._between, self._value_vector(j))
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
-        """Whether pi^T X z is not 0."""
-        if self.pair.causal:
-            first = Bounded(np.ones(1), np.zeros(1))
-            return not_zero(first, Bounded(X.value[:1], X.error[:1]), z)
-        found = self._stationary
-        if found is None:
-            return False
-        pi, off = found
-        total, size = product(pi, X, z)
-        more, bound = product(Bounded(np.zeros(len(off)), off), self._between(X), z)
-        return bool(abs(total) > (size + abs(more) + bound) * (1 + 8 * UNIT))
+        """Whether pi^T X z is not 0 for a closed class: what the tokens share, and the mean of what
+        they differ by."""
+        shared, apart = X[0] @ z, (X[:1] - X) @ z
+        return any((shared - w @ apart).nonzero for w in self._means)
 
     @cached_property
-    def _stationary(self) -> tuple[Bounded, Array] | None:
-        """(pi, d): the stationary distribution is within pi but for a d^T Q^T with |d| bounded.
-
-        For p near it and r = p A - p, pi = p + d^T Q^T with d^T (I - B) = r^T Q. Over the discs of
-        B that is t^T (I - D - E) = r^T Q V: the sum of |t| is at most that of |r^T Q V| over
-        min |1 - D| - max radius, and d^T = t^T V^-1.
-        """
-        discs = self.pair.attention.discs
-        if discs is None or discs.basis is None or self.cell.repeated:
-            return None
-        basis, n = discs.basis, self.pair.n
-        p = stationary_distribution(self.cell.A)
-        A, error = self.cell.A, self.cell.error
-        r = p @ A - p
-        wrong = p @ error + gamma(n + 4) * (p @ A + p)
-        # |r^T Q| <= |r| + (the sum of |r|) / n + |r_0| / sqrt n, entry by entry.
-        size = inflated(np.abs(r) + wrong, n + 6)
-        x = size[1:] + size.sum() / n + size[0] / np.sqrt(n)
-        x = inflated(x, n + 8) @ np.abs(basis.P)
-        total = float(inflated(np.where(basis.im != 0, 2 * x, x), n + 4).sum())
-        gap = float(np.abs(1 - discs.centres).min()) * (1 - 8 * UNIT) - float(discs.radii.max())
-        if not gap > 0:
-            return None
-        lost = np.abs(basis.Y).max(axis=0) / (1 - float(basis.rows.max()))
-        d = inflated(total / gap * lost, n + 16)
-        # p itself sums to 1 within its rounding.
-        return Bounded(p, 2 * gamma(n + 2) * p), d
+    def _means(self) -> list[Bounded]:
+        """pi of each closed class, where it is proved."""
+        cell = self.cell
+        means = (mean_of_class(cell.A, cell.error, S) for S in cell.case.classes)
+        return [w for w in means if w is not None]
 
 
 def _above(a: Discs, h: Discs, rest: float) -> bool:

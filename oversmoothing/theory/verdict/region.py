@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from oversmoothing.theory.verdict.symbolic import Cell, SymbolicVerdict
 # Points along each axis of a picture of two parameters, squares that are links, and slices through
 # a third.
 _POINTS, _SQUARES, _SLICES = 240, 24, 3
+# Characters of a matrix that the caption writes out.
+_WRITTEN = 240
 # The address of a page on a point, None where there is none.
 Link = Callable[[dict[Any, Any]], str | None]
 _COLOURS = {
@@ -66,7 +69,8 @@ class Slice:
 class Region:
     """Where a layer with parameters smooths, over ranges of one or two of them, slices of a third.
 
-    slices: what was found, a `Slice` for each panel. `plot()` draws it, `save(path)` writes PNG,
+    slices: what was found, a `Slice` for each panel. caption: what stands below the picture, what
+    the letters are. `plot()` draws it, `save(path)` writes PNG,
     PDF and CSV beside one another. link: the address of a page on a point, for an SVG on which one
     clicks.
 
@@ -90,6 +94,7 @@ class Region:
             raise InputError("ranges are of at most three parameters: fix others by subs")
         self.ranges = {known[name]: _range(name, value) for name, value in named.items()}
         self.axes = list(self.ranges)[:2]
+        self.caption = _caption(verdict.matrices)
         values = [
             [low + (high - low) * Fraction(2 * k + 1, 2 * _SLICES) for k in range(_SLICES)]
             for low, high in list(self.ranges.values())[2:]
@@ -153,7 +158,11 @@ class Region:
         from matplotlib.patches import Patch
 
         count = len(self.slices)
-        figure = Figure(figsize=(1.6 + 4.2 * count, 1.9 if len(self.axes) == 1 else 4.4))
+        caption = [line for each in self.caption for line in wrap(each, 85 * count)]
+        below = 0.14 * len(caption) + 0.05
+        height = (1.9 if len(self.axes) == 1 else 4.4) + below
+        figure = Figure(figsize=(1.6 + 4.2 * count, height))
+        figure.text(0.02, 0.05 / height, "\n".join(caption), fontsize=8, va="bottom")
         panels = figure.subplots(1, count, squeeze=False, sharey=True)[0]
         order = list(_COLOURS)
         seen: set[Outcome] = set()
@@ -179,7 +188,7 @@ class Region:
             panels[0].set_yticks([])
         keys = [Patch(color=_COLOURS[o], label=_NAMES[o]) for o in order if o in seen]
         figure.legend(handles=keys, loc="upper center", ncols=len(keys), frameon=False)
-        figure.tight_layout(rect=(0, 0, 1, 0.92 if len(self.axes) > 1 else 0.8))
+        figure.tight_layout(rect=(0, below / height, 1, 1 - 0.38 / height))
         return figure
 
     def _curves(self, panel: Any, each: Slice, shown: Any) -> None:
@@ -256,6 +265,21 @@ class Region:
         words = ", ".join(f"{s} from {low} to {high}" for s, (low, high) in self.ranges.items())
         cells = sum(len(each.cells) for each in self.slices)
         return f"<Region of {words}: {cells} cells>"
+
+
+def _caption(matrices: Mapping[str, Any]) -> list[str]:
+    """What the letters are, with the matrices of the case, or their sizes where they are long."""
+    names = sorted({s.name for M in matrices.values() for s in M.free_symbols})
+    words = ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1]
+    kind = "the parameters" if len(names) > 1 else "the parameter"
+    written = {name: str(M.tolist()) for name, M in matrices.items()}
+    return [
+        f"{words}: {kind} of the case",
+        *(
+            f"{name} = {text}" if len(text) <= _WRITTEN else f"{name}: {M.rows} by {M.cols}"
+            for (name, M), text in zip(matrices.items(), written.values(), strict=True)
+        ),
+    ]
 
 
 def _range(name: str, value: Any) -> tuple[Fraction, Fraction]:

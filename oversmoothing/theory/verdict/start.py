@@ -274,32 +274,35 @@ def _in_units(x: flint.arb, unit: int) -> float:
 def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
     """A part that does not die out as a sum of terms, by steps of 2^exponent layers."""
     growth = growth_of(part, multipliers)
-    first, (bits, simple) = growth.roots[0], _of_simple_roots(part)
+    first, most = growth.roots[0], working_bits(part)
+    # As many bits as it takes.
+    for bits in (*doublings(256, most - 1), most):
+        with at_precision(bits):
+            found = [
+                (root, power, norm(G), G)
+                for root, multiplicity in part.roots()
+                for power, G in enumerate(_coefficients(part, root, multiplicity, first, bits))
+            ]
+        if all(size.rel_accuracy_bits() >= _KNOWN for _, _, size, _ in found):
+            break
     rates, powers, sizes, leads, units = [], [], [], [], []
     with at_precision(bits):
-        for root, multiplicity in part.roots():
+        for root, power, size, G in found:
+            # A lower coefficient may be 0.
+            if not size > 0:
+                continue
             rate = complex(-math.inf)
             if not root.is_zero:
                 turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
                 turned = 0.0 if root == first else float(turn.mid())
                 log = _in_units(_log_quotient(root, first, multipliers), exponent)
                 rate = complex(log, turned)
-            # Over the power of the first mu, also what mu = 0 leaves at the layer k.
-            unit = first.ball(bits) if root.is_zero else root.ball(bits)
-            terms = (
-                [simple[root]] if simple else _coefficients(part, root, multiplicity, unit, bits)
-            )
-            for power, G in enumerate(terms):
-                size = norm(G)
-                # A lower coefficient may be 0.
-                if not size > 0:
-                    continue
-                rates.append(rate)
-                powers.append(float(power))
-                # C(2^e t, k) is about 2^(e k) C(t, k).
-                sizes.append(float(size.log().mid()) + exponent * power * math.log(2))
-                leads.append(power == growth.power and root in growth.roots)
-                units.append([complex((x / size).mid()) for x in G])
+            rates.append(rate)
+            powers.append(float(power))
+            # C(2^e t, k) is about 2^(e k) C(t, k).
+            sizes.append(float(size.log().mid()) + exponent * power * math.log(2))
+            leads.append(power == growth.power and root in growth.roots)
+            units.append([complex((x / size).mid()) for x in G])
     table = np.array(units)
     return Series(
         np.array(rates), np.array(powers), np.array(sizes), np.array(leads), lambda w: w @ table
@@ -318,33 +321,13 @@ def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) ->
     raise OutOfReachError
 
 
-def _of_simple_roots(part: Part) -> tuple[int, dict[Eigenvalue, list[flint.acb]]]:
-    """(bits, G_0 at each root) of a part all of whose roots are simple, all at once, with as many
-    bits as it takes; (bits, nothing) of others."""
-    most = working_bits(part)
-    if any(exponent > 1 for _, exponent in part.factors):
-        return most, {}
-    roots, q = [root for root, _ in part.roots()], part.denominator
-    numerators = [[p[k] for k in range(q.degree())] for p in part.numerators]
-    for bits in (*doublings(256, most - 1), most):
-        with at_precision(bits):
-            points = [root.ball(bits) for root in roots]
-            powers = [[flint.acb(1)] * len(points)]
-            for _ in range(q.degree() - 1):
-                powers.append([p * x for p, x in zip(powers[-1], points, strict=True)])
-            columns = (flint.acb_mat(numerators) * flint.acb_mat(powers)).transpose().tolist()
-            slope = q.derivative()
-            found = [[y / slope(x) for y in G] for x, G in zip(points, columns, strict=True)]
-            if all(norm(G).rel_accuracy_bits() >= _KNOWN for G in found):
-                break
-    return bits, dict(zip(roots, found, strict=True))
-
-
 def _coefficients(
-    part: Part, root: Eigenvalue, multiplicity: int, unit: flint.acb, bits: int
+    part: Part, root: Eigenvalue, multiplicity: int, first: Eigenvalue, bits: int
 ) -> Iterator[list[flint.acb]]:
-    """G_k unit^-k for k = 0 ... multiplicity - 1."""
+    """G_k x^-k for k = 0 ... multiplicity - 1: over the power of the first mu, also what mu = 0
+    leaves at the layer k."""
     x = root.ball(bits)
+    unit = first.ball(bits) if root.is_zero else x
     below = list(_taylor(part.denominator, x, 2 * multiplicity))[multiplicity:]
     columns = []
     for numerator in part.numerators:

@@ -18,17 +18,11 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.boundaries import (
-    Boundaries,
-    between,
-    intervals,
-    larger_radius,
-    real_roots,
-)
+from oversmoothing.theory.verdict.boundaries import Boundaries, between, intervals, real_roots
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer
+from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said
 
 _WORDS = {
     Outcome.SMOOTHING: "smooths",
@@ -161,8 +155,7 @@ class SymbolicVerdict:
     def _say_where(self, never: Sequence[Any] = ()) -> None:
         """What is reduced by factors that are positive, or never 0, holds where they are."""
         positive = (sp.Gt(x, 0) for x in self._layer.positive)
-        self._inside = sp.And(*positive, *(sp.Ne(x, 0) for x in never))
-        self.where = self._layer.as_given(self._inside)
+        self.where = self._layer.as_given(sp.And(*positive, *(sp.Ne(x, 0) for x in never)))
 
     @staticmethod
     def _is_real(side: tuple[Any, Sequence[Any]]) -> bool:
@@ -189,6 +182,13 @@ class SymbolicVerdict:
             sp.Or(*(sp.And(*(sp.Gt(c**2, q**2) for q in quotient)) for c in consensus)),
             sp.Or(*(sp.And(*(sp.Gt(q**2, c**2) for c in consensus)) for q in quotient)),
         )
+
+    @property
+    def matrices(self) -> dict[str, Any]:
+        """A, H, and X0 where there is one, in the user's symbols."""
+        layer = self._layer
+        each = zip(["A", "H", "X0"], (layer.A, layer.H, layer.X0), strict=True)
+        return {name: layer.as_given(M) for name, M in each if M is not None}
 
     @property
     def names(self) -> dict[Any, str]:
@@ -320,7 +320,7 @@ class SymbolicVerdict:
     # ------------------------------------------------------------------------------ at a point
 
     def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
-        """The `Outcome` at rational values of all parameters, by the conditions, in fractions.
+        """The `Outcome` at rational values of all parameters, by the exact verdict of fractions.
 
         With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
         name: number}, or by keyword. Raises `InputError` for values that are not rational, and
@@ -331,13 +331,7 @@ class SymbolicVerdict:
         if len(known) < len(layer.parameters):
             parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
             return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
-        layer.at(known)  # refused where A is no attention
-        return self._outcome(known)
-
-    def _outcome(self, values: Mapping[Any, Any]) -> Outcome:
-        if self._candidates is not None:
-            return outcome_of_sign(self._candidates.comparison(values))
-        return outcome_of_sign(larger_radius(*self._layer.at(values)))
+        return self._exact(known)
 
     @property
     def edges(self) -> tuple[Any, ...]:
@@ -390,7 +384,7 @@ class SymbolicVerdict:
 
     # ------------------------------------------------------------------------------------ words
 
-    _open = "no closed form: the verdict changes only where one of these is 0"
+    _open = "no closed form: the verdict changes only where one of these holds"
 
     def _shown(self) -> list[Outcome]:
         """The three, and what else can be."""
@@ -415,23 +409,22 @@ class SymbolicVerdict:
         stated = self._layer.stated
         given = [f"  assumed: {'; '.join(stated)}"] if stated else []
         if self._conditions is None:
-            lines = [self._open]
-            return "\n".join([*lines, *(f"  {p}" for p in self.boundaries), *given])
+            return "\n".join([self._open, *(f"  {p} = 0" for p in self.boundaries), *given])
         shown = self._shown()
         lines = [f"{_COUNTED[len(shown)]} conditions, in closed form"]
-        lines += [f"  {_WORDS[each]} iff {self._condition(each)}" for each in shown]
+        lines += [f"  {_WORDS[each]} iff {said(self._condition(each))}" for each in shown]
         if self.undecided is not sp.false:
-            lines.append(f"  UNDECIDED where {self._layer.as_given(self.undecided)}")
+            lines.append(f"  UNDECIDED where {said(self._layer.as_given(self.undecided))}")
         lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
         if self.where is not sp.true:
-            lines.append(f"  where {self.where}; for its edges use `subs` in Python")
+            lines.append(f"  where {said(self.where)}; for its edges use `subs` in Python")
         return "\n".join(lines + given)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self._layer.parameters)
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
-        return f"<{type(self).__name__} in {names}: smooths iff {self.smooths}>"
+        return f"<{type(self).__name__} in {names}: smooths iff {said(self.smooths)}>"
 
 
 def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:

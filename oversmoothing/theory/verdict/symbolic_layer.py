@@ -15,7 +15,9 @@ from functools import cached_property
 from typing import Any
 
 import sympy as sp
+from sympy.core.relational import Relational
 from sympy.polys.matrices import DomainMatrix
+from sympy.printing.str import StrPrinter
 from sympy.solvers.simplex import InfeasibleLPError, UnboundedLPError, lpmin
 
 from oversmoothing.theory.numbers.exact import Matrix, rows_of
@@ -29,6 +31,39 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: lambda x, y: x / y,
     ast.Pow: lambda x, y: x**y,
 }
+
+
+class _Words(StrPrinter):
+    def _print_Relational(self, expr: Any) -> str:
+        sign = {"==": "=", "!=": "is not"}.get(expr.rel_op, expr.rel_op)
+        return f"{self._print(expr.lhs)} {sign} {self._print(expr.rhs)}"
+
+    def _joined(self, word: str, expr: Any) -> str:
+        parts = [
+            self._print(x) if isinstance(x, Relational | sp.Symbol) else f"({self._print(x)})"
+            for x in expr.args
+        ]
+        return f" {word} ".join(parts)
+
+    def _print_And(self, expr: Any) -> str:
+        return self._joined("and", expr)
+
+    def _print_Or(self, expr: Any) -> str:
+        return self._joined("or", expr)
+
+    def _print_Not(self, expr: Any) -> str:
+        return f"not ({self._print(expr.args[0])})"
+
+    def _print_BooleanTrue(self, expr: Any) -> str:
+        return "always"
+
+    def _print_BooleanFalse(self, expr: Any) -> str:
+        return "never"
+
+
+def said(condition: Any) -> str:
+    """A condition in plain words: "h = 0 or h < -2/(a + 1)"."""
+    return str(_Words().doprint(condition))
 
 
 def parsed(text: str, where: str) -> Any:
@@ -259,7 +294,7 @@ class SymbolicLayer:
         """What is assumed, in words."""
         undeclared = [s.name for s in self.symbols if s.is_real is None]
         words = [f"real {', '.join(undeclared)}"] if undeclared else []
-        return words + [str(self.as_given(condition)) for condition in self.assumed]
+        return words + [said(self.as_given(condition)) for condition in self.assumed]
 
     def as_given(self, expression: Any) -> Any:
         """The same with the symbols that the user made."""

@@ -17,18 +17,16 @@ from typing import Any, NamedTuple
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
-from oversmoothing.theory.verdict.candidates import (
-    Candidates,
-    Guarded,
-    Radicals,
-    compared,
-    plus,
-    sign_of,
-)
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.candidates import Candidates, Guarded, Radicals, plus
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict, condition, three
-from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer, kernel_of
+from oversmoothing.theory.verdict.symbolic_layer import (
+    EigenvalueClass,
+    SymbolicLayer,
+    kernel_of,
+    said,
+)
 
 _WHOLE = frozenset[int]()
 
@@ -140,15 +138,6 @@ class Modes(Candidates):
         kept = (f for f, power in rest if power > 0 and f not in self.never)
         return sp.Ne(abs(sign) * sp.Mul(*kept), 0)
 
-    def outcome(self, values: Mapping[Any, Any]) -> Outcome:
-        """At rational values of all parameters, by the conditions, in fractions."""
-        squares, consensus, quotient = self.at(values)
-        if not any(sign_of(each, squares) for each in consensus + quotient):
-            return Outcome.UNDEFINED
-        if not quotient:
-            return Outcome.TRIVIAL
-        return outcome_of_sign(compared(squares, consensus, quotient) if consensus else -1)
-
 
 def _resolved(*parts: Any) -> Any:
     """Their conjunction, without alternatives that one of them excludes."""
@@ -195,7 +184,7 @@ class SymbolicStartVerdict(SymbolicVerdict):
             self.why = str(error)
             self._open = (
                 f"no closed form: {self.why}. `subs` decides each point. The verdict changes only "
-                "where a coefficient of X0 is 0, or one of these is"
+                "where a coefficient of X0 is 0, or one of these holds"
             )
             return None
 
@@ -244,22 +233,12 @@ class SymbolicStartVerdict(SymbolicVerdict):
         found = start_content(A, H, X0, begins=False)
         return Outcome.UNDECIDED if found is None else found.outcome
 
-    def _outcome(self, values: Mapping[Any, Any]) -> Outcome:
-        """By the conditions; where `where` does not hold, by those of the numbers alone."""
-        layer, known = self._layer, self._candidates
-        if not isinstance(known, Modes):
-            return self._exact(values)
-        if self._inside.xreplace(dict(values)) == sp.true:
-            return known.outcome(values)
-        X0, (A, H) = layer.start_at(values), layer.at(values)
-        return Modes(SymbolicLayer(A, H, X0)).outcome({})
-
     def __str__(self) -> str:
         lines = [super().__str__()]
         for squared, contained, when, consensus in self.modes:
-            words = "" if when is sp.true else f", where {when}"
+            words = "" if when is sp.true else f", where {said(when)}"
             side = "consensus" if consensus else "another mode"
-            lines.append(f"  {side}, |mu|^2 = {squared}{words}: in X0 iff {contained}")
+            lines.append(f"  {side}, |mu|^2 = {squared}{words}: in X0 iff {said(contained)}")
         return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, tran
 from oversmoothing.theory.numbers.rounding import UNIT, USUAL
 from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
-from oversmoothing.theory.support.sizes import DEPTH
+from oversmoothing.theory.support.sizes import DEPTH, MatrixLike, WeightLike
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
@@ -304,9 +304,9 @@ def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
 @np.errstate(**USUAL)
 def heads_verdict(
     *,
-    A: Any,
-    W: Any,
-    X0: Any = None,
+    A: MatrixLike,
+    W: WeightLike,
+    X0: MatrixLike | None = None,
     depth: int | Iterable[int] = (),
     residual: bool = True,
     exact_binary: bool = False,
@@ -340,11 +340,11 @@ BY_NAME = (
 @np.errstate(**USUAL)
 def verdict(
     *by_position: Never,
-    A: Any = None,
-    logits: Any = None,
-    H: Any = None,
-    W: Any = None,
-    X0: Any = None,
+    A: MatrixLike | None = None,
+    logits: MatrixLike | None = None,
+    H: MatrixLike | None = None,
+    W: WeightLike | None = None,
+    X0: MatrixLike | None = None,
     depth: int | Iterable[int] = (),
     exact_binary: bool = False,
     thorough: bool = False,
