@@ -21,17 +21,17 @@ STAMP := $(VENV)/.installed
 reproduce: $(STAMP)
 	$(BIN)/oversmoothing reproduce --out $(OUT)
 
-# Quick tests.
+# Quick tests. A file is one worker's: what its tests share is made once.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not slow'
 
 # The others, with the shapes in the signatures held to.
 test-slow: $(STAMP)
-	OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS) -m slow
+	OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
 
 # Every test, with the shapes in the signatures held to.
 test-all: $(STAMP)
-	OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS)
+	OVERSMOOTHING_SHAPES=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # Speed and accuracy as ratios in one run; for example: make bench BENCH='--only watcher'
 bench: $(STAMP)

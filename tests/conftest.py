@@ -7,12 +7,18 @@ holds arrays to the shapes in their signatures; the simulations' tests then take
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
 from oversmoothing.theory.proofs.coq import share_built
 from tests.support.shapes import CHECKED, shapes
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -36,3 +42,12 @@ if CHECKED:
 
 # By the process that starts the others, before it does: what Coq's kernel accepts, it accepts once.
 share_built()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    # Imported by those who ask: playwright is no need of the other tests.
+    from tests.support.browser import browser
+
+    with browser() as launched:
+        yield launched

@@ -372,6 +372,8 @@ def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
 # -------------------------------------------------------------- no option is dropped without a word
 
 PICTURED, MODEL = "shallow --images pictures", "model --images pictures"
+RANDOM, MANY = (f"vit-random --count {count} --spectra 0" for count in (1, 60))
+AT_ONCE = "T2b --jobs 1 --thorough --minutes 0"
 RUN, RANGES = "--n 3 --d 2 --depth 9 --points 3", "--vary h=-3:1 --vary a=-1:1"
 # What an option is given, by name and by command: added to a command that runs it must change what
 # that does, behind "!" be refused; or the command without it and the command with it.
@@ -394,10 +396,10 @@ MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
-        "--budget": ("vit-random --count 60", "vit-random --count 60 --budget 12"),
+        "--budget": (MANY, f"{MANY} --budget 12"),
         "--images": (f"{PICTURED} --count 1", "shallow --images others --count 1"),
         "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
-        "--seed": ("vit-random --count 1", "vit-random --count 1 --seed 1"),
+        "--seed": (RANDOM, f"{RANDOM} --seed 1"),
     }),
     "verdict": ("case.json", {
         "CASE.json": ("case.json", "other.json"), "--example": ("case.json", "--example GT4"),
@@ -413,13 +415,13 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     }),
     "check": ("certificate.json", {"FILE": ("certificate.json", "forged.json")}),
     "prove": ("T2b --kind searched --examples 5", {
-        "NAME": "T2d", "--kind": ("T2d", "T2d --kind written"), "--examples": "--examples 6",
+        "NAME": "T2d", "--kind": ("T11.1", "T11.1 --kind written"), "--examples": "--examples 6",
         "--seed": ("own.py --examples 9", "own.py --examples 9 --seed 1"),
         "--init": ("T2d --kind written", "--init mine.py"), "--jobs": "! --jobs 0",
         "--limit": ("T7d --kind 'for all reals'", "T7d --kind 'for all reals' --limit 1e-9"),
-        "--thorough": ("T2b --kind written", "T2b --thorough --minutes 0"),
+        "--thorough": ("T2b --kind written", AT_ONCE),
         "--list": ("T2b --kind written", "T2b --list"),
-        "--minutes": ("T2b --thorough --minutes 0", "T2b --thorough --minutes 0.01"),
+        "--minutes": (AT_ONCE, AT_ONCE + ".01"),
     }),
     "simulate": (RUN, SIMULATED | {
         "--attention": "--attention causal", "--value": "--value goe", "--dim": "--dim 1",
@@ -492,7 +494,9 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "NAME": ("rotation", "lambda_plane"), "--format": "--format svg",
         "--width": "--width one-column", "--seed": ("lambda_plane", "lambda_plane --seed 1"),
     }),
-    "remedies": ("attnscale --draws 1", {"NAME": "contranorm", "--list": ("", "--list")}),
+    "remedies": ("attnscale --draws 1", {
+        "NAME": "contranorm", "--list": ("attnscale --draws 1", "--list"),
+    }),
     "probe stability": (f"{PICTURED} --count 1", {"--size": "--size 0.1"}),
     "probe loop": (f"{PICTURED} --count 4 --loops 20", {
         "--count": "--count 5", "--every": "--every 2", "--loops": "--loops 21",

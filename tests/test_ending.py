@@ -45,7 +45,9 @@ def test_bad_input_stays_bad_input_without_any_output(tmp_path):
     assert shell("$O verdict absent.json >&- 2>&-", tmp_path).returncode == 2
 
 
-def test_a_sweep_whose_reader_goes_away_is_computed(tmp_path):
+def test_a_reader_that_goes_away_is_no_failure_and_a_sweep_without_one_is_computed(tmp_path):
+    done = shell("$O verdict --example GT4 | true; exit ${PIPESTATUS[0]}", tmp_path)
+    assert done.returncode == 0 and done.stderr == ""
     (tmp_path / "s.toml").write_text(SWEEP)
     done = shell("$O sweep s.toml --out out | true; exit ${PIPESTATUS[0]}", tmp_path)
     assert done.returncode == 0 and done.stderr == ""

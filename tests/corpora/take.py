@@ -19,6 +19,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,10 @@ def kept(name: str) -> list[Recorded]:
     return [Recorded(**{"known_wrong": {}, **json.loads(line)}) for line in lines]
 
 
-def asked(name: str) -> list[tuple[str, Any]]:
-    """The cases and what is answered now, as JSON holds it."""
-    return [(case, json.loads(json.dumps(answer))) for case, answer in CORPORA[name]()]
+def asked(name: str, first: int | None = None) -> list[tuple[str, Any]]:
+    """The cases, all or the first so many, and what is answered now, as JSON holds it."""
+    cases = islice(CORPORA[name](), first)
+    return [(case, json.loads(json.dumps(answer))) for case, answer in cases]
 
 
 def record(name: str) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.papers import cited
-from tests.support.browser import DESKTOP, PHONE, browser, opened
+from tests.support.browser import DESKTOP, PHONE, opened
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CLAIMS = claims()
@@ -48,12 +47,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return built / "index.html"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

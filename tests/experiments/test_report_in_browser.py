@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from oversmoothing.experiments.inspection.report_page import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.web.web_page import as_data
-from tests.support.browser import DESKTOP, PHONE, browser, opened
+from tests.support.browser import DESKTOP, PHONE, opened
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, tiny
@@ -57,12 +56,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
         report = report_of(kind)
         found[kind] = (report, report.save(tmp_path_factory.mktemp(kind))["html"])
     return found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as launched:
-        yield launched
 
 
 def written(value: float) -> str:

@@ -6,7 +6,6 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -25,16 +24,10 @@ from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance, in_universal_disc
-from tests.support.browser import DESKTOP, PHONE, browser, opened
+from tests.support.browser import DESKTOP, PHONE, opened
 
 CASES, DEPTH = 1000, 12
 KINDS = ("softmax", "psd", "symmetric", "averaging", "circle")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

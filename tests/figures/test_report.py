@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from oversmoothing.simulations.drawing.picture import new_figure, write_figure
 from oversmoothing.simulations.drawing.web.web_page import typeset
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
-from tests.support.browser import DESKTOP, PHONE, browser, opened
+from tests.support.browser import DESKTOP, PHONE, opened
 
 COMPARED = (
     number("Table 1, one column", 98.92, 97.5, 0.1, "other data"),
@@ -53,12 +52,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "inspect").mkdir()
     (folder / "inspect" / "report.html").write_text("<!doctype html><title>x</title>")
     return page.write_page(folder, drawn, CHECKS, 3, "The reduced preset: one seed.")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as launched:
-        yield launched
 
 
 def test_the_ledger_of_the_report_is_the_ledger() -> None:

@@ -17,7 +17,8 @@ from oversmoothing.experiments.study.protocol import TIERS, Protocol
 from oversmoothing.paper_figures import kept, reproduce as main_job
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import tables_2_3
-from oversmoothing.paper_figures.page import Check, draw_figure, write_page
+from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
+from oversmoothing.simulations.drawing.picture import FigureFiles
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -44,6 +45,22 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
 
 # ------------------------------------------------------------------------- what is taken over
 
+DRAWN: dict[tuple[str, int], tuple[Drawn, list[bytes]]] = {}
+
+
+def drawn_once(name: str, context: Context) -> Drawn:
+    """A figure as it is drawn, and from then on its files again: what is tested is who asks."""
+    key = name, context.seed
+    if key not in DRAWN:
+        first = draw_figure(name, context)
+        DRAWN[key] = first, [path.read_bytes() for path in first.files]
+    first, contents = DRAWN[key]
+    places = [context.results / "figures" / path.name for path in first.files]
+    places[0].parent.mkdir(parents=True, exist_ok=True)
+    for place, content in zip(places, contents, strict=True):
+        place.write_bytes(content)
+    return replace(first, files=FigureFiles(*places))
+
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., str]]:
@@ -56,6 +73,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     monkeypatch.setattr(kept, "_PACKAGE", package)
     monkeypatch.setattr(kept, "real_inputs", lambda: None)
     monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3", "ladder"))
+    monkeypatch.setattr(main_job, "draw_figure", drawn_once)
     one = Check("one", "one is one", "1", True)
     monkeypatch.setattr(main_job, "_checks", lambda context: iter((one,)))
     real = main_job.write_page

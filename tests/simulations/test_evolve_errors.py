@@ -26,9 +26,9 @@ BLOCK_OF_THREE = [
 ]
 
 
-@pytest.mark.parametrize("first", range(0, 150, 25))
-def test_no_claimed_error_is_too_small(first: int) -> None:
-    for index in range(first, first + 25):
+@pytest.mark.parametrize("drawn", [range(5), range(5, 50), range(50, 100)], ids=str)
+def test_no_claimed_error_is_too_small(drawn: range) -> None:
+    for index in drawn:
         wrong, claims = check(20, index)
         assert not wrong
         # Small sizes have balls to fall back on: auto never leaves them uncertain.

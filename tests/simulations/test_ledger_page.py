@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from oversmoothing import main
-from tests.support.browser import DESKTOP, PHONE, browser, opened
+from tests.support.browser import DESKTOP, PHONE, opened
 
 # A claim that holds, with two clauses and a formula, and one that is false.
 FILE = r"""
@@ -50,12 +49,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # One of them is refuted.
     assert main(["prove", str(folder / "mine.py"), "--out", str(report)]) == 1
     return report
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as launched:
-        yield launched
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])

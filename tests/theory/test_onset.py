@@ -23,7 +23,7 @@ from tests.oracle.system import System
 from tests.support.tables import matrix
 
 AA = matrix("AA")
-CASES, LAYERS = 320, 240
+LAYERS = 240
 HIDDEN = "The dominant modes do not lead this X_0 from the start"
 
 
@@ -227,10 +227,11 @@ def judged(case, answer):
         return "too hard"
 
 
+@pytest.mark.parametrize("seeds", [range(40), range(40, 200)], ids=["few", "many"])
 @pytest.mark.parametrize("form", [fractions, floats])
-def test_on_drawn_starts_it_is_the_layer_of_the_exact_series(form):
+def test_on_drawn_starts_it_is_the_layer_of_the_exact_series(form, seeds):
     found, layers, wrong = Counter(), Counter(), []
-    for seed in range(CASES):
+    for seed in seeds:
         case = drawn(seed)
         if not any(map(any, case[2])):
             continue
@@ -242,8 +243,8 @@ def test_on_drawn_starts_it_is_the_layer_of_the_exact_series(form):
             wrong.append((seed, answer.verdict_x0, answer.tends_to, answer.shows_from))
     assert not wrong, wrong
     # In floats nothing is said of modes that rounding may or may not have put there.
-    assert found["right"] >= (300 if form is fractions else 230), found
-    assert sum(layers[x] for x in layers if x) >= 40, layers
+    assert found["right"] >= (0.9 if form is fractions else 0.7) * len(seeds), found
+    assert sum(layers[x] for x in layers if x) >= len(seeds) / 8, layers
 
 
 def test_a_fall_that_rounding_hides_is_not_called_a_turn():
