@@ -4,7 +4,8 @@
 turn: the root of their mean square); else, where HFC/LFC tends to 0 (infinity), the first layer
 from which it falls (rises) in every layer, if there is one; else the first layer from which the
 leading terms are at least as large as the rest. A window of layers shows it. Sizes that agree to
-twelve digits may count as equal, as the documentation of the number says.
+twelve digits may count as equal, and leading multipliers within 1e-7 of one another count as one,
+as the documentation of the number says.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .balls import Ball, ball
 from .depths import norms
 from .leading import evaluated, leading_terms
 from .matrices import Integers, product, transpose
+from .roots import Root
 from .start import Start, whole
 
 # So many layers are looked at, and at so many bits; behind them where HFC/LFC may turn back.
@@ -27,6 +29,8 @@ WINDOW, _BITS, _BEHIND = 160, 768, 2048
 _FAR_BITS, _LOST, _AFTER = 4096, 4096, 12
 # Squares that differ by less than one part in this belong to sizes that agree to twelve digits.
 _EQUAL = 10**12 // 2
+# Multipliers that differ by less than one part in this turn together.
+_TOGETHER = 10**7
 RIGHT, WRONG, UNDECIDED = "right", "wrong", "UNDECIDED"
 
 
@@ -126,21 +130,38 @@ def window(start: Start, layers: int = WINDOW) -> Window:
         for root, mu in at.items()
     }
     turns = {root: ball(1, _BITS) for root in at}
+    groups = _together(at)
     outweighs, squares, Z = [], [], start.powers[0]
     for L in range(layers + 1):
         leading = [ball(0, _BITS)] * len(whole(Z))
         size = [0, 0]
         if k <= L:
-            for root, mu in at.items():
-                entries = [turns[root] * x * comb(L, k) for x in G[root]]
-                leading = [x + y for x, y in zip(leading, entries, strict=True)]
-                size = [x + y for x, y in zip(size, _square(entries), strict=True)]
-                turns[root] = turns[root] * mu
+            for group in groups:
+                together = [ball(0, _BITS)] * len(leading)
+                for root in group:
+                    entries = [turns[root] * x * comb(L, k) for x in G[root]]
+                    together = [x + y for x, y in zip(together, entries, strict=True)]
+                    turns[root] = turns[root] * at[root]
+                leading = [x + y for x, y in zip(leading, together, strict=True)]
+                size = [x + y for x, y in zip(size, _square(together), strict=True)]
         rest = _square([ball(r * z, _BITS) - x for z, x in zip(whole(Z), leading, strict=True)])
         outweighs.append(_at_least(size, rest))
         squares.append(norms(Z))
         Z = start.system.step(Z)
     return Window(outweighs[:-1], [_move(a, b) for a, b in pairwise(squares)], start)
+
+
+def _together(at: dict[Root, Ball]) -> list[list[Root]]:
+    """The roots by the first of those that they are next to."""
+    groups: list[list[Root]] = []
+    for root, mu in at.items():
+        for group in groups:
+            if (mu - at[group[0]]).upper * _TOGETHER < mu.lower:
+                group.append(root)
+                break
+        else:
+            groups.append([root])
+    return groups
 
 
 def _far(start: Start, layers: int) -> Integers:

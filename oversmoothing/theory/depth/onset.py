@@ -9,7 +9,8 @@ hide them for long. The number is a layer:
   layer, if there is one;
 - else the first layer from which the leading terms are at least as large as the rest.
 
-Sizes that agree to twelve digits count as equal here.
+Sizes that agree to twelve digits count as equal here, and leading multipliers within 1e-7 of one
+another as one.
 
 A bound of the rest gives a layer past which nothing changes any more. Up to `EACH` layers before it
 are looked at one by one; of more, `_PER_OCTAVE` between a depth and twice that depth, and the
