@@ -208,8 +208,8 @@ def test_inspecting_a_model_on_what_it_does_not_take_says_so():
 
 def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(monkeypatch, tmp_path):
     def hidden():
-        with progress.bar(3, "layer") as shown:
-            return shown.disable
+        with progress.Bar(3, "layer") as shown:
+            return shown._bar is None or shown._bar.disable
 
     class Terminal(StringIO):
         def isatty(self):

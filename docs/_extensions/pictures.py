@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -69,6 +70,30 @@ def drawn(name: str) -> tuple[Path, str]:
             (DRAWN / within).replace(picture)
         marked.write_text(f"{key}\n{done.stdout}", "utf-8")
     return picture, marked.read_text("utf-8").partition("\n")[2]
+
+
+def notebook(name: str, printed: str) -> Path:
+    """A script as a notebook: its words, its cells, and what it printed and drew in this build."""
+    import base64
+
+    import nbformat.v4 as nb
+
+    words, _, code = (SCRIPTS / f"{name}.py").read_text("utf-8").partition('"""\n\n')
+    title, _, said = words.strip('"\n').partition("\n")
+    said = said.lstrip("=\n")
+    cells = [nb.new_code_cell(part.strip()) for part in code.split("\n# %%\n")]
+    picture = base64.b64encode((DRAWN / f"{name}.png").read_bytes()).decode()
+    cells[-1].outputs = [
+        *([nb.new_output("stream", name="stdout", text=printed)] if printed.strip() else []),
+        nb.new_output("display_data", data={"image/png": picture}),
+    ]
+    path = DRAWN / f"{name}.ipynb"
+    language = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    made = nb.new_notebook(
+        cells=[nb.new_markdown_cell(f"# {title}\n\n{said}"), *cells], metadata=language
+    )
+    path.write_text(nb.writes(made) + "\n", "utf-8")
+    return path
 
 
 def blank(name: str) -> tuple[Path, str]:
@@ -135,6 +160,13 @@ class Picture(SphinxDirective):
         run = nodes.paragraph(classes=["picture-source"])
         run += nodes.literal(text=f"python {script.relative_to(PACKAGE).as_posix()} --out DIR")
         run += nodes.Text(" writes the picture (PNG, PDF) and its numbers (CSV).")
+        if self.config.draw_pictures:
+            path = notebook(name, printed)
+            run += nodes.Text(" The same as a notebook: ")
+            target = f"/{path.relative_to(ROOT / 'docs').as_posix()}"
+            link = addnodes.download_reference("", reftarget=target)
+            link += nodes.literal(text=path.name)
+            run += [link, nodes.Text(".")]
         return [*shown, run, nodes.raw("", "</details>", format="html")]
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import csv
+import importlib
 import runpy
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import nbclient
+import nbformat
 import pytest
 
 import oversmoothing
@@ -63,3 +66,33 @@ def test_a_table_with_columns_of_different_lengths_is_refused(tmp_path) -> None:
     with pytest.raises(InputError, match="different lengths"):
         oversmoothing.show(plt.figure(), {"x": [1, 2], "y": [1]}, tmp_path)
     plt.close("all")
+
+
+@pytest.fixture
+def pictures(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs" / "_extensions"))
+    return importlib.import_module("pictures")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_notebook_has_the_code_of_its_script_and_its_words(name, pictures, monkeypatch, tmp_path):
+    monkeypatch.setattr(pictures, "DRAWN", tmp_path)
+    (tmp_path / f"{name}.png").write_bytes(b"a picture")
+    made = nbformat.read(pictures.notebook(name, "printed"), as_version=4)
+    nbformat.validate(made)
+    first, *cells = made.cells
+    script = ast.parse((FOLDER / f"{name}.py").read_text("utf-8"))
+    assert first.source.startswith("# " + ast.get_docstring(script).splitlines()[0])
+    code = ast.parse("\n".join(cell.source for cell in cells))
+    assert list(map(ast.dump, code.body)) == list(map(ast.dump, script.body[1:]))
+    assert cells[-1].outputs[0].text == "printed"
+
+
+def test_a_notebook_runs_and_draws_inline(pictures, monkeypatch, tmp_path):
+    monkeypatch.setattr(pictures, "DRAWN", tmp_path)
+    (tmp_path / "rates.png").write_bytes(b"a picture")
+    made = nbformat.read(pictures.notebook("rates", ""), as_version=4)
+    done = nbclient.NotebookClient(made, timeout=120, kernel_name="python3").execute(cwd=tmp_path)
+    outputs = [output for cell in done.cells[1:] for output in cell.outputs]
+    assert any(output.get("text", "").startswith("r = ") for output in outputs)
+    assert any("image/png" in output.get("data", {}) for output in outputs)
