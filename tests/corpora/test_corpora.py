@@ -13,7 +13,7 @@ from tests.corpora.comparing import BY_FIELD, moves
 from tests.corpora.take import CORPORA, Recorded, asked, kept, moved, summary
 
 # Of the corpora that take seconds, so many cases are asked in `make test`.
-FIRST = {"verdicts": 100, "certificates": 20, "evolve": 20, "commands": 5}
+FIRST = {"verdicts": 20, "certificates": 10, "evolve": 20, "commands": 5}
 
 
 @pytest.mark.parametrize(
