@@ -84,7 +84,11 @@ def measure(asked: argparse.Namespace) -> int:
         history.draw(history.Past.read(asked.record), place, picture, rows)
         print(f"added to {asked.record}; drawn in {picture}", file=sys.stderr)
     for name in worse:
-        print(f"worse than every run of this machine on record: {name}", file=sys.stderr)
+        print(
+            f"more than {history.NOISE:.0%} worse than the median of the latest "
+            f"{history.LATEST} runs of this machine: {name}",
+            file=sys.stderr,
+        )
     return 1 if worse else 0
 
 

@@ -1,9 +1,9 @@
 """The record of speed: each run of `make bench`, by commit and machine, and what became slower.
 
 A run is one line of `history.jsonl`: date, commit, machine and the ratio of each row. A row is
-worse where its ratio of times lies beyond all that this machine has on record, by more than
-`NOISE`; ratios that only compare, without a side that is better, and errors are kept and drawn, but
-are never worse.
+worse where its ratio of times is worse by more than `NOISE` than the median of the latest runs of
+this machine; ratios that only compare, without a side that is better, and errors are kept and
+drawn, but are never worse.
 """
 
 import itertools
@@ -57,7 +57,9 @@ class Past:
                 run = json.loads(line)
                 ratios = {name: float(value) for name, value in run["ratios"].items()
                           if value is not None}  # fmt: skip
-                runs.append(run | {"ratios": ratios, "commit": run["commit"] or "no commit"})
+                commit = run["commit"] or "no commit"
+                place = {name: str(run[name]) for name in ("machine", "device")}
+                runs.append(run | place | {"ratios": ratios, "commit": commit})
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(
                     f"{path}, line {number}, is no run of the benchmarks: take the line out"
@@ -74,7 +76,7 @@ class Past:
         ][-LATEST:]
 
     def is_worse(self, row: Row, device: str) -> bool:
-        """Whether it lies beyond each of the earlier ones on the worse side, by more than noise.
+        """Whether it is worse than the median of the latest by more than noise.
 
         Rows without times are errors and shares, which have their targets alone.
         """
@@ -82,8 +84,8 @@ class Past:
         if row.target is None or not row.seconds or not earlier:
             return False
         if row.at_most is not None:
-            return not row.ratio <= (1 + NOISE) * max(earlier)
-        return not row.ratio >= min(earlier) / (1 + NOISE)
+            return not row.ratio <= (1 + NOISE) * median(earlier)
+        return not row.ratio >= median(earlier) / (1 + NOISE)
 
 
 def line_of(rows: Iterable[Row], device: str) -> str:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from oversmoothing.theory.operator import Eigenpairs
     from oversmoothing.theory.symbols import SymbolicOperator
     from oversmoothing.theory.verdict.region import Region
+else:
+    Tensor = Any  # torch is not loaded here, and `typing.get_type_hints` asks for the name
 
 _ONE_BY_ONE = "of a batch each layer is asked by itself: layer[i]"
 _NUMBERS = "it needs numbers, and the layer holds parameters: layer.subs(name=value) sets them"

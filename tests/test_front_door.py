@@ -298,12 +298,13 @@ def test_a_name_that_needs_an_extra_says_so_in_one_sentence():
         "    try:\n        getattr(oversmoothing, name)\n"
         "    except RuntimeError as error:\n        print(name, error, sep=': ')\n"
         "run = oversmoothing.evolve(X0=[[1.0], [2.0]], A=[[1, 0], [0, 1]], H=[[0.5]], depth=1)\n"
-        "try:\n    run.metrics()\n"
-        "except RuntimeError as error:\n    print('table', error, sep=': ')",
+        "for name, ask in (('table', run.metrics), ('plot', run.plot)):\n"
+        "    try:\n        ask()\n"
+        "    except RuntimeError as error:\n        print(name, error, sep=': ')",
     )
     assert done.returncode == 0, done.stderr
     said = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    assert set(said) == {*dir(oversmoothing), "table"} - PLAIN
+    assert set(said) == {*dir(oversmoothing), "table", "plot"} - PLAIN
     for sentence in said.values():
         assert re.fullmatch(
             r"\w+ is not installed: pip install 'oversmoothing\[commands\]', or \[all\]", sentence

@@ -365,7 +365,7 @@ def exponents(
     )
     attention, weights, X0 = cycled_layers(opened, inputs, scale)
     run = runs.exponent_run(f"{opened.name}, repeated", attention, weights, X0, depth)
-    asked = {"model": opened.name, "scale": scale, "seed": seed}
+    asked = {"model": opened.name, "depth": depth, "scale": scale, "seed": seed}
     opt.finish(runs.exponents([run], asked), folder, as_json)
     return int(not run.agrees)
 

@@ -200,7 +200,8 @@ def exponents(
     for name in ensemble or _ENSEMBLES:
         rules = runs.ensemble(name, n, d, heads, scale, seed)
         made.append(runs.exponent_run(name, *rules, X0, depth))
-    asked = {"ensembles": list(ensemble or _ENSEMBLES), "scale": scale, "seed": seed}
+    asked = {"ensembles": list(ensemble or _ENSEMBLES), "n": n, "d": d, "heads": heads}
+    asked |= {"depth": depth, "scale": scale, "seed": seed}
     opt.finish(runs.exponents(made, asked), folder, as_json)
     return 0 if all(run.agrees for run in made) else 1
 

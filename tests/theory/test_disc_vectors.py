@@ -30,6 +30,7 @@ from oversmoothing.theory.verdict.disc_start import (
     rank_at_least,
     ratio_of_state,
 )
+from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.tables import floats, matrix, rational
 from tests.theory.test_cells_by_hand import A as A_BY_HAND, H as H_BY_HAND
 
@@ -429,3 +430,19 @@ def test_T4e_closed_classes_tie_where_their_means_differ(n, differ):
     assert answer.verdict == "TIE"
     # Equal means up to rounding leave it open; the zeros of A cannot tell.
     assert answer.verdict_x0 == ("TIE" if differ else "UNDECIDED")
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_what_stays_with_mean_zero_is_no_finite_limit(classes):
+    """W is 0 on all of X_0 but what decays: the mean of what stays is 0, and so HFC/LFC grows."""
+    A = np.array([[0.5, 0.5], [0.25, 0.75]])
+    X0 = np.array([[1.0, 2.0], [-1.0, -2.0]])
+    if classes == 2:
+        A = np.kron(np.eye(2), A)
+        A[2:, 2:] = [[0.25, 0.75], [0.125, 0.875]]
+        X0 = np.array([[1.0, 2.0], [3.0, 5.0], [-1.0, -2.0], [-3.0, -5.0]])
+    W = np.ones((2, 1)), np.full((1, 2), -0.25)
+    answer = oversmoothing.verdict(A=A, W=W, X0=X0)
+    assert answer.verdict_x0 is Outcome.TIE and answer.tends_to == "infinity"
+    logs = oversmoothing.evolve(A=A, W=W[0] @ W[1], X0=X0, depth=[80, 200]).metrics().log_hfc_lfc
+    assert logs[1] > logs[0] + 5

@@ -206,6 +206,7 @@ def test_the_operator_is_its_matrix_on_stacked_columns(heads: int, factored: boo
     dense = np.eye(n * d) + sum(np.kron((v @ p).T, a) for a, v, p in zip(A, V, P, strict=True))
     np.testing.assert_allclose(op.matrix(), dense, atol=1e-14)
     np.testing.assert_allclose(op.T.matmat(np.eye(n * d)), dense.T, atol=1e-14)
+    assert op.matmat(np.zeros((n * d, 0))).shape == (n * d, 0)
     x = rng.standard_normal(n * d) + 1j * rng.standard_normal(n * d)
     np.testing.assert_allclose(op @ x, dense @ x, atol=1e-13)
     np.testing.assert_allclose(op.rmatvec(x), dense.T @ x, atol=1e-13)

@@ -201,7 +201,7 @@ class Foreseen:
     """What an inspection will take: forward passes on all its inputs, seconds, bytes beyond the
     model, and on how many inputs what is measured; and what is left out.
 
-    tokens: those of the longest input. share: the tokens of all over as many inputs of that length.
+    tokens: those of the longest input. share: the mean length over that of the longest.
     """
 
     inputs: int
@@ -229,11 +229,11 @@ class Foreseen:
 def foresee(
     model: Model, inputs: Any, budget: Any, batch_size: int, spectra: int | None = None
 ) -> Foreseen:
-    """By a forward pass on the first input, the second of two, which is timed; nothing is measured.
+    """By two forward passes on one input, of which the second is timed; nothing is measured.
 
-    inputs: a list of images or texts, a tensor or a dictionary of tensors. Of texts the longest is
-    timed, and each other is taken to cost its share of that one's tokens. Raises `InputError` where
-    the number of inputs is not known, and for a budget that is none.
+    inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
+    texts the longest: each other is taken to cost its share of that one's tokens. Raises
+    `InputError` where the number of inputs is not known, and for a budget that is none.
     """
     allowed = checked_budget(budget, spectra)
     check_inputs(inputs)
@@ -242,8 +242,9 @@ def foresee(
         raise InputError("how many inputs there are is not known: give a list or a tensor")
     first, share = next(batches(inputs, 1)), 1.0
     if isinstance(first, list) and isinstance(first[0], str):
-        lengths = [_tokens(model.prepare([text])) for text in inputs]
-        first = [inputs[lengths.index(max(lengths))]]
+        texts = list(inputs)
+        lengths = [_tokens(model.prepare([text])) for text in texts]
+        first = [texts[lengths.index(max(lengths))]]
         share = sum(lengths) / (number * max(lengths))
     batch = prepared_and_moved(model, first)
     seen: list[int] = []

@@ -137,7 +137,8 @@ class Trajectory:
     def metrics(self) -> pd.DataFrame:
         """One row for each depth (and batch element): depth and every metric of `metrics`.
 
-        Batched input adds the column batch, the index into the flattened batch.
+        Batched input adds the column batch, the index into the flattened batch. Raises
+        `RequirementError` without pandas.
         """
         step = max(1, TOGETHER // max(1, self.states[0].numel()))
         places = range(len(self.depths))
@@ -148,11 +149,12 @@ class Trajectory:
 
         axes: two of your own; else those of a new figure, `axes[0].figure`. A batch shows medians,
         with bands from the least to the largest. matplotlib loads when it is drawn. Raises
-        `InputError` for another number of axes.
+        `InputError` for another number of axes, `RequirementError` without pandas.
         """
+        table = self.metrics()
         from oversmoothing.simulations.drawing.depth_plot import draw_metrics
 
-        return draw_metrics(self.metrics(), axes)
+        return draw_metrics(table, axes)
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the line, and some of the depths, of a batch its first element.

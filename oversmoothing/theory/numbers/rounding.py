@@ -100,7 +100,7 @@ class Bounded:
 
     @property
     def nonzero(self) -> NDArray[np.bool_]:
-        """Of each entry whether it is not 0."""
+        """Of each entry whether it is shown not to be 0."""
         found: NDArray[np.bool_] = np.abs(self.value) > self.error * (1 + 8 * UNIT)
         return found
 

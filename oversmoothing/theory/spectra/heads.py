@@ -403,9 +403,9 @@ def through_heads(X: Any, A: Array, weights: HeadWeights) -> Any:
     if weights.into is None:
         mixed = A @ X[..., None, :, :]
     else:
-        inner = (X @ weights.into).reshape(*X.shape[:-1], weights.heads, -1)
+        inner = (X @ weights.into).reshape(*X.shape[:-1], weights.heads, weights.Q.shape[1])
         mixed = A @ inner.swapaxes(-3, -2)
-    beside = mixed.swapaxes(-3, -2).reshape(*X.shape[:-1], -1)
+    beside = mixed.swapaxes(-3, -2).reshape(*X.shape[:-1], mixed.shape[-3] * mixed.shape[-1])
     return beside @ weights.Q.reshape(-1, weights.d)
 
 

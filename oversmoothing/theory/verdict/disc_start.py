@@ -180,7 +180,9 @@ class DiscStart:
         if not self._has_mean(part, Bounded.near(column, 0.0)):
             return NOTHING
         rank = generic.limit_rank if rank_at_least(part, generic.limit_rank) else None
-        limits = Limits("constant", ratio_of_state(part), rank)
+        # Where the mean is 0 of what stays, HFC/LFC grows: other ways decide that.
+        tends = "constant" if mean_of(part).nonzero.any() else None
+        limits = Limits(tends, ratio_of_state(part), rank)
         return Decided(Outcome.TIE, limits)
 
     @cached_property

@@ -323,8 +323,8 @@ class SymbolicVerdict:
         """The `Outcome` at rational values of all parameters, by the exact verdict of fractions.
 
         With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
-        name: number}, or by keyword. Raises `InputError` for values that are not rational, and
-        where A is no attention.
+        name: number}, or by keyword. UNDECIDED where the point is too large to be decided. Raises
+        `InputError` for values that are not rational, and where A is no attention.
         """
         layer = self._layer
         known = layer.read_values(values or {}, more)
@@ -412,7 +412,7 @@ class SymbolicVerdict:
             return "\n".join([self._open, *(f"  {p} = 0" for p in self.boundaries), *given])
         shown = self._shown()
         lines = [f"{_COUNTED[len(shown)]} conditions, in closed form"]
-        lines += [f"  {_WORDS[each]} iff {said(self._condition(each))}" for each in shown]
+        lines += [f"  {_when(each, self._condition(each))}" for each in shown]
         if self.undecided is not sp.false:
             lines.append(f"  UNDECIDED where {said(self._layer.as_given(self.undecided))}")
         lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
@@ -424,7 +424,15 @@ class SymbolicVerdict:
         names = ", ".join(s.name for s in self._layer.parameters)
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
-        return f"<{type(self).__name__} in {names}: smooths iff {said(self.smooths)}>"
+        return f"<{type(self).__name__} in {names}: {_when(Outcome.SMOOTHING, self.smooths)}>"
+
+
+def _when(outcome: Outcome, condition: Any) -> str:
+    """The condition of an outcome as a sentence."""
+    word = _WORDS[outcome]
+    if condition in (sp.true, sp.false):
+        return f"{said(condition)} {word}"
+    return f"{word} iff {said(condition)}"
 
 
 def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:

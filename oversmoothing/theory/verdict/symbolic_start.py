@@ -163,9 +163,9 @@ class SymbolicStartVerdict(SymbolicVerdict):
 
     As `SymbolicVerdict`, which is about generic X_0, with two conditions more: trivial, where X_0
     is at consensus and does not vanish, and undefined, where X_L becomes 0. Exactly one of the five
-    holds wherever `where` does, and `subs` answers everywhere. modes: those that X_0 contains for
-    some parameters. why: what has no closed form, in the form "cells", else nothing; `subs` is the
-    exact verdict of the point then.
+    holds wherever `where` does. modes: those that X_0 contains for some parameters. why: what has
+    no closed form, in the form "cells", else nothing. `subs` is the exact verdict of a point, and
+    UNDECIDED where a point is too large for it.
 
     >>> import oversmoothing
     >>> A = [["3/4", "1/4"], ["1/4", "3/4"]]
@@ -238,7 +238,8 @@ class SymbolicStartVerdict(SymbolicVerdict):
         for squared, contained, when, consensus in self.modes:
             words = "" if when is sp.true else f", where {said(when)}"
             side = "consensus" if consensus else "another mode"
-            lines.append(f"  {side}, |mu|^2 = {squared}{words}: in X0 iff {said(contained)}")
+            only = said(contained) if contained in (sp.true, sp.false) else f"iff {said(contained)}"
+            lines.append(f"  {side}, |mu|^2 = {squared}{words}: in X0 {only}")
         return "\n".join(lines)
 
 
