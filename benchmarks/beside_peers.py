@@ -62,13 +62,13 @@ def compared(comparison: Comparison, data: Path) -> list[Row]:
     parts: dict[str, Any] = {}
     said: list[str] = []
     for source in comparison.sources:
-        found = load(source, data, parts)
-        parts |= found.parts
-        other = "" if found.digest == source.digest else f", NOT the {source.digest} of that commit"
-        stood = f", with our stand-ins for {', '.join(found.stand_ins)}" if found.stand_ins else ""
+        peer = load(source, data, parts)
+        parts |= peer.parts
+        other = "" if peer.digest == source.digest else f", NOT the {source.digest} of that commit"
+        stood = f", with our stand-ins for {', '.join(peer.stand_ins)}" if peer.stand_ins else ""
         said.append(
             f"{source.repository} {source.path} {source.commit[:12]}, "
-            f"sha256 {found.digest}{other}{stood}"
+            f"sha256 {peer.digest}{other}{stood}"
         )
     pair = comparison.pair(parts)
     apart = relative_difference(pair.theirs(), pair.ours())
@@ -121,8 +121,8 @@ def relative_difference(theirs: Tensor, ours: Tensor) -> float:
 def record() -> dict[str, Any]:
     """The report that the command wrote when others' code was last run."""
     text = files("benchmarks.peers").joinpath(RECORD).read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    report: dict[str, Any] = json.loads(text)
+    return report
 
 
 def recorded(name: str, reason: str | None) -> Iterable[Row]:
@@ -152,12 +152,12 @@ def sign() -> list[Row]:
         ("W = S S^T", 1, False),
         ("W = -S S^T over its norm", -1, True),
     ):
-        found = precursor_sign.runs(parts, direction, bounded, range(20))
-        share = found.smoothed() / 20
+        runs = precursor_sign.runs(parts, direction, bounded, range(20))
+        share = runs.smoothed() / 20
         low, high = share_interval(share, 20)
         note = (
-            f"{found.smoothed()} of 20 lose e^5 of HFC/LFC in 64 layers, share {low:.2f} to "
-            f"{high:.2f} (95 %); largest |h| {found.largest.min():.2f} to {found.largest.max():.2f}"
+            f"{runs.smoothed()} of 20 lose e^5 of HFC/LFC in 64 layers, share {low:.2f} to "
+            f"{high:.2f} (95 %); largest |h| {runs.largest.min():.2f} to {runs.largest.max():.2f}"
         )
         rows.append(Row(f"peers: {name}, {words}, smoothed", share, note=note))
     return rows

@@ -167,7 +167,7 @@ def direction_error() -> list[Row]:
     errors: dict[bool, list[float]] = {True: [], False: []}
     estimates: dict[bool, list[float]] = {True: [], False: []}
     seed = 0
-    while min(len(found) for found in errors.values()) < DRAWS:
+    while min(len(sample) for sample in errors.values()) < DRAWS:
         A, H, X0 = draw(seed)
         seed += 1
         mu = 1 + np.multiply.outer(np.linalg.eigvals(A), np.linalg.eigvals(H)).ravel()

@@ -108,16 +108,16 @@ def compared(run: Run, device: str) -> dict[str, Any]:
         torch.cuda.reset_peak_memory_stats()
     here, there = run("cpu").cpu().double(), run(device).cpu().double()
     off = (here - there).abs().max() / here.abs().max()
-    found: dict[str, Any] = {"largest difference, relative": float(off)}
+    entry: dict[str, Any] = {"largest difference, relative": float(off)}
     if card:
-        found["peak MiB"] = torch.cuda.max_memory_allocated() / 2**20
-        found["waits"] = waits(lambda: run(device))
+        entry["peak MiB"] = torch.cuda.max_memory_allocated() / 2**20
+        entry["waits"] = waits(lambda: run(device))
     cpu, seconds = interleaved_medians(
         [lambda: run("cpu"), lambda: run(device)],
         REPEATS,
         torch.cuda.synchronize if card else (lambda: None),
     )
-    return found | {"cpu seconds": cpu, "seconds": seconds, "cpu / card": cpu / seconds}
+    return entry | {"cpu seconds": cpu, "seconds": seconds, "cpu / card": cpu / seconds}
 
 
 def eigenvalues(side: int, device: str) -> dict[str, Any]:
@@ -179,11 +179,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("benchmarks.gpu: there is no card here: nothing was run, nothing written. The same "
               "road on the CPU: --device cpu --small --out DIR", file=sys.stderr)  # fmt: skip
         return 2
-    found = record(asked.device, asked.small)
-    path = asked.out / f"gpu-{found['date']}.json"
-    write_atomically(path, to_json(found))
+    report = record(asked.device, asked.small)
+    path = asked.out / f"gpu-{report['date']}.json"
+    write_atomically(path, to_json(report))
     print(f"wrote {path}")
-    return int(found["tests"]["exit status"] not in (0, 5))
+    return int(report["tests"]["exit status"] not in (0, 5))
 
 
 if __name__ == "__main__":

@@ -34,10 +34,10 @@ def train_on(name: str, changed: Reparameterised, loss: Loss, rate: float) -> li
     for step in range(STEPS):
         optimizer.zero_grad()
         with parametrize.cached():
-            found = loss(step)
-            torch.autograd.backward(found)
+            value = loss(step)
+            torch.autograd.backward(value)
         optimizer.step()
-        losses.append(float(found.detach()))
+        losses.append(float(value.detach()))
         inside += bool((changed.check()["region"] == "inside").all())
     first, last = sum(losses[:8]) / 8, sum(losses[-8:]) / 8
     return [
@@ -80,8 +80,8 @@ def stories(folder: Path) -> list[Row]:
 
     def loss(step: int) -> Tensor:
         part = texts[4 * step % 16 :][:4]
-        found: Tensor = module(input_ids=part, labels=part, use_cache=False).loss
-        return found
+        value: Tensor = module(input_ids=part, labels=part, use_cache=False).loss
+        return value
 
     return train_on("stories260K", reparameterise(module, "band"), loss, 3e-3)
 

@@ -63,11 +63,11 @@ def select(offered: list[Measurement], only: list[str] | None) -> list[Measureme
     """Those whose name holds one of the words. Raises `InputError` where none does."""
     if not only:
         return offered
-    found = [each for each in offered if any(word in each.name for word in only)]
-    if not found:
+    matches = [each for each in offered if any(word in each.name for word in only)]
+    if not matches:
         names = ", ".join(each.name for each in offered)
         raise InputError(f"no measurement is named like {only}: choose from {names}")
-    return found
+    return matches
 
 
 def skipped(measurement: Measurement, device: str, data: Path | None) -> str | None:

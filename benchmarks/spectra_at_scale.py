@@ -62,7 +62,7 @@ class Comparison:
     naive: float
     single: float
     ours: float
-    found: SpectralVerdicts
+    answers: SpectralVerdicts
     plain: NDArray[np.str_]
 
     def rows(self, name: str, naive: str, note: str, at_least: float | None = None) -> list[Row]:
@@ -72,7 +72,7 @@ class Comparison:
                 {"numpy.linalg.eigvals": theirs, "verdicts": self.ours}, said, at_least=at_least)
             for threads, theirs, said in (
                 ("default threads", self.naive, f"eigvals: {naive}"),
-                ("one thread", self.single, f"{note}{self.found}"),
+                ("one thread", self.single, f"{note}{self.answers}"),
             )
         ]  # fmt: skip
 
@@ -80,12 +80,12 @@ class Comparison:
 def compared(batches: Iterable[Batch], sample: int) -> Comparison:
     """Both sides on each batch in turn; numpy's default threads on `sample` of its matrices."""
     naive = single = ours = 0.0
-    found: list[SpectralVerdicts] = []
+    answers: list[SpectralVerdicts] = []
     plain: list[Outcome] = []
     for A, heads, index in batches:
         double = A.astype(np.float64)
         double /= double.sum(axis=-1, keepdims=True)
-        if not found:  # what loads on first use is loaded
+        if not answers:  # what loads on first use is loaded
             np.linalg.eigvals(double[:1])
             spectral_verdicts(A[:2], heads, index[:2])
         naive += len(A) / sample * timed(partial(np.linalg.eigvals, double[:sample]))[0]
@@ -94,10 +94,10 @@ def compared(batches: Iterable[Batch], sample: int) -> Comparison:
         single += seconds
         seconds, answer = timed(partial(spectral_verdicts, A, heads, index))
         ours += seconds
-        found.append(answer)
+        answers.append(answer)
         plain += [plain_verdict(each, heads[k]) for each, k in zip(values, index, strict=True)]
     names = [field.name for field in fields(SpectralVerdicts)]
-    joined = (np.concatenate([getattr(each, name) for each in found]) for name in names)
+    joined = (np.concatenate([getattr(each, name) for each in answers]) for name in names)
     return Comparison(naive, single, ours, SpectralVerdicts(*joined), np.array(plain))
 
 
@@ -112,7 +112,7 @@ def spectra() -> list[Row]:
     both = compared(cases(images), 1)
     note = (
         f"{TOKENS} tokens, {LAYERS * HEADS} heads of rank {RANK}, logit std "
-        f"{', '.join(map(str, LOGIT_STD))}; LAPACK needed for {100 * both.found.fallback:.1f} %; "
+        f"{', '.join(map(str, LOGIT_STD))}; LAPACK needed for {100 * both.answers.fallback:.1f} %; "
     )
     # 768 of the matrices; the workers start in the warm-up.
     parts = list(cases(16, layers=4))
@@ -124,7 +124,7 @@ def spectra() -> list[Row]:
     naive = f"{images} times the seconds for one image of each head"
     return [
         *both.rows("spectra/", naive, note, at_least=5.0),
-        Row("spectra/share of equal verdicts", float((both.found.verdict == both.plain).mean()),
+        Row("spectra/share of equal verdicts", float((both.answers.verdict == both.plain).mean()),
             note="every verdict against all pairs of numpy's eigenvalues", at_least=1.0),
         Row("spectra/one process over two", one / two, {"one": one, "two": two},
             f"{len(A)} of these matrices, the workers started before"),

@@ -62,7 +62,7 @@ def spectra() -> list[Row]:
             yield A, heads, np.tile(np.arange(len(heads)), len(batch.keep))
 
     both = compared(batches(), 18)
-    verdict = both.found.verdict
+    verdict = both.answers.verdict
     differ = verdict != both.plain
     close = int((differ & (verdict == Outcome.UNDECIDED)).sum())
     spread = "cond(V_A) median {:.1e}, 90 % {:.1e}, worst {:.1e}".format(
@@ -71,7 +71,7 @@ def spectra() -> list[Row]:
     name = "spectra/DeiT-Ti: "
     return [
         *both.rows(name, "18 matrices of each 360", ""),
-        Row(f"{name}share that needed LAPACK", both.found.fallback, note=str(both.found)),
+        Row(f"{name}share that needed LAPACK", both.answers.fallback, note=str(both.answers)),
         Row(f"{name}share of decided verdicts equal to all pairs",
             float((~differ).sum() / (differ.size - close)), note=f"{close} UNDECIDED; {spread}",
             at_least=1.0),

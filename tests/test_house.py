@@ -1,7 +1,8 @@
 """The house: what may import what, where a file may lie, and how long it may be.
 
 A formula has one room and a room one floor: layers point one way, no circles of imports, nobody
-reaches into another folder's private modules, no two modules of one name in one package.
+reaches into another folder's private modules, no two modules of one name in one package. A noun
+says what it holds.
 """
 
 from __future__ import annotations
@@ -98,3 +99,11 @@ def test_every_module_and_package_says_what_it_is_for() -> None:
     for package in PACKAGES:
         for path in sources(package):
             assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+
+
+def test_a_noun_says_what_it_holds() -> None:
+    """No variable, argument or attribute is called `found`."""
+    for path in sorted([*ROOT.glob("oversmoothing/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            named = not isinstance(node, ast.Constant) and "found" in vars(node).values()
+            assert not named, f"{path.relative_to(ROOT)}, line {getattr(node, 'lineno', '?')}"

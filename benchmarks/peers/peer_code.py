@@ -99,12 +99,12 @@ def load(source: Source, data: Path, given: Mapping[str, Any] | None = None) -> 
         tree = ast.parse(text)
     except SyntaxError as error:
         raise InputError(f"'{source.place(data)}' is no Python ({error}): replace it") from error
-    found = {node.name: node for node in tree.body
+    definitions = {node.name: node for node in tree.body
              if isinstance(node, ast.ClassDef | ast.FunctionDef)}  # fmt: skip
-    missing = [name for name in source.names if name not in found]
+    missing = [name for name in source.names if name not in definitions]
     if missing:
         raise InputError(f"'{source.place(data)}' has no {', '.join(missing)}: another commit?")
-    nodes = [found[name] for name in source.names]
+    nodes = [definitions[name] for name in source.names]
     namespace: dict[str, Any] = {"__name__": "a_peer", **_GIVEN, **_STAND_INS, **(given or {})}
     exec(compile(ast.Module(list(nodes), []), str(source.place(data)), "exec"), namespace)
     used = {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}

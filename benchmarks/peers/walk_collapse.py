@@ -95,14 +95,14 @@ def accuracy_of_regression(
     linear = required("sklearn.linear_model")
     sides = [list(features_by_depth(*blocks.draw(graphs, rng), depths)) for _ in range(2)]
     y = np.tile(blocks.labels, graphs)
-    found = []
+    accuracies = []
     for train, test in zip(*sides, strict=True):
         # Without a penalty a scale changes nothing but the steps of the solver.
         scale = train.std()
         model = linear.LogisticRegression(C=np.inf, fit_intercept=False)
         model.fit(train.reshape(-1, 2) / scale, y)
-        found.append(float(model.score(test.reshape(-1, 2) / scale, y)))
-    return found
+        accuracies.append(float(model.score(test.reshape(-1, 2) / scale, y)))
+    return accuracies
 
 
 def rates(blocks: Blocks, rng: np.random.Generator, depths: tuple[int, int]) -> tuple[float, float]:

@@ -182,8 +182,8 @@ def regions(
             raise InputError(f"--vary {each} is no range: write --vary h=-3:1")
         ranges[name.strip()] = (low, high)
     symbols = symbolic(data["A"], data["H"], data.get("X0"))
-    found = symbols.verdict()
-    region = Region(found, ranges)
+    answer = symbols.verdict()
+    region = Region(answer, ranges)
     folder = output_folder(out)
     page = write_explorer(folder)
 
@@ -200,18 +200,18 @@ def regions(
             for each in region.slices
             for cell in each.cells
         ]
-        conditions = {name: getattr(found, name) for name in ("smooths", "ties", "does_not")}
+        conditions = {name: getattr(answer, name) for name in ("smooths", "ties", "does_not")}
         body = {
-            "form": found.form,
+            "form": answer.form,
             **{name: each if each is None else str(each) for name, each in conditions.items()},
-            "assumed": [str(x) for x in found.assumed],
-            "boundaries": [str(p) for p in found.boundaries],
+            "assumed": [str(x) for x in answer.assumed],
+            "boundaries": [str(p) for p in answer.boundaries],
             "cells": cells,
             "written": paths,
         }
         print(to_json(body), end="")
         return
-    print(found)
+    print(answer)
     print("\n".join(f"wrote {path}" for path in paths))
 
 

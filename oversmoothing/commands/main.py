@@ -215,15 +215,15 @@ def _new(name: str, words: list[str]) -> tuple[Row, list[str]]:
 
 def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:
     """The form of the command that a flag chooses, or the second operand, which goes."""
-    found = forms(row.name)
-    flags = [word for word in found if word.startswith("-")]
+    variants = forms(row.name)
+    flags = [word for word in variants if word.startswith("-")]
     for flag in reversed(flags):
         if any(word.partition("=")[0] == flag for word in words):
             # A flag without a number stands for the usual one.
             after = [*words[1:], "-"]
             plain = [k for k, word in enumerate(words) if word == flag and after[k].startswith("-")]
-            return found[flag], [word for k, word in enumerate(words) if k not in plain]
-    kinds = {word: form for word, form in found.items() if word not in flags}
+            return variants[flag], [word for k, word in enumerate(words) if k not in plain]
+    kinds = {word: form for word, form in variants.items() if word not in flags}
     # MODEL KIND, or between options: not the value of one.
     free = [k for k in range(len(words)) if not k or not words[k - 1].startswith("--")
             or (words[k] in kinds and _has_flag(kinds[words[k]], words[k - 1]))]  # fmt: skip

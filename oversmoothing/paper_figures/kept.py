@@ -80,15 +80,15 @@ class Kept:
     def write(self, checks: Iterable[Check], figures: dict[str, Drawn]) -> None:
         """Keep what this run made, and what it took over with its date."""
         now, today, made = self._digests.now(), f"{date.today():%Y-%m-%d}", list(checks)
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         if made and all(check.holds for check in made):
             rows = [{k: v for k, v in vars(check).items() if k != "kept"} for check in made]
-            found[_CHECKS] = {"date": made[0].kept or today, "rows": rows}
+            entries[_CHECKS] = {"date": made[0].kept or today, "rows": rows}
         for name, drawn in figures.items():
             files = [_of_file(path) for path in drawn.files]
             own = {"date": drawn.kept or today, "seconds": drawn.seconds, "files": files}
-            found[name] = own
-        record = {name: {"digest": now[name], **entry} for name, entry in found.items()}
+            entries[name] = own
+        record = {name: {"digest": now[name], **entry} for name, entry in entries.items()}
         write_atomically(self.path, to_json(record))
 
 
@@ -111,12 +111,12 @@ class _Digests:
         common = self._common.copy()
         for line in _data(self._folder):
             common.update(f"{line}\n".encode())
-        found = {}
+        digests = {}
         for name, each in self._each.items():
             whole = each.copy()
             whole.update(common.hexdigest().encode())
-            found[name] = whole.hexdigest()
-        return found
+            digests[name] = whole.hexdigest()
+        return digests
 
 
 def _code() -> Iterator[tuple[str, str | None]]:

@@ -276,18 +276,18 @@ def stream_state(
             grams["_without_cls"] = grams[""] - few[:, :1].mT @ few[:, :1]
         elif without_first:
             grams["_without_cls"] = grams[""][:, 1:, 1:]
-    found, sigma = _of(X, cosine, grams.get(""), ranks)
+    measures, sigma = _of(X, cosine, grams.get(""), ranks)
     sigmas = {"": sigma}
     if without_first:
         suffix = "_without_cls"
         patches, sigmas[suffix] = _of(X[:, 1:], cosine[:, 1:, 1:], grams.get(suffix), ranks)
-        found |= {f"{name}{suffix}": value for name, value in patches.items()}
-    plain &= _harmless(found, without_first, ranks)
+        measures |= {f"{name}{suffix}": value for name, value in patches.items()}
+    plain &= _harmless(measures, without_first, ranks)
     if not bool(plain.all()):
         careful = _careful(X[~plain], without_first)
-        for name, value in found.items():
+        for name, value in measures.items():
             value[~plain] = careful[name]
-    return StreamState(found, cosine, grams, sigmas, plain)
+    return StreamState(measures, cosine, grams, sigmas, plain)
 
 
 def stream_log_ratio(X: Float[Tensor, "b n d"]) -> Float64[Tensor, " b"]:
@@ -302,29 +302,29 @@ def stream_log_ratio(X: Float[Tensor, "b n d"]) -> Float64[Tensor, " b"]:
     lfc = n * Y.mean(1, dtype=torch.float64).square().sum(-1)
     ratio = (square - lfc) / lfc
     plain = (square > 1 / SCALE) & (square < SCALE) & (ratio > SPREAD**2) & (ratio < SPREAD**-2)
-    found: Tensor = ratio.clamp_min(0.0).log() / 2
+    logs: Tensor = ratio.clamp_min(0.0).log() / 2
     if not bool(plain.all()):
-        found[~plain] = log_hfc_lfc_ratio(Y[~plain])
-    return found
+        logs[~plain] = log_hfc_lfc_ratio(Y[~plain])
+    return logs
 
 
 def _careful(X: Tensor, without_first: bool) -> dict[str, Tensor]:
     whole = metrics(X)
-    found = {name: whole[name] for name in NAMES}
+    measures = {name: whole[name] for name in NAMES}
     if without_first:
         patches = metrics(X[:, 1:])
-        found |= {f"{name}_without_cls": patches[name] for name in NAMES}
-    return found
+        measures |= {f"{name}_without_cls": patches[name] for name in NAMES}
+    return measures
 
 
-def _harmless(found: dict[str, Tensor], without_first: bool, ranks: int) -> Tensor:
+def _harmless(measures: dict[str, Tensor], without_first: bool, ranks: int) -> Tensor:
     """Which inputs the plain form measures to 1e-6."""
-    good = torch.ones_like(found["hfc_lfc"], dtype=torch.bool)
+    good = torch.ones_like(measures["hfc_lfc"], dtype=torch.bool)
     for suffix in ("", "_without_cls") if without_first else ("",):
-        good &= found[f"hfc_lfc{suffix}"] > SPREAD
-        good &= found[f"hfc_lfc{suffix}"] < 1 / SPREAD
-        good &= found[f"cos_mean{suffix}"] < 1 - SPREAD**2
-        good[:ranks] &= found[f"sigma2_sigma1{suffix}"][:ranks] > SPREAD
+        good &= measures[f"hfc_lfc{suffix}"] > SPREAD
+        good &= measures[f"hfc_lfc{suffix}"] < 1 / SPREAD
+        good &= measures[f"cos_mean{suffix}"] < 1 - SPREAD**2
+        good[:ranks] &= measures[f"sigma2_sigma1{suffix}"][:ranks] > SPREAD
     return good
 
 

@@ -69,8 +69,8 @@ class TokenNorm:
             return np.eye(d)
         z, s = self._scaled(x)
         C = np.eye(d) - (1 / d if self.kind == "layer" else 0.0)
-        found: Array = self.gain[:, None] * (C - np.outer(z, z) / d) / s
-        return found
+        jacobian: Array = self.gain[:, None] * (C - np.outer(z, z) / d) / s
+        return jacobian
 
     def _scaled(self, x: Array) -> tuple[Array, float]:
         centred = x - x.mean() if self.kind == "layer" else x
@@ -115,8 +115,8 @@ class AtConsensus:
         """[d, d], what a mode does on which head h acts as the number weights[h]."""
         W = np.einsum("h,hde->de", weights, self.W)
         mixed = np.eye(len(self.image)) + self.behind @ W.T @ self.inner
-        found: Array = self.tail @ self.outer @ mixed + self.side
-        return found
+        block: Array = self.tail @ self.outer @ mixed + self.side
+        return block
 
     @property
     def longitudinal(self) -> Array:
@@ -207,11 +207,11 @@ def transverse_eigenvalue(layers: Sequence[AtConsensus]) -> complex:
     if all(each.uniform for each in layers):
         return _largest(_product([each.block(np.zeros(len(each.A))) for each in layers]))
     if all(each.causal for each in layers):
-        found = [
+        eigenvalues = [
             _largest(_product([each.block(each.A[:, i, i]) for each in layers]))
             for i in range(1, n)
         ]
-        return max(found, key=abs)
+        return max(eigenvalues, key=abs)
     Q = complement_basis(n)
 
     def across(y: Array) -> Array:
@@ -231,10 +231,10 @@ def transverse_eigenvalue(layers: Sequence[AtConsensus]) -> complex:
 
 def _product(blocks: Sequence[Array]) -> Array:
     """The last of them leftmost."""
-    found = blocks[0]
+    product = blocks[0]
     for each in blocks[1:]:
-        found = each @ found
-    return found
+        product = each @ product
+    return product
 
 
 def _largest(M: Array) -> complex:

@@ -100,8 +100,8 @@ def dominant(attention: BallSpectrum | None, value: BallSpectrum) -> tuple[int, 
 def _conjugate(boxes: list[flint.acb], i: int) -> int:
     """The index of the conjugate of an isolated eigenvalue, -1 where several boxes may hold it."""
     mirrored = boxes[i].conjugate()
-    found = [k for k, box in enumerate(boxes) if box.overlaps(mirrored)]
-    return found[0] if len(found) == 1 else -1
+    indices = [k for k, box in enumerate(boxes) if box.overlaps(mirrored)]
+    return indices[0] if len(indices) == 1 else -1
 
 
 def _coefficient(
@@ -139,16 +139,16 @@ def claims_of_start(
     generic: whether X_0 contains the dominant mode, so that it has the verdict of generic X_0.
     """
     X0 = start.fractions
-    found = Outcome.UNDEFINED if start.is_zero else None
-    if found is None and case.logits is None and max(case.n, case.d) <= EXACT_SIZE:
+    outcome = Outcome.UNDEFINED if start.is_zero else None
+    if outcome is None and case.logits is None and max(case.n, case.d) <= EXACT_SIZE:
         content = start_content(case.rational_A, case.rational_H, X0, case.classes, begins=False)
-        found = None if content is None else content.outcome
-    if found is None and generic:
-        found = Outcome.TRIVIAL if all(row == X0[0] for row in X0) else verdict
-    if found is None:
+        outcome = None if content is None else content.outcome
+    if outcome is None and generic:
+        outcome = Outcome.TRIVIAL if all(row == X0[0] for row in X0) else verdict
+    if outcome is None:
         return [], "the verdict for this X_0: its modes are not told apart"
-    claims: list[dict[str, Any]] = [{"verdict_x0": str(found)}]
-    if not (verdict is found is Outcome.SMOOTHING):
+    claims: list[dict[str, Any]] = [{"verdict_x0": str(outcome)}]
+    if not (verdict is outcome is Outcome.SMOOTHING):
         return claims, ""
     if case.logits is not None:
         return claims, "depth: of a softmax none is certified"
@@ -204,27 +204,27 @@ def make_certificate(
     certified. What the checker cannot confirm is left out. Raises `InputError` where the file could
     not be read back, `RequirementError` where the checker finds a claim to be false.
     """
-    found, exact = decide(case)
+    answer, exact = decide(case)
     left_out: list[str] = []
-    parts = [_verdict(found)]
-    if exact is not None and found.verdict is Outcome.TIE:
+    parts = [_verdict(answer)]
+    if exact is not None and answer.verdict is Outcome.TIE:
         # The largest Jordan blocks at a tie, which decide it (T6b).
         sides = {"jordan_consensus": exact.consensus, "jordan_quotient": exact.quotient}
         parts.append({name: max(map(jordan_size, modes)) for name, modes in sides.items()})
     if start is not None:
         if case.n > 1 and not start.is_zero:
-            content, reason = genericity(case, start, found.verdict)
+            content, reason = genericity(case, start, answer.verdict)
             if content is None:
                 left_out.append(f"genericity: {reason}")
             else:
                 parts.append({"genericity": content})
         generic = "genericity" in parts[-1]
-        claims, missing = claims_of_start(case, start, found.verdict, generic, eps)
+        claims, missing = claims_of_start(case, start, answer.verdict, generic, eps)
         parts, left_out = parts + claims, left_out + [missing] * bool(missing)
     matrices = case.given if start is None else {**case.given, "X0": start}
     given = {"numbers": case.numbers} | {name: _texts(x) for name, x in matrices.items()}
     body, checked, dropped = _confirmed(given, parts)
-    return Certificate(body, found.reason, found.method, checked, tuple(left_out), tuple(dropped))
+    return Certificate(body, answer.reason, answer.method, checked, tuple(left_out), tuple(dropped))
 
 
 def _confirmed(
@@ -263,14 +263,14 @@ def _stands(part: dict[str, Any], claim: dict[str, Any]) -> bool:
 def _checked(body: dict[str, Any]) -> tuple[bool, str]:
     """Whether the checker accepts the text of this file, and its words."""
     try:
-        found = check_certificate(to_json(body))
+        check = check_certificate(to_json(body))
     except NotACertificate as error:
         raise InputError(f"no certificate of this case can be written: {error}") from error
-    if not (found.accepted or found.beyond):
+    if not (check.accepted or check.beyond):
         raise RequirementError(
-            f"the checker contradicts what was to be certified ({found.words}): nothing is written"
+            f"the checker contradicts what was to be certified ({check.words}): nothing is written"
         )
-    return found.accepted, found.words
+    return check.accepted, check.words
 
 
 def _file(given: dict[str, Any], claim: dict[str, Any]) -> dict[str, Any]:
@@ -292,12 +292,12 @@ def _texts(entries: Entries) -> list[list[str]]:
     return [["-inf" if x is None else fraction_text(x) for x in row] for row in entries.written]
 
 
-def _verdict(found: CertifiedDominance) -> dict[str, Any]:
-    claim: dict[str, Any] = {"verdict": str(found.verdict)}
+def _verdict(dominance: CertifiedDominance) -> dict[str, Any]:
+    claim: dict[str, Any] = {"verdict": str(dominance.verdict)}
     for name, bounds in (
-        ("rho_consensus", found.consensus),
-        ("rho_quotient", found.quotient),
-        ("margin", found.margin),
+        ("rho_consensus", dominance.consensus),
+        ("rho_quotient", dominance.quotient),
+        ("margin", dominance.margin),
     ):
         if bounds is not None:
             claim[name] = interval_texts(bounds)

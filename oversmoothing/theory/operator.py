@@ -161,8 +161,8 @@ class Eigenpair:
 
 
 def _numpy(vector: Any) -> Complex:
-    found: Complex = vector.numpy() if hasattr(vector, "numpy") else vector
-    return found
+    array: Complex = vector.numpy() if hasattr(vector, "numpy") else vector
+    return array
 
 
 def _short(z: complex) -> str:
@@ -251,18 +251,18 @@ class _Exact:
         self.h_values = eigenvalues(factors(self.H))
 
     def pairs(self) -> list[Eigenpair]:
-        found = []
+        pairs = []
         for j, h in enumerate(self.h_values):
             for i, a in enumerate(self.a_values):
                 mode = Mode(a, h)
                 multiplicity = h.factor.multiplicity * a.factor.multiplicity
                 value, attention = (complex(x.ball(128).mid()) for x in (h, a))
                 multiplier = complex(mode.multiplier(128).mid())
-                found.append(
+                pairs.append(
                     Eigenpair(value, attention, multiplier, a.is_one, multiplicity,
                               jordan_size(mode), 0.0, self, (j, i))
                 )  # fmt: skip
-        return found
+        return pairs
 
     @cached_property
     def dominant(self) -> set[tuple[int, int]]:
@@ -367,8 +367,8 @@ class _Floats:
     @cached_property
     def multipliers(self) -> Complex:
         """[d, n]."""
-        found: Complex = 1 + np.outer(self.h_values, self.a_values)
-        return found
+        multipliers: Complex = 1 + np.outer(self.h_values, self.a_values)
+        return multipliers
 
     def pairs(self) -> list[Eigenpair]:
         a_errors, h_errors = (np.maximum(*side.errors) for side in (self.of_a, self.of_h))
@@ -407,10 +407,10 @@ class _Floats:
         alone = [[k] for k in range(len(self.a_values)) if not any(k in c for c in a_clusters)]
         others = [[k] for k in range(len(self.h_values)) if not any(k in c for c in h_clusters)]
         sides = [(c, self.of_a.subspace(c)) for c in a_clusters + alone]
-        found = []
+        subspaces = []
         for h_members in h_clusters + others:
             h, U, T_h, error_h = self.of_h.subspace(h_members)
             for a_members, (a, V, T_a, error_a) in sides:
                 if len(a_members) > 1 or len(h_members) > 1:
-                    found.append(InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h)))
-        return tuple(found)
+                    subspaces.append(InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h)))
+        return tuple(subspaces)

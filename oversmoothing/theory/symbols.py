@@ -84,15 +84,15 @@ class SymbolicOperator:
         One for each pair of irreducible factors of those of H and A: no determinant of n d rows.
         """
         y, z = sp.Dummy("y"), sp.Dummy("z")
-        found = sp.Integer(1)
+        product = sp.Integer(1)
         for h in self._spectra[0]:
             for a in self._spectra[1]:
                 below = sp.expand(y**a.degree * a.polynomial((z - 1) / y))
                 joint = sp.resultant(h.polynomial(y), below, y)
                 whole = sp.Poly(joint, z)
                 monic = sp.factor(sp.cancel(whole.as_expr() / whole.LC()))
-                found *= monic ** (h.multiplicity * a.multiplicity)
-        return self._given(found).xreplace({z: x})
+                product *= monic ** (h.multiplicity * a.multiplicity)
+        return self._given(product).xreplace({z: x})
 
     @cached_property
     def determinant(self) -> Any:
@@ -113,13 +113,13 @@ class SymbolicOperator:
                 f"the operator has {self.layer.n * self.layer.d} rows, more than the {_INVERTED} "
                 "whose inverse is written out: solve with numbers, by `operator`"
             )
-        found = DomainMatrix.from_Matrix(self.matrix).to_field().inv().to_Matrix()
-        return found.applyfunc(sp.factor)
+        inverse = DomainMatrix.from_Matrix(self.matrix).to_field().inv().to_Matrix()
+        return inverse.applyfunc(sp.factor)
 
     @cached_property
     def eigenpairs(self) -> tuple[SymbolicPair, ...]:
         """The pairs (h, a) whose eigenvalues are roots of factors of degree 1 or 2."""
-        layer, found = self.layer, []
+        layer, pairs = self.layer, []
         of_h, of_a = (
             [
                 (self._given(root), each, _vectors(M, each, root), _vectors(M.T, each, root))
@@ -135,8 +135,8 @@ class SymbolicOperator:
                     for us, vs in ((h_right, a_right), (h_left, a_left))
                 )
                 count = h_class.multiplicity * a_class.multiplicity
-                found.append(SymbolicPair(h, a, sp.factor(1 + h * a), count, right, left))
-        return tuple(found)
+                pairs.append(SymbolicPair(h, a, sp.factor(1 + h * a), count, right, left))
+        return tuple(pairs)
 
     @property
     def unsolved(self) -> tuple[Any, ...]:

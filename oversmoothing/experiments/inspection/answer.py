@@ -252,14 +252,14 @@ class Advice:
     @property
     def grounds(self) -> tuple[tuple[str, Known], ...]:
         """What is known, each in words with how: proved, measured or untested."""
-        found: list[tuple[str, Known]] = []
+        reasons: list[tuple[str, Known]] = []
         if self.claims:
-            found.append((f"proved: {', '.join(self.claims)}, for {self.proved_for}", "proved"))
+            reasons.append((f"proved: {', '.join(self.claims)}, for {self.proved_for}", "proved"))
         if self.measured:
-            found.append((f"measured {self.measured}", "measured"))
-        elif found:
-            found.append(("untested on trained models", "untested"))
-        return tuple(found) or ((self.known, self.known),)
+            reasons.append((f"measured {self.measured}", "measured"))
+        elif reasons:
+            reasons.append(("untested on trained models", "untested"))
+        return tuple(reasons) or ((self.known, self.known),)
 
     @property
     def how(self) -> str:

@@ -77,7 +77,7 @@ class Spectra:
 
     def __init__(self, model: Model) -> None:
         self.model, self.inputs = model, 0
-        self._found: list[list[dict[str, Array]]] = [[] for _ in model.layers]
+        self._columns: list[list[dict[str, Array]]] = [[] for _ in model.layers]
         self._values: dict[int, Discs] = {}
 
     def see(self, number: int, trace: Trace, keep: Tensor, value: ValueModes) -> None:
@@ -102,7 +102,7 @@ class Spectra:
         columns["rho_consensus"] = np.array([taken[0].rho_consensus])
         means = (torch.from_numpy(A.astype(np.float64).mean(axis=0)) for A in attention)
         columns["dobrushin"] = np.array([float(dobrushin(A)) for A in means])
-        self._found[number].append(columns | _tilts(trace, keep, value))
+        self._columns[number].append(columns | _tilts(trace, keep, value))
 
     def columns(self) -> list[dict[str, float]]:
         """One dictionary a layer over the inputs that were seen; empty for none.
@@ -111,7 +111,7 @@ class Spectra:
         safe_interval_median, safe_interval_min, outside_share; dobrushin_mean, subdominant_mean (of
         the mean over heads); tilt_<order>, tilt_<order>_random, principal_<order>_real, _imag.
         """
-        return [_of_layer(taken) if taken else {} for taken in self._found]
+        return [_of_layer(taken) if taken else {} for taken in self._columns]
 
 
 def _of_layer(taken: list[dict[str, Array]]) -> dict[str, float]:

@@ -128,8 +128,8 @@ def watched_model(
     with evaluating(module), in_float32(module), without_autocast():
         graph, count = _watched(module, run, candidates(module, modality, prepare, inputs))
         try:
-            found = _stack(module, graph, read(graph, module, count), within)
-            layers = layers_of(graph, module, found)
+            readings = _stack(module, graph, read(graph, module, count), within)
+            layers = layers_of(graph, module, readings)
         except SeveralStacksError:
             raise
         except InputError as error:
@@ -144,7 +144,7 @@ def watched_model(
     said += [SINKS] if any(layer.sinks for layer in layers) else []
     behind = any(layer.output_norm_attention.kind != "none" for layer in layers)
     said += [BEHIND] if behind else []
-    causal = all(r.causal for r in found)
+    causal = all(r.causal for r in readings)
     learned = dict(module.named_parameters())
     if registers is None:
         # Learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3).
@@ -227,12 +227,12 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
             g.block_name(each[0].product.out, max(each[0].end, each[0].total)) for each in stacks
         ]
         raise SeveralStacksError(kind, _parts([name.rpartition(".")[0] for name in names]))
-    found = stacks[0] if stacks else []
-    if not found or any(r.lacks for r in found):
-        raise InputError(f"{kind} is not read: {told(found or reads).removeprefix('refused: ')}")
-    if any(r.end < 0 for r in found):
+    stack = stacks[0] if stacks else []
+    if not stack or any(r.lacks for r in stack):
+        raise InputError(f"{kind} is not read: {told(stack or reads).removeprefix('refused: ')}")
+    if any(r.end < 0 for r in stack):
         raise InputError(f"{kind} is not read: cross-attention stands in its layers")
-    return found
+    return stack
 
 
 CROSSED = "cross-attention follows"

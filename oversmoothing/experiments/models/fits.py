@@ -141,9 +141,9 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     tokens = g.values[a].reshape(len(perm), -1)[perm]
     bias = pick(g.replay(b, {a: torch.zeros_like(g.values[a])}))[0].clone()
     seen = pick(g.values[b])
-    found = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
-    if len(found) == 1:
-        weight = _weight(g, module, a, b, found[0], pick, perm)
+    constants = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
+    if len(constants) == 1:
+        weight = _weight(g, module, a, b, constants[0], pick, perm)
         if weight is not None:
             W = weight.read()
             own = _own_bias(g, a, b, weight, bias)
@@ -264,15 +264,15 @@ def fit_norm(X: Tensor, F: Tensor, constants: set[float]) -> Norm | None:
     """The norm with F = N(X) over tokens [.., d], its gains fitted; None: there is none."""
     X, F = (t.reshape(-1, t.shape[-1]) for t in (X, F))
     few = torch.arange(0, len(X), max(1, len(X) // 48))
-    size, found = float(F.abs().max()) or 1.0, []
+    size, candidates = float(F.abs().max()) or 1.0, []
     x, f = X[few].double(), F[few].double()
     for kind in KINDS:
         all_eps = (*EPS, *sorted(constants)) if kind != "none" else (0.0,)
         tries = [(*_fit(x, f, kind, eps, slice(None)), kind, eps) for eps in all_eps]
-        found.append(min(tries, key=lambda each: each[0]))
-        if found[0][0] < ENOUGH * size:
+        candidates.append(min(tries, key=lambda each: each[0]))
+        if candidates[0][0] < ENOUGH * size:
             break
-    _, gain, shift, kind, eps = min(found, key=lambda each: each[0])
+    _, gain, shift, kind, eps = min(candidates, key=lambda each: each[0])
     error = _fit(X.double(), F.double(), kind, eps, few)[0]
     fits = error <= NORM_WITHIN * size and len(few) > 3
     shifted = bool(shift.abs().max() > 0)
@@ -343,13 +343,13 @@ def _module(g: Graph, a: int, b: int) -> nn.Module | None:
 
 def norm_within(g: Graph, a: int, b: int) -> tuple[Norm, int] | None:
     """(the norm that a passes first on its way to b, its gain with it; its output)."""
-    found = None
+    pair = None
     for c in g.cuts(a, b)[1:-1]:
         fitted = norm_of(g, a, c)
-        if found and not fitted:
+        if pair and not fitted:
             break
-        found = (fitted, c) if fitted and fitted.kind != "none" else found
-    return found
+        pair = (fitted, c) if fitted and fitted.kind != "none" else pair
+    return pair
 
 
 # --------------------------------------------------------------------------------------- the FFN

@@ -279,14 +279,14 @@ class HeadsReader:
         for Y in (c for c in reversed(linear) if g.values[c].numel() % T == 0):
             if Y == Z:
                 eye = torch.eye(g.values[Z].shape[-1], dtype=X.dtype, device=X.device)
-                found = Map(eye[None], torch.zeros_like(eye[:1]), 0.0)
+                projection = Map(eye[None], torch.zeros_like(eye[:1]), 0.0)
             else:
-                found = linear_map(g, self.module, Z, Y, self._tokens, self.perm)
-            W = found.W[0].to(X)
-            made = torch.einsum("bhir,hrd->bid", mixed, W[self.columns]) + found.b[0]
+                projection = linear_map(g, self.module, Z, Y, self._tokens, self.perm)
+            W = projection.W[0].to(X)
+            made = torch.einsum("bhir,hrd->bid", mixed, W[self.columns]) + projection.b[0]
             error = off(made, self._tokens(g.values[Y]).reshape(made.shape))
             if error < r.error:
-                r.error, r.out, r.output, self.Z = error, found, Y, Z
+                r.error, r.out, r.output, self.Z = error, projection, Y, Z
             if error < WITHIN:
                 break
         if r.error >= WITHIN:
@@ -328,9 +328,9 @@ class HeadsReader:
         (rotations, norms) the last in front of that, its features head by head."""
         g = self.g
         if affine(g, start, target) and self._alike(start, target, pick):
-            found = linear_map(g, self.module, start, target, pick, self.perm)
-            if found.error < WITHIN:
-                return found
+            projection = linear_map(g, self.module, start, target, pick, self.perm)
+            if projection.error < WITHIN:
+                return projection
         heads, r = pick(g.values[target]).shape[1:]
         for c in reversed(g.cuts(start, target)[1:-1]):
             width, left = divmod(g.values[c].numel(), self.T * r)
@@ -338,9 +338,9 @@ class HeadsReader:
                 continue
             if not self._alike(start, c, self._tokens):
                 continue
-            found = linear_map(g, self.module, start, c, self._tokens, self.perm)
-            if found.error < WITHIN:
-                return found.by_head(width, heads // width)
+            projection = linear_map(g, self.module, start, c, self._tokens, self.perm)
+            if projection.error < WITHIN:
+                return projection.by_head(width, heads // width)
         raise NotReplayable("queries or keys")
 
     def _alike(self, start: int, target: int, pick: Pick) -> bool:

@@ -201,16 +201,16 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
 
 def attention_of(module: nn.Module, layer: Any, run: Callable[[], Any], X: Tensor) -> Tensor:
     """A [b, heads, n, n] of one layer of a module, in `run()` of its block alone on X [b, n, d]."""
-    found: list[Tensor] = []
+    matrices: list[Tensor] = []
 
     def see(_: int, caught: Caught) -> None:
         assert caught.A is not None
-        found.append(caught.A)
+        matrices.append(caught.A)
 
     light = Light(module, [replace(layer, places=layer.places.of_block())], X, X.dtype, see)
     with running(light):
         run()
-    return found[0]
+    return matrices[0]
 
 
 def layers_of(g: Graph, module: nn.Module, reads: list[Reading]) -> tuple[Layer, ...]:

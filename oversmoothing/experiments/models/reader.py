@@ -51,7 +51,7 @@ UNSEEN = "no softmax over tokens multiplies values"
 
 def products(g: Graph) -> list[Product]:
     """Each product of a softmax with values, in order."""
-    found: dict[int, Product] = {}
+    outputs: dict[int, Product] = {}
     for node in g.nodes:
         if node.op not in SOFTMAX or not any(g.data[v] for v in node.ins):
             continue
@@ -60,17 +60,17 @@ def products(g: Graph) -> list[Product]:
             v, averaged = todo.pop()
             for use in g.uses[v]:
                 out = use.outs[0] if use.outs else -1
-                if use.op in PAIRS and out not in found:
+                if use.op in PAIRS and out not in outputs:
                     a, b = use.ins[-2:]
                     if g.data[b if a == v else a]:
                         pair = (a, b) if a == v else (b, a)
-                        found[out] = Product(
+                        outputs[out] = Product(
                             *pair, out, node.ins[0], node.outs[0], a != v, averaged
                         )
                 elif use.op in MOVES | POINT and out not in seen:
                     seen.add(out)
                     todo += [(u, averaged or use.op == "mean") for u in use.outs]
-    return [found[out] for out in sorted(found)]
+    return [outputs[out] for out in sorted(outputs)]
 
 
 @torch.no_grad()
@@ -198,8 +198,8 @@ def _beside(g: Graph, r: Reading, stream: int, beside: int) -> None:
 
 def _fed(g: Graph, r: Reading, stream: int, given: int) -> None:
     """The norm in front of the FFN, and where it begins and ends."""
-    found = norm_within(g, stream, given)
-    r.norm_ffn, r.fed = found if found else (NO_NORM, stream)
+    pair = norm_within(g, stream, given)
+    r.norm_ffn, r.fed = pair if pair else (NO_NORM, stream)
     r.ffn = given
 
 
@@ -262,10 +262,10 @@ def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) ->
 
 def _used(g: Graph, v: int) -> set[int]:
     """What is made of v at once, but for views."""
-    found = set()
+    tensors = set()
     for u in {u for node in g.uses[v] for u in node.outs}:
-        found |= _used(g, u) if g.op(u) in SAME else {u}
-    return found
+        tensors |= _used(g, u) if g.op(u) in SAME else {u}
+    return tensors
 
 
 def _behind(g: Graph, r: Reading) -> None:

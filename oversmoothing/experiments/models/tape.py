@@ -361,11 +361,11 @@ class Graph:
             for u in set(self.made(v).ins) & set(place):
                 cover[place[u] + 1] += 1
                 cover[place[v]] -= 1
-        level, found = 0, []
+        level, tensors = 0, []
         for i, v in enumerate(on):
             level += cover[i]
-            found += [v] if level == 0 else []
-        return found
+            tensors += [v] if level == 0 else []
+        return tensors
 
     def block(self, product: int, end: int) -> Call | None:
         """The innermost call of a module that holds the product and gives `end`."""
@@ -425,15 +425,15 @@ class Graph:
     def constants(self, a: int, b: int, ops: frozenset[str] = PRODUCT) -> list[int]:
         """What enters such operations (none: all) on the way from a to b and does not come from the
         inputs, as it was in front of moves: weights, biases, gains."""
-        found: dict[int, None] = {}
+        constants: dict[int, None] = {}
         for v, node in enumerate(self.maker[a + 1 : b + 1], a + 1):
             if node and (not ops or node.op in ops) and self.from_(v, a) and self.from_(b, v):
                 for u in node.ins:
                     while u not in self.names and self.op(u) in MOVES and not self.data[u]:
                         u = self.made(u).ins[0]
                     if not self.data[u] and self.values[u].is_floating_point():
-                        found[self._stored(u)] = None
-        return list(found)
+                        constants[self._stored(u)] = None
+        return list(constants)
 
     def _stored(self, v: int) -> int:
         """v, or a view of it that the module holds by name."""

@@ -133,7 +133,7 @@ RANKS = {
 
 def values(question: Question, rows: Rows, chosen: Protocol) -> tuple[np.ndarray, int]:
     """(what is asked, a value a seed that is whole and not void; how many seeds are void)."""
-    found, void = [], 0
+    sample, void = [], 0
     for seed in range(chosen.seeds(question)):
         if question.group:
             own = [rows.get((name, seed)) for name in chosen.group(question.group)]
@@ -150,8 +150,8 @@ def values(question: Question, rows: Rows, chosen: Protocol) -> tuple[np.ndarray
         if math.isnan(each):
             void += 1
         else:
-            found.append(each)
-    return np.array(found, dtype=np.float64), void
+            sample.append(each)
+    return np.array(sample, dtype=np.float64), void
 
 
 def _rank(rows: Sequence[Row], measure: str) -> float:
@@ -273,13 +273,13 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
         whole = len(seen) + void >= planned
         first = seen[:FIRST]
         sd = float(first.std(ddof=1)) if len(first) == FIRST else NAN
-        found = decide(question, seen, chosen.confidence)
-        decision, p = found.decision, found.p
+        answer = decide(question, seen, chosen.confidence)
+        decision, p = answer.decision, answer.p
         if len(seen) < 2:
             decision = "void" if whole and void else "not run"
         shown = whole or so_far
         expected = question.sd if math.isnan(sd) else sd
-        needed = seeds_needed(float(seen.std(ddof=1)), _distance(question, found.mean),
+        needed = seeds_needed(float(seen.std(ddof=1)), _distance(question, answer.mean),
                               chosen.power) if len(seen) > 1 else NAN  # fmt: skip
         made.append(
             {
@@ -287,9 +287,9 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
                 "says": question.says,
                 "measure": question.measure,
                 "primary": question.primary,
-                "value": found.mean if shown else NAN,
-                "low": found.low if shown else NAN,
-                "high": found.high if shown else NAN,
+                "value": answer.mean if shown else NAN,
+                "low": answer.low if shown else NAN,
+                "high": answer.high if shown else NAN,
                 "seeds": len(seen),
                 "planned": planned,
                 "void": void,

@@ -186,8 +186,8 @@ class _Seen:
             if not self.model.layers[number].sinks:  # rows that sum to 1
                 alone = mean_attention(A[:, None].astype(np.float32))
                 for k, (one, h) in enumerate(zip(alone, self.own[number], strict=True)):
-                    found = dominance(attention_spectrum(one).values, h)
-                    said[k] = float(found.margin > _ROUNDING * found.rho_consensus)
+                    radii = dominance(attention_spectrum(one).values, h)
+                    said[k] = float(radii.margin > _ROUNDING * radii.rho_consensus)
             self.values.setdefault(("consensus", number), []).append(said)
 
     def mean(self, name: str, number: int, head: int | None) -> float:

@@ -145,7 +145,7 @@ def foreseen(
     model: Model, inputs: Any, changes: Sequence[Change], batch_size: int = BATCH
 ) -> Array:
     """The predicted change of log10 HFC/LFC behind the last layer, [changes, inputs]."""
-    found = []
+    predictions = []
     for batch in _batches(model, inputs, batch_size):
         traces = extract(model, batch, verify=False, dtype=torch.float64).traces
         rows = torch.zeros(len(changes), len(traces[0].before), dtype=torch.float64)
@@ -163,8 +163,8 @@ def foreseen(
                 added = A @ _bare(layer, X) @ torch.from_numpy(change.D[number])
                 after = stream_log_ratio(layer.after_attention(X, output + added))
                 rows[k] += (after - before) / TEN
-        found.append(rows)
-    return torch.cat(found, 1).numpy()
+        predictions.append(rows)
+    return torch.cat(predictions, 1).numpy()
 
 
 @torch.no_grad()
@@ -270,14 +270,14 @@ def effects(
         moved, said = run(model, inputs, change, batch_size)
         kl, same = _said(scores, said)
         beside = [run(model, inputs, change.control(rng), batch_size) for _ in range(controls)]
-        found = {
+        columns = {
             "effect": moved[-1] - base[-1],
             "control": np.mean([each[0][-1] for each in beside], 0) - base[-1],
             "kl": kl,
             "control_kl": np.mean([_said(scores, each[1])[0] for each in beside], 0),
             "same": same,
         }
-        for name, values in found.items():
+        for name, values in columns.items():
             rows.setdefault(name, []).append(np.broadcast_to(values, base[-1].shape))
     whole = [np.linalg.norm(folded(layer)) for layer in model.layers]
     sizes = np.stack([np.linalg.norm(each.D, axis=(1, 2)) for each in changes]) / whole
@@ -309,21 +309,21 @@ def intervene(
         *(into_disc(model, part) for part in parts),
         *(shift(model, dose, place) for place in heads for dose in doses),
     ]
-    found = effects(model, inputs, changes, seed=seed)
+    results = effects(model, inputs, changes, seed=seed)
     rows = []
-    for k, change in enumerate(found.changes):
-        ends = mean_interval(found.effect[k])
+    for k, change in enumerate(results.changes):
+        ends = mean_interval(results.effect[k])
         rows.append(
             {
                 "change": change.name,
                 "dose": change.dose,
-                "norm": found.norm[k],
-                "predicted": found.predicted[k].mean(),
+                "norm": results.norm[k],
+                "predicted": results.predicted[k].mean(),
                 **dict(zip(("measured", "low", "high"), ends, strict=True)),
-                "random": found.control[k].mean(),
-                "KL": found.kl[k].mean(),
-                "random KL": found.control_kl[k].mean(),
-                "same choice": found.same[k].mean(),
+                "random": results.control[k].mean(),
+                "KL": results.kl[k].mean(),
+                "random KL": results.control_kl[k].mean(),
+                "same choice": results.same[k].mean(),
             }
         )
     units = {"predicted": "log10 HFC/LFC", "norm": "of H"}
@@ -331,18 +331,18 @@ def intervene(
         "intervene",
         f"{model.name}: H moved, nothing retrained",
         {"changes": Table(pd.DataFrame(rows), units)},
-        _sentences(model.name, found),
-        {"model": model.name, "inputs": found.effect.shape[1], "seed": seed},
+        _sentences(model.name, results),
+        {"model": model.name, "inputs": results.effect.shape[1], "seed": seed},
     )
 
 
-def _sentences(name: str, found: Effects) -> list[Sentence]:
+def _sentences(name: str, results: Effects) -> list[Sentence]:
     """The slope beside the prediction and the random control; the two sides of a shift."""
-    m, said = found.effect.shape[1], []
-    own = [k for k, each in enumerate(found.changes) if each.name == "shift"]
+    m, said = results.effect.shape[1], []
+    own = [k for k, each in enumerate(results.changes) if each.name == "shift"]
     if own:
-        slope, low, high = mean_interval(found.slope(found.effect - found.control))
-        ahead = float(found.slope(found.predicted).mean())
+        slope, low, high = mean_interval(results.slope(results.effect - results.control))
+        ahead = float(results.slope(results.predicted).mean())
         said.append(
             Sentence(
                 f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
@@ -351,9 +351,9 @@ def _sentences(name: str, found: Effects) -> list[Sentence]:
                 measured(m, low, high) if m >= FEWEST else measured(m),
             )
         )
-    for k, each in enumerate(found.changes):
+    for k, each in enumerate(results.changes):
         if each.name == "into disc":
-            beyond, low, high = mean_interval(found.effect[k] - found.control[k])
+            beyond, low, high = mean_interval(results.effect[k] - results.control[k])
             said.append(
                 Sentence(
                     f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way "
@@ -362,15 +362,15 @@ def _sentences(name: str, found: Effects) -> list[Sentence]:
                     measured(m, low, high) if m >= FEWEST else measured(m),
                 )
             )
-    doses = {found.changes[k].dose: k for k in own}
+    doses = {results.changes[k].dose: k for k in own}
     for dose, k in doses.items():
         if dose > 0 and -dose in doses:
-            gap = found.kl[k] - found.kl[doses[-dose]]
+            gap = results.kl[k] - results.kl[doses[-dose]]
             mean, low, high = mean_interval(gap)
             if not np.isnan(mean):
                 says = (
-                    f"Smoothing by {dose:g} moves what it says by {found.kl[k].mean():.3g} nats, "
-                    f"sharpening by as much by {found.kl[doses[-dose]].mean():.3g}."
+                    f"Smoothing by {dose:g} moves what it says by {results.kl[k].mean():.3g} nats, "
+                    f"sharpening by as much by {results.kl[doses[-dose]].mean():.3g}."
                 )
                 said.append(Sentence(says, measured(m, low, high) if m >= FEWEST else measured(m)))
-    return said or [Sentence(f"{name}: {len(found.changes)} changes were made.", measured(m))]
+    return said or [Sentence(f"{name}: {len(results.changes)} changes were made.", measured(m))]

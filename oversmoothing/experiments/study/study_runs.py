@@ -238,13 +238,13 @@ def lever_measures(net: StudyNet, own: Task, seed: int) -> dict[str, Any]:
     inputs = torch.cat([inputs for inputs, _ in own.test()])[:LEVERED]
     model = net.described(None)
     changes = [*(shift(model, dose) for dose in DOSES), *(into_disc(model, p) for p in PARTS)]
-    found = effects(model, inputs, changes, seed=seed, batch_size=LEVERED)
+    results = effects(model, inputs, changes, seed=seed, batch_size=LEVERED)
     names = ("effect", "predicted", "control", "kl", "control_kl", "same")
     return {
         "changes": [each.name for each in changes],
         "doses": [each.dose for each in changes],
-        "norm": found.norm.tolist(),
-        **{name: getattr(found, name).mean(1).tolist() for name in names},
+        "norm": results.norm.tolist(),
+        **{name: getattr(results, name).mean(1).tolist() for name in names},
     }
 
 

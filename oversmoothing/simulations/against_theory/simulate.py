@@ -127,7 +127,7 @@ def simulate(
         X0=X0, A=A, H=H, depth=depths, method=method, dtype=DTYPES[c.dtype],
         device=device, progress=progress,
     ).metrics()  # fmt: skip
-    found = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)
+    answer = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)
     note = None
     try:
         states = closed_form(A=A, H=H, X0=X0, depths=depths)
@@ -135,19 +135,19 @@ def simulate(
     except InputError as error:
         # Without a well-conditioned eigenbasis there is none.
         table["predicted_log_hfc_lfc"], note = math.nan, str(error)
-    rate = found.rate
+    rate = answer.rate
     table["log_rate"] = math.nan if rate is None else math.log(rate) if rate else -math.inf
-    table["predicted_limit"] = math.nan if found.limit is None else found.limit
+    table["predicted_limit"] = math.nan if answer.limit is None else answer.limit
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
     largest = float(off.max()) if len(off) else None
-    words = f"{said}{found.verdict} ({found.status}): {found.reason}"
+    words = f"{said}{answer.verdict} ({answer.status}): {answer.reason}"
     if note is not None:
         words += f"\nno closed form to compare with: {note}"
     elif largest is not None:
         words += f"\nlargest |log HFC/LFC measured - predicted|: {largest:.2e} (natural log)"
     return table, words, {
-        "verdict": found.to_json_object(),
+        "verdict": answer.to_json_object(),
         "largest_error_of_log_hfc_lfc": json_number(largest),
         "closed_form_note": note,
     }  # fmt: skip
@@ -253,10 +253,10 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[str, dict[str
     if isinstance(first, FromState):
         return "attention follows the state: no verdict for every depth (T8).", {"kind": "none"}
     if isinstance(attention, Fixed) and isinstance(weights, Fixed):
-        found = heads_verdict(A=first, W=weights.value, residual=residual)
+        answer = heads_verdict(A=first, W=weights.value, residual=residual)
         return (
-            f"{found.verdict} ({found.status}): {found.reason}",
-            {"kind": "verdict", **found.to_json_object()},
+            f"{answer.verdict} ({answer.status}): {answer.reason}",
+            {"kind": "verdict", **answer.to_json_object()},
         )
     exponents = lyapunov_exponents(
         attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
@@ -376,12 +376,12 @@ def simulate_streams(
     words: list[str] = []
     theory: dict[str, Any] = {"kind": "changing" if c.changing else "fixed"}
     if not c.changing:
-        found = stream_verdict(
+        answer = stream_verdict(
             read_streams(R=mixing.at(0, MIXING_STREAM), p=p, q=q, A=A, H=W.T), agree_to=c.agree_to
         )
-        words.append(str(found))
-        theory["verdict"] = found.to_json_object()
-        rate = found.rate
+        words.append(str(answer))
+        theory["verdict"] = answer.to_json_object()
+        rate = answer.rate
         theory["log_rate"] = json_number(math.log(rate) if rate else None)
     words.append(_words(c, agreement))
     theory["agreement"] = vars(agreement) | {"agree_to": c.agree_to}
@@ -413,29 +413,29 @@ def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> Agreement:
 
 def _first(mixing: Any, eps: float, last: int) -> tuple[int | None, int | None]:
     """The first depths at which tau of the product, and the product of tau, are at most eps."""
-    found: dict[str, int] = {}
+    depths: dict[str, int] = {}
     layers = (mixing.at(layer, MIXING_STREAM) for layer in range(last))
     for at in contractions(layers):
         for name in ("of_product", "product_of_each"):
             if getattr(at, name) <= eps:
-                found.setdefault(name, at.depth)
-        if len(found) == 2:
+                depths.setdefault(name, at.depth)
+        if len(depths) == 2:
             break
-    return found.get("of_product"), found.get("product_of_each")
+    return depths.get("of_product"), depths.get("product_of_each")
 
 
-def _words(c: StreamsConfiguration, found: Agreement) -> str:
+def _words(c: StreamsConfiguration, agreement: Agreement) -> str:
     if c.streams == 1:
         return "one stream: there is nothing to agree."
     to = f"to {c.agree_to:g} of their first difference"
-    if found.simulated is None:
+    if agreement.simulated is None:
         seen = f"The streams did not agree {to} in the layers looked at"
     else:
-        seen = f"The streams agree {to} from layer {found.simulated} on in this run"
-    if found.certified is None:
+        seen = f"The streams agree {to} from layer {agreement.simulated} on in this run"
+    if agreement.certified is None:
         return f"{seen}; no certificate says when they do."
-    each = "" if found.by_each_layer is None else f", layer by layer {found.by_each_layer}"
+    each = "" if agreement.by_each_layer is None else f", layer by layer {agreement.by_each_layer}"
     return (
-        f"{seen}; the certificate, for every branch and start, gives layer {found.certified} "
+        f"{seen}; the certificate, for every branch and start, gives layer {agreement.certified} "
         f"(tau of the product of mixings{each})."
     )

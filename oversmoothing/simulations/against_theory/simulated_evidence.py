@@ -65,11 +65,11 @@ def non_smoothing(effort: Effort) -> list[Measurement]:
     rows = []
     for k in range(3):
         A, H, X0 = _case(effort.seed + k, [-0.9, -0.4])
-        found = verdict(A=A, H=H, X0=X0)
+        answer = verdict(A=A, H=H, X0=X0)
         last = _iterated(X0=X0, A=A, H=H, depth=4000).iloc[-1]
-        if found.limit is None or not math.isfinite(found.limit):
-            raise AssertionError(f"case {k} has no finite limit: {found.reason}")
-        limit = found.limit
+        if answer.limit is None or not math.isfinite(answer.limit):
+            raise AssertionError(f"case {k} has no finite limit: {answer.reason}")
+        limit = answer.limit
         rows.append(Measurement(f"HFC/LFC, case {k}", limit, float(last["hfc_lfc"]), 1e-6 * limit))
         rows.append(Measurement(f"minimum cosine, case {k}", -1.0, float(last["cos_min"]), 1e-9))
         rows.append(
@@ -145,13 +145,13 @@ def _certify_all(
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
         A = Softmax(temperature=temperature).draw(197, rng=rng)
-        found = certified_dominance(A, make(rng, 64))
-        if found.verdict == Outcome.UNDECIDED:
+        dominance = certified_dominance(A, make(rng, 64))
+        if dominance.verdict == Outcome.UNDECIDED:
             yield False
-        elif found.verdict == expected:
+        elif dominance.verdict == expected:
             yield True
         else:
-            yield f"seed {effort.seed}, case {k}: {found.reason}"
+            yield f"seed {effort.seed}, case {k}: {dominance.reason}"
 
 
 SIMULATED: dict[str, tuple[Evidence, ...]] = {

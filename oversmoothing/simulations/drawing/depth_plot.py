@@ -79,19 +79,19 @@ def predictions(table: pd.DataFrame, log_rate: float | None = None) -> dict[str,
     that is negative, through the last measured ratio.
     """
     depth, measured = table["depth"], table["log_hfc_lfc"]
-    found = {}
+    curves = {}
     if "predicted_log_hfc_lfc" in table and np.isfinite(table["predicted_log_hfc_lfc"]).any():
-        found[CLOSED_FORM] = table["predicted_log_hfc_lfc"]
+        curves[CLOSED_FORM] = table["predicted_log_hfc_lfc"]
     limit = table["predicted_limit"].iloc[0] if "predicted_limit" in table else np.nan
     known = np.isfinite(measured)
     if np.isfinite(limit) and limit > 0:
-        found["predicted limit"] = pd.Series(np.log(limit), index=table.index)
+        curves["predicted limit"] = pd.Series(np.log(limit), index=table.index)
     elif log_rate is not None and -np.inf < log_rate < 0 and known.any():
         last = table[known].iloc[-1]
-        found["predicted rate, through the last"] = last["log_hfc_lfc"] + log_rate * (
+        curves["predicted rate, through the last"] = last["log_hfc_lfc"] + log_rate * (
             depth - last["depth"]
         )
-    return found
+    return curves
 
 
 def great(depths: Sequence[int] | pd.Series) -> bool:
@@ -164,8 +164,8 @@ def _nothing(axis: Axes, why: str) -> None:
     axis.set_yticks([])
 
 
-def caption(table: pd.DataFrame, of: str, found: str, log_rate: float | None = None) -> str:
-    """What `draw_run` shows, in which convention; of: the run, found: what is said of it."""
+def caption(table: pd.DataFrame, of: str, finding: str, log_rate: float | None = None) -> str:
+    """What `draw_run` shows, in which convention; of: the run, finding: what is said of it."""
     drawn = int(np.isfinite(table["log_hfc_lfc"]).sum())
     axes = [
         name for name, log in (("the ratio", drawn), ("the layer", great(table["depth"]))) if log
@@ -179,4 +179,4 @@ def caption(table: pd.DataFrame, of: str, found: str, log_rate: float | None = N
     names = list(predictions(table, log_rate))
     if names:
         shown += f"; beside the simulation: {' and '.join(names)}"
-    return f"{shown}.\n{found}"
+    return f"{shown}.\n{finding}"

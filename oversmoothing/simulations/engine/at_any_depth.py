@@ -77,14 +77,14 @@ def closed_form_states(
     for index, place in enumerate(np.ndindex(*problem.batch)):
         form = bases.form(place)
         x, k = problem.element(hfc, 2, place), problem.element(c, 1, place)
-        for row, found in enumerate(form.states(hfc[x], c[k], depths, out=states[:, index])):
-            found.hfc[:-1] -= found.hfc[-1]
-            found.hfc[-1] = found.c
-            exponents[row, index, 0] = found.hfc_exponent + hfc_exponent[x]
-            exponents[row, index, 1] = found.c_exponent + c_exponent[k]
+        for row, state in enumerate(form.states(hfc[x], c[k], depths, out=states[:, index])):
+            state.hfc[:-1] -= state.hfc[-1]
+            state.hfc[-1] = state.c
+            exponents[row, index, 0] = state.hfc_exponent + hfc_exponent[x]
+            exponents[row, index, 1] = state.c_exponent + c_exponent[k]
             # A c that came out as 0 and may be anything has an infinite error, also of 0 steps.
             unknown = np.isinf(lost[k])
-            parts[row, index] = found.hfc_error, np.inf if unknown else found.c_error * lost[k]
+            parts[row, index] = state.hfc_error, np.inf if unknown else state.c_error * lost[k]
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
     errors = Errors(torch.as_tensor(parts + rounding))
     return States(
@@ -168,8 +168,8 @@ def in_balls(
                 states[at][:-1], exponents[at][0], parts_error[at][0] = _as_floats(y)
             states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(mean)
             for k in range(n):
-                found = _as_floats(one.row(k, depth, y, mean))
-                rows[at][k : k + 1], row_exponents[at][k], error = found
+                floats = _as_floats(one.row(k, depth, y, mean))
+                rows[at][k : k + 1], row_exponents[at][k], error = floats
                 rows_error[at][k] = error * one.row_share
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
     errors = Errors(torch.as_tensor(parts_error + rounding), torch.as_tensor(rows_error + rounding))

@@ -92,11 +92,11 @@ def split_states(kept: States, which: slice) -> SplitState:
     hfc = from_differences(Z[..., :-1, :])
     coupling = (kept.offset.unsqueeze(-2) @ hfc).squeeze(-2)
     mean, mean_exponent = add((Z[..., -1, :], c_exponent), (coupling, hfc_exponent), trailing=1)
-    found = join(hfc, mean, hfc_exponent, mean_exponent)
+    state = join(hfc, mean, hfc_exponent, mean_exponent)
     if kept.rows is None:
-        return found
+        return state
     rows = normalise(kept.rows.values[which], 1, kept.rows.exponents[which])
-    return SplitState(found.hfc, found.mean, found.hfc_exponent, found.mean_exponent, *rows)
+    return SplitState(state.hfc, state.mean, state.hfc_exponent, state.mean_exponent, *rows)
 
 
 def errors_of(
@@ -105,11 +105,11 @@ def errors_of(
     """Estimated relative errors of HFC, of the mean and of the tokens."""
     errors = kept.errors()
     step = max(1, TOGETHER // max(1, kept.states[0].numel()))
-    found = [
+    pieces = [
         _errors_of(kept, errors, slice(first, first + step))
         for first in range(0, len(kept.states), step)
     ]
-    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*found, strict=True))
+    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*pieces, strict=True))
     return hfc, mean, tokens
 
 
@@ -156,29 +156,29 @@ def _relative(log_error: Tensor, log_size: Tensor, own: Tensor) -> Tensor:
     return torch.where(torch.isneginf(log_size), torch.where(known, own, torch.inf), relative)
 
 
-def put_in(found: States, exact: States, places: list[int]) -> States:
-    """`found` with the elements `places` of the batch replaced by those of `exact`, in order.
+def put_in(whole: States, exact: States, places: list[int]) -> States:
+    """`whole` with the elements `places` of the batch replaced by those of `exact`, in order.
 
     `exact` knows its tokens.
     """
     assert exact.rows is not None
-    if len(places) == found.states.shape[1]:
+    if len(places) == whole.states.shape[1]:
         return exact
-    state = split_states(found, slice(None))
+    state = split_states(whole, slice(None))
     rows = Rows(state.rows.clone(), state.row_exponent.clone())
     rows.values[:, places], rows.exponents[:, places] = exact.rows.values, exact.rows.exponents
-    before, better = found.errors(), exact.errors()
-    tokens = errors_of(found)[2]
+    before, better = whole.errors(), exact.errors()
+    tokens = errors_of(whole)[2]
     parts = before.parts.clone()
     parts[:, places] = better.parts
     assert better.rows is not None
     tokens[:, places] = better.rows
-    states, exponents, offset = (x.clone() for x in (found.states, found.exponents, found.offset))
+    states, exponents, offset = (x.clone() for x in (whole.states, whole.exponents, whole.offset))
     states[:, places], exponents[:, places] = exact.states, exact.exponents
     offset[places] = exact.offset
     errors = Errors(parts, tokens)
     return replace(
-        found, states=states, exponents=exponents, errors=lambda: errors, rows=rows, offset=offset
+        whole, states=states, exponents=exponents, errors=lambda: errors, rows=rows, offset=offset
     )
 
 
@@ -223,13 +223,13 @@ class Twin(Problem):
 
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
-        found = self.nudge(self.original.quotient)
+        quotient = self.nudge(self.original.quotient)
         n = self.n
         A = self.original.A
         # What the rows lack of 1 belongs to the matrix that is meant.
         lacking = (1.0 - A.sum(axis=-1))[..., None] * A
-        found[..., : n - 1, : n - 1] += (lacking[..., :-1, :] - lacking[..., -1:, :])[..., :-1]
-        return found
+        quotient[..., : n - 1, : n - 1] += (lacking[..., :-1, :] - lacking[..., -1:, :])[..., :-1]
+        return quotient
 
     @cached_property
     def start_rows(self) -> tuple[Array, Exponents]:
@@ -377,8 +377,8 @@ def _distance(
     return torch.where(top == 0, 0.0, torch.where(size == 0, torch.inf, log.clamp_max(_FAR).exp()))
 
 
-def _as_error(found: list[Tensor], eps: float) -> Tensor:
-    worst = torch.stack(found).amax(0).nan_to_num(nan=torch.inf)
+def _as_error(estimates: list[Tensor], eps: float) -> Tensor:
+    worst = torch.stack(estimates).amax(0).nan_to_num(nan=torch.inf)
     worst = torch.where(worst > _UNKNOWN, torch.inf, worst)
     return worst.clamp_min(eps).cpu()
 

@@ -209,10 +209,10 @@ def evolve(
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
     runs = Runs(problem, depths, where, precision, progress)
     if method == "auto":
-        method, reason, found = _choose(runs, make_plan(problem, depths, where, precision))
+        method, reason, states = _choose(runs, make_plan(problem, depths, where, precision))
     else:
-        reason, found = "as asked", runs.by(method)
-    return Trajectory(depths, problem.batch, found, method, reason)
+        reason, states = "as asked", runs.by(method)
+    return Trajectory(depths, problem.batch, states, method, reason)
 
 
 class Runs:
@@ -237,18 +237,18 @@ class Runs:
             return closed_form_states(problem, depths, where, precision, self._bases)
         if name == "balls":
             return in_balls(problem, depths, where, precision)
-        found = self._iterated(name, problem, depths)
+        states = self._iterated(name, problem, depths)
 
         def errors() -> Errors:
             twins = errors_by_twins(
-                found, lambda twin: self._iterated(name, twin, depths), problem, precision
+                states, lambda twin: self._iterated(name, twin, depths), problem, precision
             )
             if name == "core" and problem.residual:
                 start = self._iterated(name, problem, (0,))
-                return with_cancellation(twins, found, start, precision)
+                return with_cancellation(twins, states, start, precision)
             return twins
 
-        return replace(found, errors=errors)
+        return replace(states, errors=errors)
 
     def _iterated(self, name: str, problem: Problem, depths: tuple[int, ...]) -> States:
         args = problem, depths, self.where, self.precision
@@ -256,28 +256,28 @@ class Runs:
             return iterated(*args, self._progress, in_core=name == "core")
         return States(*squaring(*args), problem.flat_offset(self.where), unknown)
 
-    def bounded(self, name: str, found: States) -> States:
-        """`found` with errors by norms, where these are small: they cost nothing, unlike twins."""
+    def bounded(self, name: str, states: States) -> States:
+        """`states` with errors by norms, where these are small: they cost nothing, unlike twins."""
         errors = None
         if name == "plain":
-            errors = errors_by_norms(found, self.problem, self.depths, self.precision)
-        return found if errors is None else replace(found, errors=lambda: errors)
+            errors = errors_by_norms(states, self.problem, self.depths, self.precision)
+        return states if errors is None else replace(states, errors=lambda: errors)
 
-    def plainly_fine(self, found: States) -> bool:
+    def plainly_fine(self, states: States) -> bool:
         """Whether y and c are known and no token of an irreducible A needs more than these."""
-        known = float(found.errors().parts.max()) <= _limit(self.precision, small=False)
+        known = float(states.errors().parts.max()) <= _limit(self.precision, small=False)
         return known and self.problem.reach is None
 
-    def worst(self, found: States) -> torch.Tensor:
+    def worst(self, states: States) -> torch.Tensor:
         """The largest estimated error of each element of the batch, over depths and metrics."""
-        hfc, mean, tokens = errors_of(found)
+        hfc, mean, tokens = errors_of(states)
         return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
 
-    def in_balls_where(self, found: States, wrong: torch.Tensor) -> States:
-        """`found` with the elements of the batch that are `wrong` taken in balls."""
+    def in_balls_where(self, states: States, wrong: torch.Tensor) -> States:
+        """`states` with the elements of the batch that are `wrong` taken in balls."""
         only = wrong.nonzero()[:, 0].tolist()
         exact = in_balls(self.problem, self.depths, self.where, self.precision, only)
-        return put_in(found, exact, only)
+        return put_in(states, exact, only)
 
 
 def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
@@ -286,14 +286,14 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     limit = _limit(runs.precision, small)
     method, reason = plan.method, plan.reason
     if small and method != "closed_form":
-        found = runs.by(method)
-        bounded = runs.bounded(method, found)
-        if bounded is not found and float(runs.worst(bounded).max()) <= limit:
-            return method, reason, found
+        states = runs.by(method)
+        bounded = runs.bounded(method, states)
+        if bounded is not states and float(runs.worst(bounded).max()) <= limit:
+            return method, reason, states
         # Its error would cost three runs more: the closed form knows its own.
         method, reason = "closed_form", "its error is known, unlike that of an iteration"
     try:
-        found = runs.by(method)
+        states = runs.by(method)
     except InputError as error:
         if method != "closed_form":
             raise
@@ -308,25 +308,25 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
                 f"{SQUARING_SIZE}, or a causal A"
             ) from error
         return other, f"no closed form: {error}", runs.by(other)
-    if not small and (method != "closed_form" or runs.plainly_fine(found)):
-        return method, reason, found
-    errors = runs.worst(found)
+    if not small and (method != "closed_form" or runs.plainly_fine(states)):
+        return method, reason, states
+    errors = runs.worst(states)
     worst = float(errors.max())
     if worst <= limit:
-        return method, reason, found
+        return method, reason, states
     uncertain = (
         f"{method} is uncertain here (estimated error {worst:.1e}: a mode that X_0 or a token "
         "lacks, a defective A or H, or a multiplier that vanishes)"
     )
     if small:
-        return "balls", uncertain, runs.in_balls_where(found, errors > limit)
+        return "balls", uncertain, runs.in_balls_where(states, errors > limit)
     other, seconds = plan.instead
     if seconds > (PATIENCE if other == "balls" else _AFFORDABLE):
-        return method, reason, found
+        return method, reason, states
     again = runs.by(other)
     if float(runs.worst(again).max()) < worst:
         return other, uncertain, again
-    return method, f"{reason}; {other} is no more exact", found
+    return method, f"{reason}; {other} is no more exact", states
 
 
 def _limit(precision: torch.dtype, small: bool) -> float:

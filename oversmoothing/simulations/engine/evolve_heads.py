@@ -143,16 +143,16 @@ class Heads:
         y, m = Z[:, : n - 1], Z[:, n - 1]
         y_exponent, m_exponent = exponents.unbind(-1)
         E = from_differences(y)
-        found = layer.heads.deviation(E, y_exponent, m, m_exponent)
+        parts = layer.heads.deviation(E, y_exponent, m, m_exponent)
         inside = layer.map.enter(E)
-        moved = layer.map.leave(mix(found.D[0], inside))
-        drive = layer.map.leave(mix(torch.cat((found.shared[0], found.rest[0]), dim=-2), inside))
+        moved = layer.map.leave(mix(parts.D[0], inside))
+        drive = layer.map.leave(mix(torch.cat((parts.shared[0], parts.rest[0]), dim=-2), inside))
         up = layer.map.shift
-        y_terms = [(to_differences(moved), found.D[1] + y_exponent + up)]
+        y_terms = [(to_differences(moved), parts.D[1] + y_exponent + up)]
         m_terms = [
             (layer.map.total(m), m_exponent + up),
-            (drive[:, 0], found.shared[1] + y_exponent + up),
-            (drive[:, 1], found.rest[1] + y_exponent + up),
+            (drive[:, 0], parts.shared[1] + y_exponent + up),
+            (drive[:, 1], parts.rest[1] + y_exponent + up),
         ]
         if self.stack.residual:
             y_terms.append((y, y_exponent))
@@ -254,11 +254,11 @@ def evolve_heads(
         known = None if None in rows else Rows(*stacked(rows))
         return States(*stacked(kept), offset, unknown, known)
 
-    found = run(None)
+    states = run(None)
     return Trajectory(
         depths,
         batch,
-        replace(found, errors=lambda: distances(found, [run(seed) for seed in SEEDS], precision)),
+        replace(states, errors=lambda: distances(states, [run(seed) for seed in SEEDS], precision)),
         method="layers",
         reason="heads and changing layers have no common eigenbasis: iterated layer by layer",
     )

@@ -299,10 +299,10 @@ def evolve_streams(
 
 def _vector(value: Any, name: str, default: Array) -> Array:
     s = len(default)
-    found = default if value is None else real_array(value, name)
-    if found.shape != (s,) or not np.isfinite(found).all():
+    vector = default if value is None else real_array(value, name)
+    if vector.shape != (s,) or not np.isfinite(vector).all():
         raise InputError(f"{name} must be {s} finite numbers, one a stream of X0")
-    return found
+    return vector
 
 
 def _trajectory(depths: tuple[int, ...], kept: Sequence[Kept], n: int) -> Trajectory:

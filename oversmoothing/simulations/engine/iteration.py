@@ -285,15 +285,15 @@ def iterated(
 
         return stacked(kept_at(depths, progress, state_at))
 
-    found = run(problem.quotient, problem.norm, of_parts, None)
+    parts = run(problem.quotient, problem.norm, of_parts, None)
     offset = problem.flat_offset(device)
     if problem.reach is None:
-        return States(*found, offset, unknown)
+        return States(*parts, offset, unknown)
     # The tokens' scales only shrink the entries of A.
     norm = norm_bound(W) * norm_bound(problem.A)
     tokens = normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
-    return States(*found, offset, unknown, Rows(*run(problem.A, norm, tokens, reach)))
+    return States(*parts, offset, unknown, Rows(*run(problem.A, norm, tokens, reach)))
 
 
 def _sum_of(start: Kept, moved: Kept, by_rows: bool) -> Kept:

@@ -169,8 +169,8 @@ class Problem:
         reach = (positive | np.eye(self.n, dtype=np.bool_)).astype(np.float32)
         for _ in range(max(1, (self.n - 1).bit_length())):
             reach = np.minimum(reach @ reach, 1.0)
-        found: NDArray[np.bool_] = reach > 0
-        return None if found.all() else found
+        mask: NDArray[np.bool_] = reach > 0
+        return None if mask.all() else mask
 
     @cached_property
     def causal(self) -> bool:
@@ -210,8 +210,8 @@ class Problem:
             ).reshape(self.X0.shape[:-2])
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(left == 0, np.where(exact, 1.0, np.inf), np.maximum(1.0, whole / left))
-        return np.asarray(found)
+            loss = np.where(left == 0, np.where(exact, 1.0, np.inf), np.maximum(1.0, whole / left))
+        return np.asarray(loss)
 
     @cached_property
     def start_rows(self) -> tuple[Array, Exponents]:

@@ -19,7 +19,7 @@ def diameter(X):
     return max(np.linalg.norm(x - X, axis=1).max() for x in X)
 
 
-found = []
+points = []
 for size in np.geomspace(0.05, 3, 100):
     X, M, W = rng.standard_normal((8, 4)) * size, *rng.standard_normal((2, 4, 4)) / 2
     c = np.linalg.norm(M, 2) * np.linalg.norm(W, 2) / 4
@@ -28,8 +28,8 @@ for size in np.geomspace(0.05, 3, 100):
     run = oversmoothing.evolve_heads(X0=X, attention=attention, weights=W, depth=2, residual=False)
     last, exponent = run.X(1)
     after = diameter(last.numpy()) * 2.0 ** float(exponent)
-    found.append((c * diameter(X) ** 2, after / diameter(X)))
-x, y = np.array(found).T
+    points.append((c * diameter(X) ** 2, after / diameter(X)))
+x, y = np.array(points).T
 assert (y <= x**4).all()
 
 figure, axes = plt.subplots(figsize=(6.4, 4.2))

@@ -17,7 +17,7 @@ n, h, layers = 6, 1.0, 12
 K = 2 * (n - 1) * (1 + h) / (np.e * (2 + h))
 attention = oversmoothing.FromState(W_Q=[[1.0]], W_K=[[1.0]])
 
-found = []
+points = []
 for size in np.geomspace(0.3, 5, 100):
     X = rng.uniform(-1, 1, (n, 1)) * size
     if X.max() <= 0:
@@ -25,8 +25,8 @@ for size in np.geomspace(0.3, 5, 100):
     run = oversmoothing.evolve_heads(X0=X, attention=attention, weights=[[h]], depth=layers)
     last, exponent = run.X(1)
     z = float(last.max()) * 2.0 ** (float(exponent) - layers)  # X / (1 + h)^layers
-    found.append((X.max() ** 2 / K, np.sign(z) * z**2 / K))
-x, y = np.array(found).T
+    points.append((X.max() ** 2 / K, np.sign(z) * z**2 / K))
+x, y = np.array(points).T
 assert (y[x > 1] >= x[x > 1] - 1).all()
 
 figure, axes = plt.subplots(figsize=(6.4, 4.2))

@@ -15,9 +15,9 @@ import oversmoothing
 a, h, k = sympy.symbols("a h k", real=True)
 A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
 layer = oversmoothing.Layer(A=A, H=[[h, k], [-k, h]])
-found = layer.verdict()
-print(found)
-print(found.latex())
+verdict = layer.verdict()
+print(verdict)
+print(verdict.latex())
 print("determinant of the operator:", layer.symbolic().determinant)
 
 region = layer.region(h=(-3, 1), k=(-2, 2), a=(-1, 1))

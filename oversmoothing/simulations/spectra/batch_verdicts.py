@@ -187,11 +187,11 @@ class _Chunk:
         powers = first_power(C, error)
         for _ in range(_RITZ_SQUARINGS):
             powers = squared(powers)
-        found = ritz(
+        spectrum = ritz(
             C.astype(np.float64, copy=False), powers, min(_WIDTH, n - 1), np.random.default_rng(0)
         )
         which = self.pairs[rest]
-        low, high = quotient_bounds(found, table.corners[which], table.largest[which])
+        low, high = quotient_bounds(spectrum, table.corners[which], table.largest[which])
         # The h_j are off by their own errors, and |a| < 1.
         doubt = SAFETY * table.error[which]
         self._write(rest, low - doubt, high + doubt, 1)
@@ -350,15 +350,15 @@ def spectral_verdicts(
             delayed(decide_share)(A[t], np.arange(len(t)), heads, pairs[t], method, dominant)
             for t in tasks
         )
-    found = np.empty(pairs.shape, dtype=ANSWER)
+    answers = np.empty(pairs.shape, dtype=ANSWER)
     for task, part in zip(tasks, parts, strict=True):
-        found[task] = part
-    found = found.reshape(index.shape)
+        answers[task] = part
+    answers = answers.reshape(index.shape)
     return SpectralVerdicts(
-        np.array(VERDICTS)[found["code"]],
+        np.array(VERDICTS)[answers["code"]],
         np.array([head.consensus.shown for head in heads])[index],
-        found["low"].copy(),
-        found["high"].copy(),
-        np.array(METHODS)[found["method"]],
-        np.array([*CLASSES, ""])[found["dominant"]],
+        answers["low"].copy(),
+        answers["high"].copy(),
+        np.array(METHODS)[answers["method"]],
+        np.array([*CLASSES, ""])[answers["dominant"]],
     )

@@ -93,8 +93,8 @@ def dense_values(H: Array) -> HeadValues:
     return _values(value_discs(whole), whole)
 
 
-def _values(found: Discs | Failure, H: Array) -> HeadValues:
-    discs = known_values(found, H)
+def _values(spectrum: Discs | Failure, H: Array) -> HeadValues:
+    discs = known_values(spectrum, H)
     zero = (discs.radii == 0) & (discs.centres == 0)
     return HeadValues(
         discs,
@@ -107,13 +107,13 @@ def _values(found: Discs | Failure, H: Array) -> HeadValues:
 
 def known_attention(A: Array) -> Discs:
     """Discs of spec(A) without one 1; where there are none, all within the unit disc."""
-    found = attention_discs(A)
-    return within_unit(A) if isinstance(found, Failure) else found
+    discs = attention_discs(A)
+    return within_unit(A) if isinstance(discs, Failure) else discs
 
 
-def known_values(found: Discs | Failure, H: Array) -> Discs:
+def known_values(discs: Discs | Failure, H: Array) -> Discs:
     """Discs of spec(H) where they were found, else all within the norm of H."""
-    return within_norm(H) if isinstance(found, Failure) else found
+    return within_norm(H) if isinstance(discs, Failure) else discs
 
 
 def hull_corners(points: Inexact[np.ndarray, " k"]) -> Complex128[Complex, " v"]:
@@ -125,8 +125,8 @@ def hull_corners(points: Inexact[np.ndarray, " k"]) -> Complex128[Complex, " v"]
     order = sorted({(float(p.real), float(p.imag)) for p in points})
     if len(order) <= 2:
         return np.array([complex(*p) for p in order], dtype=np.complex128)
-    found = _chain(order) + _chain(order[::-1])
-    return np.array([complex(*p) for p in found], dtype=np.complex128)
+    vertices = _chain(order) + _chain(order[::-1])
+    return np.array([complex(*p) for p in vertices], dtype=np.complex128)
 
 
 def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -233,7 +233,7 @@ def layer_dominance(
     cases = [known_attention(A) for A in mean_attention(attention)]
     decided = [dominance(a.centres, h) for a in cases]
     loses = [(disc_form(h[None, :], a.centres[:, None]) < 0).any(axis=0) for a in cases]
-    classes = [_class_of(found, a, value) for found, a in zip(decided, cases, strict=True)]
+    classes = [_class_of(decision, a, value) for decision, a in zip(decided, cases, strict=True)]
     return LayerDominance(
         classes=np.array(classes),
         rho_consensus=decided[0].rho_consensus,

@@ -164,34 +164,34 @@ def ritz(C: Float64[Array, "b n n"], powers: Powers, width: int, rng: np.random.
 
 def _inverse(S: Complex) -> Complex:
     """S^-1 [b, k, k]; infinite where a matrix is singular, so that nothing is decided from it."""
-    found: Complex = np.full_like(S, np.inf)
+    inverse: Complex = np.full_like(S, np.inf)
     try:
-        found[:] = np.linalg.inv(S)
+        inverse[:] = np.linalg.inv(S)
     except np.linalg.LinAlgError:
         for place, each in enumerate(S):
             try:
-                found[place] = np.linalg.inv(each)
+                inverse[place] = np.linalg.inv(each)
             except np.linalg.LinAlgError:
                 continue
-    return found
+    return inverse
 
 
 def quotient_bounds(
-    found: Ritz, corners: Complex128[Complex, "b p v"], largest: Pairs
+    spectrum: Ritz, corners: Complex128[Complex, "b p v"], largest: Pairs
 ) -> tuple[Pairs, Pairs]:
     """(low, high) of max over pairs |1 + h a| over the corners [b, p, v], largest [b, p]: [b, p].
 
     Error estimates enter `SAFETY` times.
     """
-    moduli = np.abs(multipliers(found.values[:, None], corners))
+    moduli = np.abs(multipliers(spectrum.values[:, None], corners))
     size = np.abs(corners)[:, :, None, :]
-    low = (moduli - SAFETY * size * found.lower_errors[:, None, :, None]).max(axis=(2, 3))
+    low = (moduli - SAFETY * size * spectrum.lower_errors[:, None, :, None]).max(axis=(2, 3))
     high = np.full(largest.shape, np.inf)
-    reach = np.abs(found.values)
-    for k in range(found.rest.shape[1]):
-        errors = SAFETY * found.upper_errors[:, k]
-        counts = reach + errors >= found.rest[:, k, None]
+    reach = np.abs(spectrum.values)
+    for k in range(spectrum.rest.shape[1]):
+        errors = SAFETY * spectrum.upper_errors[:, k]
+        counts = reach + errors >= spectrum.rest[:, k, None]
         tops = (moduli + size * errors[:, None, :, None]).max(axis=3)
         near = np.where(counts[:, None, :], tops, 0.0).max(axis=2)
-        high = np.minimum(high, np.maximum(near, 1 + largest * found.rest[:, k, None]))
+        high = np.minimum(high, np.maximum(near, 1 + largest * spectrum.rest[:, k, None]))
     return low, high

@@ -89,16 +89,16 @@ class Parameter:
     def check(self, value: object) -> Value:
         """The value in this parameter's type. Raises `InputError` for another type or range."""
         try:
-            found = self._reader.validate_python(value)
+            entry = self._reader.validate_python(value)
         except ValidationError as error:
             plain = " (write it without '.')" if self.kind is int and type(value) is float else ""
             raise InputError(
                 f"{self.name} = {value!r}: it must be {requirement(self.field)}{plain}"
             ) from error
         if self.users is not None:
-            sizes.refuse_extreme(self.name, found)
+            sizes.refuse_extreme(self.name, entry)
         # -0.0 and 0.0 are one point.
-        return found + 0.0 if isinstance(found, float) else found
+        return entry + 0.0 if isinstance(entry, float) else entry
 
     def used_by(self, attention: str, value: str) -> bool:
         """Whether a point with these kinds of A and H depends on this parameter."""

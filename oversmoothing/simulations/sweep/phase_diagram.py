@@ -88,7 +88,7 @@ def _cell(part: pd.DataFrame) -> dict[str, Any]:
     verdict = part["verdict"]
     counts = {name.lower(): int((verdict == name).sum()) for name in _COUNTS}
     decided = counts["smoothing"] + counts["non_smoothing"] + counts["tie"]
-    found: dict[str, Any] = {
+    cell: dict[str, Any] = {
         "points": len(part),
         **counts,
         "errors": int((part["status"] == "error").sum()),
@@ -107,13 +107,13 @@ def _cell(part: pd.DataFrame) -> dict[str, Any]:
         runs &= part["log_hfc_lfc"].notna()
         below = part["log_hfc_lfc"] < -0.5 * np.log((part["n"] - 1).clip(lower=1))
         slow = part["predicted_log_rate"].abs() * part["depth"] < SLOW
-        found |= {
+        cell |= {
             "slope": float(part["slope"].dropna().median()),
             "runs": int(runs.sum()),
             "agree": int((runs & (below == smooth)).sum()),
             "slow": int((runs & (below != smooth) & slow).sum()),
         }
-    return found
+    return cell
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -188,16 +188,16 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
         # An overflow is an error of the point, not a line on stderr.
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             layer, X0 = draw(point)
-            found = _verdict(layer)
+            row = _verdict(layer)
             if any(measure in OF_A_STATE for measure in measures):
-                found |= _state(layer, X0, int(point["depth"]), measures)
+                row |= _state(layer, X0, int(point["depth"]), measures)
             if "limits" in measures:
-                found |= _limits(layer, X0)
+                row |= _limits(layer, X0)
     except MemoryError:
         raise  # of the machine, not of the point: the chunk is tried again by the next run
     except Exception as error:
-        found = {"status": "error", "note": f"{type(error).__name__}: {error}"}
-    return {name: found.get(name) for name in names}
+        row = {"status": "error", "note": f"{type(error).__name__}: {error}"}
+    return {name: row.get(name) for name in names}
 
 
 # ------------------------------------------------------------------------------- the verdict
@@ -205,10 +205,10 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 
 def _verdict(layer: Layer) -> dict[str, Any]:
     if layer.heads == 1:
-        found = compare_radii(layer)
-        rho_c, error = found.rho_consensus, found.error
-        rho_q = found.rho_quotient
-        name, status = found.outcome, found.status
+        radii = compare_radii(layer)
+        rho_c, error = radii.rho_consensus, radii.error
+        rho_q = radii.rho_quotient
+        name, status = radii.outcome, radii.status
         if layer.n == 1:
             return {"status": status, "verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
     else:
@@ -261,19 +261,19 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
 def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
     half = depth // 2
     (early, late), method = states_at(layer, X0, [half, depth])
-    found: dict[str, Any] = {"method": method}
+    row: dict[str, Any] = {"method": method}
     if "ratio" in measures:
         first, last = early.log_hfc_lfc, late.log_hfc_lfc
-        found["log_hfc_lfc"] = last
+        row["log_hfc_lfc"] = last
         # From inf to inf, or to an undefined ratio, there is no slope.
         finite = math.isfinite(first) and math.isfinite(last)
-        found["slope"] = (last - first) / (depth - half) if finite else math.nan
+        row["slope"] = (last - first) / (depth - half) if finite else math.nan
     X = dense(late)
     if "cosine" in measures:
-        found["cos_mean"], found["cos_min"] = map(float, cosine_extremes(X))
+        row["cos_mean"], row["cos_min"] = map(float, cosine_extremes(X))
     if "rank" in measures:
-        found["effective_rank"] = float(effective_rank(X))
-    return found
+        row["effective_rank"] = float(effective_rank(X))
+    return row
 
 
 def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
@@ -281,11 +281,11 @@ def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[Scal
     A, H = layer.given["A"].floats, layer.H
     if layer.heads == 1:
         try:
-            found = closed_form(A=A, H=H, X0=X0, depths=depths)
+            states = closed_form(A=A, H=H, X0=X0, depths=depths)
         except InputError:
             pass  # defective or nearly so; the column `method` says that it was iterated
         else:
-            return found, "closed form"
+            return states, "closed form"
     return iterate(stacked(A), stacked(H), X0, depths), "iteration"
 
 
@@ -296,8 +296,8 @@ def _limits(layer: Layer, X0: Array) -> dict[str, Any]:
     from oversmoothing.theory.verdict.of_start import limits_of_start
 
     compared = compare_radii(layer)
-    found = limits_of_start(layer, Entries(X0, None), compared, compared.outcome).limits
-    return {"tends_to": found.tends_to, "limit": found.limit, "limit_rank": found.limit_rank}
+    limits = limits_of_start(layer, Entries(X0, None), compared, compared.outcome).limits
+    return {"tends_to": limits.tends_to, "limit": limits.limit, "limit_rank": limits.limit_rank}
 
 
 def iterate(
@@ -316,7 +316,7 @@ def iterate(
     to_mean = (1.0 / n - pi) @ Q
     Y, y_scale = normalise(Q.T @ X0)
     c, c_scale = normalise(pi @ X0)
-    found = []
+    states = []
     depth = 0
     together = (n - 1) * d <= _SQUARED and max(depths, default=0) > (n - 1) * d
     leap = _Leap(B, W, weights) if together else None
@@ -334,8 +334,8 @@ def iterate(
             Y, y_scale = _finite(moved, y_scale)
             depth += 1
         mean, scale = add(c, c_scale, to_mean @ Y, y_scale)
-        found.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
-    return found
+        states.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
+    return states
 
 
 # Rows of the operator up to which its squares are quicker than as many layers as it has rows.

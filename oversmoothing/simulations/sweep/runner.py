@@ -63,8 +63,8 @@ def here(works: Iterable[Work]) -> Iterator[tuple[range, Rows]]:
     """One chunk after the other in this process."""
     for work in works:
         with threadpool_limits(limits=1):
-            found = compute(work)
-        yield found
+            chunk = compute(work)
+        yield chunk
 
 
 def processes(workers: int) -> Backend:
@@ -128,7 +128,7 @@ class Dask:
         futures = distributed.as_completed(submit(threads * _AHEAD))
         for future in futures:
             try:
-                found = future.result()
+                chunk = future.result()
             except (distributed.KilledWorker, distributed.CancelledError, OSError) as error:
                 raise RequirementError(
                     f"the cluster lost a chunk or itself ({type(error).__name__}: {error}); the "
@@ -137,7 +137,7 @@ class Dask:
             future.release()
             for more in submit(1):
                 futures.add(more)
-            yield found
+            yield chunk
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""

@@ -104,8 +104,8 @@ class Store:
             write_atomically(manifest, to_json(wanted | {"config": self.config.to_json_object()}))
             return False
         try:
-            found = read_json(manifest)
-            digest, numerics = found["digest"], dict(found["numerics"])
+            record = read_json(manifest)
+            digest, numerics = record["digest"], dict(record["numerics"])
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(
                 f"'{manifest}' is damaged, so its chunks cannot be assigned ({error}): start again "
@@ -147,18 +147,18 @@ class Store:
 
     def finished(self) -> list[range]:
         """The chunks that are there, in order; damaged and overlapping files are removed."""
-        found: list[range] = []
+        chunks: list[range] = []
         for path in self._files():
             start, stop, digest = path.stem.split("-")
             chunk = range(int(start), int(stop))
             whole = _digest(path.read_bytes()) == digest
             if not whole:
                 self.damaged.append(str(path))
-            if not whole or (found and chunk.start < found[-1].stop):
+            if not whole or (chunks and chunk.start < chunks[-1].stop):
                 path.unlink()
                 continue
-            found.append(chunk)
-        return found
+            chunks.append(chunk)
+        return chunks
 
     def missing(self, length: int) -> list[range]:
         """What is still to compute, in chunks of at most `length` points."""

@@ -58,7 +58,7 @@ _LOG2 = float(np.log(2.0))
 
 def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[str, Any]]:
     """`points.outcome` of each, up to the rounding of the last digits."""
-    found: list[dict[str, Any] | None] = [None] * len(points)
+    rows: list[dict[str, Any] | None] = [None] * len(points)
     shapes = [_shape(point) for point in points]
     order = sorted(range(len(points)), key=lambda k: shapes[k])
     for shape, group in groupby(order, lambda k: shapes[k]):
@@ -66,10 +66,10 @@ def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[st
         for start in range(0, len(places) if all(shape) else 0, size):
             some = places[start : start + size]
             for k, row in zip(some, _rows([points[k] for k in some], measures), strict=True):
-                found[k] = row
+                rows[k] = row
     return [
         outcome(point, measures) if row is None else row
-        for point, row in zip(points, found, strict=True)
+        for point, row in zip(points, rows, strict=True)
     ]
 
 
@@ -82,10 +82,10 @@ def _shape(point: Point) -> tuple[int, int, int]:
 
 def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any] | None]:
     """Of points of one shape; None where a point has to go by itself."""
-    found: list[dict[str, Any] | None] = [None] * len(points)
+    table: list[dict[str, Any] | None] = [None] * len(points)
     state = any(measure in OF_A_STATE for measure in measures)
     if "limits" in measures:
-        return found
+        return table
     with np.errstate(all="ignore"):
         A, H, X0 = _drawn(points, state)
         sums, size = A.sum(axis=-1), np.abs(H).max(axis=(1, 2))
@@ -104,14 +104,14 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
             rows = {i: rows[i] | row for i, row in measured.items()}
     names = columns(measures)
     for i, row in rows.items():
-        found[places[i]] = {name: row.get(name) for name in names}
-    return found
+        table[places[i]] = {name: row.get(name) for name in names}
+    return table
 
 
-def _verdict(found: Decision) -> dict[str, Any]:
-    rho_c = found.consensus.shown
-    rho_q = rho_c if found.outcome is Outcome.TIE else found.quotient.shown
-    return verdict_columns("certified", found.outcome, rho_c, rho_q, found.error)
+def _verdict(decision: Decision) -> dict[str, Any]:
+    rho_c = decision.consensus.shown
+    rho_q = rho_c if decision.outcome is Outcome.TIE else decision.quotient.shown
+    return verdict_columns("certified", decision.outcome, rho_c, rho_q, decision.error)
 
 
 # ----------------------------------------------------------------------------- draws
@@ -178,10 +178,10 @@ def _alike(
         groups.setdefault((kind, *options), []).append(k)
     for places in groups.values():
         try:
-            found = generator(what, known, points[places[0]])
+            maker = generator(what, known, points[places[0]])
         except InputError:
             continue
-        yield places, found
+        yield places, maker
 
 
 # ----------------------------------------------------------------------------- outcomes
@@ -246,9 +246,9 @@ class _Modes:
         kept = size > (top - _GONE)[self.owner, None]
         C, phase = self.C[kept], np.remainder(depth * self.log.imag[kept], 2 * np.pi)
         moduli = np.exp((size - (e * _LOG2)[self.owner, None])[kept])
-        found = np.zeros_like(self.C)
-        found[kept] = moduli * (np.cos(phase) + 1j * np.sin(phase)) * (C / np.abs(C))
-        return found, e
+        powers = np.zeros_like(self.C)
+        powers[kept] = moduli * (np.cos(phase) + 1j * np.sin(phase)) * (C / np.abs(C))
+        return powers, e
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _at_depths(
         C, log_multiplier(attention.values[owner, row][:, None] * value.values[owner]), owner
     )
     fixed = _Modes(value.times_vectors(c @ value.P)[:, 0], log_multiplier(value.values), own)
-    found = []
+    states = []
     for depth in depths:
         F, hfc_scale = moving.powers(depth)
         K = value.times_inverse(F, owner)
@@ -316,8 +316,8 @@ def _at_depths(
             x * np.exp2(np.clip(scale - top, -2000, 0))[:, None, None]
             for x, scale in ((c, c_scale), (part, hfc_scale))
         )
-        found.append(_States(hfc, c + part, hfc_scale, top))
-    return found
+        states.append(_States(hfc, c + part, hfc_scale, top))
+    return states
 
 
 def _states(
@@ -340,24 +340,24 @@ def _states(
         places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
     else:
         return {}
-    depth, found = int(point["depth"]), dict[str, Array]()
+    depth, values = int(point["depth"]), dict[str, Array]()
     half = depth // 2
     early, late = _at_depths(A[places], X0[places], attention, value, [half, depth])
     if "ratio" in measures:
-        found["log_hfc_lfc"] = late.log_hfc_lfc
-        found["slope"] = (found["log_hfc_lfc"] - early.log_hfc_lfc) / (depth - half)
+        values["log_hfc_lfc"] = late.log_hfc_lfc
+        values["slope"] = (values["log_hfc_lfc"] - early.log_hfc_lfc) / (depth - half)
     X = late.dense()
     good = np.asarray(np.isfinite(X).all(axis=(1, 2)) & X.any(axis=-1).all(axis=-1))
     X = np.where(good[:, None, None], X, 1.0)
     if "cosine" in measures:
-        found["cos_mean"], found["cos_min"] = cosine_extremes(X)
+        values["cos_mean"], values["cos_min"] = cosine_extremes(X)
     if "rank" in measures:
-        found["effective_rank"] = effective_rank(X)
-    for column in found.values():
+        values["effective_rank"] = effective_rank(X)
+    for column in values.values():
         good &= np.isfinite(column)
     table = [
-        dict(zip(found, row, strict=True))
-        for row in zip(*map(np.ndarray.tolist, found.values()), strict=True)
+        dict(zip(values, row, strict=True))
+        for row in zip(*map(np.ndarray.tolist, values.values()), strict=True)
     ]
     return {
         i: {"method": "closed form"} | row

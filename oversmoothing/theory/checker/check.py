@@ -41,11 +41,11 @@ def check_certificate(text: str) -> Check:
     about_x0 = (claim.coefficient, claim.verdict_x0, claim.depth) != (None, None, None)
     if about_x0 and given.X0 is None:
         raise NotACertificate("a claim about X_0 needs X0")
-    found = _check_verdict(given, claim)
-    if not (found.accepted and about_x0):
-        return found
+    check = _check_verdict(given, claim)
+    if not (check.accepted and about_x0):
+        return check
     more = check_x0(given, claim)
-    return Check(True, f"{found.words}; {more.words}") if more.accepted else more
+    return Check(True, f"{check.words}; {more.words}") if more.accepted else more
 
 
 def _check_verdict(given: Given, claim: Claim) -> Check:
@@ -65,10 +65,10 @@ def _check_verdict(given: Given, claim: Claim) -> Check:
         if wrong:
             return Check(False, wrong)
         if not missing:
-            found = _confirmed(claim.verdict, rho_c, rho_q)
+            check = _confirmed(claim.verdict, rho_c, rho_q)
             if claim.verdict != "TIE":
-                return found
-            return check_tie(given, claim.jordan, found if margin.is_zero() else None)
+                return check
+            return check_tie(given, claim.jordan, check if margin.is_zero() else None)
     return Check(False, missing, beyond=True)
 
 

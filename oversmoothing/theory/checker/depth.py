@@ -31,15 +31,15 @@ def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> C
     if len(set(map(tuple, X))) == 1:
         return Check(True, f"HFC = 0 at every depth, so HFC/LFC <= {eps} from {depth} on")
     bits = 512 + 8 * depth.bit_length()
-    found = Check(False, "no left eigenvector of H was found that X_0 contains", beyond=True)
+    check = Check(False, "no left eigenvector of H was found that X_0 contains", beyond=True)
     with flint.ctx.workprec(bits):
         start = exact(X).transpose() * flint.fmpq_mat(len(A), 1, weights[0])
         for growth, weight in consensus_modes(H, start):
             course = _Course(A, H, X, weights[0], growth)
-            found = _followed(course, weight, depth, eps, bits)
-            if found.accepted or not found.beyond:
-                return found
-    return found
+            check = _followed(course, weight, depth, eps, bits)
+            if check.accepted or not check.beyond:
+                return check
+    return check
 
 
 def _followed(course: "_Course", weight: Any, depth: int, eps: Fraction, bits: int) -> Check:
@@ -74,11 +74,11 @@ class _States:
 
     def at(self, layer: int) -> Any:
         """S^layer y."""
-        found = self._y
+        state = self._y
         for i in range(layer.bit_length()):
             if layer >> i & 1:
-                found = self._power(i) * found
-        return found
+                state = self._power(i) * state
+        return state
 
     def _power(self, i: int) -> Any:
         while len(self._powers) <= i:
@@ -142,11 +142,11 @@ class _Course:
 
         There a matrix that is far from normal shows how fast its powers shrink.
         """
-        found = [discs(M, bits) for M in (self._B, self._H)]
-        if found[0] is None or found[1] is None:
+        spectra = [discs(M, bits) for M in (self._B, self._H)]
+        if spectra[0] is None or spectra[1] is None:
             return self.quotient
         bases, matrices, factors = [], [], []
-        for each in found:
+        for each in spectra:
             assert each is not None
             # Right eigenvectors of length 1, as columns: the smallest condition number but for n.
             inverse = each.U.inv()
@@ -214,7 +214,7 @@ def consensus_modes(H: Matrix, c: Any) -> list[tuple[Any, Any]]:
     matrix = flint.acb_mat(exact(H))
     identity = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
     roots: list[Any] = exact(H).charpoly().numer().complex_roots()
-    found: list[tuple[Any, Any]] = []
+    modes: list[tuple[Any, Any]] = []
     simple = [(k, h) for k, (h, multiplicity) in enumerate(roots) if multiplicity == 1]
     for k, h in simple:
         g = identity
@@ -224,6 +224,6 @@ def consensus_modes(H: Matrix, c: Any) -> list[tuple[Any, Any]]:
         for z, content in zip(g.tolist(), (g * flint.acb_mat(c)).entries(), strict=True):
             if abs(content) > 0:
                 if abs(1 + h) > 0:
-                    found.append((abs(1 + h), abs(content) / squared(z).sqrt()))
+                    modes.append((abs(1 + h), abs(content) / squared(z).sqrt()))
                 break
-    return sorted(found, key=lambda mode: mode[0].mid(), reverse=True)
+    return sorted(modes, key=lambda mode: mode[0].mid(), reverse=True)

@@ -22,12 +22,12 @@ def closed_classes(A: Matrix) -> list[list[int]]:
             if reach[i][k]:
                 reach[i] = [x or y for x, y in zip(reach[i], reach[k], strict=True)]
     # A token is in a closed class where all that it reaches reaches back.
-    found: list[list[int]] = []
+    classes: list[list[int]] = []
     for i in range(n):
         members = [j for j in range(n) if reach[i][j]]
         if members[0] == i and all(reach[j][i] for j in members):
-            found.append(members)
-    return found
+            classes.append(members)
+    return classes
 
 
 def stationary(A: Matrix) -> list[Any]:
@@ -90,10 +90,10 @@ def minimal_polynomial(T: Any, H: Any, start: Any) -> Any:
         for _ in range(rank):
             states.append(states[-1] * scale + left * states[-1] * right)
         table = flint.fmpz_mat([[int(x) for x in Z.entries()] for Z in states]).transpose()
-        found = _relation(table, rank, prime)
-        if found is not None:
+        coefficients = _relation(table, rank, prime)
+        if coefficients is not None:
             # p(scale x) for a p that annihilates under scale times the layer.
-            return flint.fmpz_poly([c * scale**j for j, c in enumerate(found)])
+            return flint.fmpz_poly([c * scale**j for j, c in enumerate(coefficients)])
     return None
 
 
@@ -117,8 +117,8 @@ def _relation(table: Any, rank: int, prime: int) -> list[Any] | None:
     The minimal polynomial of integers is integer (Gauss): fractions come of a bad prime, and their
     numerators alone do not annihilate.
     """
-    reduced, found = flint.nmod_mat(table.transpose(), prime).rref()
-    if found != rank:
+    reduced, pivots = flint.nmod_mat(table.transpose(), prime).rref()
+    if pivots != rank:
         return None
     rows = reduced.tolist()[:rank]
     places = [next(j for j, x in enumerate(row) if int(x)) for row in rows]

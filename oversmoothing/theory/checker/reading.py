@@ -91,10 +91,10 @@ def _too_deep(text: str) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise NotACertificate("a key is repeated: which of its values is meant?")
-    return found
+    return entries
 
 
 def _no_number(text: str) -> Any:
@@ -113,14 +113,14 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-def keys(found: Any, needed: Collection[str], optional: Collection[str], name: str) -> None:
+def keys(value: Any, needed: Collection[str], optional: Collection[str], name: str) -> None:
     """Raise `NotACertificate` unless it is an object with the needed keys and no unknown one."""
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise NotACertificate(f"{name} is no object")
-    missing = sorted(set(needed) - found.keys())
+    missing = sorted(set(needed) - value.keys())
     if missing:
         raise NotACertificate(f"{name} lacks {', '.join(missing)}")
-    unknown = sorted(found.keys() - set(needed) - set(optional))
+    unknown = sorted(value.keys() - set(needed) - set(optional))
     if unknown:
         raise NotACertificate(f"{name} holds {shown(unknown[0])}, which nothing confirms")
 
@@ -139,10 +139,10 @@ def ratio(text: Any) -> Fraction:
     """ "p/q" or "p" in lowest terms."""
     if not isinstance(text, str) or len(text) > DIGITS:
         raise NotACertificate(f"{shown(text)} is no fraction of at most {DIGITS} digits")
-    found = _RATIO.fullmatch(text)
-    if found is None:
+    match = _RATIO.fullmatch(text)
+    if match is None:
         raise NotACertificate(f"{shown(text)} is no fraction")
-    value = flint.fmpq(flint.fmpz(found[1]), flint.fmpz(found[2] or "1"))
+    value = flint.fmpq(flint.fmpz(match[1]), flint.fmpz(match[2] or "1"))
     if str(value) != text:
         raise NotACertificate(f"{shown(text)} is not in lowest terms")
     return Fraction(int(value.p), int(value.q))
@@ -228,10 +228,10 @@ def read_input(given: Any) -> Given:
         # The dense H is exact too, and only made where it is small, or no larger than its core.
         small = len(factors[0]) <= max(DENSE_SIZE, len(factors[0][0]))
         H = _dense(*factors) if small else []
-    found = Given(A, logits, H, factors, matrix("X0") if "X0" in given else None)
-    if found.X0 is not None and (len(found.X0), len(found.X0[0])) != (found.n, found.d):
+    case = Given(A, logits, H, factors, matrix("X0") if "X0" in given else None)
+    if case.X0 is not None and (len(case.X0), len(case.X0[0])) != (case.n, case.d):
         raise NotACertificate("X0 has the wrong shape")
-    return found
+    return case
 
 
 def _rows(given: dict[str, Any], name: str) -> list[list[Any]]:
@@ -422,7 +422,7 @@ def _coefficient(value: Any, verdict: str) -> Bounds:
     keys(value, {"mode", "coefficient"}, set(), "genericity")
     if verdict not in MODES or value["mode"] != MODES[verdict]:
         raise NotACertificate(f"mode {shown(value['mode'])} does not go with {verdict}")
-    found = _bounds(value["coefficient"])
-    if found.low is None or found.high is None or found.low <= 0 or found.high > 1:
+    bounds = _bounds(value["coefficient"])
+    if bounds.low is None or bounds.high is None or bounds.low <= 0 or bounds.high > 1:
         raise NotACertificate("a coefficient that is not 0 lies above 0 and up to 1")
-    return found
+    return bounds

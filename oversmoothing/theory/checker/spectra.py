@@ -120,24 +120,24 @@ def merged(U: Any, similar: list[list[Any]]) -> Discs:
     return Discs(hulls, [int((group == g).sum()) == 1 for g in group], U, similar)
 
 
-def left_eigenvector(found: Discs, i: int) -> Any:
+def left_eigenvector(spectrum: Discs, i: int) -> Any:
     """w^T [1, k] with w^T M = lambda w^T for a single box i: y^T U with y^T R = lambda y^T.
 
     The largest y_m is y_i = 1, for lambda lies in no other column disc; the others are at most
     their column sum over their distance to lambda.
     """
-    k = len(found.boxes)
-    moduli = [[abs(x) for x in row] for row in found.similar]
+    k = len(spectrum.boxes)
+    moduli = [[abs(x) for x in row] for row in spectrum.similar]
     own = _off_diagonal(moduli, i)[1]
     y = []
     for m in range(k):
         if m == i:
             y.append(flint.acb(1))
             continue
-        distance = abs(found.similar[m][m] - found.similar[i][i]) - own
+        distance = abs(spectrum.similar[m][m] - spectrum.similar[i][i]) - own
         size = flint.arb(0, _off_diagonal(moduli, m)[1] / distance)
         y.append(flint.acb(size, size))
-    return flint.acb_mat(1, k, y) * found.U
+    return flint.acb_mat(1, k, y) * spectrum.U
 
 
 def steps(given: Given) -> Iterator[tuple[int, int]]:
@@ -161,9 +161,9 @@ def enclosures(given: Given) -> Iterator[tuple[Any, Any, Any]]:
     None at all where no spectra are enclosed.
     """
     for bits, size in steps(given):
-        found = radii(given, bits, size)
-        if found is not None:
-            rho_c, rho_q = found
+        pair = radii(given, bits, size)
+        if pair is not None:
+            rho_c, rho_q = pair
             with flint.ctx.workprec(bits):
                 margin = None if rho_q is None else rho_c - rho_q
             yield rho_c, rho_q, margin
@@ -247,10 +247,10 @@ def roots(polynomial: Any, bits: int) -> list[Any]:
 
 def radii(given: Given, bits: int, size: int = POLYNOMIAL_SIZE) -> tuple[Any, Any] | None:
     """Balls around rho_C and rho_Q (None for n = 1), by polynomials up to that size."""
-    found = eigenvalues(given, bits, size)
-    if found is None:
+    spectra = eigenvalues(given, bits, size)
+    if spectra is None:
         return None
-    a, h = found
+    a, h = spectra
     with flint.ctx.workprec(bits):
         products = [abs(1 + x * y) for x in h for y in a]
         return maximum([abs(1 + x) for x in h]), maximum(products) if a else None

@@ -49,15 +49,15 @@ def check_x0(given: Given, claim: Claim) -> Check:
     """
     words = []
     if claim.coefficient is not None:
-        found = check_genericity(given, claim.coefficient, claim.verdict == "SMOOTHING")
-        if not found.accepted:
-            return found
-        words.append(found.words)
+        check = check_genericity(given, claim.coefficient, claim.verdict == "SMOOTHING")
+        if not check.accepted:
+            return check
+        words.append(check.words)
     if claim.verdict_x0 is not None:
-        found = _check_verdict_x0(given, claim)
-        if not found.accepted:
-            return found
-        words.append(found.words)
+        check = _check_verdict_x0(given, claim)
+        if not check.accepted:
+            return check
+        words.append(check.words)
     if claim.depth is not None and claim.eps is not None:
         if given.A is None or not given.H or given.X0 is None:
             return Check(
@@ -70,29 +70,29 @@ def check_x0(given: Given, claim: Claim) -> Check:
             limit = f"n, d = {TIE_SIZE} only, and with no endless numbers"
         if limit:
             return Check(False, f"a depth is confirmed up to {limit}", beyond=True)
-        found = check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
-        if not found.accepted:
-            return found
-        words.append(found.words)
+        check = check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
+        if not check.accepted:
+            return check
+        words.append(check.words)
     return Check(True, "; ".join(words))
 
 
 def _check_verdict_x0(given: Given, claim: Claim) -> Check:
     stated, X = claim.verdict_x0, given.X0
     assert X is not None
-    found = None
+    outcome = None
     if not any(map(any, X)):
-        found = "UNDEFINED"
+        outcome = "UNDEFINED"
     elif claim.coefficient is not None:
         # The dominant mode stays for ever, so that the state never becomes 0.
-        found = "TRIVIAL" if len(set(map(tuple, X))) == 1 else claim.verdict
+        outcome = "TRIVIAL" if len(set(map(tuple, X))) == 1 else claim.verdict
     elif given.A is not None and all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
-        found = verdict_of(given.A, given.H, X)
-    if found is None:
+        outcome = verdict_of(given.A, given.H, X)
+    if outcome is None:
         return Check(False, "the modes of this X_0 could not be confirmed", beyond=True)
-    if found != stated:
-        return Check(False, f"for this X_0 the verdict is {found}, not {stated}")
-    return Check(True, f"{found} for this X_0")
+    if outcome != stated:
+        return Check(False, f"for this X_0 the verdict is {outcome}, not {stated}")
+    return Check(True, f"{outcome} for this X_0")
 
 
 def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
@@ -127,9 +127,9 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
         """The modes that may be a largest root of the minimal polynomial of their side."""
         return _among(sides[0], polynomials[0], bits), _among(sides[1], polynomials[1], bits)
 
-    found = order(160, 2560)
-    if found is not None:
-        return found
+    outcome = order(160, 2560)
+    if outcome is not None:
+        return outcome
     tie = tied(Modes(A, H), chosen)
     if isinstance(tie, tuple):
         return "TIE"
@@ -139,9 +139,9 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
 def _among(pairs: list[Pair], polynomial: Any, bits: int) -> list[Pair]:
     """Those whose multiplier may be a largest root of the polynomial."""
     with flint.ctx.workprec(bits):
-        found = roots(polynomial, bits)
-        top = maximum([abs(root) for root in found])
-        tops = [root for root in found if not abs(root) < top]
+        zeros = roots(polynomial, bits)
+        top = maximum([abs(root) for root in zeros])
+        tops = [root for root in zeros if not abs(root) < top]
     return [pair for pair in pairs if any(pair.multiplier.overlaps(root) for root in tops)]
 
 
@@ -185,9 +185,9 @@ def coefficient(given: Given, consensus: bool, bits: int) -> Any:
         if w is None:
             return None
         X0 = flint.acb_mat(exact(given.X0 or []))
-        found = abs((flint.acb_mat([w]) * X0 * z)[0, 0])
+        size = abs((flint.acb_mat([w]) * X0 * z)[0, 0])
         lengths = (squared(x).sqrt() for x in (w, z.entries(), X0.entries()))
-        return found / prod(lengths, start=flint.arb(1))
+        return size / prod(lengths, start=flint.arb(1))
 
 
 def dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
@@ -208,8 +208,8 @@ def dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
 
 def _mirror(boxes: list[Any], single: list[bool], i: int) -> int | None:
     """The box of the conjugate of the eigenvalue in box i, None unless it is alone there."""
-    found = [k for k, box in enumerate(boxes) if box.overlaps(boxes[i].conjugate())]
-    return found[0] if len(found) == 1 and single[found[0]] else None
+    indices = [k for k, box in enumerate(boxes) if box.overlaps(boxes[i].conjugate())]
+    return indices[0] if len(indices) == 1 and single[indices[0]] else None
 
 
 def _stationary(given: Given, bits: int) -> list[Any] | None:

@@ -95,8 +95,8 @@ def polynomials(M: Matrix, without_one: bool = False) -> list[Polynomial]:
     simple = all(multiplicity == 1 for _, multiplicity in factors)
     least = factors if simple else dense.minpoly().numer().factor()[1]
     powers = {str(f): int(e) for f, e in least}
-    found = [(Polynomial(f, powers[str(f)]), multiplicity) for f, multiplicity in factors]
-    return [f for f, multiplicity in found if not (without_one and f.is_one and multiplicity == 1)]
+    pairs = [(Polynomial(f, powers[str(f)]), multiplicity) for f, multiplicity in factors]
+    return [f for f, multiplicity in pairs if not (without_one and f.is_one and multiplicity == 1)]
 
 
 Sides = tuple[list[Pair], list[Pair]]
@@ -133,7 +133,7 @@ class Modes:
     def _roots(
         self, factors: list[Polynomial], first: int, kept: set[int] | None = None
     ) -> list[Root]:
-        found = []
+        roots = []
         for number, factor in enumerate(factors, first):
             if kept is not None and number not in kept:
                 continue
@@ -145,8 +145,8 @@ class Modes:
                     for k, other in enumerate(balls)
                     if other.real.overlaps(ball.real) and (other.imag + ball.imag).contains(0)
                 )
-                found.append(Root(factor, number, index, conjugate, ball))
-        return found
+                roots.append(Root(factor, number, index, conjugate, ball))
+        return roots
 
 
 def _same(pair: tuple[Root | None, Root | None]) -> bool:
@@ -236,13 +236,13 @@ def check_tie(
         words = f"a tie is confirmed up to n, d = {TIE_SIZE} only, and with no endless numbers"
         return Check(False, words, beyond=True)
     modes = Modes(given.A, given.H)
-    found = tied(modes, lambda sides, bits: (largest(sides[0]), largest(sides[1])))
-    if isinstance(found, float):
-        words = f"the tie would take {found:.0f} bits to confirm, more than are spent"
+    answer = tied(modes, lambda sides, bits: (largest(sides[0]), largest(sides[1])))
+    if isinstance(answer, float):
+        words = f"the tie would take {answer:.0f} bits to confirm, more than are spent"
         return Check(False, words, beyond=True)
-    if found is None:
+    if answer is None:
         return Check(False, "no tie: the squared radii differ")
-    blocks = tuple(max(pair.block for pair in side) for side in found)
+    blocks = tuple(max(pair.block for pair in side) for side in answer)
     if jordan is not None and blocks != jordan:
         return Check(False, f"the largest Jordan blocks at the tie are {blocks}, not {jordan}")
     words = "TIE: the squared radii are equal"
@@ -261,10 +261,10 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
     sides = modes.pairs(_FIRST_BITS[0])
     for bits in _FIRST_BITS:
         sides = chosen(modes.refined(sides, bits), bits)
-        found = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
-        if found == {False}:
+        answers = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
+        if answers == {False}:
             return None
-        if found == {True}:
+        if answers == {True}:
             return sides
     needed = max(equality_bits(c, q) for c in sides[0] for q in sides[1])
     if needed > TIE_BITS:
@@ -272,7 +272,7 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
     # Balls lose some bits to cancellation.
     bits = max(_FIRST_BITS[-1], int(needed) + 512)
     sides = chosen(modes.refined(sides, bits), bits)
-    found = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
-    if found == {False}:
+    answers = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
+    if answers == {False}:
         return None
-    return sides if found == {True} else needed
+    return sides if answers == {True} else needed

@@ -29,8 +29,8 @@ _A, _H, _X = PAPER.case("two_tokens_that_attention")
 
 @PAPER.step
 def attention_any_weights() -> None:
-    found = attention(sp.eye(2), sp.log(3) * sp.eye(2), sp.zeros(2))
-    vanishes(found - symbolic(_A))
+    A = attention(sp.eye(2), sp.log(3) * sp.eye(2), sp.zeros(2))
+    vanishes(A - symbolic(_A))
 
 
 @PAPER.step

@@ -136,8 +136,8 @@ SYMMETRIC_RULE = given.Hypothesis(
 def law_rule(a_values: list[Fraction], h_values: list[Fraction], step: Fraction) -> None:
     """Fractions: rho = 1 - a_1, the rule in GRAFF's letters against all moduli."""
     rho, low, high = 1 - min(a_values), min(h_values), max(h_values)
-    found = spectra.by_moduli([step * h for h in h_values], a_values)
+    outcome = spectra.by_moduli([step * h for h in h_values], a_values)
     wanted = -low * (rho - 1) > high and step * -low * (2 - rho) < 2
-    assert (found == "NON_SMOOTHING") == wanted
+    assert (outcome == "NON_SMOOTHING") == wanted
     other = -low * (rho - 1) < high or step * -low * (2 - rho) > 2
-    assert (found == "SMOOTHING") == other
+    assert (outcome == "SMOOTHING") == other

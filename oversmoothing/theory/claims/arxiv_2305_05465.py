@@ -36,12 +36,12 @@ def runs(effort: by.Effort) -> by.Settled:
         n, slope, step = len(x), Fraction(m), Fraction(h)
         with at_precision(400):
             K = 2 * (n - 1) * to_ball((1 + step) / (2 + step)) / flint.arb(1).exp()
-            for end, found in zip((max(x), -min(x)), _ends(x, slope, step, 10), strict=True):
+            for end, value in zip((max(x), -min(x)), _ends(x, slope, step, 10), strict=True):
                 bound = to_ball(end**2) - K / to_ball(slope)
                 assert bound > 0
-                if found > 0 and found**2 < bound:
-                    yield f"x = {start}, m = {m}, h = {h}: {found} below the bound"
-                yield bool(found > 0 and found**2 >= bound)
+                if value > 0 and value**2 < bound:
+                    yield f"x = {start}, m = {m}, h = {h}: {value} below the bound"
+                yield bool(value > 0 and value**2 >= bound)
 
 
 @PAPER.search(draw.lists(st.integers(-4, 6), 1, 4), st.integers(1, 2), draw.inside(0, 3))

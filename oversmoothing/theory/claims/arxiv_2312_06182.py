@@ -232,8 +232,8 @@ def measured_remedy(effort: by.Effort) -> by.Measurements:
         what = f"tau = {tau}, {place}" + ": constant" * (not falls)
         predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
         rows = operator(A3, exact.diagonal("1 -1/2"), t, place)
-        found = measured.log_slope(measured.hfc_lfc, measured.powers(rows, start, (200, 400)))
-        yield by.Measurement(what, predicted, found, 1e-8)
+        slope = measured.log_slope(measured.hfc_lfc, measured.powers(rows, start, (200, 400)))
+        yield by.Measurement(what, predicted, slope, 1e-8)
 
 
 @PAPER.search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at=lambda case, tau: case)
@@ -318,8 +318,8 @@ def measured_remedy_limit(effort: by.Effort) -> by.Measurements:
         t = Fraction(tau)
         predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
         state = measured.powers(operator(A3, [[h]], t, place), start, [400])[400]
-        found = measured.log(measured.hfc_lfc(state))
-        yield by.Measurement(f"log of the limit, tau = {tau} {place}", predicted, found, 1e-9)
+        limit = measured.log(measured.hfc_lfc(state))
+        yield by.Measurement(f"log of the limit, tau = {tau} {place}", predicted, limit, 1e-9)
 
 
 @PAPER.search(

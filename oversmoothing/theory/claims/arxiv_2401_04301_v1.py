@@ -349,10 +349,10 @@ def moduli_thm1_complex() -> None:
 
 @PAPER.step
 def decided() -> None:
-    found = exact_dominance(_A_THM1_COMPLEX, _H_THM1_COMPLEX)
-    equal(found.comparison, -1)
+    modes = exact_dominance(_A_THM1_COMPLEX, _H_THM1_COMPLEX)
+    equal(modes.comparison, -1)
     with at_precision(128):
-        for mode in found.quotient:
+        for mode in modes.quotient:
             assert mode.attention is not None
             assert not mode.attention.is_real, "the dominant a is real"
             assert mode.attention.ball(128).real > -0.1, "a = -1/5"
@@ -418,10 +418,10 @@ def diverges_thm2_difference() -> None:
 @PAPER.search(draw.attention(2, 3), draw.value_projections(2), at=lambda A, value: (A, value[0]))
 def law_thm3(A: Any, value: Any) -> None:
     H, _ = value
-    found = verdict(A=A, H=H)
-    assume(found.verdict in ("SMOOTHING", "NON_SMOOTHING"))
-    assume(found.tends_to is not None)
-    assert (found.tends_to == "zero") == (found.verdict == "SMOOTHING")
+    answer = verdict(A=A, H=H)
+    assume(answer.verdict in ("SMOOTHING", "NON_SMOOTHING"))
+    assume(answer.tends_to is not None)
+    assert (answer.tends_to == "zero") == (answer.verdict == "SMOOTHING")
 
 
 # ----------------------------------------------------------- P-2401.04301v1-thm3-every-state
@@ -501,6 +501,6 @@ def quotient() -> None:
 
 @PAPER.step
 def measured() -> None:
-    found = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
-    equal(found[1], Fraction(1))
-    assert found[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(found[12])} after 12 layers"
+    ratios = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
+    equal(ratios[1], Fraction(1))
+    assert ratios[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(ratios[12])} after 12 layers"

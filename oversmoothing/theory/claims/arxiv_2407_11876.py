@@ -34,7 +34,7 @@ def law_power(attention: draw.Known, weights: draw.Known, x: list[int]) -> None:
     assert all(abs(b * k) < abs(a * h) for b, k in pairs if (b, k) != (a, h))
     for depth in (0, 1, 4):
         moved = exact.product(exact.power(A, depth), X, exact.transposed(exact.power(H, depth)))
-        found = exact.zeros(n, d)
+        total = exact.zeros(n, d)
         for b, k in pairs:
-            found = exact.plus(found, spectra.block(A, b, X, H, k), (b * k) ** depth)
-        equal(moved, found)
+            total = exact.plus(total, spectra.block(A, b, X, H, k), (b * k) ** depth)
+        equal(moved, total)

@@ -30,9 +30,9 @@ def law_outlier(A: Matrix) -> None:
     assert squared_frobenius(rest) <= n * max(map(max, A)) - 1
     quotient = rational_quotient(A)
     expected = exact.characteristic(quotient) if quotient else exact.characteristic([[Fraction(0)]])
-    found = exact.characteristic(rest)
+    polynomial = exact.characteristic(rest)
     zero = exact.characteristic([[Fraction(0)]])
-    equal(found, expected * zero if quotient else zero)
+    equal(polynomial, expected * zero if quotient else zero)
 
 
 # ---------------------------------------------------------------------- N-2410.07799-removal

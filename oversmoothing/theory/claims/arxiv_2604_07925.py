@@ -22,11 +22,11 @@ _A, _H, _X0 = PAPER.case("a_fixed_point_of")
 def attention() -> None:
     m = sp.log(3) / 2
     K = sp.Matrix(2, 2, lambda i, j: sp.exp(m * (1 if i == j else -1)))
-    found = K / (K[0, 0] + K[0, 1])
+    weights = K / (K[0, 0] + K[0, 1])
     assert is_zero(
         [
             sp.nsimplify(sp.simplify(x)) - sp.Rational(str(y))
-            for x, y in zip(found, [entry for row in _A for entry in row], strict=True)
+            for x, y in zip(weights, [entry for row in _A for entry in row], strict=True)
         ]
     )
 

@@ -80,8 +80,8 @@ def law_linear_rank(X: Matrix, factors: list[Fraction], gamma: list[Fraction]) -
     """Any positive factors of the rows, those of LayerNorm among them."""
     centred = centred_rows(X)
     normalised = exact.product(exact.diagonal(factors), centred, exact.diagonal(gamma))
-    found = rank(centred)
-    equal(rank(normalised), found)
+    r = rank(centred)
+    equal(rank(normalised), r)
     for Y in (centred, normalised):
-        assert affine_rank(Y) in (found, found - 1)
+        assert affine_rank(Y) in (r, r - 1)
     assert abs(affine_rank(normalised) - affine_rank(centred)) <= 1

@@ -121,9 +121,9 @@ def linear() -> None:
 @PAPER.step
 def normalised() -> None:
     h, mu = _H_SLOW[1][1], 1 + _H_SLOW[0][0]
-    found = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
-    equal(found, [Fraction(1, 2), Fraction(13, 20)])
-    assert max(found) < 1
+    rates = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
+    equal(rates, [Fraction(1, 2), Fraction(13, 20)])
+    assert max(rates) < 1
 
 
 # --------------------------------------------------------------------- N-2605.25619-steering
@@ -149,8 +149,8 @@ def _steered(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix, Matrix, Fractio
 @PAPER.search(_steered())
 def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) -> None:
     """(1) at the eigenvector u, and (2) at a vector that is none: u plus a unit vector."""
-    found = exact.characteristic(exact.plus(F, exact.product(u, w), alpha))
-    equal(found * _linear(f), exact.characteristic(F) * _linear(f + alpha))
+    polynomial = exact.characteristic(exact.plus(F, exact.product(u, w), alpha))
+    equal(polynomial * _linear(f), exact.characteristic(F) * _linear(f + alpha))
     v = [[x + (k == 0)] for k, (x,) in enumerate(u)]
     at = exact.product(w, v)[0][0]
     assume(at != 0)

@@ -56,13 +56,13 @@ def golden_cases() -> dict[str, GoldenCase]:
     data = json.loads(
         resources.files("oversmoothing.theory.claims").joinpath("golden.json").read_text("utf-8")
     )
-    found = {}
+    cases = {}
     for entry in data:
         name = entry.pop("id")
         layer, start = read_layer(*(entry.pop(key) for key in ("A", "H", "X0")))
         assert start is not None
-        found[name] = GoldenCase(name, layer, start, entry)
-    return found
+        cases[name] = GoldenCase(name, layer, start, entry)
+    return cases
 
 
 def golden_case(name: str) -> GoldenCase:

@@ -51,8 +51,8 @@ def binary_softmax(L: Matrix) -> Matrix:
 
 def spread(x: list[Fraction], y: list[Fraction]) -> Fraction:
     """max - min of x - y: how far two rows of logits are apart, up to a constant."""
-    found = [p - q for p, q in zip(x, y, strict=True)]
-    return max(found) - min(found)
+    gaps = [p - q for p, q in zip(x, y, strict=True)]
+    return max(gaps) - min(gaps)
 
 
 def squared_frobenius(M: Matrix) -> Fraction:

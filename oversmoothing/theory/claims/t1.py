@@ -166,8 +166,8 @@ def measure_f(effort: by.Effort) -> by.Measurements:
     """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
     limit = 8 * 2**0.5 / 5
     for depth in (200, 400):
-        found = verdict(A=A3, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2; 4"), depth=[depth])
-        value = found.hfc_lfc[depth].value
+        answer = verdict(A=A3, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2; 4"), depth=[depth])
+        value = answer.hfc_lfc[depth].value
         assert value is not None
         # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
         tolerance = 100 * (5 / 6) ** depth + 16 * 2.0**-52 * limit
@@ -355,8 +355,8 @@ def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
 def read_off() -> None:
     # The spectrum that the theory reports for a causal A is its diagonal without the first 1.
     A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
-    found = attention_spectrum(A).values
-    assert sorted(found.real) == [0.5, 0.5] and not found.imag.any()
+    values = attention_spectrum(A).values
+    assert sorted(values.real) == [0.5, 0.5] and not values.imag.any()
     assert _on_the_diagonal(to_fractions(A.tolist(), "A"))
 
 

@@ -27,8 +27,8 @@ def isolated() -> sp.Expr:
 def rounded() -> None:
     assert verdict(A=AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
     assert Fraction(-4 / 3) > Fraction(-4, 3)
-    found = verdict(A=to_float(AA), H=[[-4 / 3]], exact_binary=True)
-    assert (found.verdict, found.status) == ("NON_SMOOTHING", "certified")
+    answer = verdict(A=to_float(AA), H=[[-4 / 3]], exact_binary=True)
+    assert (answer.verdict, answer.status) == ("NON_SMOOTHING", "certified")
 
 
 @T10.certified
@@ -40,12 +40,12 @@ def certify_ball_certificates(effort: by.Effort) -> by.Settled:
         weights = rng.multinomial(12, [1 / 4] * 4, size=4) + 1
         A = [[Fraction(int(k), 16) for k in row] for row in weights]
         H = [[Fraction(int(k), 8) for k in row] for row in rng.integers(-24, 12, size=(3, 3))]
-        found = certified_dominance(to_float(A), to_float(H)).verdict
-        if found == "UNDECIDED":
+        outcome = certified_dominance(to_float(A), to_float(H)).verdict
+        if outcome == "UNDECIDED":
             yield False
         else:
-            agree = found == verdict(A=A, H=H).verdict
-            yield agree or f"A = {by.show(A)}, H = {by.show(H)}: {found}"
+            agree = outcome == verdict(A=A, H=H).verdict
+            yield agree or f"A = {by.show(A)}, H = {by.show(H)}: {outcome}"
 
 
 @T10.search(
@@ -78,15 +78,15 @@ def _pairs(pick: st.DrawFn) -> tuple[list[float], list[float], int]:
 def law_float64(x: list[float], y: list[float], kind: int) -> None:
     n, a, b = len(x), np.array(x), np.array(y)
     if kind == 0:
-        found = float(a @ b)
+        total = float(a @ b)
     elif kind == 1:
-        found = float(np.add.reduce((a * b)[::-1]))
+        total = float(np.add.reduce((a * b)[::-1]))
     elif kind == 2:
-        found = 0.0
+        total = 0.0
         for k in range(n):
-            found = found + x[k] * y[k]
+            total = total + x[k] * y[k]
     else:
-        found = float(np.einsum("i,i->", a, b))
+        total = float(np.einsum("i,i->", a, b))
     terms = [Fraction(p) * Fraction(q) for p, q in zip(x, y, strict=True)]
     bound = Fraction(gamma(n)) * sum(map(abs, terms)) + n * Fraction(TINY)
-    assert abs(Fraction(found) - sum(terms)) <= bound
+    assert abs(Fraction(total) - sum(terms)) <= bound

@@ -41,17 +41,17 @@ _ONE = exact.matrix("1")
 
 @T11.step
 def trivial() -> None:
-    found = verdict(A=_ONE, H=exact.matrix("1/2"), X0=exact.matrix("3"), depth=[0, 1, 50])
-    assert found.verdict == "TRIVIAL" and found.rate is None and found.rho_quotient is None
+    answer = verdict(A=_ONE, H=exact.matrix("1/2"), X0=exact.matrix("3"), depth=[0, 1, 50])
+    assert answer.verdict == "TRIVIAL" and answer.rate is None and answer.rho_quotient is None
     assert exact.layer(_ONE, exact.matrix("1/2"), exact.matrix("3")) == exact.matrix("9/2")
-    assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, 0, 0]
+    assert [ratio.value for ratio in answer.hfc_lfc.values()] == [0, 0, 0]
 
 
 @T11.step
 def undefined() -> None:
-    found = verdict(A=_ONE, H=exact.matrix("-1"), X0=exact.matrix("3"), depth=[0, 1, 50])
-    assert (found.verdict, found.verdict_x0) == ("TRIVIAL", "UNDEFINED")
-    assert [ratio.value for ratio in found.hfc_lfc.values()] == [0, None, None]
+    answer = verdict(A=_ONE, H=exact.matrix("-1"), X0=exact.matrix("3"), depth=[0, 1, 50])
+    assert (answer.verdict, answer.verdict_x0) == ("TRIVIAL", "UNDEFINED")
+    assert [ratio.value for ratio in answer.hfc_lfc.values()] == [0, None, None]
 
 
 @T11.search(
@@ -64,10 +64,10 @@ def law_1(value: tuple[Matrix, object], entries: list[int], depth: int) -> None:
     H, _ = value
     X = exact.from_integers([entries[: len(H)]])
     hfc, lfc = exact.squared_norms(exact.layer(_ONE, H, X, depth))
-    found = verdict(A=_ONE, H=H, X0=X, depth=[depth])
+    answer = verdict(A=_ONE, H=H, X0=X, depth=[depth])
     assert hfc == 0
-    assert found.verdict == ("TRIVIAL" if any(X[0]) else "UNDEFINED")
-    assert found.hfc_lfc[depth].value == (0 if lfc else None)
+    assert answer.verdict == ("TRIVIAL" if any(X[0]) else "UNDEFINED")
+    assert answer.hfc_lfc[depth].value == (0 if lfc else None)
 
 
 ONE_TOKEN = given.Hypothesis(
@@ -87,12 +87,12 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
 def spectrum_2() -> None:
     for share in (Fraction(1, 100), Fraction(1, 10**6)):
         for n in (2, 5):
-            found = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
-            assert found.verdict == "SMOOTHING" and found.attention is not None
-            assert found.rate is not None
+            answer = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
+            assert answer.verdict == "SMOOTHING" and answer.attention is not None
+            assert answer.rate is not None
             rate = float(_rate(Fraction(1, 2), share))
             # rho_Q and rho_C are rounded once each, their quotient once more.
-            assert abs(found.rate - rate) <= 3 * 2.0**-53 * rate
+            assert abs(answer.rate - rate) <= 3 * 2.0**-53 * rate
 
 
 @T11.step
@@ -272,9 +272,9 @@ def scaled_row(h: float, truth: float) -> by.Measurement:
         y, shift_y = math.frexp(y + h * 0.5 * y)
         c, shift_c = math.frexp(c + h * c)
         exponent += shift_y - shift_c
-    found = math.log(abs(y / (2 * c))) + exponent * math.log(2)
+    log_ratio = math.log(abs(y / (2 * c))) + exponent * math.log(2)
     tolerance = depth * 2.0**-53 + abs(truth) * 2.0**-52
-    return by.Measurement(f"log HFC/LFC at L = {depth}", truth, found, tolerance)
+    return by.Measurement(f"log HFC/LFC at L = {depth}", truth, log_ratio, tolerance)
 
 
 @T11.step
@@ -297,10 +297,10 @@ def naive() -> None:
 
 @T11.step
 def deep() -> None:
-    found = verdict(A=AA, H=exact.matrix("1"), X0=exact.matrix("1; 2"), depth=[_DEPTH])
-    assert found.verdict == "SMOOTHING"
-    assert found.hfc_lfc[_DEPTH].log == _PREDICTED
-    assert found.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
+    answer = verdict(A=AA, H=exact.matrix("1"), X0=exact.matrix("1; 2"), depth=[_DEPTH])
+    assert answer.verdict == "SMOOTHING"
+    assert answer.hfc_lfc[_DEPTH].log == _PREDICTED
+    assert answer.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
 
 
 @given.condition("the diagonal of H is positive", given.case(H="-1"))
@@ -321,9 +321,9 @@ def naive_6() -> None:
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
     states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
     assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
-    found = verdict(A=AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
+    answer = verdict(A=AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
     expected = 10**6 * math.log(1.5) - math.log(3)
-    log = found.hfc_lfc[10**6].log
+    log = answer.hfc_lfc[10**6].log
     # math.log rounds once, 10^6 times it once more.
     assert log is not None and abs(log - expected) <= 4 * 2.0**-52 * expected
 
@@ -341,8 +341,8 @@ def special() -> None:
     # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
     M = exact.plus_identity(exact.kronecker(exact.matrix("-2"), AA))
     assert exact.matrix("-1/2 -1/2; -1/2 -1/2") == M
-    found = verdict(A=AA, H=exact.matrix("-2"), X0=exact.matrix("1; -1"), depth=[1])
-    assert found.verdict_x0 == "UNDEFINED" and found.hfc_lfc[1].value is None
+    answer = verdict(A=AA, H=exact.matrix("-2"), X0=exact.matrix("1; -1"), depth=[1])
+    assert answer.verdict_x0 == "UNDEFINED" and answer.hfc_lfc[1].value is None
 
 
 @st.composite
@@ -369,17 +369,17 @@ def law_6(A: Matrix, H: Matrix) -> None:
 @T11.step
 def zero() -> None:
     for A in (AA, exact.matrix("1")):
-        found = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
-        assert found.verdict == found.verdict_x0 == "UNDEFINED"
-        assert found.tends_to is None
-        assert all(ratio.value is None for ratio in found.hfc_lfc.values())
+        answer = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
+        assert answer.verdict == answer.verdict_x0 == "UNDEFINED"
+        assert answer.tends_to is None
+        assert all(ratio.value is None for ratio in answer.hfc_lfc.values())
 
 
 @T11.step
 def infinite() -> None:
-    found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
-    assert found.verdict == "SMOOTHING" and found.verdict_x0 == "NON_SMOOTHING"
-    assert all(ratio.value == math.inf for ratio in found.hfc_lfc.values())
+    answer = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
+    assert answer.verdict == "SMOOTHING" and answer.verdict_x0 == "NON_SMOOTHING"
+    assert all(ratio.value == math.inf for ratio in answer.hfc_lfc.values())
 
 
 @T11.step
@@ -404,11 +404,11 @@ def _has_zero(X: Matrix) -> bool:
 
 @T11.search(_cases_7(), at=lambda *case: case)
 def law_7(A: Matrix, H: Matrix, X: Matrix) -> None:
-    found = verdict(A=A, H=H, X0=X, depth=[0, 2])
-    assert (found.verdict == "UNDEFINED") == (not any(map(any, X)))
+    answer = verdict(A=A, H=H, X0=X, depth=[0, 2])
+    assert (answer.verdict == "UNDEFINED") == (not any(map(any, X)))
     for depth in (0, 2):
         hfc, lfc = exact.squared_norms(exact.layer(A, H, X, depth))
-        value = found.hfc_lfc[depth].value
+        value = answer.hfc_lfc[depth].value
         assert value == ratio_of_squares(hfc, lfc).value
         assert (value is None) == (hfc == lfc == 0)
         assert (value == math.inf) == (lfc == 0 < hfc)
@@ -427,18 +427,18 @@ SOMETHING_VANISHES = given.Hypothesis(
 def golden_8() -> None:
     # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
     A, H, X = AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
-    found = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
-    assert (found.verdict, found.verdict_x0, found.tends_to) == ("TIE", "SMOOTHING", "zero")
+    answer = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
+    assert (answer.verdict, answer.verdict_x0, answer.tends_to) == ("TIE", "SMOOTHING", "zero")
     for depth in (1, 2, 10):
-        assert found.hfc_lfc[depth].squared == Fraction(1, 4**depth)
+        assert answer.hfc_lfc[depth].squared == Fraction(1, 4**depth)
 
 
 @T11.step
 def opposite() -> None:
     # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
-    found = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
-    assert (found.verdict, found.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
-    assert found.tends_to == "infinity"
+    answer = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
+    assert (answer.verdict, answer.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
+    assert answer.tends_to == "infinity"
 
 
 @T11.step
@@ -470,11 +470,11 @@ def misses(instance: given.Instance) -> bool:
     X = instance.X0
     if X is None or not any(map(any, X)):
         return False
-    found = given.content(instance.A, instance.H, X)
+    content = given.content(instance.A, instance.H, X)
     generic = exact_dominance(instance.A, instance.H)
-    tops = [x for x in (found.consensus, found.quotient) if x is not None]
+    tops = [x for x in (content.consensus, content.quotient) if x is not None]
     largest = max(float(generic.radius(side).mid()) for side in (True, False))
-    return found.vanishes or found.comparison != generic.comparison or max(tops) < largest
+    return content.vanishes or content.comparison != generic.comparison or max(tops) < largest
 
 
 @T11.search(_cases_8(), at=lambda A, a, values, c, y: (A, exact.diagonal(values), _state(A, c, y)))
@@ -482,7 +482,7 @@ def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[
     X = _state(A, c, y)
     consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
     quotient = [abs(1 + h * a) for h, z in zip(values, y, strict=True) if z]
-    found = verdict(A=A, H=exact.diagonal(values), X0=X, depth=[6])
+    answer = verdict(A=A, H=exact.diagonal(values), X0=X, depth=[6])
     if not any(consensus) and not any(quotient):
         expected = "UNDEFINED"
     elif not any(y):
@@ -491,9 +491,9 @@ def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[
         expected = "NON_SMOOTHING"
     else:
         expected = "TIE" if max(quotient) == max(consensus) else "SMOOTHING"
-    assert found.verdict_x0 == expected
+    assert answer.verdict_x0 == expected
     hfc, lfc = exact.squared_norms(exact.layer(A, exact.diagonal(values), X, 6))
-    assert (found.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
+    assert (answer.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 
 # ------------------------------------------------------------------------------------- T11.9
@@ -565,11 +565,11 @@ def autonomous(effort: by.Effort) -> by.Measurements:
     H, X = exact.matrix("1/2 0; 0 1/4"), exact.matrix("1 2; 3 5; 4 -2")
     depth = 300
     truth = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
-    found = numerical_ratios(to_float(A), to_float(H), to_float(X), [depth])[depth].log
-    assert truth is not None and found is not None
+    log_ratio = numerical_ratios(to_float(A), to_float(H), to_float(X), [depth])[depth].log
+    assert truth is not None and log_ratio is not None
     # n + d + 4 roundings a layer, in Y and in c, each of relative size eps: B and H are normal.
     tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(truth) * _EPS
-    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, found, tolerance)]
+    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, log_ratio, tolerance)]
 
 
 @T11.step
@@ -633,9 +633,9 @@ def law_10(A: Matrix, h: Fraction) -> None:
 def masks_law(A: Matrix) -> None:
     """Any mask that leaves each row an entry: k closed classes, k - 1 further eigenvalues 1."""
     classes = len(closed_classes(to_float(A)))
-    found = verdict(A=A, H=[["1/2"]])
-    assert found.attention is not None
-    ones = int(np.count_nonzero(found.attention.exact & (found.attention.values == 1)))
+    answer = verdict(A=A, H=[["1/2"]])
+    assert answer.attention is not None
+    ones = int(np.count_nonzero(answer.attention.exact & (answer.attention.values == 1)))
     assert ones == classes - 1 or len(A) == 1
     if classes > 1:
-        assert found.verdict != "SMOOTHING"
+        assert answer.verdict != "SMOOTHING"

@@ -52,20 +52,20 @@ class LoopedBlock:
     def _rows(self, X: Array) -> Array:
         centred = X - X.mean(-1, keepdims=True)
         s = np.sqrt((centred**2).mean(-1, keepdims=True) + self.norm.eps)
-        found: Array = self.norm.gain * centred / s
-        return found
+        rows: Array = self.norm.gain * centred / s
+        return rows
 
     def _ffn(self, X: Array) -> Array:
-        found: Array = np.tanh(X) @ self.B.T + self.b
-        return found
+        image: Array = np.tanh(X) @ self.B.T + self.b
+        return image
 
     def _attention(self, N: Array) -> Array:
         logits = N @ N.T
         if self.causal:
             logits = np.where(np.tri(len(N), dtype=bool), logits, -np.inf)
         weights = np.exp(logits - logits.max(-1, keepdims=True))
-        found: Array = weights / weights.sum(-1, keepdims=True)
-        return found
+        A: Array = weights / weights.sum(-1, keepdims=True)
+        return A
 
 
 def small_block(placement: Literal["pre", "post"], causal: bool, seed: int) -> LoopedBlock:

@@ -56,8 +56,8 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     if inside:
         left = [[Fraction(int(i == j)) - A[i][j] for j in inside] for i in inside]
         right = [[sum((A[i][j] for j in m), Fraction(0)) for m in classes] for i in inside]
-        found = to_flint(left).solve(to_flint(right)).tolist()
-        for i, row in zip(inside, found, strict=True):
+        shares = to_flint(left).solve(to_flint(right)).tolist()
+        for i, row in zip(inside, shares, strict=True):
             W[i] = [Fraction(int(x.p), int(x.q)) for x in row]
     return pi, W
 
@@ -159,20 +159,20 @@ def law_c(A: Matrix, h: Fraction, seed: int) -> None:
     X = draw.general_state(seed, len(A), 1, 20)
     pi, W = families(A)
     c = [row[0] for row in exact.product(pi, X)]
-    found = verdict(A=A, H=[[h]], X0=X)
+    answer = verdict(A=A, H=[[h]], X0=X)
     ends = [sum((w * x for w, x in zip(row, c, strict=True)), Fraction(0)) for row in W]
     mean = sum(ends, Fraction(0)) / len(ends)
     spread = sum((x - mean) ** 2 for x in ends)
     if not any(c):
         return
     if not spread:
-        assert found.verdict_x0 in ("SMOOTHING", "TRIVIAL") and found.tends_to == "zero"
+        assert answer.verdict_x0 in ("SMOOTHING", "TRIVIAL") and answer.tends_to == "zero"
     elif not mean:
-        assert found.tends_to == "infinity" and found.verdict_x0 == "TIE"
+        assert answer.tends_to == "infinity" and answer.verdict_x0 == "TIE"
     else:
-        assert found.verdict_x0 == "TIE" and found.tends_to == "constant"
+        assert answer.verdict_x0 == "TIE" and answer.tends_to == "constant"
         expected = math.sqrt(spread / (len(ends) * mean**2))
-        assert found.limit is not None and math.isclose(found.limit, expected, rel_tol=1e-12)
+        assert answer.limit is not None and math.isclose(answer.limit, expected, rel_tol=1e-12)
 
 
 # -------------------------------------------------------------------------------------- T14d
@@ -191,11 +191,11 @@ def off_one() -> None:
 
 @T14.search(draw.causal_attention(4), draw.fractions(-2, 2, 8), at=lambda A, h: (A, [[h]]))
 def law_d(A: Matrix, h: Fraction) -> None:
-    found = verdict(A=A, H=[[h]])
+    answer = verdict(A=A, H=[[h]])
     if h > 0:
-        assert found.verdict == "SMOOTHING"
+        assert answer.verdict == "SMOOTHING"
     elif -1 <= h < 0:
-        assert found.verdict == "NON_SMOOTHING"
+        assert answer.verdict == "NON_SMOOTHING"
 
 
 A_HAS_ONE_CLOSED = given.SIMPLE_ONE.said("A has one closed class of tokens")
@@ -208,8 +208,8 @@ LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
 @T14.step
 def own_terms() -> None:
     # a = 1, 1/2, 1/4 and h = -1/2: the multipliers 1/2, 3/4, 7/8, and token i has the first i + 1.
-    found = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2")).token_growth
-    assert found is not None and [(g.rate, g.power) for g in found if g] == [
+    growth = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2")).token_growth
+    assert growth is not None and [(g.rate, g.power) for g in growth if g] == [
         (1 / 2, 0), (3 / 4, 0), (7 / 8, 0)
     ]  # fmt: skip
     # Row 1 is 1, 1/2, 1/4 ... (1/2)^L: the others' multipliers are not in it.
@@ -222,8 +222,8 @@ def own_terms() -> None:
 def upper_limit() -> None:
     # h = -2 and a = 1, 0: the multipliers -1 and 1, and token 1 is 0 at every even depth.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
-    found = verdict(A=A, H=H, X0=X).token_growth
-    assert found is not None and [(g.rate, g.power) for g in found if g] == [(1, 0), (1, 0)]
+    growth = verdict(A=A, H=H, X0=X).token_growth
+    assert growth is not None and [(g.rate, g.power) for g in growth if g] == [(1, 0), (1, 0)]
     equal(exact.layer(A, H, X), exact.column("-2 0"))
     equal(exact.layer(A, H, X, 2), X)
 
@@ -238,15 +238,15 @@ def _largest(
     state: Matrix, A: Matrix, H: Matrix, depth: int, growth: list[TokenGrowth]
 ) -> list[float]:
     """max of log ||x_i(L)|| - L log rho - p log L over eight depths."""
-    found = [-math.inf] * len(A)
+    peaks = [-math.inf] * len(A)
     for L in range(depth, depth + 8):
         for i, (row, g) in enumerate(zip(state, growth, strict=True)):
             assert any(row) <= (g.rate > 0)
             if any(row):
                 size = log_size(row) - L * math.log(g.rate) - g.power * math.log(L)
-                found[i] = max(found[i], size)
+                peaks[i] = max(peaks[i], size)
         state = exact.layer(A, H, state)
-    return found
+    return peaks
 
 
 @T14.search(
@@ -283,9 +283,9 @@ def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
 def upper_bound() -> None:
     A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2")
     assert [longest_chain(A, i, Fraction(1, 2)) for i in range(4)] == [0, 1, 2, 3]
-    found = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
-    assert found is not None
-    assert [(g.rate, g.power) for g in found if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
+    growth = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
+    assert growth is not None
+    assert [(g.rate, g.power) for g in growth if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
 
 
 @T14.step
@@ -304,9 +304,9 @@ def not_always() -> None:
     assert longest_chain(A, 3, Fraction(1, 4)) == 2
     a, rest, one = (exact.plus(A, exact.identity(4, b), -1) for b in ("1/4", "3/4", 1))
     assert is_zero(exact.product(a, rest, one)[3])
-    found = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
-    assert found is not None and found[3] is not None
-    assert (found[3].rate, found[3].power) == (7 / 8, 0)
+    growth = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
+    assert growth is not None and growth[3] is not None
+    assert (growth[3].rate, growth[3].power) == (7 / 8, 0)
 
 
 CAUSAL = given.Hypothesis(
@@ -355,10 +355,10 @@ def law_f(A: Matrix, block: int, seed: int) -> None:
 @T14.step
 def directions() -> None:
     # Token 3 of the causal case turns by 7/8, against the others: the limits 1, -1, -1.
-    found = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2"))
-    assert found.cosine_limits is not None and found.cos_min is not None
-    values = [limit.values for limit in found.cosine_limits.values() if limit]
-    assert values == [(1.0,), (-1.0,), (-1.0,)] and found.cos_min.values == (-1.0,)
+    answer = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2"))
+    assert answer.cosine_limits is not None and answer.cos_min is not None
+    values = [limit.values for limit in answer.cosine_limits.values() if limit]
+    assert values == [(1.0,), (-1.0,), (-1.0,)] and answer.cos_min.values == (-1.0,)
     # Two classes, h = 1 and h = -3 with directions that are not orthogonal: 2 and -2 by turns.
     apart = exact.identity(2), exact.matrix("1 4; 0 -3"), exact.matrix("1 0; 1 1")
     limit = _between(*apart)
@@ -381,9 +381,9 @@ def defective() -> None:
 
 def _between(A: Matrix, H: Matrix, X0: Matrix) -> CosineLimit:
     """The limit of the cosine of the first two tokens."""
-    found = verdict(A=A, H=H, X0=X0).cosine_limits
-    assert found is not None and found[0, 1] is not None
-    return found[0, 1]
+    cosines = verdict(A=A, H=H, X0=X0).cosine_limits
+    assert cosines is not None and cosines[0, 1] is not None
+    return cosines[0, 1]
 
 
 def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
@@ -440,8 +440,8 @@ def constant() -> None:
     # A rotation turns all tokens alike: 45 degrees stay 45 degrees, at every depth.
     A, H = exact.identity(2), exact.matrix("1 -2; 2 1")
     X = exact.matrix("1 0; 1 1")
-    found = _between(A, H, X)
-    assert found.tends_to == "constant" and found.values == (0.5**0.5,)
+    limit = _between(A, H, X)
+    assert limit.tends_to == "constant" and limit.values == (0.5**0.5,)
     for depth in (1, 2, 9):
         x, y = exact.layer(A, H, X, depth)
         assert 2 * exact.dot(x, y) ** 2 == exact.dot(x, x) * exact.dot(y, y)
@@ -464,12 +464,12 @@ def law_h(A: Matrix, x: Fraction, y: Fraction, seed: int) -> None:
     moduli = sorted(abs(1 + complex(x, y) * a) for a in np.linalg.eigvals(np.array(A, dtype=float)))
     assume(not any(0.97 < low / high < 1 - 1e-4 for low, high in pairwise(moduli) if high))
     X = draw.general_state(seed, len(A), 2, 9)
-    found = given.content(A, H, X).tokens.cosines
+    cosines = given.content(A, H, X).tokens.cosines
     depths = range(300, 312)
     states = [exact.layer(A, H, X, depths[0])]
     for _ in depths[1:]:
         states.append(exact.layer(A, H, states[-1]))
-    for (i, j), limit in found.items():
+    for (i, j), limit in cosines.items():
         if limit is None or not limit.values:
             continue
         for depth, state in zip(depths, states, strict=True):
@@ -523,19 +523,19 @@ def sides() -> None:
 @T14.step
 def even() -> None:
     A = exact.matrix("0 0 1/2 1/4 1/4; 0 0 1/3 1/3 1/3; 1/4 3/4 0 0 0; 1 0 0 0 0; 1/2 1/2 0 0 0")
-    found = verdict(A=A, H=exact.matrix("-5"), X0=exact.column("1 2 -3 1 4"))
-    assert found.limit is not None and found.cosine_limits is not None
-    assert abs(found.limit - math.sqrt(25 - 1)) < 1e-12
-    for (i, j), limit in found.cosine_limits.items():
+    answer = verdict(A=A, H=exact.matrix("-5"), X0=exact.column("1 2 -3 1 4"))
+    assert answer.limit is not None and answer.cosine_limits is not None
+    assert abs(answer.limit - math.sqrt(25 - 1)) < 1e-12
+    for (i, j), limit in answer.cosine_limits.items():
         assert limit is not None and limit.values == ((1.0,) if (i < 2) == (j < 2) else (-1.0,))
 
 
 @T14.step
 def odd() -> None:
     for h, word in (("-1", "periodic"), ("-2", "oscillates"), ("1/2", "constant")):
-        found = verdict(A=_CYCLE, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits
-        assert found is not None
-        assert {limit.tends_to for limit in found.values() if limit} == {word}
+        cosines = verdict(A=_CYCLE, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits
+        assert cosines is not None
+        assert {limit.tends_to for limit in cosines.values() if limit} == {word}
 
 
 @st.composite
@@ -562,10 +562,10 @@ def law_i(A: Matrix, h: Fraction, seed: int) -> None:
     n, p = len(A), period(A)
     assert p is not None and p > 1
     X = draw.general_state(seed, n, 1)
-    found = verdict(A=A, H=[[h]], X0=X)
-    assert found.verdict == ("SMOOTHING" if h > 0 else "NON_SMOOTHING")
-    assert found.cosine_limits is not None
-    limits = [limit for limit in found.cosine_limits.values() if limit]
+    answer = verdict(A=A, H=[[h]], X0=X)
+    assert answer.verdict == ("SMOOTHING" if h > 0 else "NON_SMOOTHING")
+    assert answer.cosine_limits is not None
+    limits = [limit for limit in answer.cosine_limits.values() if limit]
     if h > 0:
         assert len(limits) == n * (n - 1) // 2
         assert all(limit.values == (1.0,) for limit in limits)
@@ -577,9 +577,9 @@ def law_i(A: Matrix, h: Fraction, seed: int) -> None:
                 if A[i][j] and j not in group:
                     group[j] = group[i] + 1
                     walk.append(j)
-        for (i, j), limit in found.cosine_limits.items():
+        for (i, j), limit in answer.cosine_limits.items():
             sign = 1.0 if (group[i] - group[j]) % 2 == 0 else -1.0
             assert limit is not None and limit.values == (sign,)
         apart = abs(sum((-1) ** r for r in group.values()))
         expected = math.inf if not apart else math.sqrt(n * n - apart**2) / apart
-        assert found.limit is not None and math.isclose(found.limit, expected, rel_tol=1e-12)
+        assert answer.limit is not None and math.isclose(answer.limit, expected, rel_tol=1e-12)

@@ -89,8 +89,8 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     values.append(lambda: layer_discs.head_discs(Q, weights[:, None] * Q.T))
     for k, make in enumerate(values):
         value = make()
-        found = certified.certify_spectra(attention, value)
-        if isinstance(value, Failure) or found.verdict == "UNDECIDED":
+        answer = certified.certify_spectra(attention, value)
+        if isinstance(value, Failure) or answer.verdict == "UNDECIDED":
             yield False
             continue
         q, p = _real_ends(value)
@@ -98,8 +98,8 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
         if len(predicted) > 1:
             yield False
         else:
-            agree = predicted == {found.verdict}
-            yield agree or f"case {k}: {predicted}, certified {found.reason}"
+            agree = predicted == {answer.verdict}
+            yield agree or f"case {k}: {predicted}, certified {answer.reason}"
 
 
 # --------------------------------------------------------------------------------------- T2a
@@ -197,9 +197,9 @@ def matrix_law_d(attention: draw.Known, value: draw.Known) -> None:
 def certificate_law(attention: draw.Known, value: draw.Known) -> None:
     """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
     (A, a_values), (H, h_values) = attention, value
-    found = certified_dominance(to_float(A), to_float(H))
+    answer = certified_dominance(to_float(A), to_float(H))
     truth = real_verdict(min(h_values), max(h_values), min(a_values))
-    assert found.verdict in (truth, "UNDECIDED")
+    assert answer.verdict in (truth, "UNDECIDED")
 
 
 # ------------------------------------------------------------------------------------ T2d-ii

@@ -235,9 +235,9 @@ def normal_is_constant() -> None:
 def generic_start() -> None:
     # From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2.
     H = _H_NORMAL
-    found = exact_dominance(C4, H)
-    assert found.comparison == -1 and len(found.quotient) == 2
-    for mode in found.quotient:
+    dominance = exact_dominance(C4, H)
+    assert dominance.comparison == -1 and len(dominance.quotient) == 2
+    for mode in dominance.quotient:
         assert mode.attention is not None
         a, h = complex(mode.attention.ball(64).mid()), complex(mode.value.ball(64).mid())
         assert a.imag * h.imag < 0

@@ -54,8 +54,8 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
 def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
     """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
     finite."""
-    found = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
-    first, last = found[near].log, found[far].log
+    ratios = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
+    first, last = ratios[near].log, ratios[far].log
     return math.nan if first is None or last is None else last - first
 
 
@@ -69,9 +69,9 @@ def cosines(X: flint.arb_mat) -> np.ndarray[tuple[int, int], np.dtype[np.float64
     return np.array([[middle(measured.cosine(X, i, k, BITS)) for k in range(n)] for i in range(n)])
 
 
-def radii(found: ExactDominance) -> tuple[float, float]:
+def radii(dominance: ExactDominance) -> tuple[float, float]:
     """(rho_C, rho_Q) as floats."""
-    return float(found.radius(True).mid()), float(found.radius(False).mid())
+    return float(dominance.radius(True).mid()), float(dominance.radius(False).mid())
 
 
 def term_rank(pattern: Sequence[Sequence[bool]]) -> int:
@@ -105,9 +105,9 @@ def certify_a(effort: by.Effort) -> by.Settled:
 @T4.search(draw.exact_cases(3, 2), at=lambda *case: case)
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
-    found = exact_dominance(A, H)
-    assume(found.comparison == 1)
-    rho_c, rho_q = radii(found)
+    dominance = exact_dominance(A, H)
+    assume(dominance.comparison == 1)
+    rho_c, rho_q = radii(dominance)
     assume(rho_q / rho_c < 0.98 and given.contains_both_radii(A, H, X0))
     X = far_state(A, H, X0, rho_q / rho_c, 20)
     assert cosines(X).min() > 1 - 1e-6, "a pair of tokens does not point the same way"
@@ -155,9 +155,9 @@ _INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
 )
 def law_b(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
     H, _ = value
-    found = exact_dominance(A, H)
-    assert found.comparison == -1, "h in [-1, 0) must not smooth"
-    assume(given.single_pair(found))
+    dominance = exact_dominance(A, H)
+    assert dominance.comparison == -1, "h in [-1, 0) must not smooth"
+    assume(given.single_pair(dominance))
     a = attention_spectrum(to_float(A)).values
     h = np.linalg.eigvals(to_float(H))
     values, vectors = np.linalg.eig(to_float(A))
@@ -165,7 +165,7 @@ def law_b(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
     v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
     assume(np.abs(v).min() > 1e-3)
     X0 = draw.general_state(seed, len(A), len(H))
-    second = np.sort(moduli.ravel())[-2] / radii(found)[1]
+    second = np.sort(moduli.ravel())[-2] / radii(dominance)[1]
     X = far_state(A, H, X0, float(second), 14)
     found_cosines = cosines(X)
     signs = np.sign(v)
@@ -246,8 +246,8 @@ def liminf_is_zero() -> None:
 def certify_swing(effort: by.Effort) -> by.Settled:
     """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
     H, X0 = exact.diagonal("-1/2 -3/2"), exact.matrix("1 2; 3 5; -2 1")
-    found = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
-    ratios = [measured.sigma_ratio(X, 2, 512) for X in found.values()]
+    states = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
+    ratios = [measured.sigma_ratio(X, 2, 512) for X in states.values()]
     with at_precision(512):
         certain(any(r < 0.02 for r in ratios))
         certain(any(r > 0.25 for r in ratios))
@@ -455,9 +455,9 @@ def reinjection(effort: by.Effort) -> by.Measurements:
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
         yield by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
         for kind, bits, name in ((np.float32, 24, "float32"), (np.float64, 53, "float64")):
-            found = float(crossing(start, 0.5, kind, 600) or 0)
+            layer = float(crossing(start, 0.5, kind, 600) or 0)
             what = f"{first}, {name}: layer of re-injection"
-            yield by.Measurement(what, bits * math.log(2) / per_layer, found, 20)
+            yield by.Measurement(what, bits * math.log(2) / per_layer, layer, 20)
     # Exchanging the tokens and the sign commutes with every rounded operation: never.
     x, y = 1.0, -1.0
     for _ in range(1000):
@@ -478,8 +478,8 @@ def law_e(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: l
             X0 = exact.plus(X0, block, weight)
     assume(kept[True] and kept[False])
     top_c, top_q = max(kept[True]), max(kept[False])
-    found = given.content(A, H, X0)
-    assert found.comparison == (top_c > top_q) - (top_c < top_q), "the present modes decide"
+    content = given.content(A, H, X0)
+    assert content.comparison == (top_c > top_q) - (top_c < top_q), "the present modes decide"
     assume(top_c != top_q)
     if top_c > top_q:
         assume(top_q / top_c < Fraction(4, 5))
@@ -519,8 +519,8 @@ def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
     rho = radii(exact_dominance(A, H))[1]
     assume(rho > 0 and abs(rho - 1) > 0.02)
     depths = [300, 600] if rho > 0.3 else [30, 60]
-    found = measured.states(A, H, X0, depths, 2 * BITS)
-    gaps = [measured.log(measured.hfc_norm(X, 2 * BITS)) for X in found.values()]
+    states = measured.states(A, H, X0, depths, 2 * BITS)
+    gaps = [measured.log(measured.hfc_norm(X, 2 * BITS)) for X in states.values()]
     assert (gaps[1] < gaps[0]) == (rho < 1), f"rho_Q = {rho}, log ||HFC|| = {gaps}"
 
 
@@ -550,8 +550,8 @@ def grouping() -> object:
     a, b, c = sp.symbols("a b c", positive=True)
     p = a / (a + b + c)
     eta = -p * sp.log(p) - (1 - p) * sp.log(1 - p)
-    found = _entropy([a, b, c]) - eta - (1 - p) * _entropy([b, c])
-    return sp.simplify(sp.expand_log(sp.expand(found), force=True))
+    gap = _entropy([a, b, c]) - eta - (1 - p) * _entropy([b, c])
+    return sp.simplify(sp.expand_log(sp.expand(gap), force=True))
 
 
 @T4.step
@@ -594,9 +594,9 @@ def measure_g(effort: by.Effort) -> by.Measurements:
     ratio = float(measured.hfc_lfc(balls, _BITS).mid())
     yield by.Measurement("HFC/LFC: sqrt(n-1)", (n - 1) ** 0.5, ratio, 1e-9)
     rest = [[x for k, x in enumerate(row) if k != 0] for i, row in enumerate(Z) if i != 2]
-    for i, (found, expected) in enumerate(zip(_sigma(X)[1:], _sigma(rest), strict=True), 1):
+    for i, (sigma, expected) in enumerate(zip(_sigma(X)[1:], _sigma(rest), strict=True), 1):
         name = f"sigma_{i} without the direction"
-        yield by.Measurement(name, float(expected.mid()), float(found.mid()), 1e-8)
+        yield by.Measurement(name, float(expected.mid()), float(sigma.mid()), 1e-8)
 
 
 @T4.search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))

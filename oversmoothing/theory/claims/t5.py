@@ -59,8 +59,8 @@ def repeated_real_a_oscillates() -> None:
     # mu = 3/4 +- i/4, mu^2/|mu|^2 = (4 + 3i)/5, no root of unity: the ratio never settles.
     mu = sp.Rational(3, 4) + sp.I / 4
     assert sp.expand(mu**2 / (sp.Rational(5, 8)) - sp.Rational(4, 5) - 3 * sp.I / 5) == 0
-    found = verdict(A=_DOUBLE, H=_SPIRAL, X0=_START)
-    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "oscillates")
+    answer = verdict(A=_DOUBLE, H=_SPIRAL, X0=_START)
+    assert (answer.verdict, answer.tends_to) == ("NON_SMOOTHING", "oscillates")
     ratios = ball_ratios(_DOUBLE, _SPIRAL, _START, spectra.stationary(_DOUBLE), range(9000, 9020))
     present = [r.log for r in ratios.values() if r.log is not None]
     assert max(present) - min(present) > 0.1
@@ -70,9 +70,9 @@ def repeated_real_a_oscillates() -> None:
 def one_real_a_does_not() -> None:
     # A3 with a complex pair of h: every real mode is v g_L^T, the ratio is that of v alone.
     H = exact.matrix("-1/2 -1; 1/16 -1/2")
-    found = verdict(A=A3, H=H, X0=_START)
-    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "constant")
-    assert found.limit is not None and abs(found.limit - 8 * math.sqrt(2) / 5) < 1e-9
+    answer = verdict(A=A3, H=H, X0=_START)
+    assert (answer.verdict, answer.tends_to) == ("NON_SMOOTHING", "constant")
+    assert answer.limit is not None and abs(answer.limit - 8 * math.sqrt(2) / 5) < 1e-9
 
 
 @T5.simulated
@@ -86,8 +86,8 @@ def measure_a(effort: by.Effort) -> by.Measurements:
         ("SMOOTHING, A3, h = 1/2", A3, exact.matrix("1/2"), 1.25 / 1.5),
         ("doubly stochastic, h = -1/2", thirds, exact.matrix("-1/2"), rho_q / rho_c),
     ):
-        found = math.exp(log_growth(A, H, start, 600, 1200) / 600)
-        yield by.Measurement(name, expected, found, 1e-9)
+        rate = math.exp(log_growth(A, H, start, 600, 1200) / 600)
+        yield by.Measurement(name, expected, rate, 1e-9)
 
 
 @T5.certified
@@ -95,10 +95,10 @@ def floor(effort: by.Effort) -> by.Settled:
     """A complex dominant a: over 2000 layers the ratio never falls below the floor, and swings."""
     pi = spectra.stationary(ROTATING)
     floor = 1 / math.sqrt(3 * float(spectra.squared_deviation(pi)))
-    found = ball_ratios(
+    ratios = ball_ratios(
         ROTATING, exact.matrix("-9/10"), exact.matrix("1; 2; 4"), pi, range(60, 2060)
     )
-    values = [r.value for r in found.values() if r.value is not None]
+    values = [r.value for r in ratios.values() if r.value is not None]
     if min(values) < floor:
         yield f"ROTATING, h = -9/10: ratio {min(values)} below the floor {floor}"
     yield max(values) > 10 * min(values)
@@ -113,17 +113,17 @@ def rate_at_real_size(effort: by.Effort) -> by.Settled:
         weights = np.exp(logits)
         A = weights / weights.sum(axis=1, keepdims=True)
         H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
-        found = certified.certify_spectra(
+        answer = certified.certify_spectra(
             layer_discs.attention_discs(A), layer_discs.value_discs(H)
         )
-        if found.verdict != "SMOOTHING" or not (found.consensus and found.quotient):
+        if answer.verdict != "SMOOTHING" or not (answer.consensus and answer.quotient):
             yield False
             continue
         depths = [100_000, 200_000]
         first, last = closed_form(A=A, H=H, X0=rng.standard_normal((197, 64)), depths=depths)
         slope = (last.log_hfc_lfc - first.log_hfc_lfc) / 1e5
-        low = math.log(found.quotient.low / found.consensus.high)
-        high = math.log(found.quotient.high / found.consensus.low)
+        low = math.log(answer.quotient.low / answer.consensus.high)
+        high = math.log(answer.quotient.high / answer.consensus.low)
         # The rotation of a complex dominant pair moves the log by O(1), hence the slope by 1e-4.
         inside = low - 1e-4 <= slope <= high + 1e-4
         yield inside or f"case {k}: slope {slope}, log r in [{low}, {high}]"
@@ -132,9 +132,9 @@ def rate_at_real_size(effort: by.Effort) -> by.Settled:
 @T5.search(draw.exact_cases(3, 2), at=lambda *case: case)
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
-    found = exact_dominance(A, H)
-    assume(found.comparison == 1 and given.contains_both_radii(A, H, X0))
-    rho_c, rho_q = radii(found)
+    dominance = exact_dominance(A, H)
+    assume(dominance.comparison == 1 and given.contains_both_radii(A, H, X0))
+    rho_c, rho_q = radii(dominance)
     assume(rho_q > 0)
     ratio = ball_ratios(A, H, X0, spectra.stationary(A), [_FAR])[_FAR]
     assume(ratio.log is not None)
@@ -163,8 +163,8 @@ def minor_coefficient() -> None:
     first = m[0] * c[0, 0] + x * c[0, 1] + y * c[1, 0] + z * c[1, 1]
     second = [m[2] * c[1, 0] + v * c[1, 1], m[3] * c[1, 1]]
     G = sp.Matrix([[first, m[1] * c[0, 1] + u * c[1, 1]], second])
-    found = sp.Poly(sp.expand(G.det()), *c).coeff_monomial(c[0, 0] * c[1, 1])
-    assert is_zero(found - m[0] * m[3])
+    multiple = sp.Poly(sp.expand(G.det()), *c).coeff_monomial(c[0, 0] * c[1, 1])
+    assert is_zero(multiple - m[0] * m[3])
 
 
 _PAIRWISE = from_eigenvectors("1 1/2 1/10", "1 1 1; 1 -2 1; 1 0 -1")
@@ -255,8 +255,8 @@ def slope_law(A: Matrix, value: draw.Known, seed: int) -> None:
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
     X0 = draw.general_state(seed, len(A), len(H))
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
-    found = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
-    logs = [measured.log(s) / L for s, L in zip(found, depths, strict=True) if s > 0]
+    compounds = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
+    logs = [measured.log(s) / L for s, L in zip(compounds, depths, strict=True) if s > 0]
     if predicted < 1e-6:
         assert all(x < -5 for x in logs), "sigma_2/sigma_1 should vanish at once"
         return
@@ -313,12 +313,12 @@ def coefficient(effort: by.Effort) -> by.Measurements:
             excess, ell = _excess([eps]), -eps.log()
             second = (excess - eps * (1 + ell)) / (eps * eps * ell * ell)
             first = excess / (eps * (1 + ell))
-            for what, expected, found in (
+            for what, expected, value in (
                 ("first order", 1.0, first),
                 ("second coefficient", 0.5, second),
             ):
                 yield by.Measurement(
-                    f"{what}, eps = 1e-{digits}", expected, float(found.mid()), 1e-6
+                    f"{what}, eps = 1e-{digits}", expected, float(value.mid()), 1e-6
                 )
     A, H, start = _SPACED
     for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
@@ -395,14 +395,14 @@ def certify_d(effort: by.Effort) -> by.Settled:
     """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
     for seed in range(12):
         A, H, X0 = random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
-        found = certified_depth_in_balls(A, H, X0, Fraction(1, 1000))
-        if found is None:
+        bound = certified_depth_in_balls(A, H, X0, Fraction(1, 1000))
+        if bound is None:
             yield False
             continue
         floats = to_float(A), to_float(H), to_float(X0)
-        above = _above(A, H, X0, 1e-3, range(found.depth + 60))
+        above = _above(A, H, X0, 1e-3, range(bound.depth + 60))
         actual = max(above, default=-1) + 1
-        for other in (found, certified_depth(*floats, 1e-3), power_depth(*floats, 1e-3)):
+        for other in (bound, certified_depth(*floats, 1e-3), power_depth(*floats, 1e-3)):
             if other is not None and other.depth < actual:
                 yield f"seed {seed}: certified {other.depth}, actual {actual}"
         yield True
@@ -415,20 +415,20 @@ def defective(effort: by.Effort) -> by.Settled:
     floats = to_float(A3), to_float(H), to_float(_START)
     if certified_depth(*floats, 1e-3) is not None:
         yield "a defective H was given a condition number"
-    found = power_depth(*floats, 1e-3)
-    if found is None:
+    bound = power_depth(*floats, 1e-3)
+    if bound is None:
         yield False
         return
-    bad = _above(A3, H, _START, 1e-3, range(found.depth, found.depth + 40))
-    yield f"HFC/LFC > 1/1000 at layer {bad[0]} >= {found.depth}" if bad else True
+    bad = _above(A3, H, _START, 1e-3, range(bound.depth, bound.depth + 40))
+    yield f"HFC/LFC > 1/1000 at layer {bad[0]} >= {bound.depth}" if bad else True
 
 
 @T5.search(_drawn(), at=lambda A, H, X0, eps: (A, H, X0))
 def law_d(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> None:
-    found = certified_depth_in_balls(A, H, X0, eps)
-    assume(found is not None and found.depth < 5000)
-    assert found is not None
-    depths = [found.depth + k for k in (0, 1, 2, 7, 40)]
+    bound = certified_depth_in_balls(A, H, X0, eps)
+    assume(bound is not None and bound.depth < 5000)
+    assert bound is not None
+    depths = [bound.depth + k for k in (0, 1, 2, 7, 40)]
     assert not _above(A, H, X0, float(eps) * (1 + 1e-12), depths), "not smoothed"
 
 

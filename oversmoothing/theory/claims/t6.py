@@ -90,9 +90,9 @@ def table(effort: by.Effort) -> by.Settled:
         for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
             M = exact.kronecker(jordan_block(p, h), jordan_block(q, a))
             (factor,), expected = factors(M), kronecker_jordan_sizes(p, h == 0, q, a == 0)
-            found = sorted(factor.jordan)
-            if found != sorted(expected):
-                yield f"J_{p}({h}) (x) J_{q}({a}): {found}, predicted {expected}"
+            sizes = sorted(factor.jordan)
+            if sizes != sorted(expected):
+                yield f"J_{p}({h}) (x) J_{q}({a}): {sizes}, predicted {expected}"
             yield True
 
 
@@ -106,11 +106,11 @@ _DEFECTIVE_A = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
 def law_a(A: Matrix, H: Matrix) -> None:
     """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
     predicted = block_sizes(jordan_type(A, H))
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for factor in factors(exact.plus_identity(exact.kronecker(H, A))):
         for size in factor.jordan:
-            found[size] += factor.degree
-    assert dict(sorted(found.items())) == predicted, f"{dict(found)} is not {predicted}"
+            counts[size] += factor.degree
+    assert dict(sorted(counts.items())) == predicted, f"{dict(counts)} is not {predicted}"
 
 
 # --------------------------------------------------------------------------------------- T6b
@@ -129,9 +129,9 @@ def linear_in_l() -> None:
 
 def _sizes(A: Matrix, H: Matrix) -> tuple[int | None, int, int]:
     """The comparison of rho_C with rho_Q, and the largest blocks s_C, s_Q there."""
-    found = exact_dominance(A, H)
-    consensus, quotient = (max(map(jordan_size, m)) for m in (found.consensus, found.quotient))
-    return found.comparison, consensus, quotient
+    modes = exact_dominance(A, H)
+    consensus, quotient = (max(map(jordan_size, m)) for m in (modes.consensus, modes.quotient))
+    return modes.comparison, consensus, quotient
 
 
 @T6.step
@@ -148,8 +148,8 @@ def minus_one_zero() -> None:
     # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
     H = exact.matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
     assert exact_dominance(AA, H).comparison == -1
-    found = verdict(A=AA, H=H)
-    assert (found.verdict, found.tends_to) == ("NON_SMOOTHING", "infinity")
+    answer = verdict(A=AA, H=H)
+    assert (answer.verdict, answer.tends_to) == ("NON_SMOOTHING", "infinity")
 
 
 @st.composite
@@ -180,8 +180,8 @@ def measure_b(effort: by.Effort) -> by.Measurements:
         _, consensus, quotient = _sizes(A, H)
         if A is not SKEW_DEFECTIVE:
             yield by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0)
-        found = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
-        yield by.Measurement(f"{name}: power of L", order, found, 1e-3)
+        power = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
+        yield by.Measurement(f"{name}: power of L", order, power, 1e-3)
 
 
 @T6.search(_ties(), at=lambda *case: case)

@@ -192,10 +192,10 @@ def squared_diameter(X: Matrix) -> Fraction:
 
 def contraction_to(A: Matrix, tau: Fraction) -> Matrix:
     """A mixed with 11^T/n until tau(A) <= tau; adversarial A need it."""
-    found = dobrushin(A)
-    if found <= tau:
+    contraction = dobrushin(A)
+    if contraction <= tau:
         return A
-    share = tau / found
+    share = tau / contraction
     return [[share * entry + (1 - share) / len(A) for entry in row] for row in A]
 
 
@@ -300,10 +300,10 @@ def weights(values: tuple[Fraction, Fraction], depth: int) -> Iterator[Matrix]:
 
 def states(values: tuple[Fraction, Fraction], depth: int, start: Matrix = X0) -> list[Matrix]:
     """X_0, ..., X_depth under A and the rotating weights."""
-    found = [start]
+    course = [start]
     for W in weights(values, depth):
-        found.append(exact.layer(AA, W, found[-1]))
-    return found
+        course.append(exact.layer(AA, W, course[-1]))
+    return course
 
 
 def frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
@@ -321,10 +321,10 @@ def each_layer() -> None:
 
 @T7.step
 def first_ratios() -> None:
-    found = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
-    assert found[1:] == [Fraction(10, 49), Fraction(493, 3136)]
-    found = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
-    assert found[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
+    ratios = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
+    assert ratios[1:] == [Fraction(10, 49), Fraction(493, 3136)]
+    ratios = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
+    assert ratios[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
 
 
 @T7.step

@@ -181,8 +181,8 @@ def pre_norm() -> object:
 def post_norm() -> object:
     X, D, N = _at(_C)
     A = attention(X, sp.zeros(3), _BIAS)
-    found = derivative(lambda Z: N(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), X, D)
-    return found - (D + A * D * _W) * jacobian(_C + _W.T * _C).T
+    change = derivative(lambda Z: N(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), X, D)
+    return change - (D + A * D * _W) * jacobian(_C + _W.T * _C).T
 
 
 # --------------------------------------------------------------------------------------- T8d
@@ -330,8 +330,8 @@ def _jacobian(s: Fraction) -> Matrix:
 @T8.step
 def product() -> sp.Expr:
     L, t, a = sp.symbols("L t a", positive=True)
-    found = sp.gamma(L + t + a) * sp.gamma(t) / (sp.gamma(t + a) * sp.gamma(L + t))
-    return sp.gammasimp(found.subs(L, L + 1) / found) - (1 + a / (L + t))
+    quotient = sp.gamma(L + t + a) * sp.gamma(t) / (sp.gamma(t + a) * sp.gamma(L + t))
+    return sp.gammasimp(quotient.subs(L, L + 1) / quotient) - (1 + a / (L + t))
 
 
 @T8.search(
@@ -348,8 +348,8 @@ def law_f(a: Fraction, w: Fraction, s0: Fraction) -> None:
         c, grown = exact.plus(c, exact.scaled(w, _Z)), grown * (1 + a * w / s)
         s += w
         equal(c, exact.scaled(s, _Z))
-    for side, found in zip(directions, moved, strict=True):
-        equal(found, exact.scaled(grown if side in directions[:2] else 1, side))
+    for side, image in zip(directions, moved, strict=True):
+        equal(image, exact.scaled(grown if side in directions[:2] else 1, side))
 
 
 # --------------------------------------------------------------------------------------- T8g
@@ -370,8 +370,8 @@ def _rotary(X: sp.Matrix) -> sp.Matrix:
 @T8.step
 def linear() -> sp.Matrix:
     X = sp.ones(2, 1) * _C_G.T
-    found = derivative(lambda Z: Z + _rotary(Z) * Z * _W_G, X, _D)
-    return (found - _D - _rotary(X) * _D * _W_G).applyfunc(sp.simplify)
+    change = derivative(lambda Z: Z + _rotary(Z) * Z * _W_G, X, _D)
+    return (change - _D - _rotary(X) * _D * _W_G).applyfunc(sp.simplify)
 
 
 @T8.step

@@ -144,7 +144,7 @@ def power_depth(
         power = power @ T
         norms.append(float(np.linalg.norm(power, 2)))
     hfc = float(np.linalg.norm(start - start.mean(axis=0)))
-    found = []
+    bounds = []
     for j in np.flatnonzero(content > 1e-14 * float(np.linalg.norm(c0))):
         growth, scale = float(np.abs(1 + h[j])), hfc / (math.sqrt(n) * float(content[j]))
         for p in range(1, len(norms)):
@@ -153,8 +153,8 @@ def power_depth(
             if s < growth and (s > 0 or p == 1):
                 K = scale * max(norms[i] / s**i for i in range(p))
                 depth = depth_from_constants(K, k, s / growth, eps)
-                found.append(CertifiedDepth(depth, K, s / growth, k, math.inf, math.inf))
-    return min(found, key=lambda one: one.depth, default=None)
+                bounds.append(CertifiedDepth(depth, K, s / growth, k, math.inf, math.inf))
+    return min(bounds, key=lambda one: one.depth, default=None)
 
 
 def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) -> Array:
@@ -192,16 +192,16 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     n = len(start)
     h, _, kappa = eigenbasis(value)
     c0, rho_c = float(np.linalg.norm(mean)), largest_modulus(np.ones(1), h)[0]
-    found = []
+    floors = []
     for L, log_hfc in zip(depths, hfc_floor(A, H, X0, depths), strict=True):
         if log_hfc == -np.inf:
-            found.append(0.0)
+            floors.append(0.0)
             continue
         silent = c0 == 0 or (rho_c == 0 and L > 0)
         log_c = -np.inf if silent else math.log(kappa * c0) + (L * math.log(rho_c) if L else 0.0)
         inverse_t = math.sqrt(n) * math.exp(min(log_c - log_hfc, 700.0))
-        found.append(1 / (k + inverse_t) if k + inverse_t > 0 else math.inf)
-    return np.array(found)
+        floors.append(1 / (k + inverse_t) if k + inverse_t > 0 else math.inf)
+    return np.array(floors)
 
 
 def transient_growth(A: ArrayLike, H: ArrayLike, depth: int) -> float:
@@ -294,7 +294,7 @@ def _depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> CertifiedDepth | 
     upper_q = radius_in_balls(a, h).upper()
     k_squared = n * sum((p - Fraction(1, n)) ** 2 for p in pi)
     k, e = to_ball(Fraction(k_squared)).sqrt(), to_ball(eps)
-    found: list[CertifiedDepth] = []
+    bounds: list[CertifiedDepth] = []
     for j, value in enumerate(h):
         z = [left[j, i] for i in range(len(h))]
         content = abs(sum((x * y for x, y in zip(z, c0, strict=True)), flint.acb(0)))
@@ -312,8 +312,8 @@ def _depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> CertifiedDepth | 
                 raise ValueError("more layers than digits")
             depth = max(int(layers), 0)
         parts = [float(x.mid()) for x in (K, rate, k, kappa_h, kappa_b)]
-        found.append(CertifiedDepth(depth, *parts))
-    return min(found, key=lambda one: one.depth, default=None)
+        bounds.append(CertifiedDepth(depth, *parts))
+    return min(bounds, key=lambda one: one.depth, default=None)
 
 
 def _orthonormal_quotient(A: Matrix) -> flint.acb_mat:

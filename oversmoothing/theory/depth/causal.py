@@ -174,7 +174,7 @@ class CausalStates:
 
     def _states(self, depths: list[int]) -> list[flint.arb_mat]:
         """q_L at the depths, at the precision of the context."""
-        left, found = self._basis.left, []
+        left, states = self._basis.left, []
         for depth, F in zip(depths, self._sums(depths), strict=True):
             inside = self._q
             if depth and self._basis.pairs:
@@ -189,8 +189,8 @@ class CausalStates:
             for i, row in enumerate(inside.tolist()):
                 for f, x in zip(self._features, row, strict=True):
                     whole[i, f] = x
-            found.append(whole)
-        return found
+            states.append(whole)
+        return states
 
     def _sums(self, depths: list[int]) -> list[Rows]:
         """sum_k C(L, k) mu^(L-k) t^k(C) at each depth, with what is cut off in the radii."""
@@ -258,7 +258,7 @@ class CausalStates:
         basis, inside = self._basis, list(X)
         size, matrix = len(basis.values), flint.acb_mat if basis.pairs else flint.arb_mat
         fed = [i for i in rows if any(self._N[i][j] != 0 for j in inside)]
-        found: dict[int, list[Any]] = {}
+        image: dict[int, list[Any]] = {}
         if fed:
             N = flint.arb_mat([[self._N[i][j] for j in inside] for i in fed])
             packed = [X[j] for j in inside]
@@ -267,27 +267,27 @@ class CausalStates:
                     [x.real for x in row] + [row[k].imag for k in basis.pairs] for row in packed
                 ]
             for i, row in zip(fed, (N * flint.arb_mat(packed)).tolist(), strict=True):
-                found[i] = row[:size]
+                image[i] = row[:size]
                 for k, y in zip(basis.pairs, row[size:], strict=True):
-                    found[i][k] = flint.acb(row[k], y)
+                    image[i][k] = flint.acb(row[k], y)
         if basis.M is None:
-            return found
+            return image
         J = basis.M + matrix(
             [[h if i == j else 0 for j in range(size)] for i, h in enumerate(basis.values)]
         )
         if fed:
-            found = dict(zip(fed, (matrix(list(found.values())) * J).tolist(), strict=True))
+            image = dict(zip(fed, (matrix(list(image.values())) * J).tolist(), strict=True))
         own = [i for i in rows if i in X]
         if own:
             moved = (matrix([X[i] for i in own]) * basis.M).tolist()
             for i, row in zip(own, moved, strict=True):
                 a = flint.arb(self._centre[i])
                 moved_row = [a * y for y in row]
-                before = found.get(i)
-                found[i] = (
+                before = image.get(i)
+                image[i] = (
                     [x + y for x, y in zip(before, moved_row, strict=True)] if before else moved_row
                 )
-        return found
+        return image
 
     def _tail(self, group: int, cut: int, depth: int) -> list[flint.arb]:
         """What the terms from `cut` on come to in each token of a cluster, at most."""
@@ -327,12 +327,12 @@ def _largest(values: Iterable[Any]) -> flint.arb:
 def _reached(W: flint.fmpq_mat, X0: flint.fmpq_mat) -> list[int]:
     """The features that X_0 has or that W brings in: all others stay 0."""
     d = W.nrows()
-    found = {j for j in range(d) if any(X0[i, j] != 0 for i in range(X0.nrows()))}
-    fresh = found
+    features = {j for j in range(d) if any(X0[i, j] != 0 for i in range(X0.nrows()))}
+    fresh = features
     while fresh:
-        fresh = {j for i in fresh for j in range(d) if W[i, j] != 0} - found
-        found = found | fresh
-    return sorted(found)
+        fresh = {j for i in fresh for j in range(d) if W[i, j] != 0} - features
+        features = features | fresh
+    return sorted(features)
 
 
 def _known(rows: Rows, bits: int) -> flint.arb_mat | None:

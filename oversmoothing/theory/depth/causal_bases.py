@@ -56,14 +56,14 @@ class Weights:
 
     def roots(self) -> list[tuple[flint.acb, int, int]]:
         """(h, multiplicity, index) of the distinct eigenvalues with Im h >= 0."""
-        found = []
+        roots = []
         for factor, m in self._characteristic.factor_squarefree()[1]:
             for part, index in self._minimal.factor_squarefree()[1]:
                 common = factor.gcd(part)
                 if common.degree() > 0:
                     simple: Any = common.complex_roots()
-                    found += [(h, m, index) for h, _ in simple]
-        return [(h, m, index) for h, m, index in found if h.imag == 0 or h.imag > 0]
+                    roots += [(h, m, index) for h, _ in simple]
+        return [(h, m, index) for h, m, index in roots if h.imag == 0 or h.imag > 0]
 
     def at(self, bits: int) -> Features:
         """Raises `ZeroDivisionError` where the bits are too few."""
@@ -104,10 +104,10 @@ class Weights:
         """The coefficients of psi(t) / (t - h)^index, psi the minimal polynomial."""
         c = [flint.acb(flint.arb(x)) for x in self._minimal.coeffs()]
         for _ in range(index):
-            found = [c[-1]]
+            coefficients = [c[-1]]
             for x in reversed(c[1:-1]):
-                found.append(x + h * found[-1])
-            c = found[::-1]
+                coefficients.append(x + h * coefficients[-1])
+            c = coefficients[::-1]
         return c + [flint.acb(0)] * (self._minimal.degree() - len(c))
 
     @staticmethod
@@ -158,16 +158,16 @@ def _complex(parts: list[flint.arb_mat], i: int, j: int) -> flint.acb:
 def clusters(values: Sequence[flint.fmpq], limit: flint.fmpq) -> list[list[int]]:
     """Groups of indices whose values lie within `limit`; equal values are always together."""
     order = sorted(range(len(values)), key=lambda i: values[i])
-    found, pending = [], [order]
+    groups, pending = [], [order]
     while pending:
         group = pending.pop()
         if values[group[-1]] - values[group[0]] <= limit:
-            found.append(sorted(group))
+            groups.append(sorted(group))
             continue
         gaps = [values[j] - values[i] for i, j in itertools.pairwise(group)]
         cut = gaps.index(max(gaps)) + 1
         pending += [group[:cut], group[cut:]]
-    return found
+    return groups
 
 
 def right_basis(B: Rows, label: list[int]) -> tuple[Rows, Rows]:

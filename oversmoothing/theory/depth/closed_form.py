@@ -56,9 +56,9 @@ class TokenModes:
         high, low = _subtract_multiple(high, low, x, values)
         # Modulo consensus: the part along 1 is of order 1 and must go before the rounding.
         high, left = two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
-        found = high + (left + low)
-        found = to_quotient(found - found.mean(axis=0))
-        return found[:, :k] + 1j * found[:, k:]
+        residual = high + (left + low)
+        residual = to_quotient(residual - residual.mean(axis=0))
+        return residual[:, :k] + 1j * residual[:, k:]
 
 
 class FeatureModes:
@@ -97,8 +97,8 @@ class FeatureModes:
             high, low = accurate_product(self.P.T, middle)
             low = low + self.P.T @ rest
         high, low = _subtract_multiple(high, low, x, values)
-        found = high + low
-        return found[:, :k] + 1j * found[:, k:]
+        residual = high + low
+        return residual[:, :k] + 1j * residual[:, k:]
 
 
 def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tuple[Array, Array]:
@@ -228,14 +228,14 @@ class ClosedForm:
         z, k = (hfc, c) if P is None else (hfc @ P, c @ P)
         z = to_quotient(z)
         coefficients = self._coefficients(z, k)
-        found = []
+        states = []
         # Memory fresh from the system costs more than what is computed in it.
         if out is None:
             out = np.empty((len(depths), *hfc.shape))
         for depth, place in zip(depths, out, strict=True):
             if depth == 0:
                 place[:] = hfc
-                found.append(Parts(place, 0, c, 0, 0.0, 0.0))
+                states.append(Parts(place, 0, c, 0, 0.0, 0.0))
                 continue
             if depth >= DEEP and self._refine(coefficients, depth):
                 coefficients = self._coefficients(z, k)
@@ -252,8 +252,8 @@ class ClosedForm:
                     size = float(np.linalg.norm(Q))
                     y_error = _add_start(place, y_exponent, y_error * size, hfc)
                     c_error = _add_start(new_c, c_exponent, c_error * size, c)
-            found.append(Parts(place, y_exponent, new_c, c_exponent, y_error, c_error))
-        return found
+            states.append(Parts(place, y_exponent, new_c, c_exponent, y_error, c_error))
+        return states
 
     def _coefficients(self, z: Array, k: Array) -> tuple[_Coefficients, _Coefficients]:
         """Of the quotient and of consensus, at the representatives of the conjugate pairs."""
@@ -340,10 +340,10 @@ class ClosedForm:
         scaled = C * (2.0**-exponent if exponent < 1000 else 0.0)
         t = depth * _finite(multipliers.log)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = (powers - scaled) / g
+            sums = (powers - scaled) / g
         i, j = np.nonzero((np.abs(t) < 0.5) & (g != 0))
-        found[i, j] = scaled[i, j] * np.expm1(t[i, j]) / g[0, j]
-        return np.where(g == 0, scaled * (a * depth), found)
+        sums[i, j] = scaled[i, j] * np.expm1(t[i, j]) / g[0, j]
+        return np.where(g == 0, scaled * (a * depth), sums)
 
     def _multipliers(self, rows: Indices | None, columns: Indices) -> Multipliers:
         basis, h = self.tokens.basis, self.features.basis
@@ -373,13 +373,13 @@ def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[Scale
     hfc -= left
     asked = [int(depth) for depth in depths]
     states = []
-    for depth, found in zip(
+    for depth, state in zip(
         asked, form.states(hfc, mean + left - tokens.offset @ hfc, asked), strict=True
     ):
         # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
-        part = tokens.offset @ found.hfc
-        mean, scale = add(found.c, found.c_exponent, part, found.hfc_exponent)
-        states.append(ScaledState(depth, found.hfc, mean, float(found.hfc_exponent), float(scale)))
+        part = tokens.offset @ state.hfc
+        mean, scale = add(state.c, state.c_exponent, part, state.hfc_exponent)
+        states.append(ScaledState(depth, state.hfc, mean, float(state.hfc_exponent), float(scale)))
     return states
 
 

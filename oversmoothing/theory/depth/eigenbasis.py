@@ -245,8 +245,8 @@ def _condition(packed: Array, inverse: Array) -> float:
         return 1.0
     if not np.isfinite(inverse).all():
         return float("inf")
-    found = _norm(packed) * _norm(inverse)
-    return float(max(1.0, found if np.isfinite(found) else np.inf))
+    condition = _norm(packed) * _norm(inverse)
+    return float(max(1.0, condition if np.isfinite(condition) else np.inf))
 
 
 def _norm(M: Array) -> float:

@@ -69,14 +69,14 @@ class Series:
     def _phases(self) -> list[tuple[float, Complex]]:
         """(phase of mu, its G) over exp(largest size) for each phase that leads: in floats terms of
         one mu are taken together, which are the same in every basis of repeated eigenvalues."""
-        turned, left, found = self.rate.imag, self.leads.copy(), []
+        turned, left, phases = self.rate.imag, self.leads.copy(), []
         weights = np.exp(np.where(self.leads, self.size - self.size[self.leads].max(), -math.inf))
         while left.any():
             first = float(turned[left][0])
             same = left & (np.abs(np.exp(1j * turned) - np.exp(1j * first)) <= GAP)
-            found.append((first, self.combine(np.where(same, weights, 0.0) + 0j).ravel()))
+            phases.append((first, self.combine(np.where(same, weights, 0.0) + 0j).ravel()))
             left &= ~same
-        return found
+        return phases
 
     @cached_property
     def lead_size(self) -> float:

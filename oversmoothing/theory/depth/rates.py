@@ -37,10 +37,10 @@ from oversmoothing.theory.support.sizes import Complex
 
 
 def _values(values: ArrayLike, name: str) -> Complex:
-    found = np.asarray(values, dtype=np.complex128)
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise InputError(f"{name} must be a list of finite eigenvalues, not shape {found.shape}")
-    return found
+    array = np.asarray(values, dtype=np.complex128)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InputError(f"{name} must be a list of finite eigenvalues, not shape {array.shape}")
+    return array
 
 
 def all_multipliers(a: ArrayLike, h: ArrayLike) -> Complex:
@@ -183,7 +183,7 @@ def jordan_type(A: Matrix, H: Matrix) -> list[JordanClass]:
 
     A [n, n] (all of it, consensus included) and H [d, d] in fractions.
     """
-    found = []
+    classes = []
     for value in factors(H):
         for attention in factors(A):
             h_is_zero = eigenvalues([value])[0].is_zero
@@ -192,8 +192,8 @@ def jordan_type(A: Matrix, H: Matrix) -> list[JordanClass]:
             for p in value.jordan:
                 for q in attention.jordan:
                     sizes += kronecker_jordan_sizes(p, h_is_zero, q, a_is_zero)
-            found.append(JordanClass(value, attention, tuple(sorted(sizes, reverse=True))))
-    return found
+            classes.append(JordanClass(value, attention, tuple(sorted(sizes, reverse=True))))
+    return classes
 
 
 def block_sizes(classes: Iterable[JordanClass]) -> dict[int, int]:
@@ -256,23 +256,23 @@ def rate_rows(seed: int = 0) -> list[RateRow]:
 
 
 def _cases(seed: int) -> list[tuple[_Case, tuple[int, int]]]:
-    found = []
+    cases = []
     depths = 400, 1200
     for k, (n, d, shift) in enumerate(((4, 3, "3/2"), (3, 2, "1/2"), (5, 4, "2"), (3, 3, "1"))):
         A, H, X0 = measured.random_case(100 * seed + k, n, d, Fraction(shift))
-        found.append(((f"random {k}, n = {n}, d = {d}", A, H, X0), depths))
+        cases.append(((f"random {k}, n = {n}, d = {d}", A, H, X0), depths))
     A, _, X0 = measured.random_case(100 * seed + 10, 4, 3, Fraction(0))
     near = [[Fraction(0)] * 3 for _ in range(3)]
     for j, value in enumerate(("1", "99/100", "1/2")):
         near[j][j] = Fraction(value)
-    found.append((("near-tie of two h", A, near, X0), (1000, 2000)))
+    cases.append((("near-tie of two h", A, near, X0), (1000, 2000)))
     steep = [
         [Fraction(1 if i == j else 20 if j == i + 1 else 0) for j in range(3)] for i in range(3)
     ]
     for j, value in enumerate(("1", "4/5", "3/5")):
         steep[j][j] = Fraction(value)
-    found.append((("non-normal H", _slow(4), steep, X0), depths))
-    return found
+    cases.append((("non-normal H", _slow(4), steep, X0), depths))
+    return cases
 
 
 def _slow(n: int) -> Matrix:
@@ -330,27 +330,27 @@ def _effective_rank(name: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow
 
 def _depth(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
     """Certified depth (balls; float64 where balls cannot isolate) against the actual one."""
-    found = certified_depth_in_balls(A, H, X0, _EPS)
-    if found is None:
+    bound = certified_depth_in_balls(A, H, X0, _EPS)
+    if bound is None:
         floats = to_float(A), to_float(H), to_float(X0)
-        found = certified_depth(*floats, float(_EPS))
-    if found is None:
+        bound = certified_depth(*floats, float(_EPS))
+    if bound is None:
         return []
     pi = exact_stationary(A, [list(range(len(A)))])
-    ratios = ball_ratios(A, H, X0, pi, range(found.depth + 1))
+    ratios = ball_ratios(A, H, X0, pi, range(bound.depth + 1))
     above = [L for L, r in ratios.items() if r.value is None or r.value > _EPS]
     actual = max(above, default=-1) + 1
     name = "depth to HFC/LFC <= 1/1000: certified, actual"
-    return [RateRow(case, name, float(found.depth), float(actual), "bound")]
+    return [RateRow(case, name, float(bound.depth), float(actual), "bound")]
 
 
 def _transient(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
     """max over 400 layers of ||T^L||/rho_Q^L, against kappa(V_H) kappa(V_B)."""
     layer = to_float(A), to_float(H)
-    found = certified_depth(*layer, to_float(X0), float(_EPS))
-    if found is None:
+    certificate = certified_depth(*layer, to_float(X0), float(_EPS))
+    if certificate is None:
         return []
-    bound = found.kappa_H * found.kappa_B
+    bound = certificate.kappa_H * certificate.kappa_B
     name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
     return [RateRow(case, name, bound, transient_growth(*layer, 400), "bound")]
 

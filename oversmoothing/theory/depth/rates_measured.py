@@ -77,10 +77,10 @@ def _by_mpmath(gram: flint.arb_mat, bits: int) -> list[flint.arb]:
         for i in range(size):
             for j in range(size):
                 dense[i, j] = mp.mpf(gram[i, j].mid().str(digits, radius=False))
-        found = [flint.arb(mp.nstr(abs(v), digits)) for v in mp.eigsy(dense, eigvals_only=True)]
+        moduli = [flint.arb(mp.nstr(abs(v), digits)) for v in mp.eigsy(dense, eigvals_only=True)]
     # What is lost in rounding is anything from 0 to that size, never a number.
-    lost = max(found, key=lambda v: v.mid()) * flint.arb(2) ** (-bits * 9 // 10)
-    return [v if v > lost else flint.arb(0).union(lost) for v in found]
+    lost = max(moduli, key=lambda v: v.mid()) * flint.arb(2) ** (-bits * 9 // 10)
+    return [v if v > lost else flint.arb(0).union(lost) for v in moduli]
 
 
 def second_compound(X: flint.arb_mat) -> flint.arb:
@@ -169,10 +169,10 @@ def log(value: flint.arb) -> float:
 
 
 def log_slope(
-    measure: Callable[[flint.arb_mat], flint.arb], found: Mapping[int, flint.arb_mat]
+    measure: Callable[[flint.arb_mat], flint.arb], course: Mapping[int, flint.arb_mat]
 ) -> float:
     """The logarithm of the factor per layer of a measured quantity, between two depths."""
-    (first, near), (second, far) = found.items()
+    (first, near), (second, far) = course.items()
     return (log(measure(far)) - log(measure(near))) / (second - first)
 
 
@@ -191,9 +191,9 @@ def slope(
     Raises `InputError` where _MOST_BITS are too few: it is 0.
     """
     for enough in doublings(bits, _MOST_BITS):
-        found = [measure(X, bits=enough) for X in states(A, H, X0, depths, enough).values()]
-        if all(x > 0 and x.rel_accuracy_bits() >= _GOOD_BITS for x in found):
-            near, far = map(log, found)
+        sizes = [measure(X, bits=enough) for X in states(A, H, X0, depths, enough).values()]
+        if all(x > 0 and x.rel_accuracy_bits() >= _GOOD_BITS for x in sizes):
+            near, far = map(log, sizes)
             return float(np.exp((far - near) / (depths[1] - depths[0])))
     raise InputError(f"what is measured at the depths {depths} cannot be told from 0")
 

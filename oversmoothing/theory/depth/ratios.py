@@ -83,12 +83,12 @@ class Ratio:
 
 def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict[int, Matrix]:
     """X_L in fractions at each of the depths."""
-    found: dict[int, Matrix] = {}
+    states: dict[int, Matrix] = {}
     before, X = 0, X0
     for depth in sorted(set(depths)):
         X = layer(A, H, X, depth - before)
-        before, found[depth] = depth, X
-    return found
+        before, states[depth] = depth, X
+    return states
 
 
 def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
@@ -136,27 +136,27 @@ def _with_enough_bits(
     attempt: Callable[[list[int], int], dict[int, Ratio]], depths: set[int]
 ) -> dict[int, Ratio]:
     """What is found with up to MAX_BITS bits; an attempt knows some of the depths asked for."""
-    found: dict[int, Ratio] = {}
+    ratios: dict[int, Ratio] = {}
     for bits in doublings(192, MAX_BITS):
-        if wanted := sorted(depths - found.keys()):
+        if wanted := sorted(depths - ratios.keys()):
             with at_precision(bits):
-                found |= attempt(wanted, bits)
-    return found
+                ratios |= attempt(wanted, bits)
+    return ratios
 
 
 def _by_recurrences(
     A: Matrix, H: Matrix, X0: Matrix, depths: list[int], others: Heads = ()
 ) -> dict[int, Ratio]:
-    found = {}
+    ratios = {}
     for depth, (hfc, lfc) in squared_norms_at(A, H, X0, depths, others).items():
         if hfc is None or lfc is None:
-            found[depth] = Ratio(None, None)
+            ratios[depth] = Ratio(None, None)
         elif hfc == 0 or lfc == 0:
-            found[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
+            ratios[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
         else:
             with at_precision(320):
-                found[depth] = _ratio_of_ball(hfc / lfc)
-    return found
+                ratios[depth] = _ratio_of_ball(hfc / lfc)
+    return ratios
 
 
 def _try(
@@ -190,20 +190,20 @@ def _decoupled(
     deaths: the depths from which c_L and y_L are exactly 0, None where that is never or not known.
     """
     n, d = len(X0), len(X0[0])
-    found = {}
+    ratios = {}
     for depth in depths:
         if depth == 0:
-            found[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
+            ratios[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
             continue
         c_dead, y_dead = (end is not None and depth >= end for end in deaths)
         if y_dead:
-            found[depth] = Ratio(None, None, gone=True) if c_dead else Ratio(0.0, -math.inf)
+            ratios[depth] = Ratio(None, None, gone=True) if c_dead else Ratio(0.0, -math.inf)
             continue
         mean = [flint.arb(0)] * d if c_dead else c.at(depth)
         ratio = ratio_from_balls(mean, y.at(depth) + [flint.arb(0)] * d, eta, n, d)
         if ratio is not None:
-            found[depth] = ratio
-    return found
+            ratios[depth] = ratio
+    return ratios
 
 
 def ratio_from_balls(
@@ -319,8 +319,8 @@ def softmax_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, 
 
     No value where `MAX_BITS` bits do not tell HFC or LFC from 0.
     """
-    found = _with_enough_bits(partial(_try_in_balls, case, start), set(depths))
-    return dict.fromkeys(depths, Ratio(None, None)) | found
+    ratios = _with_enough_bits(partial(_try_in_balls, case, start), set(depths))
+    return dict.fromkeys(depths, Ratio(None, None)) | ratios
 
 
 def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
@@ -380,23 +380,23 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     small = (case.n - 1) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
         return dict(sorted(softmax_ratios(case, start, depths).items()))
-    found: dict[int, Ratio] = {}
+    ratios: dict[int, Ratio] = {}
     if case.decidable or small:
         A, H, X0 = case.rational_A, case.rational_H, start.fractions
         shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
         for depth, state in exact_state(A, H, X0, shallow).items():
-            found[depth] = ratio_of_squares(*squared_norms(state))
+            ratios[depth] = ratio_of_squares(*squared_norms(state))
         if small:
-            rest = [depth for depth in depths if depth not in found]
-            found |= ball_ratios(A, H, X0, case.rational_pi, rest)
-    rest = [depth for depth in depths if depth not in found]
-    return dict(sorted((found | floating_ratios(case, start, rest)).items()))
+            rest = [depth for depth in depths if depth not in ratios]
+            ratios |= ball_ratios(A, H, X0, case.rational_pi, rest)
+    rest = [depth for depth in depths if depth not in ratios]
+    return dict(sorted((ratios | floating_ratios(case, start, rest)).items()))
 
 
 def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
     """The same for several heads, whose operator takes vec X_0 for its start."""
     n, d = case.n, case.d
-    found: dict[int, Ratio] = {}
+    ratios: dict[int, Ratio] = {}
     if case.decidable or n * d <= BALL_SIZE:
         A, H, X0 = case.rational_A, case.rational_H, start.fractions
         operator, one, vector = on_vectors(A, H, X0, case.others)
@@ -404,35 +404,35 @@ def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[
         for depth, state in exact_state(operator, one, vector, shallow).items():
             column = [x for (x,) in state]
             rows = [column[k : k + d] for k in range(0, n * d, d)]
-            found[depth] = ratio_of_squares(*squared_norms(rows))
+            ratios[depth] = ratio_of_squares(*squared_norms(rows))
         if n * d <= BALL_SIZE:
             # Nothing is decoupled: powers of the operator would lose what cancels.
-            rest = sorted(set(depths) - found.keys())
-            found |= _by_recurrences(A, H, X0, rest, case.others)
+            rest = sorted(set(depths) - ratios.keys())
+            ratios |= _by_recurrences(A, H, X0, rest, case.others)
     # m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h; the mean of a doubly stochastic head is its own.
     even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
     g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(n))
-    left, zero = set(depths) - found.keys(), np.zeros(n - 1)
+    left, zero = set(depths) - ratios.keys(), np.zeros(n - 1)
     uniform = np.full(n, 1.0 / n)
     W, own = np.swapaxes(case.H, 1, 2), float(case.residual)
-    found |= _iterated(case.A, W, start.floats, left, uniform, zero, g, own)
-    return dict(sorted(found.items()))
+    ratios |= _iterated(case.A, W, start.floats, left, uniform, zero, g, own)
+    return dict(sorted(ratios.items()))
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
     """By iteration, and by the closed form beyond ITERATED_DEPTH where the eigenbases allow it."""
     X0 = start.floats
     deep = [depth for depth in depths if depth > ITERATED_DEPTH]
-    found: dict[int, Ratio] = {}
+    ratios: dict[int, Ratio] = {}
     if deep:
         from oversmoothing.theory.depth.closed_form import closed_form
 
         try:
             for state in closed_form(A=case.A, H=case.H, X0=X0, depths=deep):
                 log = state.log_hfc_lfc
-                found[state.depth] = Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
+                ratios[state.depth] = Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
         except InputError:
             # No well-conditioned eigenbasis: there is only iteration left.
-            found = {}
-    shallow = [depth for depth in depths if depth not in found]
-    return dict(sorted((found | numerical_ratios(case.A, case.H, X0, shallow)).items()))
+            ratios = {}
+    shallow = [depth for depth in depths if depth not in ratios]
+    return dict(sorted((ratios | numerical_ratios(case.A, case.H, X0, shallow)).items()))

@@ -92,9 +92,9 @@ class Recurrence:
                         self._bits,
                     )
                 }
-            found = self._in_balls[self._bits].at(depth)
-            if found is not None and accuracy(found, self._bits) >= good_bits:
-                return found
+            state = self._in_balls[self._bits].at(depth)
+            if state is not None and accuracy(state, self._bits) >= good_bits:
+                return state
             if self._bits >= MAX_BITS:
                 return None
             self._bits *= 2
@@ -132,11 +132,11 @@ def squared_norms_at(
     mean = to_flint(kronecker(average[:1], one))
     away = to_flint(kronecker(plus_identity(average, -1), one))
     hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
-    found = {}
+    squares = {}
     for depth in depths:
         states = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
-        found[depth] = _square_of(states[0], 1), _square_of(states[1], n)
-    return found
+        squares[depth] = _square_of(states[0], 1), _square_of(states[1], n)
+    return squares
 
 
 def _square_of(part: flint.arb_mat | None, factor: int) -> flint.arb | None:
@@ -163,11 +163,11 @@ def accuracy(q: flint.arb_mat, bits: int) -> float:
 
 def _sequence(left: Any, A: Any, W: Any, X: Any, count: int) -> list[Any]:
     """The first s_j = left A^j X W^j, in balls or modulo a prime."""
-    found = []
+    terms = []
     for _ in range(count):
-        found.append(left * X)
+        terms.append(left * X)
         X = A * X * W
-    return found
+    return terms
 
 
 class _Modular:
@@ -261,10 +261,10 @@ class _InBalls:
         system = flint.arb_mat([[s[i + j] for j in range(r)] for i in range(r)])
         right = flint.arb_mat([[s[r + i]] for i in range(r)])
         try:
-            found = system.solve(right).entries()
+            coefficients = system.solve(right).entries()
         except ZeroDivisionError:
             return None
-        chi = flint.arb_poly([-c for c in found] + [1])
+        chi = flint.arb_poly([-c for c in coefficients] + [1])
         for _ in range(self._nilpotency):
             chi = divmod(chi, self._root)[0]
         return chi

@@ -115,13 +115,13 @@ def _ball(x: float, relative: float) -> flint.arb:
 def softmax_balls(logits: Sequence[Sequence[Fraction | None]], bits: int) -> flint.arb_mat:
     """softmax of the rows in balls; None is masked (exactly 0)."""
     with at_precision(bits):
-        found = []
+        rows = []
         for row in logits:
             top = max(x for x in row if x is not None)
             weights = [flint.arb(0) if x is None else to_ball(x - top).exp() for x in row]
             total = sum(weights, flint.arb(0))
-            found.append([weight / total for weight in weights])
-        return flint.arb_mat(found)
+            rows.append([weight / total for weight in weights])
+        return flint.arb_mat(rows)
 
 
 def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[flint.arb]:

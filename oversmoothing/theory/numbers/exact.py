@@ -208,10 +208,10 @@ def uniform(n: int) -> Matrix:
 
 
 def product(*factors: Matrix) -> Matrix:
-    found = to_flint(factors[0])
+    whole = to_flint(factors[0])
     for factor in factors[1:]:
-        found = found * to_flint(factor)
-    return from_flint(found)
+        whole = whole * to_flint(factor)
+    return from_flint(whole)
 
 
 def plus(X: Matrix, Y: Matrix, scale: Fraction | int = 1) -> Matrix:
@@ -301,11 +301,11 @@ class Number(float):
     def __new__(cls, low: Fraction, high: Fraction) -> Number:
         middle = (low + high) / 2
         try:
-            found = super().__new__(cls, float(middle))
+            number = super().__new__(cls, float(middle))
         except OverflowError:
-            found = super().__new__(cls, "inf" if middle > 0 else "-inf")
-        found.low, found.high = low, high
-        return found
+            number = super().__new__(cls, "inf" if middle > 0 else "-inf")
+        number.low, number.high = low, high
+        return number
 
     def __getnewargs__(self) -> Any:
         return self.low, self.high

@@ -6,5 +6,5 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     import flint
 
-    globals()[name] = found = getattr(flint, name)
-    return found
+    globals()[name] = attribute = getattr(flint, name)
+    return attribute

@@ -101,8 +101,8 @@ class Bounded:
     @property
     def nonzero(self) -> NDArray[np.bool_]:
         """Of each entry whether it is shown not to be 0."""
-        found: NDArray[np.bool_] = np.abs(self.value) > self.error * (1 + 8 * UNIT)
-        return found
+        shown: NDArray[np.bool_] = np.abs(self.value) > self.error * (1 + 8 * UNIT)
+        return shown
 
     def norm(self) -> tuple[float, float]:
         """Bounds of ||x||, of a matrix that of Frobenius."""

@@ -109,7 +109,7 @@ class Reader:
         clauses = tuple(item.text for item in self.section.clauses)
         hypotheses = self._hypotheses(fields.pop("hypotheses", ""))
         evidence = [*self._evidence(), *self._proofs(hypotheses, status)]
-        found = Claim(
+        claim = Claim(
             name=self.section.name,
             clauses=clauses,
             latex=self.section.latex,
@@ -127,30 +127,30 @@ class Reader:
         titles = [each.title for each in evidence]
         if twice := next((title for title in titles if titles.count(title) > 1), None):
             raise self.section.error(self.section.line, f"two pieces of evidence are '{twice}'")
-        return found
+        return claim
 
     def _fields(self) -> dict[str, Any]:
         known = {"status", "source", "hypotheses", "instead", *_FIELDS}
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for item in self.section.fields:
             key, _, value = item.read(*known)
-            if key in found:
+            if key in values:
                 raise self.section.error(item.line, f"a second '{key}'")
-            found[key] = value
-        if left := {"status", "source"} - found.keys():
+            values[key] = value
+        if left := {"status", "source"} - values.keys():
             raise self.section.error(self.section.line, f"without {' and '.join(sorted(left))}")
-        return found
+        return values
 
     def _hypotheses(self, listed: str) -> tuple[Hypothesis, ...]:
-        found = []
+        hypotheses = []
         for name in filter(None, re.split(r",\s*", listed)):
             one = self.names.get(name, common := getattr(shared, name, None))
             if isinstance(common, Hypothesis) and one is not common:
                 raise self.section.error(self.section.line, f"{name} is a shared hypothesis, too")
             if not isinstance(one, Hypothesis):
                 raise self.section.error(self.section.line, f"there is no hypothesis {name}")
-            found.append(one)
-        return tuple(found)
+            hypotheses.append(one)
+        return tuple(hypotheses)
 
     def _evidence(self) -> Iterator[Evidence]:
         placed = [
@@ -174,15 +174,15 @@ class Reader:
         parts = self._parts(stated, stated.text, "given", "then", "at", "where")
         if "where" in parts:
             parts["where"] = _abbreviations(parts["where"])
-        found = for_all(title, **parts, covers=covers)
+        query = for_all(title, **parts, covers=covers)
         for child in neighbours:
             words = re.fullmatch(rf"unless (.+?): ({_PART}(?:, {_PART})*)", child.text)
             if words is None:
                 raise self.section.error(child.line, f"no false neighbour: '{child.text[:60]}'")
             with self.section.told(child.line):
                 given = self._parts(child, words[2], "without", "given", "then", "at")
-                found = found.unless(words[1], **given)
-        return found
+                query = query.unless(words[1], **given)
+        return query
 
     def _sharp(self, item: Item, covers: tuple[int, ...], title: str) -> Sharp:
         return Sharp(self._query(item, (), title))
@@ -192,10 +192,10 @@ class Reader:
             raise self.section.error(
                 item.line, f"'{text[:60]}' is no `given ..., then ..., at ...`"
             )
-        found = dict(re.findall(_PART, text))
-        if unknown := found.keys() - set(known):
+        parts = dict(re.findall(_PART, text))
+        if unknown := parts.keys() - set(known):
             raise self.section.error(item.line, f"'{unknown.pop()}' stands in the wrong place")
-        return found
+        return parts
 
     def _search(self, item: Item, covers: tuple[int, ...], value: str) -> Searched:
         beneath = self._children(item, "against", "box")
@@ -221,10 +221,10 @@ class Reader:
         named = _NAMED.fullmatch(value)
         if named is None or named[2] is None:
             raise self.section.error(item.line, "it needs a name and a title: `law`: in fractions")
-        found = self.named(named[1])
-        if not isinstance(found, kind):
+        evidence = self.named(named[1])
+        if not isinstance(evidence, kind):
             raise self.section.error(item.line, f"the chapter registers no such '{named[1]}'")
-        return replace(found, title=named[2], covers=covers)
+        return replace(evidence, title=named[2], covers=covers)
 
     def _children(self, item: Item, *known: str) -> dict[str, str]:
         return {child.read(*known)[0]: child.read(*known)[2] for child in item.children}
@@ -242,10 +242,10 @@ class Reader:
         return check, _SCOPES[scope]
 
     def _step(self, item: Item) -> Step:
-        found = re.fullmatch(r"(?:\[([\d, ]+)\] )?(.+)", item.text)
-        assert found is not None
-        covers = tuple(int(k) for k in (found[1] or "").split(",") if k.strip())
-        return Step(found[2], *self._check(item), covers)
+        match = re.fullmatch(r"(?:\[([\d, ]+)\] )?(.+)", item.text)
+        assert match is not None
+        covers = tuple(int(k) for k in (match[1] or "").split(",") if k.strip())
+        return Step(match[2], *self._check(item), covers)
 
     def _proofs(self, hypotheses: Sequence[Hypothesis], status: Status) -> Iterator[Evidence]:
         for proof in self.section.proofs:
@@ -264,10 +264,10 @@ class Reader:
 
     def _case(self, item: Item) -> Instance:
         line = _CASE.fullmatch(item.read("at")[2])
-        found = self.named(line[1]) if line else None
-        if not isinstance(found, Instance):
+        case = self.named(line[1]) if line else None
+        if not isinstance(case, Instance):
             raise self.section.error(item.line, "no case of the Python file, or not its numbers")
-        return found
+        return case
 
 
 def _abbreviations(text: str) -> dict[str, str]:
@@ -314,8 +314,8 @@ class Chapter:
         """
 
         def register(law: F) -> F:
-            found = replace(searched("", law, *draws, at=at), tolerance=tolerance)
-            self._register(name or law.__name__, found)
+            evidence = replace(searched("", law, *draws, at=at), tolerance=tolerance)
+            self._register(name or law.__name__, evidence)
             return law
 
         return register
@@ -363,19 +363,19 @@ class Chapter:
 
         Raises `InputError`, with file and line, for whatever is not as it should be.
         """
-        found = {}
+        claims = {}
         for section in self._sections:
             with section.told():
                 claim = Reader(section, self._find, names).claim()
-            if claim.name in found:
+            if claim.name in claims:
                 raise section.error(section.line, f"{claim.name} stands here for the second time")
-            found[claim.name] = claim
+            claims[claim.name] = claim
         if left := [name for name in self._registered if name not in self._named]:
             python = self.path.with_suffix(".py")
             line = _line_of(left[0], python)
             words = f"no line of {self.path.name} names '{left[0]}'"
             raise InputError(f"{python.name}, line {line}: {words}")
-        return found
+        return claims
 
     def _find(self, name: str) -> Any:
         """What is registered under a name; None where nothing is."""

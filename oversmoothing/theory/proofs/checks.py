@@ -24,23 +24,23 @@ from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 BITS = 1536
 
 
-def entries(found: Any) -> list[Any]:
+def entries(value: Any) -> list[Any]:
     """A scalar, a matrix or nested lists as one flat list; None: nothing."""
-    if found is None:
+    if value is None:
         return []
-    if isinstance(found, sp.MatrixBase):
-        return list(found)
-    if isinstance(found, list | tuple):
-        return [entry for part in found for entry in entries(part)]
-    return [found]
+    if isinstance(value, sp.MatrixBase):
+        return list(value)
+    if isinstance(value, list | tuple):
+        return [entry for part in value for entry in entries(part)]
+    return [value]
 
 
-def is_zero(found: Any) -> bool:
+def is_zero(value: Any) -> bool:
     """Whether fractions are 0, or expressions of sympy identically 0, every entry of them.
 
     Raises ValueError where there are no entries.
     """
-    parts = entries(found)
+    parts = entries(value)
     if not parts:
         raise ValueError("nothing is there to be 0")
     return all(simplified(entry) == 0 for entry in parts)
@@ -54,15 +54,15 @@ def simplified(entry: Any) -> Any:
     return expanded if expanded == 0 else sp.simplify(expanded)
 
 
-def vanishes(found: Any) -> None:
+def vanishes(value: Any) -> None:
     """Every entry is identically 0."""
-    for entry in entries(found):
+    for entry in entries(value):
         left = simplified(entry)
         assert left == 0, f"the residual is {left}, not 0"
 
 
-def equal(found: object, expected: object) -> None:
-    assert found == expected, f"found {found}, expected {expected}"
+def equal(value: object, expected: object) -> None:
+    assert value == expected, f"found {value}, expected {expected}"
 
 
 def certain(condition: object) -> None:
@@ -126,9 +126,9 @@ def _asserted_lines(path: str) -> frozenset[int]:
         tree = ast.parse(Path(path).read_text("utf-8"))
     except (OSError, SyntaxError):
         return frozenset()
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    assertions = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
     return frozenset(
-        k for node in found for k in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        k for node in assertions for k in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
 
 

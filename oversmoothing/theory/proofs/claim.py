@@ -72,10 +72,10 @@ _WHOSE = {
 
 def tally(statuses: Iterable[Status]) -> str:
     """ "116 written, 38 refuted (1 in the paper's own words, 37 of our reading)"."""
-    found = list(statuses)
-    whose = [f"{count} {words}" for each, words in _WHOSE.items() if (count := found.count(each))]
+    kinds = list(statuses)
+    whose = [f"{count} {words}" for each, words in _WHOSE.items() if (count := kinds.count(each))]
     said = {Status.REFUTED.short: f" ({', '.join(whose)})"} if whose else {}
-    counts = Counter(status.short for status in found).most_common()
+    counts = Counter(status.short for status in kinds).most_common()
     return ", ".join(f"{count} {short}{said.get(short, '')}" for short, count in counts)
 
 
@@ -280,8 +280,8 @@ class Claim:
     @property
     def cites(self) -> tuple[str, ...]:
         """The claims on which steps of its proofs rest."""
-        found = (n for e in self.evidence for step in getattr(e, "steps", ()) for n in step.cites)
-        return tuple(dict.fromkeys(found))
+        names = (n for e in self.evidence for step in getattr(e, "steps", ()) for n in step.cites)
+        return tuple(dict.fromkeys(names))
 
     def unmet(self, instance: Instance) -> list[str]:
         """The hypotheses that this instance does not satisfy, in words."""

@@ -92,8 +92,8 @@ def check(theorems: tuple[str, ...], sources: Path = SOURCES) -> list[Checked]:
 
 def _source(module: str, sources: Path) -> Path | None:
     """The file of a module: beside the others, or one of theory/formal, which those may import."""
-    found = (folder / f"{module}.v" for folder in (sources, SOURCES))
-    return next((path for path in found if path.is_file()), None)
+    paths = (folder / f"{module}.v" for folder in (sources, SOURCES))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
@@ -123,9 +123,9 @@ def _build(module: str, sources: Path, built: Path, imported: Sequence[Path]) ->
     assert path is not None, f"{module}.v was there a moment ago"
     text = path.read_text()
     bare = without_comments(text)
-    if found := _NOT_A_PROOF.search(bare):
-        line = bare[: found.start()].count("\n") + 1
-        raise InputError(f"{module}.v, line {line}: '{found[0]}' is no proof")
+    if match := _NOT_A_PROOF.search(bare):
+        line = bare[: match.start()].count("\n") + 1
+        raise InputError(f"{module}.v, line {line}: '{match[0]}' is no proof")
     (built / f"{module}.v").write_text(text)
     _coq([*_found_in(imported), f"{module}.v"], built, f"{module}.v is not accepted")
 
@@ -254,10 +254,10 @@ def share_built() -> None:
 def _ours_alone(folder: Path) -> bool:
     """Nobody else can have put a theorem there."""
     try:
-        found = folder.stat()
+        info = folder.stat()
     except OSError:
         return False
-    private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    private = info.st_uid == os.geteuid() and not info.st_mode & 0o077
     return folder.is_absolute() and folder.is_dir() and private
 
 
@@ -308,8 +308,8 @@ def _module(module: str, sources: Path) -> dict[str, Checked]:
         answers = built[-1] / "theorems.json"
         if not answers.is_file():
             named = tuple(f"{module}.{n}" for n in names)
-            found = _asked(named, sources, built) if named else []
-            write_atomically(answers, json.dumps([asdict(one) for one in found]))
+            theorems = _asked(named, sources, built) if named else []
+            write_atomically(answers, json.dumps([asdict(one) for one in theorems]))
         kept = json.loads(answers.read_text())
     return {
         one["theorem"]: Checked(
@@ -402,23 +402,23 @@ class Formal:
         if coq_version() is None:
             return Outcome(None, "absent: Coq is not installed", absent=True)
         try:
-            found = checked(self.theorem, self.sources)
+            proof = checked(self.theorem, self.sources)
         except NoLibrary as error:
             return Outcome(None, f"absent: {error}", absent=True)
         except InputError as error:
             return Outcome(False, str(error))
-        data = {"coq": found.type, "axioms": list(found.axioms)}
-        if found.unmet:
+        data = {"coq": proof.type, "axioms": list(proof.axioms)}
+        if proof.unmet:
             name = self.theorem.split(".")[1]
             return Outcome(
                 None,
                 f"Coq's kernel accepts it, but nothing shows that all it assumes can hold together "
-                f"({', '.join(found.unmet)}): apply it to an instance, Definition {name}_instance "
+                f"({', '.join(proof.unmet)}): apply it to an instance, Definition {name}_instance "
                 f":= @{name} ...",
                 None,
                 data,
             )
-        if self.beside is None and on_record().get(self.theorem) != found:
+        if self.beside is None and on_record().get(self.theorem) != proof:
             return Outcome(False, "what Coq says of it is not what is on record", None, data)
-        axioms = ", ".join(found.axioms) or "none"
+        axioms = ", ".join(proof.axioms) or "none"
         return Outcome(True, f"Coq's kernel accepts it; axioms: {axioms}", None, data)

@@ -55,8 +55,8 @@ class Step:
     def execute(self) -> None:
         """Raises AssertionError (or any error) where the step fails or its check is empty."""
         assert self.check is not None
-        found, asserted = executed(self.check)
-        left = entries(found)
+        value, asserted = executed(self.check)
+        left = entries(value)
         assert asserted or left, "the check executed no assertion and returned nothing"
         vanishes(left)
 
@@ -157,10 +157,10 @@ class Certified:
 
     def run(self, effort: Effort) -> Outcome:
         holding = undecided = 0
-        for found in self.certify(effort):
-            if isinstance(found, str):
-                return Outcome(False, f"a certified instance contradicts it: {found}", found)
-            holding, undecided = holding + found, undecided + (not found)
+        for answer in self.certify(effort):
+            if isinstance(answer, str):
+                return Outcome(False, f"a certified instance contradicts it: {answer}", answer)
+            holding, undecided = holding + answer, undecided + (not answer)
         detail = f"{holding} instances certified, {undecided} undecided"
         data = {"certified": holding, "undecided": undecided}
         return Outcome(True if holding else None, detail, None, data)
@@ -202,10 +202,10 @@ class Counterexample:
         """The cases, each matrix once."""
         shown = []
         for name in ("A", "H", "X0"):
-            found = dict.fromkeys(
+            matrices = dict.fromkeys(
                 show(value) for case in self.cases if (value := getattr(case, name)) is not None
             )
-            shown += [f"{name.replace('X0', 'X_0')} = {' and '.join(found)}"] * bool(found)
+            shown += [f"{name.replace('X0', 'X_0')} = {' and '.join(matrices)}"] * bool(matrices)
         return ", ".join(shown)
 
     def run(self, effort: Effort) -> Outcome:
@@ -283,11 +283,11 @@ def step(part: str | Callable[[], object]) -> Step:
     Raises ValueError where it does not say what it is for, or what its check covers.
     """
     text = " ".join(((part if isinstance(part, str) else part.__doc__) or "").split())
-    found = _LABEL.match(text)
-    if found is None:
+    label = _LABEL.match(text)
+    if label is None:
         raise ValueError(f"for which clauses is the step '{text[:40]}'?")
-    covers = tuple(int(k) for k in found[1].split(",") if k.strip())
-    words, scope = text[found.end() :], found[2].strip()
+    covers = tuple(int(k) for k in label[1].split(",") if k.strip())
+    words, scope = text[label.end() :], label[2].strip()
     if isinstance(part, str) == bool(scope):
         raise ValueError(f"what does the check of the step '{text[:40]}' cover?")
     return Step(words, None if isinstance(part, str) else part, Scope(scope or "instance"), covers)

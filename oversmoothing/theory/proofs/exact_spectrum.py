@@ -63,12 +63,12 @@ def rational(value: Eigenvalue) -> Fraction | None:
 
 def values(M: Matrix) -> list[Fraction]:
     """The eigenvalues with multiplicity, ascending, all rational (raises otherwise)."""
-    found: list[Fraction] = []
+    numbers: list[Fraction] = []
     for value in spectrum(M):
         number = rational(value)
         assert number is not None, "an eigenvalue is irrational"
-        found += [number] * value.factor.multiplicity
-    return sorted(found)
+        numbers += [number] * value.factor.multiplicity
+    return sorted(numbers)
 
 
 def is_real(M: Matrix) -> bool:

@@ -156,17 +156,17 @@ def has_low(X: Matrix) -> bool:
 
 def content(A: Matrix, H: Matrix, X0: Matrix) -> Content:
     """The modes that X_0 contains."""
-    found = start_content(A, H, X0)
-    assert found is not None, "an instance of a claim is small"
-    return found
+    modes = start_content(A, H, X0)
+    assert modes is not None, "an instance of a claim is small"
+    return modes
 
 
 def contains_both_radii(A: Matrix, H: Matrix, X0: Matrix) -> bool:
     """Whether X_0 has a component at rho_C and at rho_Q."""
     if not any(map(any, X0)):
         return False
-    found, present = exact_dominance(A, H), content(A, H, X0)
-    wanted = float(found.radius(True).mid()), float(found.radius(False).mid())
+    dominance, present = exact_dominance(A, H), content(A, H, X0)
+    wanted = float(dominance.radius(True).mid()), float(dominance.radius(False).mid())
     have = present.consensus, present.quotient
     return all(
         x is not None and abs(x - y) <= 1e-9 * (1 + y) for x, y in zip(have, wanted, strict=True)
@@ -201,9 +201,9 @@ def dominant_semisimple(case: Instance) -> bool:
     return all(jordan_size(mode) == 1 for mode in exact_dominance(case.A, case.H).dominant())
 
 
-def single_pair(found: ExactDominance) -> bool:
+def single_pair(dominance: ExactDominance) -> bool:
     """One dominant pair (a, h), each simple (and then real)."""
-    modes = found.dominant()
+    modes = dominance.dominant()
     if len(modes) != 1:
         return False
     attention = modes[0].attention

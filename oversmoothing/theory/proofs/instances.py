@@ -72,8 +72,8 @@ def power(M: Matrix, exponent: int) -> Matrix:
 
 
 def determinant(M: Matrix) -> Fraction:
-    found = to_flint(M).det()
-    return Fraction(int(found.p), int(found.q))
+    value = to_flint(M).det()
+    return Fraction(int(value.p), int(value.q))
 
 
 def squared_ratio(X: Matrix) -> Fraction:

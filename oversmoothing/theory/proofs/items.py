@@ -36,15 +36,15 @@ class Item:
 
     def read(self, *known: str) -> tuple[str, tuple[int, ...] | None, str]:
         """Key, clauses in brackets (None: no brackets) and value of "key [1, 2]: value"."""
-        found = re.fullmatch(r"([a-z ]+?)(?: \[([\d, ]*)\])?: (.+)", self.text)
-        if found is None or found[1] not in known or self.marker != "-":
+        match = re.fullmatch(r"([a-z ]+?)(?: \[([\d, ]*)\])?: (.+)", self.text)
+        if match is None or match[1] not in known or self.marker != "-":
             raise InputError(
                 f"{self.path.name}, line {self.line}: '{self.text[:60]}' is none of "
                 f"{', '.join(f'{key}: ...' for key in sorted(known))}"
             )
-        listed = found[2]
+        listed = match[2]
         covers = None if listed is None else tuple(int(k) for k in listed.split(",") if k.strip())
-        return found[1], covers, found[3]
+        return match[1], covers, match[3]
 
 
 @dataclass
@@ -90,21 +90,21 @@ class Section:
 
 def names(path: Path) -> list[str]:
     """The claims of a chapter, none of it read further."""
-    return [found[1] for found in HEADING.finditer(read_text(path))]
+    return [heading[1] for heading in HEADING.finditer(read_text(path))]
 
 
 def source(path: Path, name: str) -> str:
     """The Markdown of one claim beneath its heading."""
     text = read_text(path)
-    found = next(found for found in HEADING.finditer(text) if found[1] == name)
-    after = HEADING.search(text, found.end())
-    return text[found.end() : after.start() if after else len(text)].strip() + "\n"
+    heading = next(heading for heading in HEADING.finditer(text) if heading[1] == name)
+    after = HEADING.search(text, heading.end())
+    return text[heading.end() : after.start() if after else len(text)].strip() + "\n"
 
 
 def sections(path: Path) -> list[Section]:
     """The claims of a chapter. Raises `InputError` with the line that is none of its language."""
     lines = list(enumerate(read_text(path).splitlines(), 1))
-    found: list[Section] = []
+    claims: list[Section] = []
     while lines:
         number, line = lines.pop(0)
         if not line.strip() or (number == 1 and line.startswith("# ")):
@@ -116,8 +116,8 @@ def sections(path: Path) -> list[Section]:
         end = next((k for k, (_, text) in enumerate(lines) if text.startswith("## ")), len(lines))
         _fill(section, lines[:end])
         del lines[:end]
-        found.append(section)
-    return found
+        claims.append(section)
+    return claims
 
 
 def _fill(section: Section, lines: list[tuple[int, str]]) -> None:
@@ -190,4 +190,4 @@ def _list(section: Section, item: Item) -> list[Item]:
 
 def _plain(text: str) -> str:
     """Without the backslashes of Markdown; code keeps its own."""
-    return _ESCAPED.sub(lambda found: found[1] or found[2], text)
+    return _ESCAPED.sub(lambda match: match[1] or match[2], text)

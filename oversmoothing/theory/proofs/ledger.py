@@ -120,14 +120,14 @@ def _faults(claim: Claim) -> list[str]:
 
 
 def _citations(claim: Claim, cited: Mapping[str, Status]) -> list[str]:
-    found = []
+    reasons = []
     for name in claim.cites:
         status = cited.get(name)
         if status is None:
-            found.append(f"it rests on {name}, which was not run")
+            reasons.append(f"it rests on {name}, which was not run")
         elif not status.proved:
-            found.append(f"it rests on {name}, which is {status}")
-    return found
+            reasons.append(f"it rests on {name}, which is {status}")
+    return reasons
 
 
 def _failures(findings: Sequence[Finding], holds: bool | None) -> list[str]:
@@ -163,11 +163,11 @@ def files() -> dict[str, Path]:
 
     Raises RuntimeError where two claims have one name.
     """
-    found = [(name, path) for path in sorted(_FOLDER.glob("*.md")) for name in names(path)]
-    listed = [name for name, _ in found]
+    pairs = [(name, path) for path in sorted(_FOLDER.glob("*.md")) for name in names(path)]
+    listed = [name for name, _ in pairs]
     if repeated := {name for name in listed if listed.count(name) > 1}:
         raise RuntimeError(f"claims with the same name: {sorted(repeated)}")
-    return dict(sorted(found, key=lambda each: _order(each[0])))
+    return dict(sorted(pairs, key=lambda each: _order(each[0])))
 
 
 @cache
@@ -175,11 +175,11 @@ def _stated_in(path: Path) -> dict[str, Claim]:
     """The claims of a chapter. Raises RuntimeError where a refuted one has no wording."""
     module = import_module(f"{_CONTENTS}.{path.stem}")
     (chapter,) = {one for one in vars(module).values() if isinstance(one, Chapter)}
-    found = chapter.claims(vars(module))
-    for claim in found.values():
+    table = chapter.claims(vars(module))
+    for claim in table.values():
         if claim.on_record and claim.on_record.refuted and not claim.wording:
             raise RuntimeError(f"{claim.name}: it is refuted, and its wording is not said")
-    return found
+    return table
 
 
 class _Claims(Mapping[str, Claim]):
@@ -340,8 +340,8 @@ def run_claim(
         start = time.perf_counter()
         outcome = _outcome(claim, evidence, effort)
         findings.append(Finding(index, evidence, outcome, time.perf_counter() - start))
-    found = standing(claim, findings, cited)
-    return Entry(claim, found, findings, time.perf_counter() - begin)
+    reading = standing(claim, findings, cited)
+    return Entry(claim, reading, findings, time.perf_counter() - begin)
 
 
 def _outcome(claim: Claim, evidence: Evidence, effort: Effort) -> Outcome:
@@ -353,18 +353,18 @@ def _outcome(claim: Claim, evidence: Evidence, effort: Effort) -> Outcome:
 def settled(entries: Iterable[Entry]) -> list[Entry]:
     """The same, cited ones first, each status read off anew from how those stand."""
     given = {entry.claim.name: entry for entry in entries}
-    found: dict[str, Entry] = {}
+    table: dict[str, Entry] = {}
 
     def settle(name: str) -> Status:
-        if name not in found:
+        if name not in table:
             entry = given[name]
             cited = {other: settle(other) for other in entry.claim.cites if other in given}
-            found[name] = replace(entry, standing=standing(entry.claim, entry.findings, cited))
-        return found[name].status
+            table[name] = replace(entry, standing=standing(entry.claim, entry.findings, cited))
+        return table[name].status
 
     for name in given:
         settle(name)
-    return list(found.values())
+    return list(table.values())
 
 
 def in_want_of_coq(entries: Iterable[Entry]) -> list[str]:
@@ -379,11 +379,11 @@ def in_want_of_coq(entries: Iterable[Entry]) -> list[str]:
 
 def theorems() -> dict[str, tuple[str, ...]]:
     """Claim: the theorems that its evidence names."""
-    found = {
+    titles = {
         name: tuple(e.title for e in claim.evidence if e.kind is Kind.FORMAL)
         for name, claim in claims().items()
     }
-    return {name: named for name, named in found.items() if named}
+    return {name: named for name, named in titles.items() if named}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -30,14 +30,14 @@ _PARTS = {"given": hypotheses, "draw": strategies, "by": by, "exact": kit.exact}
 def names_of(part: str) -> dict[str, str]:
     """The names in given, draw, by or exact, each with the first line of what it says."""
     module = _PARTS[part]
-    found = {}
+    words = {}
     for name, value in vars(module).items():
         home = getattr(value, "__module__", None)
         if isinstance(value, Hypothesis):
-            found[name] = value.words
+            words[name] = value.words
         elif callable(value) and not name.startswith("_") and _belongs(name, str(home), part):
-            found[name] = " ".join((value.__doc__ or "").split("\n\n")[0].split())
-    return found
+            words[name] = " ".join((value.__doc__ or "").split("\n\n")[0].split())
+    return words
 
 
 def _belongs(name: str, home: str, part: str) -> bool:
@@ -89,14 +89,14 @@ def _loaded(path: Path, code: str) -> OwnLedger:
             f"{path.name} defines no claim: give one a name, as in CLAIM = Claim(...); "
             "`oversmoothing prove --init FILE.py` writes an example"
         )
-    found: dict[str, Claim] = {}
+    table: dict[str, Claim] = {}
     for claim in stated.values():
-        if claim.name in found:
+        if claim.name in table:
             raise InputError(f"{path.name} has two claims of the name '{claim.name}'")
         if problem := _problem(claim):
             raise InputError(f"{path.name}, claim '{claim.name[:80]}': {problem}")
-        found[claim.name] = claim
-    return OwnLedger(found)
+        table[claim.name] = claim
+    return OwnLedger(table)
 
 
 def _problem(claim: Claim) -> str:
@@ -163,8 +163,8 @@ def said_of(path: Path) -> Iterator[None]:
 
 
 def _frames(error: BaseException, path: Path) -> list[traceback.FrameSummary]:
-    found = traceback.extract_tb(error.__traceback__)
-    return [frame for frame in found if frame.filename == str(path)]
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if frame.filename == str(path)]
 
 
 def _while_drawing(error: BaseException) -> bool:

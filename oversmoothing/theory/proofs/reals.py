@@ -210,15 +210,15 @@ def _conditions(texts: Conditions) -> tuple[str, ...]:
 
 def _values(text: str) -> dict[str, Fraction]:
     """ "h=1, a=1/2" by name. Raises ValueError where a part is not a name with a fraction."""
-    found = {}
+    values = {}
     for part in filter(str.strip, text.split(",")):
         name, _, value = part.partition("=")
         try:
-            found[name.strip()] = Fraction(value.strip())
+            values[name.strip()] = Fraction(value.strip())
         except (ValueError, ZeroDivisionError):
             wanted = 'write them as "h=1, a=1/2"'
             raise ValueError(f"'{text}' gives no values: {wanted}") from None
-    return found
+    return values
 
 
 def _said(values: Mapping[str, object]) -> str:

@@ -60,7 +60,7 @@ def details(entry: Entry, width: int = 100) -> str:
         several = len(claim.clauses) > 1
         lines += _wrapped(f"({k}) {clause} [{status}]" if several else clause, width)
         if status is Status.UNDECIDED:
-            lines += [line for found in _attacks(entry, k) for line in _wrapped(found, width, 4)]
+            lines += [line for attack in _attacks(entry, k) for line in _wrapped(attack, width, 4)]
     for reason in entry.standing.reasons:
         lines += _wrapped(f"because {reason}", width)
     if claim.source:
@@ -100,7 +100,7 @@ def _attacks(entry: Entry, k: int) -> list[str]:
 
     In the ledger one that names no clause need not attack any; a user's attacks all.
     """
-    found = []
+    attacks = []
     every = tuple(range(1, len(entry.claim.clauses) + 1)) if entry.claim.on_record is None else ()
     for finding in entry.findings:
         against = getattr(finding.evidence, "against", None)
@@ -111,8 +111,8 @@ def _attacks(entry: Entry, k: int) -> list[str]:
         filtered = f" ({others} others miss a hypothesis)" if others else ""
         examples = _counted(data.get("examples", 0), "instance")
         within = f" with {data['box']}" if data.get("box") else ""
-        found.append(f"no counterexample in {examples}{filtered}{within}: a search, no proof")
-    return found
+        attacks.append(f"no counterexample in {examples}{filtered}{within}: a search, no proof")
+    return attacks
 
 
 def _counted(count: int, what: str) -> str:

@@ -100,8 +100,8 @@ class Coverage:
                     "code that began it"
                 )
 
-    def add(self, chunk: Chunk, found: dict[str, Any]) -> None:
-        self.chunks[chunk.key] = found
+    def add(self, chunk: Chunk, result: dict[str, Any]) -> None:
+        self.chunks[chunk.key] = result
         self.save()
 
     def save(self) -> None:
@@ -110,10 +110,10 @@ class Coverage:
 
     def totals(self) -> list[dict[str, Any]]:
         """By claim and search: examples tried, seconds, violations found."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
         for key, value in self.chunks.items():
             claim, title = key.split("|")[:2]
-            row = found.setdefault(
+            row = rows.setdefault(
                 (claim, title),
                 {"claim": claim, "search": title, "examples": 0, "seconds": 0.0, "violations": []},
             )
@@ -121,7 +121,7 @@ class Coverage:
             row["seconds"] += value["seconds"]
             if value["violation"]:
                 row["violations"].append(value["violation"])
-        return list(found.values())
+        return list(rows.values())
 
 
 def _record(key: str, value: Any) -> dict[str, Any]:
@@ -308,6 +308,6 @@ def run_chunks(
                 return
             finished = next(as_done(running))
             running.discard(finished)
-            chunk, found = finished.result()
-            coverage.add(chunk, found)
+            chunk, result = finished.result()
+            coverage.add(chunk, result)
             yield chunk

@@ -163,9 +163,9 @@ class Searched:
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} others miss a hypothesis)" if filtered else ""
         if worst:
-            found = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
+            outcome = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
             also = f"; elsewhere {self._unusable(*unusable[0])}" if unusable else ""
-            return replace(found, detail=f"{found.detail}{also}")
+            return replace(outcome, detail=f"{outcome.detail}{also}")
         if unusable:
             return Outcome(None, self._unusable(*unusable[0]), None, {**data, "unusable": True})
         if tried == 0:

@@ -69,9 +69,9 @@ def _z3(smtlib: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     model = {}
     if result == "sat":
-        found = solver.model()
-        for variable in found.decls():
-            value = found[variable]
+        solution = solver.model()
+        for variable in solution.decls():
+            value = solution[variable]
             if z3.is_rational_value(value):
                 model[variable.name()] = str(value.as_fraction())
             else:

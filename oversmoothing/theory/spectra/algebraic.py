@@ -66,17 +66,17 @@ class Factor:
         if bits not in self._roots:
             with at_precision(bits):
                 if self.degree == 1:
-                    found = [flint.acb(self.rational_root)]
+                    balls = [flint.acb(self.rational_root)]
                 elif self._agreement > _CLOSE or (bits > 64 and self.degree > _REFINED):
-                    found = self._close_roots(bits)
+                    balls = self._close_roots(bits)
                 else:
                     roots: list[Any] = self.polynomial.complex_roots()
-                    found = [root for root, _ in roots]
+                    balls = [root for root, _ in roots]
                 reference = self._roots.get(64)
                 if reference is not None:
                     # Isolating balls: each finer one overlaps exactly one of the coarse ones.
-                    found = [next(f for f in found if f.overlaps(r)) for r in reference]
-            self._roots[bits] = found
+                    balls = [next(f for f in balls if f.overlaps(r)) for r in reference]
+            self._roots[bits] = balls
         return self._roots[bits]
 
     @cached_property
@@ -107,13 +107,13 @@ class Factor:
             with at_precision(working):
                 p = flint.acb_poly(self.polynomial)
                 slope = p.derivative()
-                found = [root.mid() for root in known or self._approximations()]
+                points = [root.mid() for root in known or self._approximations()]
                 for _ in range(working.bit_length()):
-                    found = [(x - p(x) / slope(x)).mid() for x in found]
-                radii = [(self.degree * abs(p(x) / slope(x))).upper() for x in found]
+                    points = [(x - p(x) / slope(x)).mid() for x in points]
+                radii = [(self.degree * abs(p(x) / slope(x))).upper() for x in points]
                 balls = [
                     x + flint.acb(flint.arb(0, r), flint.arb(0, r))
-                    for x, r in zip(found, radii, strict=True)
+                    for x, r in zip(points, radii, strict=True)
                 ]
             apart = not any(x.overlaps(y) for x, y in combinations(balls, 2))
             if len(balls) == self.degree and all(x.is_finite() for x in balls) and apart:
@@ -142,8 +142,8 @@ class Factor:
         moved = self.polynomial(flint.fmpz_poly([centre, 1]))
         last = [flint.acb(flint.fmpq(-int(moved[i]), int(moved[D]))) for i in range(D)]
         companion = [[int(i == j + 1) for j in range(D - 1)] + [last[i]] for i in range(D)]
-        found = flint.acb_mat(companion).eig(algorithm="approx")
-        return [centre + root.mid() for root in found]
+        values = flint.acb_mat(companion).eig(algorithm="approx")
+        return [centre + root.mid() for root in values]
 
     @cached_property
     def conjugate_index(self) -> list[int]:
@@ -201,9 +201,9 @@ def factors(matrix: Sequence[Sequence[Fraction]]) -> list[Factor]:
         return []
     M = to_flint(matrix)
     size = M.nrows()
-    _, found = M.charpoly().numer().factor()
+    _, pairs = M.charpoly().numer().factor()
     result = []
-    for polynomial, multiplicity in found:
+    for polynomial, multiplicity in pairs:
         if multiplicity == 1:
             blocks: tuple[int, ...] = (1,)
         else:

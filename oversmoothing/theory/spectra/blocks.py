@@ -81,14 +81,14 @@ def invariant_blocks(M: Balls) -> Iterator[Blocks]:
 
 def _order(M: Balls) -> list[int] | None:
     """Indices such that each row has entries at itself and at those before alone; None without."""
-    left, found = set(range(len(M))), list[int]()
+    left, order = set(range(len(M))), list[int]()
     while left:
         free = [i for i in sorted(left) if all(j == i or M[i][j] == 0 for j in left)]
         if not free:
             return None
-        found += free
+        order += free
         left -= set(free)
-    return found
+    return order
 
 
 def _by_substitution(M: Balls, order: list[int]) -> Blocks:
@@ -159,9 +159,9 @@ def _by_schur(M: Balls) -> Iterator[Blocks]:
         if groups in seen:
             continue
         seen.append(groups)
-        found = _stewart(M, middle, values, groups)
-        if found is not None:
-            yield found
+        blocks = _stewart(M, middle, values, groups)
+        if blocks is not None:
+            yield blocks
 
 
 def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) -> Blocks | None:
@@ -331,9 +331,9 @@ def enclose_in_balls(M: flint.acb_mat) -> Iterator[BallSpectrum]:
         V = _matrix(np.linalg.eig(middle)[1])
         for bits in _SCHEDULE:
             with at_precision(bits):
-                found = _discs(V, M, bits)
-                V = _refined(found)
-            yield found
+                spectrum = _discs(V, M, bits)
+                V = _refined(spectrum)
+            yield spectrum
     except (np.linalg.LinAlgError, ZeroDivisionError):
         return
 
@@ -342,14 +342,14 @@ def _matrix(values: Complex) -> flint.acb_mat:
     return flint.acb_mat([[complex(x) for x in row] for row in values])
 
 
-def _refined(found: BallSpectrum) -> flint.acb_mat:
-    R = np.array([[complex(x.mid()) for x in row] for row in found.similar.tolist()])
+def _refined(spectrum: BallSpectrum) -> flint.acb_mat:
+    R = np.array([[complex(x.mid()) for x in row] for row in spectrum.similar.tolist()])
     # What overflows is not refined.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gap = np.diag(R)[None, :] - np.diag(R)[:, None]
         # Within a cluster the step would not be small: its members stay together.
         F = np.where(np.abs(R) < np.abs(gap) / 4, R / gap, 0.0)
-    return (found.basis + found.basis * _matrix(F)).mid()
+    return (spectrum.basis + spectrum.basis * _matrix(F)).mid()
 
 
 def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:

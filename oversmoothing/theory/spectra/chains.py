@@ -236,13 +236,13 @@ def product_chains(
 
     of_h, of_a: the chains of H at h and of A at a. As many vectors as the pair has multiplicity.
     """
-    found = []
+    chains = []
     for first in of_h:
         for second in of_a:
             u, v = _Side(first, h), _Side(second, a)
             for chain in _coordinates(u, v):
-                found.append(tuple(_vectors(u, v, _shorter(u, v, pairs)) for pairs in chain))
-    return sorted(found, key=len, reverse=True)
+                chains.append(tuple(_vectors(u, v, _shorter(u, v, pairs)) for pairs in chain))
+    return sorted(chains, key=len, reverse=True)
 
 
 def _coordinates(u: _Side, v: _Side) -> Iterator[list[Pairs]]:

@@ -90,8 +90,8 @@ class Basis:
         other = int(self.partner[i])
         if other == i:
             return np.asarray(rows[i], dtype=np.complex128)
-        found: Complex = rows[min(i, other)] + (unit if i < other else -unit) * rows[max(i, other)]
-        return found
+        row: Complex = rows[min(i, other)] + (unit if i < other else -unit) * rows[max(i, other)]
+        return row
 
     @cached_property
     def columns(self) -> Array:
@@ -108,9 +108,9 @@ class Basis:
         largest = float(inflated(defect, 2 * k).max())
         if not largest < 1:
             return np.full(k, np.inf)
-        found = inflated(top, 4 * k) / (1 - largest)
-        found = np.where(self.im != 0, found + found[self.partner], found)
-        return inflated(found, 4)
+        bounds = inflated(top, 4 * k) / (1 - largest)
+        bounds = np.where(self.im != 0, bounds + bounds[self.partner], bounds)
+        return inflated(bounds, 4)
 
     def _others(self, i: int, sums: Array) -> Array | None:
         """|y_m| <= sums_m / (|D_i - D_m| - r_i), [k], 0 at i; None where it may be 1."""
@@ -119,10 +119,10 @@ class Basis:
         D = self.re + 1j * self.im
         gap = np.abs(D - D[i]) * (1 - 8 * UNIT) - self.radii[i]
         gap[i] = np.inf
-        found = sums / gap
-        if not ((gap > 0) & (found < 1)).all():
+        bounds = sums / gap
+        if not ((gap > 0) & (bounds < 1)).all():
             return None
-        result: Array = inflated(found, 4) * (sums > 0) * (gap < np.inf)
+        result: Array = inflated(bounds, 4) * (sums > 0) * (gap < np.inf)
         return result
 
 
@@ -273,13 +273,13 @@ def _scaled(M: Array, error: Array, largest: float) -> DiscStack:
     with np.errstate(all="ignore"):
         small = np.ldexp(M, -power)
         lost = np.where(np.ldexp(small, power) == M, 0.0, TINY)
-        found = _discs(small, np.ldexp(error, -power) + lost + TINY * (error > 0), False)
-        if found.failures:
-            return found
-        centres = np.ldexp(found.centres.real, power) + 1j * np.ldexp(found.centres.imag, power)
+        stack = _discs(small, np.ldexp(error, -power) + lost + TINY * (error > 0), False)
+        if stack.failures:
+            return stack
+        centres = np.ldexp(stack.centres.real, power) + 1j * np.ldexp(stack.centres.imag, power)
         # What a power of two pushes below all normal numbers is rounded.
-        radii = np.ldexp(found.radii, power)
-        radii = np.where((found.radii == 0) & (power >= 0), radii, radii + 2 * TINY)
+        radii = np.ldexp(stack.radii, power)
+        radii = np.where((stack.radii == 0) & (power >= 0), radii, radii + 2 * TINY)
     if not (np.isfinite(centres).all() and np.isfinite(radii).all()):
         return _failed(M, Failure(_OVERFLOW))
     return DiscStack(centres, radii, components(centres, radii))
@@ -433,8 +433,8 @@ class Vectors:
     @cached_property
     def discs(self) -> Discs | None:
         """Those with the basis; None where there is none."""
-        found: Discs | Failure = self._given if self._given.basis is not None else self._again()
-        return None if isinstance(found, Failure) or found.basis is None else found
+        discs: Discs | Failure = self._given if self._given.basis is not None else self._again()
+        return None if isinstance(discs, Failure) or discs.basis is None else discs
 
     def find(self, i: int) -> tuple[Basis, int] | None:
         """(basis, place) of the eigenvalue in the disc i, which is alone."""
@@ -445,6 +445,6 @@ class Vectors:
             return (discs.basis, i) if i < len(discs.basis.re) else None
         given = self._given
         near = np.abs(discs.centres - given.centres[i]) <= 2 * (discs.radii + given.radii[i])
-        found = np.flatnonzero(near)
-        alone = len(found) == 1 and discs.alone[found[0]]
-        return (discs.basis, int(found[0])) if alone else None
+        places = np.flatnonzero(near)
+        alone = len(places) == 1 and discs.alone[places[0]]
+        return (discs.basis, int(places[0])) if alone else None

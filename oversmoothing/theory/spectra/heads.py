@@ -83,8 +83,8 @@ class ManyHeads(Layer):
     @cached_property
     def others(self) -> Heads:
         """With (I, -I) where there is no residual."""
-        found = [(head.rational_A, head.rational_H) for head in self.singly[1:]]
-        return found if self.residual else [*found, (identity(self.n), identity(self.d, -1))]
+        heads = [(head.rational_A, head.rational_H) for head in self.singly[1:]]
+        return heads if self.residual else [*heads, (identity(self.n), identity(self.d, -1))]
 
     @property
     def numbers(self) -> str:
@@ -221,11 +221,11 @@ def dense_radius(M: Array, method: str) -> Radius:
 def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
     """max |shift + m| over spec(M) by discs, M rounded by about `rounding` (Frobenius): what that
     is rests on an estimate, the discs do not. Zeros of M are taken for zeros."""
-    found = enclose(M, np.where(M == 0, 0.0, rounding / len(M)))
-    if isinstance(found, Failure):
+    spectrum = enclose(M, np.where(M == 0, 0.0, rounding / len(M)))
+    if isinstance(spectrum, Failure):
         moduli = np.abs(np.linalg.eigvals(M) + shift)
-        return Radius(float(moduli.max()), float("inf"), method, found.reason)
-    bounds = modulus_interval(found, shift)
+        return Radius(float(moduli.max()), float("inf"), method, spectrum.reason)
+    bounds = modulus_interval(spectrum, shift)
     value = bounds.shown
     return Radius(value, max(bounds.high - value, value - bounds.low), method)
 

@@ -101,8 +101,8 @@ def eigenvalues(M: Array, rounded: bool = False) -> Spectrum:
     exponent = 0 if not size or 1e-140 < size < 1e140 else int(np.frexp(size)[1])
     # Squares would leave the range: a power of two changes no digit.
     small = np.ldexp(M, -exponent)
-    found = np.linalg.eigvalsh(small) if np.array_equal(M, M.T) else np.linalg.eigvals(small)
-    values: Complex = found.astype(np.complex128)
+    roots = np.linalg.eigvalsh(small) if np.array_equal(M, M.T) else np.linalg.eigvals(small)
+    values: Complex = roots.astype(np.complex128)
     with np.errstate(over="ignore"):
         values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
     return Spectrum(values, np.zeros(k, dtype=bool))
@@ -238,10 +238,10 @@ class PairModuli:
         joined = (rows.max(axis=-1) + 1 < m) | (columns.max(axis=-1) + 1 < d)
         for k in np.flatnonzero(joined).tolist():
             least[k] = float(minimum_by(minimum_by(low[k], rows[k]).T, columns[k]).max())
-        found = zip(least, most, places, tops, strict=True)
+        bounds = zip(least, most, places, tops, strict=True)
         return [
             Interval(max(0.0, at_least), at_most, (-1 if self.consensus else p // d, p % d), top)
-            for at_least, at_most, p, top in found
+            for at_least, at_most, p, top in bounds
         ]
 
 
@@ -330,7 +330,7 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
     parts = communicating(A + error > 0)
     if len(parts) == 1:
         return None
-    found, ones = [], -1
+    pieces, ones = [], -1
     for S in parts:
         inside, off = A[np.ix_(S, S)], error[np.ix_(S, S)]
         closed = not np.delete(A[S] + error[S], S, axis=1).any()
@@ -338,13 +338,13 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
         if closed and len(S) > 1:
             B, wide = (x[0] for x in quotient_within(inside[None], off[None]))
             discs = enclose(B, wide)
-            found.append(
+            pieces.append(
                 _within(np.linalg.eigvals(B), 1.0) if isinstance(discs, Failure) else discs
             )
         elif not closed:
-            found.append(_part(inside, off))
+            pieces.append(_part(inside, off))
     known = np.ones(ones, dtype=np.complex128)
-    return _union([*found, Discs(known, np.zeros(ones), np.arange(ones))])
+    return _union([*pieces, Discs(known, np.zeros(ones), np.arange(ones))])
 
 
 def by_parts(M: Array, error: Array) -> Discs:
@@ -354,9 +354,9 @@ def by_parts(M: Array, error: Array) -> Discs:
 
 
 def _part(M: Array, error: Array) -> Discs:
-    found = enclose(M, error)
-    if not isinstance(found, Failure):
-        return found
+    discs = enclose(M, error)
+    if not isinstance(discs, Failure):
+        return discs
     with np.errstate(over="ignore"):  # as in `within_norm`
         return _within(np.linalg.eigvals(M), float(upper_sum(inflated(np.abs(M) + error, 2)).max()))
 

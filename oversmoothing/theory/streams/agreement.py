@@ -28,12 +28,12 @@ _BITS = 192
 def contraction(R: flint.arb_mat) -> flint.arb:
     """A ball around tau(R) for R [s, s] with equal row sums, 0 for one stream."""
     rows = R.tolist()
-    found = flint.arb(0)
+    tau = flint.arb(0)
     for k, row in enumerate(rows):
         for other in rows[:k]:
             apart = sum((abs(x - y) for x, y in zip(row, other, strict=True)), flint.arb(0)) / 2
-            found = found.max(apart)
-    return found
+            tau = tau.max(apart)
+    return tau
 
 
 @dataclass(frozen=True)

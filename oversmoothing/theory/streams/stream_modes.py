@@ -82,15 +82,15 @@ def _key(factor: Factor) -> Coefficients:
 
 def _as_root(x: Eigenvalue) -> tuple[Coefficients, int] | None:
     """Which root |x|^2 is, of which irreducible polynomial; None where there are too many."""
-    found = _squares(_key(x.factor), x.is_real)
-    if found is None:
+    polynomials = _squares(_key(x.factor), x.is_real)
+    if polynomials is None:
         return None
     for bits in doublings(_FIRST, _MOST):
         with at_precision(bits):
             ball = squared_modulus(x, bits)
             near = [
                 (_key(factor), k)
-                for factor in found
+                for factor in polynomials
                 for k, root in enumerate(factor.roots(bits))
                 if root.overlaps(flint.acb(ball))
             ]
@@ -160,9 +160,9 @@ class StreamModes:
 
     def radius(self, consensus: bool, bits: int = 128) -> flint.arb:
         """A ball around rho_C or rho_Q; 0 where there are no modes."""
-        found = self.consensus if consensus else self.quotient
+        modes = self.consensus if consensus else self.quotient
         with at_precision(bits):
-            return abs(found[0].ball(bits)) if found else flint.arb(0)
+            return abs(modes[0].ball(bits)) if modes else flint.arb(0)
 
     def dominant(self) -> list[Eigenvalue]:
         """Those of largest modulus over both sides; none where the comparison is undecided."""
@@ -178,14 +178,14 @@ def active_values(mixing: Mixing, psi: flint.fmpq_poly) -> list[Eigenvalue]:
     if u.degree() < 1:
         return []
     # Factor by factor of psi: their polynomials in mu have smaller degrees.
-    found: list[Eigenvalue] = []
+    values: list[Eigenvalue] = []
     seen: set[tuple[int, ...]] = set()
     for root in roots_of(psi):
         coefficients = _key(root.factor)
         if coefficients not in seen:
             seen.add(coefficients)
-            found += roots_of(_homogenised(coefficients, u, v))
-    return found
+            values += roots_of(_homogenised(coefficients, u, v))
+    return values
 
 
 def _homogenised(

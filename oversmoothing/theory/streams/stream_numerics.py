@@ -122,15 +122,15 @@ def largest_root(polynomial: flint.acb_poly) -> flint.arb:
     """
     degree = int(polynomial.degree())
     middle = flint.acb_poly([c.mid() for c in polynomial.coeffs()])
-    found = np.roots([complex(c) for c in reversed(middle.coeffs())]).astype(np.complex128)
+    roots = np.roots([complex(c) for c in reversed(middle.coeffs())]).astype(np.complex128)
     # Distinct for certain: Smith's discs hold for whichever points.
-    spread = 1e-9 * max(1.0, float(np.abs(found).max(initial=0.0)))
-    points = [flint.acb(complex(z)) for z in _apart(found, spread)]
+    spread = 1e-9 * max(1.0, float(np.abs(roots).max(initial=0.0)))
+    points = [flint.acb(complex(z)) for z in _apart(roots, spread)]
     for _ in range(8):
         points = [x - _weierstrass(middle, points, i) for i, x in enumerate(points)]
         points = [x.mid() for x in points]
         if not all(x.is_finite() for x in points):
-            points = [flint.acb(complex(z)) for z in _apart(found, spread)]
+            points = [flint.acb(complex(z)) for z in _apart(roots, spread)]
             break
     radii = [abs(_weierstrass(polynomial, points, i)).upper() * degree for i in range(degree)]
     boxes = [
@@ -190,16 +190,16 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
     mixing, layer = case.asked, case.layer
     cell = cell_discs(layer)
     spectra = cell.spectra
-    outcome, found = Outcome.UNDECIDED, None
+    outcome, radii = Outcome.UNDECIDED, None
     stages = (
         _certified(case) if certified else iter([_estimated(mixing, cell.attention, cell.value)])
     )
-    for found in stages:
-        outcome = found.outcome()
+    for radii in stages:
+        outcome = radii.outcome()
         if outcome is not Outcome.UNDECIDED:
             break
     status = "certified" if certified else "estimated"
-    if found is None:
+    if radii is None:
         return StreamVerdict(
             Outcome.UNDECIDED,
             status,
@@ -209,18 +209,18 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
             "independent.",
             **known,
         )
-    rho_c, rho_q = _known(found.rho_consensus), _known(found.rho_quotient)
-    mode = _leading_mode(mixing, *spectra, found, outcome)
-    reason = reason_of(outcome, _words(found.rho_consensus), _words(found.rho_quotient), mode)
+    rho_c, rho_q = _known(radii.rho_consensus), _known(radii.rho_quotient)
+    mode = _leading_mode(mixing, *spectra, radii, outcome)
+    reason = reason_of(outcome, _words(radii.rho_consensus), _words(radii.rho_quotient), mode)
     if outcome is Outcome.UNDECIDED:
         reason = (
-            f"rounding decides: rho_C = {found.rho_consensus.str(12)} and rho_Q = "
-            f'{found.rho_quotient.str(12)} overlap. Write the entries as fractions ("-4/3") for '
+            f"rounding decides: rho_C = {radii.rho_consensus.str(12)} and rho_Q = "
+            f'{radii.rho_quotient.str(12)} overlap. Write the entries as fractions ("-4/3") for '
             "an exact decision."
         )
     if layer.n == 1:
         outcome = Outcome.TRIVIAL
-    rate, one = _agreement_in_balls(case, found)
+    rate, one = _agreement_in_balls(case, radii)
     return StreamVerdict(
         outcome, status, rho_c, None if layer.n == 1 else rho_q, reason, tuple(mode), rate, one,
         **known,
@@ -263,10 +263,10 @@ def _estimated(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
     a = _balls(attention)
     h = _balls(value)
     everything = [h[j] for j in np.flatnonzero(~zero)]
-    found = enclosed_radii(mixing, [], everything, bool(zero.any()), bool(one.any()))
+    radii = enclosed_radii(mixing, [], everything, bool(zero.any()), bool(one.any()))
     products = [h[j] * a[i] for i, j in sorted(pairs)]
     rest = enclosed_radii(mixing, [], products)
-    return EnclosedRadii(found.shared, found.consensus, rest.consensus, found.repeated)
+    return EnclosedRadii(radii.shared, radii.consensus, rest.consensus, radii.repeated)
 
 
 def _leading(
@@ -304,7 +304,7 @@ def _scaled(matrices: Complex) -> tuple[Complex, Any]:
 
 def _balls(discs: Discs) -> list[flint.acb]:
     """For each disc a ball around its component, which holds an eigenvalue."""
-    found = [
+    balls = [
         flint.acb(complex(z)) + flint.acb(flint.arb(0, float(r)), flint.arb(0, float(r)))
         if r
         else flint.acb(complex(z))
@@ -312,12 +312,12 @@ def _balls(discs: Discs) -> list[flint.acb]:
     ]
     for i in np.flatnonzero(~discs.alone).tolist():
         for j in np.flatnonzero(discs.component == discs.component[i]).tolist():
-            found[i] = found[i].union(found[j])
-    return found
+            balls[i] = balls[i].union(balls[j])
+    return balls
 
 
 def _leading_mode(
-    mixing: Mixing, attention: Spectrum, value: Spectrum, found: EnclosedRadii, outcome: Outcome
+    mixing: Mixing, attention: Spectrum, value: Spectrum, radii: EnclosedRadii, outcome: Outcome
 ) -> list[StreamMode]:
     """The mode that decides, as float64 has it."""
     if outcome not in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
@@ -338,11 +338,11 @@ def _leading_mode(
     ]
 
 
-def _agreement_in_balls(case: Streams, found: EnclosedRadii) -> tuple[float | None, bool | None]:
+def _agreement_in_balls(case: Streams, radii: EnclosedRadii) -> tuple[float | None, bool | None]:
     mixing = case.mixing
     if case.start == "equal" or mixing.streams == 1:
         return None, None
-    top = found.rho_consensus.max(found.rho_quotient)
+    top = radii.rho_consensus.max(radii.rho_quotient)
     rest = differences_alone(mixing, case.layer.rational_H)
     if rest is None:
         # 1 is an eigenvector of one family at most, which rounding cannot name.

@@ -59,14 +59,14 @@ def stream_verdict(case: Streams, certified: bool = False, agree_to: float = 1e-
 
 def _exactly(case: Streams, known: dict[str, Any]) -> StreamVerdict:
     A, H, mixing = case.layer.rational_A, case.layer.rational_H, case.asked
-    found = exact_modes(A, H, mixing)
-    outcome = Outcome.TRIVIAL if case.layer.n == 1 else outcome_of_sign(found.comparison)
-    rho_c, rho_q = (float(found.radius(side).mid()) for side in (True, False))
+    dominance = exact_modes(A, H, mixing)
+    outcome = Outcome.TRIVIAL if case.layer.n == 1 else outcome_of_sign(dominance.comparison)
+    rho_c, rho_q = (float(dominance.radius(side).mid()) for side in (True, False))
     if outcome is Outcome.TIE:
         rho_q = rho_c
-    modes = _named(found, case)
+    modes = _named(dominance, case)
     shown = f"{{:.{12 if outcome is Outcome.UNDECIDED else 6}g}}".format
-    disagreement, one = _agreement(case, found.dominant())
+    disagreement, one = _agreement(case, dominance.dominant())
     return StreamVerdict(
         outcome,
         "exact",
@@ -80,13 +80,13 @@ def _exactly(case: Streams, known: dict[str, Any]) -> StreamVerdict:
     )
 
 
-def _named(found: StreamModes, case: Streams) -> list[StreamMode]:
+def _named(dominance: StreamModes, case: Streams) -> list[StreamMode]:
     """The dominant modes with their pairs (h, a) and the mix of streams in them."""
     mixing = case.asked
     idle = {_key(x) for x in mixing.idle_values}
-    sides = [("consensus", found.consensus), ("quotient", found.quotient)]
-    if found.comparison:
-        sides = [sides[0 if found.comparison > 0 else 1]]
+    sides = [("consensus", dominance.consensus), ("quotient", dominance.quotient)]
+    if dominance.comparison:
+        sides = [sides[0 if dominance.comparison > 0 else 1]]
     h_values = eigenvalues(factors(case.layer.rational_H))
     a_values = eigenvalues(factors(rational_quotient(case.layer.rational_A)))
     modes: list[StreamMode] = []

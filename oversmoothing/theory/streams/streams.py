@@ -183,8 +183,8 @@ def roots_of(polynomial: flint.fmpq_poly) -> list[Eigenvalue]:
     """The distinct roots, by irreducible factors."""
     if polynomial.degree() < 1:
         return []
-    _, found = polynomial.numer().factor()
-    return eigenvalues([Factor(factor, int(power), ()) for factor, power in found])
+    _, pairs = polynomial.numer().factor()
+    return eigenvalues([Factor(factor, int(power), ()) for factor, power in pairs])
 
 
 def _vector(value: Any, name: str, s: int) -> list[Any]:

@@ -103,13 +103,13 @@ _NUMBER = re.compile(
 
 def refuse_endless(text: str, name: str) -> None:
     """Raise `InputError` for a number that is longer written out than `DIGITS`."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         refuse_length(len(text), name)
         return
-    digits = sum(len(found[part] or "") for part in ("whole", "part"))
-    exponent = found["exponent"] or "0"
-    refuse_length(max(digits, len(found["below"] or ""), len(exponent)), name)
+    digits = sum(len(match[part] or "") for part in ("whole", "part"))
+    exponent = match["exponent"] or "0"
+    refuse_length(max(digits, len(match["below"] or ""), len(exponent)), name)
     refuse_length(digits + abs(int(exponent)), name)
 
 

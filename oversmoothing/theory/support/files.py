@@ -47,12 +47,12 @@ def parse_json(text: str, name: str) -> Any:
         raise InputError(f"{name} holds {word}: JSON has no nan and no infinity")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = sorted({key for key in keys if keys.count(key) > 1})
             raise InputError(f"{name}: {_shown(twice)} occurs more than once: keep one")
-        return found
+        return entries
 
     try:
         value = json.loads(
@@ -190,14 +190,14 @@ class _Staged:
         self.former: str | None = None
         self.lost = False
         try:
-            found = os.stat(path)
+            info = os.stat(path)
         except FileNotFoundError:
             self.mode = None
         else:
-            if not stat.S_ISREG(found.st_mode):
-                what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or a pipe"
+            if not stat.S_ISREG(info.st_mode):
+                what = "a folder" if stat.S_ISDIR(info.st_mode) else "a device or a pipe"
                 raise InputError(f"cannot write '{path}': it is {what}, no regular file")
-            self.mode = stat.S_IMODE(found.st_mode) & 0o777
+            self.mode = stat.S_IMODE(info.st_mode) & 0o777
         # Where a link leads: the link itself stays.
         self.target = Path(os.path.realpath(path))
 
@@ -290,14 +290,14 @@ def file_size(path: str | os.PathLike[str]) -> int:
     Raises `InputError` for what is none, and for what is not there.
     """
     try:
-        found = os.stat(path)
+        info = os.stat(path)
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from error
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(info.st_mode):
         raise InputError(f"cannot read '{path}': it is a folder")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         raise InputError(f"'{path}' is no regular file: write what it gives into one")
-    return found.st_size
+    return info.st_size
 
 
 def read_bytes(path: str | os.PathLike[str], most: int | None = None) -> bytes:

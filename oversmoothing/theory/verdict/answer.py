@@ -138,12 +138,12 @@ class Verdict:
             return self.pairs
         quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
         open_ = self.verdict is Outcome.UNDECIDED and quotient >= 0
-        found = []
+        pairs = []
         if open_ or self.rho_consensus >= quotient:
-            found.append(_largest(np.array([1.0 + 0j]), self.value, consensus=True))
+            pairs.append(_largest(np.array([1.0 + 0j]), self.value, consensus=True))
         if open_ or quotient >= self.rho_consensus:
-            found.append(_largest(self.attention.values, self.value, consensus=False))
-        return tuple(found)
+            pairs.append(_largest(self.attention.values, self.value, consensus=False))
+        return tuple(pairs)
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, by its distance from 1 where they do not show it."""

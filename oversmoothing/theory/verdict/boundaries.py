@@ -44,13 +44,13 @@ class Boundaries:
         quotient = self._distinct(
             self._moved(h, a) for h, a in product(self.layer.value, self.layer.attention)
         )
-        found = {
+        polynomials = {
             self._to_sympy(factor)
             for p, q in product(consensus, quotient)
             if p != q
             for factor in self._factors(p.resultant(q, "x"))
         }
-        return sorted(found, key=sp.default_sort_key)
+        return sorted(polynomials, key=sp.default_sort_key)
 
     def _distinct(self, sides: Iterable[Any]) -> list[Any]:
         """Each factor of the products of the roots of each once."""
@@ -59,14 +59,14 @@ class Boundaries:
 
     def edges(self) -> list[Any]:
         """Where an entry of A is 0, or a denominator is."""
-        found = set()
+        factors = set()
         for entry in [*self.layer.A, *self.layer.H]:
             top, below = sp.fraction(sp.together(entry))
             parts = (top, below) if entry in list(self.layer.A) else (below,)
             for part in parts:
                 for factor in self._factors(self._from_sympy(part)):
-                    found.add(self._to_sympy(factor))
-        return sorted(found, key=sp.default_sort_key)
+                    factors.add(self._to_sympy(factor))
+        return sorted(factors, key=sp.default_sort_key)
 
     def _moved(self, h: EigenvalueClass, a: EigenvalueClass | None = None) -> Any:
         """The polynomial in x of 1 + h, or of all 1 + h a."""
@@ -119,11 +119,11 @@ class Boundaries:
 def real_roots(polynomials: Iterable[Any], t: Any) -> list[Any]:
     """The real roots of polynomials in t, ascending, each once: rational, with square roots, or
     `sympy.CRootOf`."""
-    found: set[Any] = set()
+    roots: set[Any] = set()
     for polynomial in polynomials:
         if polynomial.has(t):
-            found |= {sp.sympify(r) for r in sp.Poly(polynomial, t).real_roots(radicals=True)}
-    return sorted(found, key=lambda root: sp.N(root, 60))
+            roots |= {sp.sympify(r) for r in sp.Poly(polynomial, t).real_roots(radicals=True)}
+    return sorted(roots, key=lambda root: sp.N(root, 60))
 
 
 def between(roots: list[Any]) -> list[Any]:
@@ -152,7 +152,7 @@ def intervals(
 ) -> dict[Outcome, Any]:
     """{outcome: condition on t} from the outcomes on and between ascending ends."""
     places = [outcome(k) for k in range(2 * len(ends) + 1)]
-    found: dict[Outcome, list[Any]] = {each: [] for each in COMPARED}
+    pieces: dict[Outcome, list[Any]] = {each: [] for each in COMPARED}
     k = 0
     while k < len(places):
         last = k
@@ -160,9 +160,9 @@ def intervals(
             last += 1
         each = places[k]
         if each is not None:
-            found.setdefault(each, []).append(_interval(t, ends, k, last))
+            pieces.setdefault(each, []).append(_interval(t, ends, k, last))
         k = last + 1
-    return {each: sp.Or(*parts) for each, parts in found.items()}
+    return {each: sp.Or(*parts) for each, parts in pieces.items()}
 
 
 def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:

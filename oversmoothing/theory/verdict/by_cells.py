@@ -106,10 +106,10 @@ class Modes:
 
     def quotient(self) -> list[Mode]:
         """The others, and the differences between class means."""
-        found = [mode for mode in self.all_modes() if not mode.attention.consensus]
+        modes = [mode for mode in self.all_modes() if not mode.attention.consensus]
         fixed = [side for side in self.sides if side.consensus]
         if len(self.cell.case.classes) == 1:
-            return found
+            return modes
         for value in self.H.blocks:
             if self.coefficients is None:
                 rows = self.part(fixed[0], value)
@@ -117,8 +117,8 @@ class Modes:
                 rows = _from_the_first(self.fixed_states(fixed, value))
             mode = self._mode(fixed[0], value, rows)
             if mode is not None:
-                found.append(mode)
-        return found
+                modes.append(mode)
+        return modes
 
     def fixed_states(self, sides: Sequence[Side], value: Block) -> Balls:
         """sum of V C over some blocks of A, [n, p] on the columns of one block of H."""
@@ -187,8 +187,8 @@ def _beat(winners: list[Mode], losers: list[Mode]) -> bool:
 
 def _from_the_first(rows: Balls) -> Balls:
     """The differences to the first row."""
-    found: Balls = (flint.acb_mat(rows) - flint.acb_mat(rows[:1] * len(rows))).tolist()
-    return found
+    differences: Balls = (flint.acb_mat(rows) - flint.acb_mat(rows[:1] * len(rows))).tolist()
+    return differences
 
 
 def _spans(T: Balls, row: Sequence[flint.acb]) -> bool:
@@ -234,7 +234,7 @@ def _coefficients(X0: Array, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
     the differences to one token, which may be far smaller."""
     start, left = cell_of(X0), flint.acb_mat(A.inverse)
     U = flint.acb_mat(H.inverse).transpose()
-    found: Balls = (left * flint.acb_mat(_from_the_first(start)) * U).tolist()
+    rows: Balls = (left * flint.acb_mat(_from_the_first(start)) * U).tolist()
     means: Balls = (left * flint.acb_mat(start) * U).tolist()
     fixed = {column for side in sides if side.consensus for column in side.block.columns}
-    return [means[i] if i in fixed else row for i, row in enumerate(found)]
+    return [means[i] if i in fixed else row for i, row in enumerate(rows)]

@@ -121,8 +121,8 @@ def _value_by_parts(case: Layer, relative: float) -> Discs:
     """Of a matrix with zeros that tell, of another what its norm gives."""
     if case.factors is not None:
         return within_norm(case.H, relative)
-    found = by_parts(*value_within(case, relative))
-    return found if np.isfinite(found.radii).all() else within_norm(case.H, relative)
+    discs = by_parts(*value_within(case, relative))
+    return discs if np.isfinite(discs.radii).all() else within_norm(case.H, relative)
 
 
 def _with_ones(
@@ -298,14 +298,14 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
 
 def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
     consensus = dense_radius(consensus_block(case, case.residual), "dense")
-    found = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
+    quotient = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
     sides = []
-    for radius in (consensus, found):
+    for radius in (consensus, quotient):
         value = radius.value or 0.0
         sides.append(Interval(value - radius.error, value + radius.error, None, value))
     fixed, moving = sides
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
-    return HeadsDecision(outcome, fixed, moving, "arnoldi", found.reason)
+    return HeadsDecision(outcome, fixed, moving, "arnoldi", quotient.reason)
 
 
 def weights_within(case: ManyHeads) -> tuple[Array, Array]:
@@ -326,9 +326,9 @@ def _radii(
     for _, group in groupby(sorted(blocks, key=lambda b: b[0].shape[-1]), lambda b: b[0].shape[-1]):
         a, w = (np.stack(x) for x in zip(*group, strict=True))
         M, error = operator_within(a, w, h, e)
-        for k, found in enumerate(enclose_all(M, error)):
-            if isinstance(found, Discs):
-                yield modulus_interval(found, shift)
+        for k, spectrum in enumerate(enclose_all(M, error)):
+            if isinstance(spectrum, Discs):
+                yield modulus_interval(spectrum, shift)
             else:
                 yield _in_balls(M[k], error[k], shift)
 
@@ -339,8 +339,8 @@ def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Arra
 
     def summed(x: Any, y: Any) -> Array:
         rows = x.shape[-1] * y.shape[-1]
-        found: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
-        return found
+        total: Array = np.einsum("hij,shkl->sikjl", x, y).reshape(-1, rows, rows)
+        return total
 
     size, more = np.abs(h), np.abs(a)
     error = gamma(len(h) + 2) * summed(size, more) + summed(size + e, w) + summed(e, more)
@@ -363,8 +363,8 @@ def _in_balls(M: Array, error: Array, shift: float) -> Interval:
 
         rows = zip(M.tolist(), error.tolist(), strict=True)
         table = [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
-        for found in invariant_blocks(table):
-            moduli = [abs(block.value + shift) for block in found.blocks]
+        for subspaces in invariant_blocks(table):
+            moduli = [abs(block.value + shift) for block in subspaces.blocks]
             low = max(low, *(float(x.lower()) * (1 - 8 * UNIT) for x in moduli))
             high = min(high, max(float(x.upper()) * (1 + 8 * UNIT) for x in moduli))
     return Interval(low, high)

@@ -244,13 +244,13 @@ def exact_dominance(A: Matrix, H: Matrix, others: Heads = ()) -> ExactDominance:
     return ExactDominance(consensus, quotient, comparison, max(bits, bits_c, bits_q))
 
 
-def generic_rank(found: ExactDominance) -> int | None:
+def generic_rank(dominance: ExactDominance) -> int | None:
     """Asymptotic rank for generic X_0: the maximum matching of the dominant pairs (T4c).
 
     Eigenvalues count with multiplicity, consensus as one eigenvalue of A. None where the dominance
     is undecided or a dominant pair sits in a Jordan block, which T4c does not cover.
     """
-    dominant = found.dominant()
+    dominant = dominance.dominant()
     if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
         return None
     return rank_bound(dominant)

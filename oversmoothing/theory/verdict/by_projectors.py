@@ -129,21 +129,21 @@ class _Parts:
     def largest(self, modes: list[Mode]) -> list[Mode] | None:
         """Those of the largest modulus among what X_0 contains; None where that is not shown."""
         order = sorted(modes, key=lambda m: -float(m.squared_modulus(128).mid()))
-        found: list[Mode] = []
+        top: list[Mode] = []
         for mode in order:
-            if found and float(mode.squared_modulus(128).upper()) < 0.99 * float(
-                found[0].squared_modulus(128).lower()
+            if top and float(mode.squared_modulus(128).upper()) < 0.99 * float(
+                top[0].squared_modulus(128).lower()
             ):
                 break
-            sign = compare(mode, found[0])[0] if found else 1
+            sign = compare(mode, top[0])[0] if top else 1
             if sign == -1:
                 continue
             there = self.contains(mode)
             if there is None or sign is None:
                 return None
             if there:
-                found = [mode] if sign == 1 else [*found, mode]
-        return found
+                top = [mode] if sign == 1 else [*top, mode]
+        return top
 
     def led_by(self, leads: list[Mode], outcome: Outcome) -> Leading:
         """Limits and tokens where these pairs lead."""
@@ -227,10 +227,10 @@ def _applied(M: flint.fmpq_mat, factors: Iterable[Factor], state: flint.fmpq_mat
     """prod f(M) state."""
     for factor in factors:
         coefficients = factor.polynomial.coeffs()
-        found = state * coefficients[-1]
+        image = state * coefficients[-1]
         for c in reversed(coefficients[:-1]):
-            found = M * found + state * c
-        state = found
+            image = M * image + state * c
+        state = image
     return state
 
 

@@ -39,21 +39,21 @@ class Guarded:
 
 def times(x: Radicals, y: Radicals, squares: Any) -> Radicals:
     """The product, squares[k] being the square of root k."""
-    found: Radicals = {}
+    terms: Radicals = {}
     for (first, c), (second, e) in product(x.items(), y.items()):
         factor = c * e
         for k in first & second:
             factor = factor * squares(k)
         key = first ^ second
-        found[key] = found.get(key, 0) + factor
-    return found
+        terms[key] = terms.get(key, 0) + factor
+    return terms
 
 
 def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
-    found = dict(x)
+    terms = dict(x)
     for key, c in y.items():
-        found[key] = found.get(key, 0) + scale * c
-    return found
+        terms[key] = terms.get(key, 0) + scale * c
+    return terms
 
 
 _ONE = frozenset[int]()
@@ -172,12 +172,12 @@ class Candidates:
 
     def total(self, terms: Radicals, signs: Mapping[int, int]) -> Any:
         """In sympy, with its square roots."""
-        found = sp.Integer(0)
+        total = sp.Integer(0)
         for key, c in terms.items():
             if c != 0:
                 roots = (sp.sqrt(sp.factor(signs[k] * self.quadratics[k])) for k in key)
-                found += sp.factor(c) * sp.Mul(*roots)
-        return found
+                total += sp.factor(c) * sp.Mul(*roots)
+        return total
 
     def norms(self) -> Iterator[Any]:
         """For each mode of consensus and each other a rational function that is 0 where the two

@@ -43,22 +43,22 @@ def limits_in_balls(modes: Modes, outcome: Outcome) -> Limits:
     """What the whole cell has in common; None where its cases differ or may do so."""
     if outcome is Outcome.SMOOTHING:
         return ZERO
-    found: Limits | None = None
+    common: Limits | None = None
     for top in modes.leading():
         limits = _of_leading(modes, top) if top else UNKNOWN
-        found = limits if found is None else agreed(found, limits)
-    found = found or UNKNOWN
+        common = limits if common is None else agreed(common, limits)
+    common = common or UNKNOWN
     if min(modes.cell.case.n, modes.cell.case.d) == 1 and lasts(modes.all_modes()):
         # A state of one feature has no other rank.
-        return replace(found, limit_rank=1)
-    return found
+        return replace(common, limit_rank=1)
+    return common
 
 
 def _of_leading(modes: Modes, top: list[Mode]) -> Limits:
-    found = _by_directions(modes, top)
-    if found.tends_to is None and all(_without_mean(modes, mode.attention) for mode in top):
-        return infinite(found.limit_rank)
-    return found
+    limits = _by_directions(modes, top)
+    if limits.tends_to is None and all(_without_mean(modes, mode.attention) for mode in top):
+        return infinite(limits.limit_rank)
+    return limits
 
 
 def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
@@ -74,9 +74,9 @@ def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
     # Where one h = 0 leads, its part of X_0 stays as it is, whatever A does.
     still = len(top) == 1 and len(values[0]) == 1 and values[0].value == 0
     if len(sides) == 1 and not sides[0].consensus and not still:
-        found = _of_one_side(modes, top, sides[0])
-        if found.limit_rank is not None or not one_value:
-            return found
+        limits = _of_one_side(modes, top, sides[0])
+        if limits.limit_rank is not None or not one_value:
+            return limits
     if one_value:
         return _of_one_value(modes, top)
     if len(values) == 1 and _one_feature(top, sides, values[0]):
@@ -87,11 +87,11 @@ def _by_directions(modes: Modes, top: list[Mode]) -> Limits:
 
 
 def _distinct(items: Sequence[_Item]) -> list[_Item]:
-    found: list[_Item] = []
+    kinds: list[_Item] = []
     for item in items:
-        if not any(item is known for known in found):
-            found.append(item)
-    return found
+        if not any(item is known for known in kinds):
+            kinds.append(item)
+    return kinds
 
 
 def _of_one_side(modes: Modes, top: list[Mode], side: Side) -> Limits:
@@ -292,18 +292,18 @@ def limits_of_heads(case: ManyHeads, X0: Array | None) -> Limits:
         return UNKNOWN
     with at_precision(_SOLVED):
         C, D, K = _operator(case)
-        found, below = (next(iter(enclose_in_balls(M)), None) for M in (K, C))
-        if found is None or below is None:
+        spectrum, below = (next(iter(enclose_in_balls(M)), None) for M in (K, C))
+        if spectrum is None or below is None:
             return UNKNOWN
-        boxes, least = found.boxes, largest(map(abs, below.boxes)).upper()
+        boxes, least = spectrum.boxes, largest(map(abs, below.boxes)).upper()
         top = [
             i for i, x in enumerate(boxes)
-            if found.alone[i] and abs(x) > least
+            if spectrum.alone[i] and abs(x) > least
             and all(abs(x) > abs(y) for j, y in enumerate(boxes) if j != i)
         ]  # fmt: skip
         if top and X0 is not None:
             _, y = _last_and_differences(X0)
-            content = flint.acb_mat([found.left_vector(top[0])]) * y
+            content = flint.acb_mat([spectrum.left_vector(top[0])]) * y
             top = [] if content[0, 0].contains(0) else top
         return _limit_of_heads(case, C, D, K, boxes[top[0]]) if top else UNKNOWN
 

@@ -48,7 +48,7 @@ from oversmoothing.theory.verdict.tokens import (
 
 
 def keep_their_angle(
-    pair: tuple[int, int], tokens: tuple[Token, Token], found: Resolvent, multipliers: Multipliers
+    pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent, multipliers: Multipliers
 ) -> bool:
     """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
     at the depths at which neither token is 0, from some depth on or in the limit.
@@ -62,7 +62,7 @@ def keep_their_angle(
         _are_apart(tokens)
         or _keep_their_sizes(tokens)
         or _by_one_eigenvalue(tokens, multipliers)
-        or _by_a_rational(pair, tokens, found, multipliers)
+        or _by_a_rational(pair, tokens, series, multipliers)
     )
 
 
@@ -140,16 +140,16 @@ def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) ->
 
 
 def _by_a_rational(
-    pair: tuple[int, int], tokens: tuple[Token, Token], found: Resolvent, multipliers: Multipliers
+    pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent, multipliers: Multipliers
 ) -> bool:
     """Whether x_i - c x_j grows more slowly than x_i for some rational c."""
     factor = _factor(tokens)
     if not factor:
         return False
     i, j = pair
-    n = found.table.nrows()
+    n = series.table.nrows()
     row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
-    rest = found.part([row])
+    rest = series.part([row])
     first, _ = tokens
     return rest.dies or (
         compare_growth(growth_of(rest, multipliers), first.growth, multipliers) < 0
@@ -197,11 +197,11 @@ class TokensOfStart:
     """The tokens of one X_0 [n, d], by its resolvent."""
 
     def __init__(
-        self, found: Resolvent, multipliers: Multipliers, sides: tuple[Part, Part] | None = None
+        self, series: Resolvent, multipliers: Multipliers, sides: tuple[Part, Part] | None = None
     ) -> None:
         """sides: n P X_L and 1^T X_L."""
         self._sides = sides
-        self._found, self._multipliers, self._n = found, multipliers, int(found.table.nrows())
+        self._series, self._multipliers, self._n = series, multipliers, int(series.table.nrows())
         self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
         self._at_residue = cache(self._every)
 
@@ -211,7 +211,7 @@ class TokensOfStart:
         result: list[Token | OutOfReachError | None] = []
         for row in identity(self._n):
             try:
-                result.append(token_of(self._found.part([row]), self._multipliers))
+                result.append(token_of(self._series.part([row]), self._multipliers))
             except OutOfReachError as error:
                 result.append(error)
         return result
@@ -237,7 +237,7 @@ class TokensOfStart:
     @cached_property
     def growth(self) -> tuple[TokenGrowth | None, ...]:
         """Of each token; None where it is not decided."""
-        scale, still = self._found.scale, TokenGrowth(0.0, 0)
+        scale, still = self._series.scale, TokenGrowth(0.0, 0)
         if self._together is not None:
             return (self._together.measured(scale),) * self._n
         return tuple(
@@ -269,7 +269,7 @@ class TokensOfStart:
                 if any(not cosine.overlaps(other) for other in cosines):
                     return OSCILLATES
                 cosines.append(cosine)
-            if cosines and keep_their_angle(pair, tokens, self._found, self._multipliers):
+            if cosines and keep_their_angle(pair, tokens, self._series, self._multipliers):
                 return CosineLimit("constant", (rounded(cosines.pop()),))
         except (UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
@@ -293,7 +293,7 @@ class TokensOfStart:
             len(values) == 1
             or len(tokens[0].part.numerators) == 1
             or same(values)
-            or keep_their_angle(pair, tokens, self._found, self._multipliers)
+            or keep_their_angle(pair, tokens, self._series, self._multipliers)
         ):
             return CosineLimit("constant", values[:1])
         return None
@@ -302,11 +302,11 @@ class TokensOfStart:
         self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int
     ) -> float | None:
         """The limit over the depths of one residue, None where a token is 0 there."""
-        found = [
+        vectors = [
             self._at_residue(k, token, period, residue)
             for k, token in zip(pair, tokens, strict=True)
         ]
-        directions = [direction for direction in found if direction is not None]
+        directions = [direction for direction in vectors if direction is not None]
         if len(directions) < len(tokens):
             return None
         # At one depth: both may turn their signs in every layer.
@@ -398,9 +398,9 @@ def smallest(limits: Iterable[CosineLimit | None], features: int) -> CosineLimit
     steady = [limit for limit in known if limit is not None and limit.values]
     if features == 1 and steady:
         # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
-        found = _by_residues(steady, min, features)
-        if found is not None and set(found.values) == {-1.0}:
-            return found
+        limit = _by_residues(steady, min, features)
+        if limit is not None and set(limit.values) == {-1.0}:
+            return limit
     return _combined(known, min, features)
 
 

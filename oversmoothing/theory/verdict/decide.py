@@ -69,31 +69,31 @@ def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_S
 def _exactly(case: Layer) -> Comparison:
     from oversmoothing.theory.verdict.by_fractions import exact_dominance, generic_rank
 
-    found = exact_dominance(case.rational_A, case.rational_H)
-    outcome = outcome_of_sign(found.comparison)
-    rho_c, rho_q = found.radii()
+    dominance = exact_dominance(case.rational_A, case.rational_H)
+    outcome = outcome_of_sign(dominance.comparison)
+    rho_c, rho_q = dominance.radii()
     if outcome is Outcome.TIE:
         rho_q = rho_c
-    reason = _exact_reason(found, outcome, rho_c, rho_q) if found.quotient else ""
-    rank = generic_rank(found)
+    reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
+    rank = generic_rank(dominance)
     return Comparison(
-        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), rank, dominance=found
+        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), rank, dominance=dominance
     )
 
 
-def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: float) -> str:
+def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho_q: float) -> str:
     if outcome is Outcome.UNDECIDED:
         return (
             f"the radii agree to over 16000 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}); to "
-            f"prove them equal would take {found.bits_needed} bits, more than this tool spends."
+            f"prove them equal would take {dominance.bits_needed} bits, more than this tool spends."
         )
-    consensus, quotient = _mode_words(found.consensus[0]), _mode_words(found.quotient[0])
+    consensus, quotient = _mode_words(dominance.consensus[0]), _mode_words(dominance.quotient[0])
     reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", consensus, quotient)
     if outcome is Outcome.TIE:
         from oversmoothing.theory.verdict.by_fractions import jordan_size
 
-        s_c = max(map(jordan_size, found.consensus))
-        s_q = max(map(jordan_size, found.quotient))
+        s_c = max(map(jordan_size, dominance.consensus))
+        s_q = max(map(jordan_size, dominance.quotient))
         reason += (
             f" Jordan blocks of size {s_c} (consensus) and {s_q} (quotient) sit there: for generic "
             f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b)."
@@ -101,12 +101,12 @@ def _exact_reason(found: ExactDominance, outcome: Outcome, rho_c: float, rho_q: 
     return reason
 
 
-def exact_pairs(found: ExactDominance | None) -> tuple[Pair, ...]:
+def exact_pairs(dominance: ExactDominance | None) -> tuple[Pair, ...]:
     """One dominant pair of each side that leads, consensus first; none where undecided."""
-    if found is None or found.comparison is None:
+    if dominance is None or dominance.comparison is None:
         return ()
-    leading = [found.consensus] if found.comparison >= 0 else []
-    leading += [found.quotient] if found.comparison <= 0 else []
+    leading = [dominance.consensus] if dominance.comparison >= 0 else []
+    leading += [dominance.quotient] if dominance.comparison <= 0 else []
     pairs = []
     for mode in (side[0] for side in leading):
         h, multiplier = complex(mode.value.ball(64).mid()), complex(mode.multiplier(64).mid())
@@ -123,10 +123,10 @@ def _mode_words(mode: Mode) -> str:
 
 def _numerically(case: Layer, relative: float) -> Comparison:
     cell = cell_discs(case, relative)
-    found = decide_cell(cell)
-    if found.outcome is Outcome.UNDECIDED and (parts := finer(cell)) is not None:
-        cell, found = parts, decide_cell(parts)
-    outcome, consensus, quotient = found.outcome, found.consensus, found.quotient
+    decision = decide_cell(cell)
+    if decision.outcome is Outcome.UNDECIDED and (parts := finer(cell)) is not None:
+        cell, decision = parts, decide_cell(parts)
+    outcome, consensus, quotient = decision.outcome, decision.consensus, decision.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
         from oversmoothing.theory.verdict.cell_limits import decided_in_cell
 
@@ -139,7 +139,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     open_ = outcome is Outcome.UNDECIDED and case.n > 1
     status = "numerical" if open_ else "certified"
     return Comparison(
-        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, found.error
+        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, decision.error
     )
 
 
@@ -155,21 +155,21 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         if outcome is Outcome.UNDECIDED:
             reason = _exact_reason(exact, outcome, rho_c, rho_q)
         return Comparison(outcome, "exact", rho_c, rho_q, reason, None, None, dominance=exact)
-    found = decide_heads(case, dense_size)
-    outcome, fixed, moving = found.outcome, found.consensus, found.quotient
-    status = "estimated" if found.method == "arnoldi" else "certified"
-    if found.reason:
-        reason = f"rho_Q is not known: {found.reason}. A larger dense_size settles it by LAPACK."
+    answer = decide_heads(case, dense_size)
+    outcome, fixed, moving = answer.outcome, answer.consensus, answer.quotient
+    status = "estimated" if answer.method == "arnoldi" else "certified"
+    if answer.reason:
+        reason = f"rho_Q is not known: {answer.reason}. A larger dense_size settles it by LAPACK."
     elif outcome is Outcome.UNDECIDED:
         status = "numerical" if status == "certified" else status
         reason = _overlap(fixed, moving)
     else:
-        reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {found.method}")
-    if found.method == "arnoldi" and not found.reason:
+        reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {answer.method}")
+    if answer.method == "arnoldi" and not answer.reason:
         reason += f" This is an estimate: dense_size={(case.n - 1) * case.d} proves it."
-    radii = fixed.shown, float("nan") if found.reason else moving.shown
-    vague = not found.reason and _vague(fixed), not found.reason and _vague(moving)
-    return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, found.error)
+    radii = fixed.shown, float("nan") if answer.reason else moving.shown
+    vague = not answer.reason and _vague(fixed), not answer.reason and _vague(moving)
+    return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, answer.error)
 
 
 def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:
@@ -225,7 +225,7 @@ def _numerical_reason(
 
 
 def generic_limits(
-    case: Layer, found: Comparison, drawn: Callable[[Layer], Iterable[Limits]]
+    case: Layer, comparison: Comparison, drawn: Callable[[Layer], Iterable[Limits]]
 ) -> Limits:
     """Limits for generic X_0. drawn: those of two draws in fractions (`of_start.drawn_limits`).
 
@@ -235,30 +235,30 @@ def generic_limits(
     draws can show it; a limit on which they differ depends on X_0 and is None.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
-        if found.outcome is Outcome.NON_SMOOTHING:
+        if comparison.outcome is Outcome.NON_SMOOTHING:
             from oversmoothing.theory.verdict.cell_limits import limits_of_heads
 
             return limits_of_heads(case, None)
-        return ZERO if found.outcome is Outcome.SMOOTHING else UNKNOWN
+        return ZERO if comparison.outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
-        return ZERO if found.rho_consensus and lasts(case, found.cell) else UNKNOWN
-    if found.outcome is Outcome.SMOOTHING:
+        return ZERO if comparison.rho_consensus and lasts(case, comparison.cell) else UNKNOWN
+    if comparison.outcome is Outcome.SMOOTHING:
         return ZERO
-    if found.cell is not None:
-        behaviour = DominantPair(found.cell).generic(found.outcome)
-        depends = found.outcome is Outcome.TIE and behaviour.tends_to == "constant"
+    if comparison.cell is not None:
+        behaviour = DominantPair(comparison.cell).generic(comparison.outcome)
+        depends = comparison.outcome is Outcome.TIE and behaviour.tends_to == "constant"
         known = behaviour.whole or (depends and behaviour.limit_rank is not None)
-        if known or found.cell.relative > UNIT:
+        if known or comparison.cell.relative > UNIT:
             return behaviour
         from oversmoothing.theory.verdict.cell_limits import decided_in_cell, merged
 
         return merged(behaviour, second=decided_in_cell(case, None).limits)
-    if found.outcome is Outcome.UNDECIDED:
+    if comparison.outcome is Outcome.UNDECIDED:
         return UNKNOWN
     behaviour = agreed(*drawn(case))
-    if found.rank is None or (not found.rho_consensus and not found.rho_quotient):
+    if comparison.rank is None or (not comparison.rho_consensus and not comparison.rho_quotient):
         return behaviour
-    return replace(behaviour, limit_rank=found.rank)
+    return replace(behaviour, limit_rank=comparison.rank)
 
 
 def lasts(case: Layer, cell: CellDiscs | None, all_modes: bool = False) -> bool:

@@ -121,8 +121,8 @@ def eigenvector(of: Vectors, i: int, left: bool = False) -> Bounded | None:
     if known is None:
         return None
     basis, place = known
-    found = basis.left(place) if left else basis.right(place)
-    return None if found is None else Bounded(*found)
+    vector = basis.left(place) if left else basis.right(place)
+    return None if vector is None else Bounded(*vector)
 
 
 class DominantPair:
@@ -267,15 +267,15 @@ class DominantPair:
     def generic(self, outcome: Outcome) -> Limits:
         """For generic X_0, which contains everything."""
         if outcome is Outcome.TIE:
-            found = self._of_classes()
-            return self.still() if found.tends_to is None else found
+            limits = self._of_classes()
+            return self.still() if limits.tends_to is None else limits
         if outcome is not Outcome.NON_SMOOTHING:
             return UNKNOWN
-        found = self._of_leading()
+        limits = self._of_leading()
         if min(self.n, self.cell.case.d) == 1:
             # A state of one feature has no other rank.
-            found = Limits(found.tends_to, found.limit, 1)
-        return found
+            limits = Limits(limits.tends_to, limits.limit, 1)
+        return limits
 
     def _of_leading(self) -> Limits:
         # LFC = c (I + W)^L of a doubly stochastic A, and HFC grows like rho_Q.

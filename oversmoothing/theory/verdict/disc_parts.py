@@ -39,12 +39,12 @@ def left_vectors(M: Array, error: Array) -> Iterator[tuple[Discs, Callable[[], B
     """
     for S, R in _parts(M, error):
         inside, off = M[np.ix_(S, S)], error[np.ix_(S, S)]
-        found = enclose(inside, off) if len(S) == 1 else by_vectors(inside, off)
-        if isinstance(found, Failure):
+        discs = enclose(inside, off) if len(S) == 1 else by_vectors(inside, off)
+        if isinstance(discs, Failure):
             continue
-        for i in np.flatnonzero(found.alone).tolist():
-            a = Discs(found.centres[[i]], found.radii[[i]], np.zeros(1, dtype=np.intp))
-            yield a, partial(_extended, M, error, S, R, found, i)
+        for i in np.flatnonzero(discs.alone).tolist():
+            a = Discs(discs.centres[[i]], discs.radii[[i]], np.zeros(1, dtype=np.intp))
+            yield a, partial(_extended, M, error, S, R, discs, i)
 
 
 def _parts(M: Array, error: Array) -> Iterator[tuple[Indices, Indices]]:
@@ -58,10 +58,10 @@ def _parts(M: Array, error: Array) -> Iterator[tuple[Indices, Indices]]:
 
 
 def _extended(
-    M: Array, error: Array, S: Indices, R: Indices, found: Discs, i: int
+    M: Array, error: Array, S: Indices, R: Indices, discs: Discs, i: int
 ) -> Bounded | None:
     one = np.ones(1, dtype=np.complex128), np.zeros(1)
-    left = one if found.basis is None else found.basis.left(i)
+    left = one if discs.basis is None else discs.basis.left(i)
     if left is None:
         return None
     w = Bounded(*left)
@@ -69,8 +69,8 @@ def _extended(
     value[S], off[S] = w.value, w.error
     if len(R):
         between = Bounded(M[np.ix_(S, R)].T, error[np.ix_(S, R)].T)
-        shifted = found.centres[i] * np.eye(len(R)) - M[np.ix_(R, R)].T
-        near = error[np.ix_(R, R)].T + np.diag(found.radii[i] + UNIT * np.abs(np.diag(shifted)))
+        shifted = discs.centres[i] * np.eye(len(R)) - M[np.ix_(R, R)].T
+        near = error[np.ix_(R, R)].T + np.diag(discs.radii[i] + UNIT * np.abs(np.diag(shifted)))
         x = solved(Bounded(shifted, inflated(near, 4)), between @ w)
         if x is None:
             return None
@@ -124,8 +124,8 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
 
 
 def _by_eigenvectors(M: Array, error: Array, start: Bounded, rest: float) -> bool:
-    found = left_vectors(M, error)
-    above = (vector for mu, vector in found if modulus_interval(mu, 0.0).low > rest)
+    pairs = left_vectors(M, error)
+    above = (vector for mu, vector in pairs if modulus_interval(mu, 0.0).low > rest)
     vectors = (vector() for vector in islice(above, _TRIED))
     return any(w is not None and (w @ start).nonzero.any() for w in vectors)
 
@@ -146,9 +146,9 @@ def _by_subspaces(M: Array, error: Array, start: Bounded, rest: float) -> bool:
             )
         )
         with at_precision(_BITS):
-            for found in invariant_blocks(table):
-                content = (flint.acb_mat(found.inverse) * flint.acb_mat(columns)).entries()
-                for block in found.blocks:
+            for subspaces in invariant_blocks(table):
+                content = (flint.acb_mat(subspaces.inverse) * flint.acb_mat(columns)).entries()
+                for block in subspaces.blocks:
                     there = any(not content[i].contains(0) for i in block.columns)
                     if there and abs(block.value).lower() > rest:
                         return True

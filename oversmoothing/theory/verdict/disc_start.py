@@ -54,13 +54,13 @@ def rank_at_least(X: Bounded, rank: int) -> bool:
     X = Bounded(X.value.real, X.error)
     gram = X @ X.T if len(X.value) <= X.value.shape[1] else X.T @ X
     M, turned = gram.value, gram.value.T
-    found = enclose((M + turned) / 2, gram.error + np.abs(M - turned))
-    if isinstance(found, Failure):
+    discs = enclose((M + turned) / 2, gram.error + np.abs(M - turned))
+    if isinstance(discs, Failure):
         return False
-    free = Bounded(found.centres, found.radii).nonzero
+    free = Bounded(discs.centres, discs.radii).nonzero
     # A component of which every disc is free of 0 holds as many eigenvalues that are not 0.
-    bad = np.unique(found.component[~free])
-    return int(np.count_nonzero(~np.isin(found.component, bad))) >= rank
+    bad = np.unique(discs.component[~free])
+    return int(np.count_nonzero(~np.isin(discs.component, bad))) >= rank
 
 
 def ratio_of_state(X: Bounded) -> float | None:
@@ -132,15 +132,15 @@ class DiscStart:
                 continue
             low = pair_moduli(a, value)[1].low[0]
             if low.min() > rest:
-                found = bool((w @ away).nonzero.any())
+                answer = bool((w @ away).nonzero.any())
             else:
                 places = np.flatnonzero((low > rest) & value.alone)[:_TRIED].tolist()
-                found = any(self._with(w, away, self._value_vector(j)) for j in places)
-                if not found and cell.case.factors is None:
+                answer = any(self._with(w, away, self._value_vector(j)) for j in places)
+                if not answer and cell.case.factors is None:
                     W, off = value_within(cell.case, cell.relative)
                     rows = (z for h, z in left_vectors(W.T, off.T) if _above(a, h, rest))
-                    found = any(self._with(w, away, z()) for z in islice(rows, _TRIED))
-            if found:
+                    answer = any(self._with(w, away, z()) for z in islice(rows, _TRIED))
+            if answer:
                 return True
         return False
 

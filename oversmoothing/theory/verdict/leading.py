@@ -77,7 +77,7 @@ def ratio_limit(
     with at_precision(bits):
         sums = [[_hermitian(table, group) for group in groups] for table in tables]
         # The group of |x|^2 stands first: there both sums are squared norms, hence positive.
-        top, bottom = (found[0].real for found in sums)
+        top, bottom = (series[0].real for series in sums)
         gaps = [s * bottom - t * top for s, t in zip(*sums, strict=True)]
         if any(not gap.contains(0) for gap in gaps):
             return "oscillates", None
@@ -202,8 +202,8 @@ def leading_sum(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int)
     """sum over the leading roots x of (x/|x|)^depth g_x, by the coefficients g_x of each."""
     with at_precision(bits):
         turned = flint.acb_mat([[x.ball(bits).sgn() ** depth for x in table]])
-        found: list[flint.acb] = (turned * flint.acb_mat(list(table.values()))).entries()
-        return found
+        entries: list[flint.acb] = (turned * flint.acb_mat(list(table.values()))).entries()
+        return entries
 
 
 def ball_rank(rows: list[list[flint.acb]]) -> int:
@@ -260,13 +260,13 @@ def rational_sums(part: Part, growth: Growth) -> list[Iterator[Any]]:
 def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
     """The terms of numerator/denominator = sum over L of term_L z^-(L+1), denominator monic."""
     degree = int(denominator.degree())
-    found: list[Any] = []
+    values: list[Any] = []
     for k in count():
         # Coefficients beyond the polynomial, on either side, are 0.
         value = numerator[degree - 1 - k]
         for i in range(1, min(k, degree) + 1):
-            value -= denominator[degree - i] * found[k - i]
-        found.append(value)
+            value -= denominator[degree - i] * values[k - i]
+        values.append(value)
         yield value
 
 

@@ -25,20 +25,20 @@ _LARGEST = 1e150
 _KNOWN, _MOST = 40, 2**14
 
 
-def exact_distance(case: Layer, found: ExactDominance) -> Number | None:
+def exact_distance(case: Layer, dominance: ExactDominance) -> Number | None:
     """The distance of a decidable layer that is no tie, with its bounds.
 
     None where there is no gradient: a dominant eigenvalue repeats, or several pairs lead a side.
     """
-    if not all(_is_one_pair(modes) for modes in (found.consensus, found.quotient)):
+    if not all(_is_one_pair(modes) for modes in (dominance.consensus, dominance.quotient)):
         return None
     for bits in doublings(256, _MOST):
         with at_precision(bits):
-            slope = _slope(case, found.consensus[0], found.quotient[0], bits)
+            slope = _slope(case, dominance.consensus[0], dominance.quotient[0], bits)
         if slope is None:
             return None
         if slope.rel_accuracy_bits() >= _KNOWN:
-            consensus, quotient = found.radii()
+            consensus, quotient = dominance.radii()
             return consensus.minus(quotient).size().over(Number.of(slope))
     return None
 

@@ -57,9 +57,9 @@ def _of_draw(case: Layer, draw: NDArray[np.int64]) -> Limits:
     start = [[Fraction(int(x)) for x in row] for row in draw]
     content = _content(case, start, QUICK_WORK, False)
     if content is None:
-        found = by_projectors(case, start)
-        if found.limits.tends_to is not None:
-            return found.limits
+        answer = by_projectors(case, start)
+        if answer.limits.tends_to is not None:
+            return answer.limits
         content = _content(case, start, LARGEST_WORK, False)
     return UNKNOWN if content is None else content.limits
 
@@ -77,17 +77,17 @@ class OfStart:
 
 
 def limits_of_start(
-    case: Layer, start: Entries, found: Comparison, generic: Outcome, thorough: bool = False
+    case: Layer, start: Entries, radii: Comparison, generic: Outcome, thorough: bool = False
 ) -> OfStart:
     """What an X_0 (not 0) leads to (T4e), exactly where the layer is decidable.
 
-    generic: the verdict for generic X_0, and found what it rests on. thorough: also what is left
+    generic: the verdict for generic X_0, and radii what it rests on. thorough: also what is left
     out for its cost else.
     """
     if isinstance(case, ManyHeads) and not case.decidable:
-        return _start_of_heads(case, start, found, generic)
-    if found.cell is not None:
-        return _with_short_numbers(_start_in_floats(start, found.cell, generic), case, start)
+        return _start_of_heads(case, start, radii, generic)
+    if radii.cell is not None:
+        return _with_short_numbers(_start_in_floats(start, radii.cell, generic), case, start)
     content = _content(case, start.fractions, math.inf if thorough else QUICK_WORK)
     return _large_start(case, start, generic) if content is None else _of_content(content, case)
 
@@ -104,23 +104,23 @@ def _of_content(content: Content, case: Layer) -> OfStart:
     return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
 
 
-def _with_short_numbers(found: OfStart, case: Layer, start: Entries) -> OfStart:
+def _with_short_numbers(answer: OfStart, case: Layer, start: Entries) -> OfStart:
     """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
     exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
     if exact is None:
-        return found
+        return answer
     try:
         content = start_content(exact.rational_A, exact.rational_H, start.fractions)
     except CloseRootsError:
-        return found
+        return answer
     if content is None:
-        return found
-    found = replace(found, tokens=token_limits(content.tokens, case.d))
-    if found.outcome not in COMPARED or content.outcome is not found.outcome:
-        return found
-    return replace(found, words=shown(content.onset), onset=content.onset)
+        return answer
+    answer = replace(answer, tokens=token_limits(content.tokens, case.d))
+    if answer.outcome not in COMPARED or content.outcome is not answer.outcome:
+        return answer
+    return replace(answer, words=shown(content.onset), onset=content.onset)
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
@@ -130,9 +130,9 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
     left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
-    found = by_projectors(case, X0)
-    if found.outcome is not Outcome.UNDECIDED:
-        return OfStart(found.limits, found.outcome, left_out, None, found.tokens)
+    answer = by_projectors(case, X0)
+    if answer.outcome is not Outcome.UNDECIDED:
+        return OfStart(answer.limits, answer.outcome, left_out, None, answer.tokens)
     content = _content(case, X0, LARGEST_WORK)
     if content is not None:
         return _of_content(content, case)
@@ -148,14 +148,14 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
 
 
-def _start_of_heads(case: ManyHeads, X: Entries, found: Comparison, generic: Outcome) -> OfStart:
+def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Outcome) -> OfStart:
     """Of several heads in floats, as far as discs or balls show which modes X_0 contains."""
     X0, smoothing = X.floats, generic is Outcome.SMOOTHING
     if (X0[0] == X0).all():
         return _at_consensus(case, X, None)
-    rest = (found.rho_quotient if smoothing else found.rho_consensus) + 2 * found.error
+    rest = (radii.rho_quotient if smoothing else radii.rho_consensus) + 2 * radii.error
     # An estimate says of no mode that it leads.
-    sure = found.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
+    sure = radii.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if not sure or not heads_contained(case, X0, rest):
         return OfStart(UNKNOWN, Outcome.UNDECIDED, NOT_SHOWN)
     return OfStart(ZERO if smoothing else limits_of_heads(case, X0), generic)
@@ -168,8 +168,8 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
     if (X0[0] == X0).all():
         return _at_consensus(case, start, cell)
     pair = DominantPair(cell)
-    found = DiscStart(pair, X0).contained(generic)
-    outcome, known = found.outcome, found.limits
+    answer = DiscStart(pair, X0).contained(generic)
+    outcome, known = answer.outcome, answer.limits
     if outcome is not Outcome.SMOOTHING and not known.whole:
         shared = decided_in_cell(case, start)
         outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome

@@ -145,11 +145,11 @@ class Region:
     def _values(self, expressions: list[Any], shape: tuple[int, ...], over: int = 0) -> Array:
         """[expressions, *shape] in floats."""
         grids = np.meshgrid(*([float(x) for x in self.points(k)] for k in range(len(self.axes))))
-        found = np.zeros((len(expressions), *shape))
+        values = np.zeros((len(expressions), *shape))
         for k, expression in enumerate(expressions):
             with np.errstate(all="ignore"):
-                found[k] = sp.lambdify(self.axes, expression, "numpy")(*grids)
-        return found
+                values[k] = sp.lambdify(self.axes, expression, "numpy")(*grids)
+        return values
 
     def plot(self, link: Link | None = None) -> Any:
         """A matplotlib figure: cells in colours, boundaries between verdicts as curves."""

@@ -88,10 +88,10 @@ class Resolvent:
     def part(self, image: Matrix) -> Part:
         """The part T Z_L for T [r, n] with rational entries (times their common denominator)."""
         T, _ = to_flint(image).numer_denom()
-        found = (T * self.table).tolist()
+        entries = (T * self.table).tolist()
         rows = [
             flint.fmpz_poly(row[k : k + self.degree])
-            for row in found
+            for row in entries
             for k in range(0, len(row), self.degree)
         ]
         return in_lowest_terms(rows, self.factors)
@@ -154,14 +154,14 @@ def resolvent(
             break
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
-    _, found = polynomial.factor()
+    _, pairs = polynomial.factor()
     modes = cache(partial(all_modes, A, H, others))
 
     def near(bits: int) -> list[flint.acb]:
         with at_precision(bits):
             return [step.scale * mode.multiplier(bits) for mode in modes()]
 
-    factors = tuple((Factor(f, int(e), (int(e),), near), int(e)) for f, e in found)
+    factors = tuple((Factor(f, int(e), (int(e),), near), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     # Beyond the polynomial its coefficients are 0.
     hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(order)] for j in range(order)])

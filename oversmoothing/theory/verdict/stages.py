@@ -77,13 +77,13 @@ def certify_spectra(
         return CertifiedDominance(
             Outcome.TRIVIAL, consensus, None, "one token only (n = 1): there is no quotient", method
         )
-    for name, found in (("A", attention), ("H", value)):
-        if isinstance(found, Failure):
+    for name, spectrum in (("A", attention), ("H", value)):
+        if isinstance(spectrum, Failure):
             return CertifiedDominance(
                 Outcome.UNDECIDED,
                 None,
                 None,
-                f"spec({name}) was not enclosed: {found.reason}",
+                f"spec({name}) was not enclosed: {spectrum.reason}",
                 method,
             )
     assert isinstance(attention, Discs) and isinstance(value, Discs) and consensus is not None
@@ -124,14 +124,14 @@ def decide(case: Layer) -> tuple[CertifiedDominance, ExactDominance | None]:
     """The verdict of the first stage that reaches one; its exact form where it was exact."""
     if case.decidable:
         return exact_stage(case)
-    found = float_stage(case)
+    dominance = float_stage(case)
     # Of a tie exact arithmetic knows the Jordan blocks, too.
-    unsettled = found.verdict in (Outcome.UNDECIDED, Outcome.TIE)
+    unsettled = dominance.verdict in (Outcome.UNDECIDED, Outcome.TIE)
     if unsettled and case.logits is None and max(case.n, case.d) <= EXACT_FALLBACK_SIZE:
         return exact_stage(case)
-    if found.verdict is Outcome.UNDECIDED and ball_side(case) <= BALL_SIZE:
+    if dominance.verdict is Outcome.UNDECIDED and ball_side(case) <= BALL_SIZE:
         return ball_stage(case), None
-    return found, None
+    return dominance, None
 
 
 # --------------------------------------------------------------------------------------- float64
@@ -161,26 +161,26 @@ def float_stage(case: Layer) -> CertifiedDominance:
 
 def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
     """Roots of characteristic polynomials, and a gap bound for equality."""
-    found = exact_dominance(case.rational_A, case.rational_H)
+    dominance = exact_dominance(case.rational_A, case.rational_H)
     trivial = case.n == 1
-    verdict = Outcome.TRIVIAL if trivial else outcome_of_sign(found.comparison)
-    reason = f"decided on the exact input; equality needs {found.bits_needed} bits"
+    verdict = Outcome.TRIVIAL if trivial else outcome_of_sign(dominance.comparison)
+    reason = f"decided on the exact input; equality needs {dominance.bits_needed} bits"
     if len(case.classes) > 1:
         reason += "; the eigenvalue 1 of A repeats"
     method = "exact: isolated roots of characteristic polynomials, gap bound for equality"
     with at_precision(_BITS):
-        consensus = _radius(found.radius(True, _BITS))
-        quotient = None if trivial else _radius(found.radius(False, _BITS))
-    gap = None if trivial else _exact_gap(found)
-    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap), found
+        consensus = _radius(dominance.radius(True, _BITS))
+        quotient = None if trivial else _radius(dominance.radius(False, _BITS))
+    gap = None if trivial else _exact_gap(dominance)
+    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap), dominance
 
 
-def _exact_gap(found: ExactDominance) -> tuple[End, End]:
+def _exact_gap(dominance: ExactDominance) -> tuple[End, End]:
     """Bounds of rho_C - rho_Q that show its sign where it has one: rounded outward, or fractions
     where binary64 does not reach so low."""
-    if found.comparison == 0:
+    if dominance.comparison == 0:
         return 0.0, 0.0
-    consensus, quotient = found.radii()
+    consensus, quotient = dominance.radii()
     gap = consensus.minus(quotient)
     low, high = _one_further(*(float(Number.of(x)) for x in (gap.low, gap.high)))
     hidden = low <= 0 <= high and (gap.low > 0 or gap.high < 0)
@@ -248,7 +248,7 @@ def attention_boxes(case: Layer) -> Iterator[list[flint.acb]]:
     if not np.triu(case.positive, 1).any():
         A = attention_balls(case)
         return repeat([flint.acb(A[i, i]) for i in range(1, case.n)])
-    return (found.boxes for found in attention_spectra(case))
+    return (spectrum.boxes for spectrum in attention_spectra(case))
 
 
 def ball_stage(case: Layer) -> CertifiedDominance:
@@ -278,15 +278,15 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
 
     of_cell: that on all that rounds to the case; what it decides holds for the case too.
     """
-    found, _ = decide(case)
+    dominance, _ = decide(case)
     special = of_cell.verdict in (Outcome.TRIVIAL, Outcome.UNDEFINED)
-    word = of_cell.verdict if special else found.verdict
-    if found.verdict is Outcome.UNDECIDED:
+    word = of_cell.verdict if special else dominance.verdict
+    if dominance.verdict is Outcome.UNDECIDED:
         if not special and of_cell.verdict is not Outcome.UNDECIDED:
             return replace(of_cell, point=True)
-        reason = f"not certified: {found.reason} ({found.method})"
+        reason = f"not certified: {dominance.reason} ({dominance.method})"
         return replace(of_cell, verdict=word, reason=reason, point=True)
-    consensus, quotient = found.consensus, found.quotient
+    consensus, quotient = dominance.consensus, dominance.quotient
     rest = of_cell.reason
     if of_cell.verdict is Outcome.UNDECIDED:
         # Of its words those on rounding are not about these numbers.
@@ -298,6 +298,6 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         status="certified",
         rho_consensus=None if consensus is None else consensus.shown,
         rho_quotient=None if quotient is None else quotient.shown,
-        reason=f"certified: {found.reason} ({found.method}). {rest}",
+        reason=f"certified: {dominance.reason} ({dominance.method}). {rest}",
         point=True,
     )

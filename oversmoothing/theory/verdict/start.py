@@ -94,21 +94,21 @@ def start_content(
     classes: the closed classes of A, found where they are not given. begins: whether `onset` is
     wanted, which takes longest. others: further heads of the layer. work: of `resolvent`.
     """
-    found = resolvent(A, H, X0, others, work)
-    if found is None:
+    transform = resolvent(A, H, X0, others, work)
+    if transform is None:
         return None
     if classes is None:
         positive = np.array([[float(x > 0) for x in row] for row in A])
         classes = [members.tolist() for members in closed_classes(positive)]
     n = len(A)
-    multipliers = Multipliers(A, H, found.scale, others)
-    whole = found.part(identity(n))
-    hfc = found.part([[n * x - 1 for x in row] for row in identity(n)])
-    mean = found.part([[Fraction(1)] * n])
+    multipliers = Multipliers(A, H, transform.scale, others)
+    whole = transform.part(identity(n))
+    hfc = transform.part([[n * x - 1 for x in row] for row in identity(n)])
+    mean = transform.part([[Fraction(1)] * n])
     if others:
-        consensus = _consensus_of_heads(found, whole, ((A, H), *others))
+        consensus = _consensus_of_heads(transform, whole, ((A, H), *others))
     else:
-        consensus = found.part([exact_stationary(A, [members]) for members in classes])
+        consensus = transform.part([exact_stationary(A, [members]) for members in classes])
     comparison = first = None
     behaviour = UNKNOWN
     try:
@@ -121,18 +121,18 @@ def start_content(
     except OutOfReachError:
         pass
     return Content(
-        _radius(consensus, found),
-        _radius(hfc, found),
+        _radius(consensus, transform),
+        _radius(hfc, transform),
         None if whole.dies else comparison,
         whole.dies,
         hfc.is_zero,
         behaviour,
         first,
-        TokensOfStart(found, multipliers, (hfc, mean)),
+        TokensOfStart(transform, multipliers, (hfc, mean)),
     )
 
 
-def _consensus_of_heads(found: Resolvent, whole: Part, heads: Heads) -> Part:
+def _consensus_of_heads(transform: Resolvent, whole: Part, heads: Heads) -> Part:
     """What an X_0 contains of consensus: u^T X_L for the u with u^T A_h = u^T in every head.
 
     Without any the differences between tokens drive every mean. Then its modes are those that
@@ -143,9 +143,9 @@ def _consensus_of_heads(found: Resolvent, whole: Part, heads: Heads) -> Part:
     kernel, nullity = to_flint(table).numer_denom()[0].nullspace()
     if nullity:
         columns = kernel.transpose().tolist()[: int(nullity)]
-        return found.part([[Fraction(int(x)) for x in column] for column in columns])
+        return transform.part([[Fraction(int(x)) for x in column] for column in columns])
     total = reduce(plus, (H for _, H in heads), identity(d))
-    own = (to_flint(total) * found.scale).charpoly().numer()
+    own = (to_flint(total) * transform.scale).charpoly().numer()
     return Part((), tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero()))
 
 
@@ -179,12 +179,12 @@ def _limits(
     return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
 
 
-def _radius(part: Part, found: Resolvent) -> float | None:
+def _radius(part: Part, transform: Resolvent) -> float | None:
     if part.is_zero:
         return None
     with at_precision(SHOWN_BITS):
         top = largest(squared_modulus(root, SHOWN_BITS) for root, _ in part.roots())
-        return float((top.sqrt() / found.scale).mid())
+        return float((top.sqrt() / transform.scale).mid())
 
 
 # Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.
@@ -209,18 +209,18 @@ def onset_of_start(
     logs = [
         _log_quotient(root, first, multipliers) for root, _ in whole.roots() if not root.is_zero
     ]
-    found = _onset(parts, multipliers, change, tends_to, 0)
+    answer = _onset(parts, multipliers, change, tends_to, 0)
     slowest = max((-_exponent(x) for x in logs if x != 0), default=0)
-    if found is not None or slowest < _SLOW:
-        return found
+    if answer is not None or slowest < _SLOW:
+        return answer
     # More layers than binary64 counts: by 2^unit of them.
     unit = slowest - _KEPT
-    found = _onset(parts, multipliers, None, tends_to, unit)
-    if found is None or found.layer <= 1:
+    answer = _onset(parts, multipliers, None, tends_to, unit)
+    if answer is None or answer.layer <= 1:
         # Somewhere in the first step.
         return None
-    layer = Fraction(int(found.layer)) * 2**unit
-    return Onset(Number(layer * (1 - _LEFT_OPEN), layer * (1 + _LEFT_OPEN)), found.how)
+    layer = Fraction(int(answer.layer)) * 2**unit
+    return Onset(Number(layer * (1 - _LEFT_OPEN), layer * (1 + _LEFT_OPEN)), answer.how)
 
 
 def _onset(
@@ -267,8 +267,8 @@ def _in_units(x: flint.arb, unit: int) -> float:
     if _exponent(x) + unit > 1000:
         return math.copysign(_GONE, float(x.sgn().mid()))
     with at_precision(64):
-        found = float((x * flint.arb(2) ** unit).mid())
-    return found or math.copysign(5e-324, float(x.sgn().mid()))
+        value = float((x * flint.arb(2) ** unit).mid())
+    return value or math.copysign(5e-324, float(x.sgn().mid()))
 
 
 def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
@@ -278,16 +278,16 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
     # As many bits as it takes.
     for bits in (*doublings(256, most - 1), most):
         with at_precision(bits):
-            found = [
+            terms = [
                 (root, power, norm(G), G)
                 for root, multiplicity in part.roots()
                 for power, G in enumerate(_coefficients(part, root, multiplicity, first, bits))
             ]
-        if all(size.rel_accuracy_bits() >= _KNOWN for _, _, size, _ in found):
+        if all(size.rel_accuracy_bits() >= _KNOWN for _, _, size, _ in terms):
             break
     rates, powers, sizes, leads, units = [], [], [], [], []
     with at_precision(bits):
-        for root, power, size, G in found:
+        for root, power, size, G in terms:
             # A lower coefficient may be 0.
             if not size > 0:
                 continue
@@ -315,9 +315,9 @@ def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) ->
         return flint.arb(0)
     for bits in doublings(_FIRST, _MOST):
         with at_precision(bits):
-            found = (squared_modulus(first, bits) / squared_modulus(second, bits)).log() / 2
-            if found.rel_accuracy_bits() >= _KNOWN:
-                return found
+            value = (squared_modulus(first, bits) / squared_modulus(second, bits)).log() / 2
+            if value.rel_accuracy_bits() >= _KNOWN:
+                return value
     raise OutOfReachError
 
 
@@ -332,11 +332,11 @@ def _coefficients(
     columns = []
     for numerator in part.numerators:
         above = list(_taylor(numerator, x, multiplicity))
-        found: list[flint.acb] = []
+        coefficients: list[flint.acb] = []
         for i in range(multiplicity):
-            known = sum((found[j] * below[i - j] for j in range(i)), flint.acb(0))
-            found.append((above[i] - known) / below[0])
-        columns.append(found)
+            known = sum((coefficients[j] * below[i - j] for j in range(i)), flint.acb(0))
+            coefficients.append((above[i] - known) / below[0])
+        columns.append(coefficients)
     for k in range(multiplicity):
         yield [column[multiplicity - 1 - k] / unit**k for column in columns]
 

@@ -283,9 +283,9 @@ class SymbolicVerdict:
                 return Outcome.TIE
             return self._near(t, root, *sides)
 
-        found = intervals(t, roots, at)
-        self.undecided = found.pop(Outcome.UNDECIDED, sp.false)
-        return found
+        conditions = intervals(t, roots, at)
+        self.undecided = conditions.pop(Outcome.UNDECIDED, sp.false)
+        return conditions
 
     def _near(self, t: Any, root: Any, *sides: Outcome | None) -> Outcome | None:
         """At an irrational root between equal verdicts, or at an edge.
@@ -359,7 +359,7 @@ class SymbolicVerdict:
         known = self._known_boundaries
         polynomials = [*known.polynomials(), *known.edges()]
         *first, t = layer.parameters
-        found = []
+        cells = []
         for start in self._floor(polynomials, first, t):
             cut = [p.xreplace(start) for p in polynomials]
             for sample in between(real_roots(cut, t)):
@@ -367,8 +367,8 @@ class SymbolicVerdict:
                 outcome = self.exactly(point)
                 if outcome is not None:
                     given = {layer.as_given(s): value for s, value in point.items()}
-                    found.append(Cell(given, outcome))
-        return found
+                    cells.append(Cell(given, outcome))
+        return cells
 
     @staticmethod
     def _floor(polynomials: list[Any], first: list[Any], t: Any) -> list[dict[Any, Any]]:

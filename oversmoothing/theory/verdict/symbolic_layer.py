@@ -113,15 +113,15 @@ def symbolic_matrix(value: Any, name: str) -> Any:
 
 
 def _entry(x: Any, where: str) -> Any:
-    found = parsed(x, where) if isinstance(x, str) else sp.sympify(x)
-    if not isinstance(found, sp.Expr):
+    expression = parsed(x, where) if isinstance(x, str) else sp.sympify(x)
+    if not isinstance(expression, sp.Expr):
         raise InputError(f"{where} = {x!r} is no expression in parameters")
-    if found.has(sp.Float):
+    if expression.has(sp.Float):
         raise InputError(
             f"{where} = {x} holds a float beside parameters: write it exactly, "
             'sympy.Rational("0.75")'
         )
-    return found
+    return expression
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,9 @@ def spectrum_of(M: Any) -> list[EigenvalueClass]:
     expressions = [field.to_sympy(c) for c in coefficients]
     size = len(expressions) - 1
     whole = sp.together(sum(c * _VALUE ** (size - k) for k, c in enumerate(expressions)))
-    _, found = sp.factor_list(sp.numer(whole))
+    _, factors = sp.factor_list(sp.numer(whole))
     classes = []
-    for factor, multiplicity in found:
+    for factor, multiplicity in factors:
         if not factor.has(_VALUE):
             continue
         parts = sp.Poly(factor, _VALUE).all_coeffs()
@@ -319,7 +319,7 @@ class SymbolicLayer:
     def read_values(self, values: Mapping[Any, Any], more: Mapping[str, Any]) -> dict[Any, Any]:
         """{parameter: rational} of {symbol or name: number}. Raises `InputError` for others."""
         by_name = {s.name: s for s in self.parameters}
-        found = {}
+        numbers = {}
         for key, value in {**values, **more}.items():
             name = getattr(key, "name", key)
             if name not in by_name:
@@ -333,8 +333,8 @@ class SymbolicLayer:
             for word in _sign(symbol):
                 if not getattr(number, f"is_{word}"):
                     raise InputError(f"{name} = {number}, and {name} was declared {word}")
-            found[symbol] = number
-        return found
+            numbers[symbol] = number
+        return numbers
 
     def at(self, values: Mapping[Any, Any]) -> tuple[Matrix, Matrix]:
         """A and H in fractions where every parameter has a rational value.
@@ -355,8 +355,8 @@ class SymbolicLayer:
         return self._fractions(self.X0, values)
 
     def _fractions(self, M: Any, values: Mapping[Any, Any]) -> Matrix:
-        found = M.xreplace(dict(values))
-        rows = [[sp.cancel(x) for x in found.row(i)] for i in range(found.rows)]
+        matrix = M.xreplace(dict(values))
+        rows = [[sp.cancel(x) for x in matrix.row(i)] for i in range(matrix.rows)]
         if not all(isinstance(x, sp.Rational) for row in rows for x in row):
             raise InputError("a denominator is 0 there")
         return [[Fraction(int(x.p), int(x.q)) for x in row] for row in rows]

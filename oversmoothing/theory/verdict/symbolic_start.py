@@ -49,14 +49,14 @@ class Modes(Candidates):
         ones = sum(each.multiplicity for each in layer.attention if each.coefficients == (1, -1))
         self._consensus = EigenvalueClass((sp.Integer(1), sp.Integer(-1)), 1 + ones)
         bases = [
-            sp.Matrix.vstack(sp.zeros(0, M.rows), *(x for f in found for x in self._rows(M, f)))
-            for M, found in ((layer.H, layer.value), (layer.quotient, layer.attention))
+            sp.Matrix.vstack(sp.zeros(0, M.rows), *(x for f in factors for x in self._rows(M, f)))
+            for M, factors in ((layer.H, layer.value), (layer.quotient, layer.attention))
         ]
         super().__init__(layer)
         domains = [DomainMatrix.from_Matrix(M).to_field() for M in bases]
         parts = [*self.quadratics, *(M.domain.to_sympy(M.det()) for M in domains)]
-        found = {factor for each in parts for factor, _ in layer.reduced(each)[1]}
-        self.never = sorted(found, key=sp.default_sort_key)
+        factors = {factor for each in parts for factor, _ in layer.reduced(each)[1]}
+        self.never = sorted(factors, key=sp.default_sort_key)
 
     def _rows(self, M: Any, each: EigenvalueClass) -> list[Any]:
         """Left vectors of all roots of a factor: of a simple one l, l M, l M^2 ..."""
@@ -85,12 +85,12 @@ class Modes(Candidates):
                     "which of its roots X0 contains has no closed form here"
                 )
         for mode in super()._squared(h, a):
-            found = tuple(
+            coefficients = tuple(
                 {key: sp.cancel(c) for key, c in each.items()}
                 for each in self._coefficients(mode, (M, of_a, left), X, (layer.H, h, right))
             )
-            if any(c != 0 for each in found for c in each.values()):
-                yield replace(mode, coefficients=found)
+            if any(c != 0 for each in coefficients for c in each.values()):
+                yield replace(mode, coefficients=coefficients)
 
     def _coefficients(self, mode: Guarded, of_a: Any, X: Any, of_h: Any) -> Iterator[Radicals]:
         """What vanishes, all of it, where X_0 does not contain the mode."""
@@ -120,11 +120,11 @@ class Modes(Candidates):
         return [{_WHOLE: rows[0]}, {_WHOLE: turned}]
 
     def _product(self, left: Any, X: Any, right: Any) -> Radicals:
-        found: Radicals = {}
+        terms: Radicals = {}
         for (first, x), (second, y) in product(left.items(), right.items()):
             value = sp.Mul((x * X * y.T)[0], *(self.quadratics[k] for k in first & second))
-            found = plus(found, {first ^ second: value})
-        return found
+            terms = plus(terms, {first ^ second: value})
+        return terms
 
     def contained(self, mode: Guarded) -> Any:
         """The condition under which X_0 contains it."""
@@ -212,7 +212,7 @@ class SymbolicStartVerdict(SymbolicVerdict):
             ties = _resolved(last[C[0]], last[Q[0]], equal)
         else:
             ties = sp.And(sp.Or(*(last[q] for q in Q)), sp.Not(smooths), sp.Not(does_not))
-        found = {
+        conditions = {
             Outcome.SMOOTHING: smooths,
             Outcome.TIE: ties,
             Outcome.NON_SMOOTHING: does_not,
@@ -221,7 +221,7 @@ class SymbolicStartVerdict(SymbolicVerdict):
             ),
             Outcome.UNDEFINED: sp.Not(sp.Or(*last.values())),
         }
-        return {each: sp.to_nnf(when, simplify=False) for each, when in found.items()}
+        return {each: sp.to_nnf(when, simplify=False) for each, when in conditions.items()}
 
     trivial = condition(Outcome.TRIVIAL, "When all tokens of X_0 are equal: they stay so.")
     undefined = condition(Outcome.UNDEFINED, "When X_L becomes 0.")
@@ -230,8 +230,8 @@ class SymbolicStartVerdict(SymbolicVerdict):
         (A, H), X0 = self._layer.at(values), self._layer.start_at(values)
         if not any(x for row in X0 for x in row):
             return Outcome.UNDEFINED
-        found = start_content(A, H, X0, begins=False)
-        return Outcome.UNDECIDED if found is None else found.outcome
+        content = start_content(A, H, X0, begins=False)
+        return Outcome.UNDECIDED if content is None else content.outcome
 
     def __str__(self) -> str:
         lines = [super().__str__()]

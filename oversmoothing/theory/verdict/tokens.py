@@ -74,9 +74,9 @@ class Token:
 
     def leading_sum(self, depth: int, bits: int) -> list[flint.arb]:
         """y_i(L) [d], real balls: the leading roots come with their conjugates."""
-        found = leading_sum(self.directions(bits), depth - self.growth.power, bits)
+        vector = leading_sum(self.directions(bits), depth - self.growth.power, bits)
         with at_precision(SHOWN_BITS):
-            return [+c.real for c in found]
+            return [+c.real for c in vector]
 
     def rational_sum(self, depth: int) -> list[Fraction] | None:
         """y_i(L) [d] up to a positive factor, L >= the power; None where it is no vector of
@@ -84,8 +84,8 @@ class Token:
         if not all_conjugates_lead(self.growth):
             return None
         first, sums = depth - self.growth.power, rational_sums(self.part, self.growth)
-        found = [flint.fmpq(next(islice(entries, first, None))) for entries in sums]
-        return [Fraction(int(x.p), int(x.q)) for x in found]
+        vector = [flint.fmpq(next(islice(entries, first, None))) for entries in sums]
+        return [Fraction(int(x.p), int(x.q)) for x in vector]
 
     def measured(self, scale: int) -> TokenGrowth:
         with at_precision(SHOWN_BITS):
@@ -114,11 +114,11 @@ def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Toke
     factors = [(factor, factor.multiplicity) for factor in factors_of(polynomial)]
     numerators = []
     for numerator in part.numerators:
-        found = list(islice(terms(numerator, q), first, first + period * degree, period))
+        values = list(islice(terms(numerator, q), first, first + period * degree, period))
         numerators.append(
             flint.fmpz_poly(
                 [
-                    sum(polynomial[k + 1 + j] * found[j] for j in range(degree - k))
+                    sum(polynomial[k + 1 + j] * values[j] for j in range(degree - k))
                     for k in range(degree)
                 ]
             )
@@ -140,8 +140,8 @@ def power_polynomial(q: flint.fmpz_poly, exponent: int) -> flint.fmpz_poly:
 
 def factors_of(polynomial: flint.fmpz_poly) -> list[Factor]:
     """Its irreducible factors, as of a matrix with one Jordan block for each root."""
-    _, found = polynomial.factor()
-    return [Factor(polynomial=f, multiplicity=int(e), jordan=(int(e),)) for f, e in found]
+    _, pairs = polynomial.factor()
+    return [Factor(polynomial=f, multiplicity=int(e), jordan=(int(e),)) for f, e in pairs]
 
 
 class _Powers:
@@ -248,9 +248,9 @@ class Cosine(float):
         square = along * abs(along) / (dot(x, x) * dot(y, y))
         with at_precision(SHOWN_BITS):
             size = to_ball(abs(square)).sqrt()
-        found = Cosine(rounded(-size if square < 0 else size))
-        found.square = square
-        return found
+        cosine = Cosine(rounded(-size if square < 0 else size))
+        cosine.square = square
+        return cosine
 
 
 def same(values: Sequence[float | None]) -> bool:

@@ -92,7 +92,7 @@ def layer_verdict(
     what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
     """
     try:
-        found = _layer_verdict(case, start, depths, relative, dense_size, thorough)
+        result = _layer_verdict(case, start, depths, relative, dense_size, thorough)
     except CloseRootsError:
         return Verdict(
             Outcome.UNDECIDED,
@@ -104,12 +104,12 @@ def layer_verdict(
             hfc_lfc=_at(case, start, depths),
             has_x0=start is not None,
         )
-    left_open = Outcome.UNDECIDED in (found.verdict, found.verdict_x0)
-    if relative == UNIT and (left_open or None in (found.tends_to, found.limit_rank)):
+    left_open = Outcome.UNDECIDED in (result.verdict, result.verdict_x0)
+    if relative == UNIT and (left_open or None in (result.tends_to, result.limit_rank)):
         exact = case.as_fractions()
         if exact is not None:
             return _layer_verdict(exact, start, depths, thorough=thorough)
-    return found
+    return result
 
 
 def _layer_verdict(
@@ -120,9 +120,9 @@ def _layer_verdict(
     dense_size: int = DENSE_SIZE,
     thorough: bool = False,
 ) -> Verdict:
-    found = compare_radii(case, relative, dense_size)
-    outcome, reason, rho_q = found.outcome, found.reason, found.rho_quotient
-    status = found.status
+    comparison = compare_radii(case, relative, dense_size)
+    outcome, reason, rho_q = comparison.outcome, comparison.reason, comparison.rho_quotient
+    status = comparison.status
     if case.n == 1:
         outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
     elif len(case.classes) > 1:
@@ -130,7 +130,7 @@ def _layer_verdict(
     verdict_x0 = shows_from = None
     tokens: TokenLimits | None = None
     if start is None:
-        behaviour = generic_limits(case, found, _drawn_limits)
+        behaviour = generic_limits(case, comparison, _drawn_limits)
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
@@ -141,11 +141,11 @@ def _layer_verdict(
     else:
         from oversmoothing.theory.verdict.of_start import limits_of_start
 
-        of_start = limits_of_start(case, start, found, outcome, thorough)
+        of_start = limits_of_start(case, start, comparison, outcome, thorough)
         behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
         shows_from = None if of_start.onset is None else of_start.onset.layer
         reason += of_start.words
-    distance = _distance(case, outcome, found)
+    distance = _distance(case, outcome, comparison)
     if distance is not None and outcome is not Outcome.TIE:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
@@ -155,7 +155,7 @@ def _layer_verdict(
     return Verdict(
         outcome,
         status,
-        found.rho_consensus,
+        comparison.rho_consensus,
         None if case.n == 1 or rho_q != rho_q else rho_q,
         reason,
         behaviour.tends_to,
@@ -164,16 +164,16 @@ def _layer_verdict(
         verdict_x0,
         _at(case, start, depths),
         start is not None,
-        found.attention,
-        found.value,
+        comparison.attention,
+        comparison.value,
         shows_from,
         distance,
         None if tokens is None else tokens.growth,
         None if tokens is None else tokens.cosines,
         None if tokens is None else tokens.cos_min,
         None if tokens is None else tokens.cos_mean,
-        any(found.vague),
-        pairs=() if isinstance(case, ManyHeads) else exact_pairs(found.dominance),
+        any(comparison.vague),
+        pairs=() if isinstance(case, ManyHeads) else exact_pairs(comparison.dominance),
     )
 
 
@@ -197,24 +197,24 @@ def _drawn_limits(case: Layer) -> Iterable[Limits]:
 NEAR = 1e-3
 
 
-def _distance(case: Layer, outcome: Outcome, found: Comparison) -> float | None:
+def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | None:
     """The distance to another verdict, for what is undecided or near a tie."""
-    largest = max(found.rho_consensus, found.rho_quotient)
+    largest = max(comparison.rho_consensus, comparison.rho_quotient)
     if outcome is Outcome.TIE:
         return 0.0
     strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
-    if strict and abs(found.rho_consensus - found.rho_quotient) > NEAR * largest:
+    if strict and abs(comparison.rho_consensus - comparison.rho_quotient) > NEAR * largest:
         return None
     if isinstance(case, ManyHeads) or (
-        not strict and (outcome is not Outcome.UNDECIDED or found.dominance is not None)
+        not strict and (outcome is not Outcome.UNDECIDED or comparison.dominance is not None)
     ):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
     from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
 
-    if found.dominance is None:
+    if comparison.dominance is None:
         return distance_to_tie(case.A, case.H)
-    return exact_distance(case, found.dominance)
+    return exact_distance(case, comparison.dominance)
 
 
 # Distance from 1 to the next number, by the name of the type in numpy and torch.
@@ -280,24 +280,24 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(found: Verdict, case: Layer, kind: str, error: float) -> Verdict:
+def within(result: Verdict, case: Layer, kind: str, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
         f"as known to {error:.1e} of itself."
     )
-    if found.verdict is not Outcome.UNDECIDED:
-        return replace(found, reason=found.reason + said)
+    if result.verdict is not Outcome.UNDECIDED:
+        return replace(result, reason=result.reason + said)
     return Verdict(
         Outcome.UNDECIDED,
         "numerical",
-        found.rho_consensus,
-        found.rho_quotient,
+        result.rho_consensus,
+        result.rho_quotient,
         f"within the rounding of {kind} another verdict may hold.{said} Weights and logits in "
         "float64 tell more.",
-        attention=found.attention,
-        value=found.value,
-        distance=found.distance,
+        attention=result.attention,
+        value=result.value,
+        distance=result.distance,
     )
 
 
@@ -378,8 +378,8 @@ def verdict(
         raise TypeError(BY_NAME)
     if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
         # Typed as what numbers give: `symbolic(A, H).verdict()` has the type of the other.
-        found: Any = _symbolic(A, logits, H, W, X0, check_depths(depth))
-        return found  # type: ignore[no-any-return]
+        result: Any = _symbolic(A, logits, H, W, X0, check_depths(depth))
+        return result  # type: ignore[no-any-return]
     if certified is not None:
         warnings.warn(
             "certified is now called exact_binary: every verdict on floats is certified",
@@ -428,12 +428,12 @@ def answer(
     """The verdict on a validated layer."""
     if exact_binary and isinstance(case, ManyHeads) and not case.exact:
         case = case.taken_exactly()
-        found = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
-        return replace(found, status="certified", point=True) if case.decidable else found
-    found = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
+        result = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
+        return replace(result, status="certified", point=True) if case.decidable else result
+    result = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
-        return found
+        return result
     # Loaded for who asks for it: a verdict is quick to start.
     from oversmoothing.theory.verdict.stages import certify_case
 
-    return certify_case(case, found)
+    return certify_case(case, result)

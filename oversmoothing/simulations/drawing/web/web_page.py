@@ -117,21 +117,21 @@ _ABOVE = re.compile(rf"(?<=[A-Za-zα-ω0-9)\]‖|>*;\u0302])\^({_RAISED})")
 
 def typeset(text: str) -> Markup:
     """HTML of a plain text, its formulas with Greek letters, signs, sub- and superscripts."""
-    found, end = "", 0
+    html, end = "", 0
     for name in _NAMES.finditer(text):
         if name[0].split("_")[0] not in _GREEK:
-            found += _formulas(text[end : name.start()]) + str(escape(name[0]))
+            html += _formulas(text[end : name.start()]) + str(escape(name[0]))
             end = name.end()
-    return Markup(found + _formulas(text[end:]))
+    return Markup(html + _formulas(text[end:]))
 
 
 def _formulas(text: str) -> str:
-    found = str(escape(text))
+    html = str(escape(text))
     for pattern, sign in _SIGNS:
-        found = pattern.sub(sign, found)
-    found = _WORD.sub(lambda match: _GREEK[match[1]], found)
-    found = _BELOW.sub(_lowered, found)
-    return _ABOVE.sub(lambda match: f"<sup>{match[1].strip('{}')}</sup>", found)
+        html = pattern.sub(sign, html)
+    html = _WORD.sub(lambda match: _GREEK[match[1]], html)
+    html = _BELOW.sub(_lowered, html)
+    return _ABOVE.sub(lambda match: f"<sup>{match[1].strip('{}')}</sup>", html)
 
 
 def _lowered(match: re.Match[str]) -> str:
