@@ -117,8 +117,9 @@ def test_training_starts_with_the_spectrum_within_the_scale(
 ) -> None:
     H = made(form, 64, scale, seed)().detach().double()
     radius = float(torch.linalg.eigvals(H).abs().max())
-    # Finite Gaussian matrices overshoot the circle of the circular law a little.
-    assert radius <= (1.35 if form == "free" else 1.0 + 1e-5) * scale
+    # A real eigenvalue of a Gaussian 64 x 64 matrix beyond r times the circle has a density of the
+    # order of exp(-32 (r^2 - 1 - 2 log r)): 2e-9 at 1.6.
+    assert radius <= (1.6 if form == "free" else 1.0 + 1e-5) * scale
     assert radius > 0.5 * scale
 
 
