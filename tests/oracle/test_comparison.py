@@ -63,7 +63,8 @@ def test_what_is_said_of_drawn_cases_is_true_and_little_is_left_open(drawn) -> N
         undecided = report.count(name, UNDECIDED)
         # Generic X_0 is looked at in a share of the cases only; logits are cases beside the drawn.
         answers = report.count(name if name.startswith("generic") else "verdict", *OUTCOMES)
-        assert undecided <= MOST_UNDECIDED * answers, f"{name}: {undecided} of {answers}"
+        # Of fewer than a hundred one may be open: it is no share yet.
+        assert undecided <= max(1, MOST_UNDECIDED * answers), f"{name}: {undecided} of {answers}"
 
 
 @pytest.mark.parametrize("cases", [SOON, LATER], ids=["soon", "later"])
