@@ -84,7 +84,7 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium: Browser, 
     with opened(chromium, path) as work:
         hero = work.page.locator(".hero")
         first = hero.inner_text()
-        assert "It depends on the eigenvalues of one matrix, H" in first
+        assert "It depends on the eigenvalues of two matrices" in first
         assert "This run asked 3 results" in first and "1 of 2 checks of this run hold" in first
         assert [x.split() for x in work.page.locator(".score li").all_inner_texts()] == [
             ["1", "differs"],
