@@ -107,7 +107,9 @@ def table(rows: list[Row]) -> str:
         lines.append(f"{row.name:58s} {row.ratio:10.4g} {target:>10s} {holds:7s} {seconds}{note}")
     aimed = [row for row in rows if row.target is not None]
     held = sum(bool(row.holds) for row in aimed)
-    lines.append(f"{held} of {len(aimed)} targets hold; medians of runs in turn, but where a row says more")
+    lines.append(
+        f"{held} of {len(aimed)} targets hold; medians of runs in turn, but where a row says more"
+    )
     return "\n".join(lines)
 
 

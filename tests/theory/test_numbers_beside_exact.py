@@ -97,6 +97,9 @@ def test_a_number_is_written_in_the_digits_that_hold(low, high, text):
         # Just above the middle of 3.02 and 3.03, where the nearest float is below it.
         ("3.02500000000000000007e-20", ".3g", "3.03e-20"),
         ("3.02500000000000000007e-20", ".2e", "3.03e-20"),
+        # Past the middle by less than sixty digits show; the middle itself goes to the even digit.
+        ("-0.03125" + 300 * "0" + "1", ".3g", "-0.0313"),
+        ("-1/32", ".3g", "-0.0312"),
         ("-5/2", "+.3g", "-2.5"),
         ("0", ".3g", "0"),
         ("1/3", ".6g", "0.333333"),

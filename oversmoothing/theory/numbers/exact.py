@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
@@ -281,7 +281,8 @@ def characteristic(M: Matrix) -> flint.fmpq_poly:
     return to_flint(M).charpoly()
 
 
-_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+# The last digit says whether anything was cut off: what is then rounded to fewer is rounded once.
+_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_05UP)
 # Digits of a number that is written out: as many as tell two floats apart.
 _DIGITS = 17
 # The smallest float that has all its digits.
