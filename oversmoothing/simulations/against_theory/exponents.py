@@ -20,12 +20,10 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.layers import (
     ATTENTION_STREAM,
@@ -45,6 +43,9 @@ from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+if TYPE_CHECKING:
+    from oversmoothing.simulations.drawing.result import Result
 
 _BLOCKS = 20
 
@@ -313,6 +314,10 @@ def _times(x: Array, exponent: int) -> Array:
 
 def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:
     """What the runs compare, a row a run; asked: the configuration."""
+    import pandas as pd
+
+    from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+
     worst = max(made, key=lambda run: run.off)
     close = sum(run.agrees for run in made)
     says = (
