@@ -281,6 +281,10 @@ def test_a_condition_is_said_in_words_with_brackets_where_and_and_or_mix() -> No
     mixed = sp.And(sp.Or(sp.Eq(x, 0), x > y), sp.Ne(y, 1))
     assert said(mixed) == "y is not 1 and (x = 0 or x > y)"
     assert said(sp.true) == "always" and said(sp.false) == "never"
+    # A condition without exceptions is no "iff".
+    positive = sp.Symbol("h", positive=True)
+    printed = str(oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[[positive]]))
+    assert "smooths: always" in printed and "ties: never" in printed
 
 
 def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_sizes() -> None:

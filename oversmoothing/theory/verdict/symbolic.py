@@ -431,7 +431,7 @@ def _when(outcome: Outcome, condition: Any) -> str:
     """The condition of an outcome as a sentence."""
     word = _WORDS[outcome]
     if condition in (sp.true, sp.false):
-        return f"{said(condition)} {word}"
+        return f"{word}: {said(condition)}"
     return f"{word} iff {said(condition)}"
 
 
