@@ -31,9 +31,6 @@ def refuse_extreme(name: str, value: object) -> None:
         raise InputError(f"{name} = {value:g} is beyond {REAL:g}, the most here")
 
 
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
@@ -42,6 +39,8 @@ if TYPE_CHECKING:
     import sympy as sp
     from numpy.typing import ArrayLike
 
+    Array = NDArray[np.float64]
+    Complex = NDArray[np.complex128]
     # A matrix, or a stack of them, as a user gives it: arrays and tensors (what has `__array__`),
     # nested lists of numbers, fractions as text ("3/4"), sympy expressions, sympy matrices.
     MatrixLike: TypeAlias = (
@@ -51,3 +50,5 @@ if TYPE_CHECKING:
     WeightLike: TypeAlias = MatrixLike | tuple[MatrixLike, MatrixLike]
 else:
     MatrixLike = WeightLike = Any
+    # From numpy 2.5 on NDArray[...] is no class, and jaxtyping asks for one.
+    Array = Complex = np.ndarray
