@@ -361,10 +361,11 @@ def study(
         if task not in tasks:
             raise unknown("task", task, tasks, f"Choose {', '.join(tasks)}.")
         chosen = chosen.of_task(task)
+    place = choose_device(device)
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:
         print(takes, flush=True)
-    made, place = 0, choose_device(device)
+    made = 0
     if not dry_run:
         made = run_blocks(
             chosen, folder, tiers=tiers, workers=workers, data=real_inputs(data_dir),

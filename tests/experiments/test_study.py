@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -295,12 +294,17 @@ def test_a_run_that_diverges_has_no_score_and_says_where(
 # ------------------------------------------------------------------------------ many at once
 
 
-def stack_of(**changes: Any) -> list[tuple[Cell, int]]:
+def stack_of() -> list[tuple[Cell, int]]:
     usual = replace(Design(), width=16, depth=2, heads=2, std=0.5)
     designs = [replace(usual, form="ord", start="mimetic")]
     designs += [replace(usual, form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
-    cells = [Cell("digits", 6, each, share) for each in designs for share in (1.0, 0.1)]
-    return [(replace(cell, **changes), seed) for cell in cells for seed in (0, 1)]
+    cells = [
+        Cell("digits", 6, each, share, "trainability")
+        for each in designs[:2]
+        for share in (1.0, 0.1)
+    ]
+    cells += [Cell("digits", 6, each, 1.0, "trainability") for each in designs[2:]]
+    return [(cell, seed) for cell in cells for seed in (0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -360,18 +364,35 @@ def test_one_network_that_diverges_leaves_the_others_of_its_stack(
     assert row["diverged"] == 0 and "score" not in row
 
 
-def test_blocks_on_a_device_are_trained_at_once_by_task_and_length(
-    tiny: Protocol, tmp_path: Path
+def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measured(
+    tiny: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = {"tiers": TIERS, "device": torch.device("cpu"), "progress": False}
-    assert run_blocks(tiny, tmp_path, blocks=2, **given) == 4
+    own = ("trainability",)
+    given = {"tiers": own, "device": torch.device("cpu"), "progress": False}
+    assert run_blocks(tiny, tmp_path, blocks=1, **given) == 2
+    stack = [(cell, 1) for cell, _ in tiny.cells.values() if cell.tier == own[0]]
+    place = tmp_path / "stack"
+    paths = stacked.kept(stack, place, task("digits"), torch.device("cpu"), progress=False)
+    found = stacked.Learnt.kept(paths[0], stack[0][0].digest)
+    assert found is not None and stacked.Learnt.kept(paths[0], "of an earlier recipe") is None
+    again = stacked.learn(stack, task("digits"), torch.device("cpu"), progress=False)[0]
+    assert [each[:2] for each in found.points] == [each[:2] for each in again.points]
+    for one, other in zip(found.points, again.points, strict=True):
+        torch.testing.assert_close(one[2], other[2])
+
+    trains = {"stack": 0}
+    learn = stacked.learn
+
+    def counted(runs: Any, *given: Any, **options: Any) -> Any:
+        trains["stack"] += len(runs)
+        return learn(runs, *given, **options)
+
+    monkeypatch.setattr(stacked, "learn", counted)
+    assert run_blocks(tiny, tmp_path, **given) == 4 and trains == {"stack": 2}
     rows = read_rows(tmp_path / ROWS)
-    assert {row["made"]["together"] for row in rows} == {4} and "lever" in rows[0]
-    assert run_blocks(tiny, tmp_path, **given) == 8
-    assert Counter(row["made"]["together"] for row in read_rows(tmp_path / ROWS)[4:]) == {
-        2: 2,
-        6: 6,
-    }
+    assert [row["made"]["together"] for row in rows] == [2] * 6
+    assert len({(row["cell"], row["seed"]) for row in rows}) == 6
+    assert not list(place.iterdir())
 
 
 # ------------------------------------------------------------------------------ the rule
