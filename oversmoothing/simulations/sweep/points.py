@@ -38,12 +38,8 @@ from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import complement_basis, quotient, stationary_distribution
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import add, normalise
-from oversmoothing.theory.spectra.heads import (
-    dense_quotient_radius,
-    dense_radius,
-    layer_of_heads,
-    stacked,
-)
+from oversmoothing.theory.spectra.heads import layer_of_heads, stacked
+from oversmoothing.theory.spectra.heads_radius import dense_quotient_radius, dense_radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.decide import compare_radii
