@@ -79,24 +79,17 @@ def quotient_radius(
     if size == 0:
         return Radius(0.0, 0.0, "dense")
     if size <= max(dense_size, _WANTED + 2):
-        return dense_quotient_radius(quotient(stacked(layer.A)), stacked(layer.H), residual)
+        B, H = quotient(stacked(layer.A)), stacked(layer.H)
+        whole = np.asarray(sum(map(np.kron, H, B)))
+        # Q^T A Q and the sum over the heads each round by about n eps of their size.
+        rounding = 4 * layer.n * EPS * float(np.linalg.norm(whole) + np.linalg.norm(H))
+        return _enclosed(whole, rounding, float(residual), "dense")
     operator, quick = quotient_operator(layer, residual), None
     if beside is not None and beside.value is not None:
         # Float32 has a smaller range: what leaves it is not quick.
         with np.errstate(all="ignore"):
             quick = _quick_radius(layer, residual, operator, beside.value, beside.error)
     return quick or _arnoldi_radius(operator, residual)
-
-
-def dense_quotient_radius(B: Array, H: Array, residual: bool = True) -> Radius:
-    """The radius of [I +] sum_h H_h (x) B_h, (n - 1) d rows.
-
-    B [heads, n-1, n-1], the quotients of checked A_h, H [heads, d, d].
-    """
-    operator = np.asarray(sum(np.kron(H_h, B_h) for H_h, B_h in zip(H, B, strict=True)))
-    # Q^T A Q and the sum over the heads each round by about n eps of their size.
-    size = float(np.linalg.norm(operator)) + float(np.linalg.norm(H))
-    return _enclosed(operator, 4 * (B.shape[-1] + 1) * EPS * size, float(residual), "dense")
 
 
 def dense_radius(M: Array, method: str) -> Radius:
