@@ -27,7 +27,8 @@ from oversmoothing.theory.layer.layer import (
 )
 from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT, USUAL
-from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
+from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
+from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH, MatrixLike, WeightLike
 from oversmoothing.theory.verdict.answer import (
