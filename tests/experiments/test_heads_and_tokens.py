@@ -14,7 +14,6 @@ import torch
 import transformers
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.inspection.budget import Plan, checked_budget
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import head_table, worst_heads
@@ -34,6 +33,7 @@ from oversmoothing.experiments.inspection.states import (
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
 from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model

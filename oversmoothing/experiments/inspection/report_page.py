@@ -27,7 +27,7 @@ from oversmoothing.experiments.inspection.states import (
     patch_side,
     shortened,
 )
-from oversmoothing.simulations.drawing.web.web_page import as_data, as_link, web_page
+from oversmoothing.simulations.drawing.web_page import as_data, as_link, web_page
 from oversmoothing.simulations.provenance import provenance
 
 # Clusters of an input after a layer that the page lists, and letters of each; report_words.csv has

@@ -92,10 +92,10 @@ def read(path: str | os.PathLike[str]) -> Result:
 
 def page(result: Result) -> str:
     """The result as one HTML page that asks no network; of long tables the first `ROWS` rows."""
-    from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
+    from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 
     return web_page(
-        "oversmoothing.simulations.drawing.web",
+        "oversmoothing.simulations.drawing",
         "result.html",
         filters={"typeset": typeset},
         title=result.title,

@@ -33,7 +33,6 @@ from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
     identity,
-    plain,
     rows_of,
     to_fraction,
     transposed,
@@ -42,7 +41,7 @@ from oversmoothing.theory.numbers.rounding import UNIT, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
 from oversmoothing.theory.spectra.layer_discs import EPS, Interval, minimum_by
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.support.sizes import Array, plain
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
