@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from oversmoothing.simulations.drawing.wording import as_html, formatters
+from oversmoothing.simulations.drawing.wording import as_html, few, formatters
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number
@@ -120,7 +120,8 @@ class Sentence:
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows with the unit of each column; a column that `units` leaves out is a plain number or
-    word. shown: the columns that a terminal shows (none: all); number: how it writes a float.
+    word. shown: the columns that a terminal shows (none: all); number: how it writes a float; few:
+    whether it shows some of the rows alone, evenly spaced.
 
     A column holds floats, whole numbers of any size, truth values or text (of which some may be
     missing). Raises `InputError` for a column of several kinds, columns of one name, a table
@@ -131,6 +132,7 @@ class Table:
     units: Mapping[str, str] = field(default_factory=dict)
     shown: Sequence[str] = ()
     number: str = "{:.3g}"
+    few: bool = False
     kinds: Mapping[str, Kind] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -148,13 +150,15 @@ class Table:
         return isinstance(other, Table) and (
             self.rows.equals(other.rows) and list(self.rows) == list(other.rows)
             and self.kinds == other.kinds and dict(self.units) == dict(other.units)
-            and tuple(self.shown) == tuple(other.shown) and self.number == other.number
+            and tuple(self.shown) == tuple(other.shown)
+            and (self.number, self.few) == (other.number, other.few)
         )  # fmt: skip
 
     def for_reader(self) -> pd.DataFrame:
-        """The columns of `shown`, each unit behind its name."""
+        """The columns of `shown`, each unit behind its name; of a table of `few` some rows."""
         units = {name: f"{name} [{unit}]" for name, unit in self.units.items() if unit}
-        return self.rows[list(self.shown or self.rows)].rename(columns=units)
+        rows = self.rows.iloc[few(len(self.rows))] if self.few else self.rows
+        return rows[list(self.shown or self.rows)].rename(columns=units)
 
     def to_json_object(self) -> list[dict[str, Any]]:
         """A row as a JSON object, numbers as `json_number` writes them."""
@@ -293,7 +297,7 @@ class Result:
         screens."""
         main, *others = self.tables.values()
         chosen = [main, *(each for each in others if each.shown)]
-        return [each for each in chosen if len(each.rows) <= LONG]
+        return [each for each in chosen if each.few or len(each.rows) <= LONG]
 
     def to_json_object(self) -> dict[str, Any]:
         """Configuration, rows, details and words by name; `form` says how to read them back."""
@@ -320,6 +324,7 @@ class Result:
                     "units": dict(table.units),
                     "shown": list(table.shown),
                     "number": table.number,
+                    "few": table.few,
                 }
                 for name, table in self.tables.items()
             },

@@ -66,7 +66,8 @@ def read(path: str | os.PathLike[str]) -> Result:
             else:
                 rows = _from_parquet(place.with_name(f"{name if number else place.stem}.parquet"))
             columns = {each: _cells(rows[each], kind) for each, kind in own["kinds"].items()}
-            tables[name] = Table(pd.DataFrame(columns), own["units"], own["shown"], own["number"])
+            look = own["units"], own["shown"], own["number"], own.get("few", False)
+            tables[name] = Table(pd.DataFrame(columns), *look)
             if tables[name].kinds != own["kinds"]:
                 raise InputError(f"'{path}' is damaged: table '{name}' has other kinds of columns")
         evidence = [[Evidence(**_ends(each)) for each in one] for one in form["evidence"]]
