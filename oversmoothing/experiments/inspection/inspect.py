@@ -138,7 +138,7 @@ def _report(
         model=model.name,
         tokens=lengths.pop() if len(lengths) == 1 else 0,
         images=logs.shape[1],
-        table=pd.DataFrame(rows),
+        by_layer=pd.DataFrame(rows),
         logs=logs,
         cosines=metrics["cos_mean"],
         by_attention=by_attention,

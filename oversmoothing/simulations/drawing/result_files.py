@@ -42,10 +42,11 @@ def write(result: Result, folder: Path, rows: Literal["csv", "parquet"] = "csv")
             contents[path] = table.rows.to_csv(index=False)
     contents[stem.with_suffix(".json")] = to_json(record)
     contents[stem.with_suffix(".txt")] = result.words().strip() + "\n"
-    contents[stem.with_suffix(".html")] = page(result)
+    contents[stem.with_suffix(".html")] = result.page()
     if result.picture is not None:
         for kind in ("png", "pdf"):
             contents[stem.with_suffix(f".{kind}")] = result.picture.file(kind)
+    contents |= {folder / name: content for name, content in result.beside().items()}
     return write_together(contents)
 
 
