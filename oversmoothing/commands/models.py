@@ -297,6 +297,7 @@ def study(
         "number of blocks, one seed each, to finish (default all)")] = None,
     so_far: Annotated[bool, Option("--so-far",
         help="show intervals of unfinished questions too, which decide nothing")] = False,
+    device: opt.Device = "cpu",
     dry_run: opt.DryRun = False,
     data_dir: opt.DataDir = None,
     plot: opt.Plot = False,
@@ -307,7 +308,8 @@ def study(
 
     The questions, their margins, seeds and the rule of decision were written before the runs
     (preregistered.toml). `study core` trains what they need, one process a core, block by block;
-    interrupted, the same command goes on. Each finished run is a row of study/rows.jsonl in the
+    with --device cuda all networks of one task at once, on a card. Interrupted, the same command
+    goes on. Each finished run is a row of study/rows.jsonl in the
     folder of results. `study answers` decides every question from these rows, or from the recorded
     ones where the folder has none; `study spreads` shows how spread the first seeds are, and no
     difference.
@@ -316,6 +318,7 @@ def study(
     from oversmoothing.experiments.study import answers as said
     from oversmoothing.experiments.study.protocol import TIERS, protocol as read
     from oversmoothing.experiments.study.study_runs import ROWS, cost, read_rows, run_blocks
+    from oversmoothing.simulations.state import choose_device
     from oversmoothing.theory.support.files import output_folder, to_json
 
     if dry_run:
@@ -324,7 +327,7 @@ def study(
     if trains:
         opt.unread(f"beside {name}", "--so-far", "--plot")
     else:
-        opt.unread(f"beside {name}", "--task", "--workers", "--blocks", "--dry-run",
+        opt.unread(f"beside {name}", "--task", "--workers", "--blocks", "--device", "--dry-run",
                    "--data-dir")  # fmt: skip
         opt.unread("beside spreads", *["--so-far"] * (name == "spreads"))
     chosen, folder = read(protocol), out / "study"
@@ -346,11 +349,11 @@ def study(
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:
         print(takes, flush=True)
-    made = 0
+    made, place = 0, choose_device(device)
     if not dry_run:
         made = run_blocks(
             chosen, folder, tiers=tiers, workers=workers, data=real_inputs(data_dir),
-            blocks=blocks, progress=not as_json,
+            blocks=blocks, device=None if place.type == "cpu" else place, progress=not as_json,
         )  # fmt: skip
     if as_json:
         print(to_json({"cost": takes, "made": made}), end="")

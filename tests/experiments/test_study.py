@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
-from oversmoothing.experiments.study import answers, study_runs, study_tasks
+from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
 from oversmoothing.experiments.study.study_models import Design, StudyNet
@@ -289,6 +290,88 @@ def test_a_run_that_diverges_has_no_score_and_says_where(
     assert row["diverged"] is not None and "score" not in row and "lever" not in row
     assert math.isnan(answers.value(row, "error"))
     json.dumps(row, allow_nan=False)
+
+
+# ------------------------------------------------------------------------------ many at once
+
+
+def stack_of(**changes: Any) -> list[tuple[Cell, int]]:
+    usual = replace(Design(), width=16, depth=2, heads=2, std=0.5)
+    designs = [replace(usual, form="ord", start="mimetic")]
+    designs += [replace(usual, form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
+    cells = [Cell("digits", 6, each, share) for each in designs for share in (1.0, 0.1)]
+    return [(replace(cell, **changes), seed) for cell in cells for seed in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param("cuda", marks=[
+            pytest.mark.cuda,
+            pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+        ]),
+    ],
+)  # fmt: skip
+def test_a_stack_trains_as_its_networks_would_alone(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacked, "CLIP", 0.25)
+    monkeypatch.setattr(study_runs, "CLIP", 0.25)
+    stack = stack_of()
+    found = stacked.learn(stack, task("digits"), torch.device(device), progress=False)
+    for (cell, seed), learnt in zip(stack, found, strict=True):
+        net, row = trained(cell, seed)
+        of_stack, same = trained(cell, seed, None, learnt)
+        # Theta moves by the rounding of a gradient that is nearly 0; Q and H do not see it.
+        np.testing.assert_allclose(of_stack.products(), net.products(), rtol=1e-3, atol=1e-4)
+        for name, each in net.named_parameters():
+            if not name.endswith("theta"):
+                torch.testing.assert_close(
+                    dict(of_stack.named_parameters())[name], each, rtol=1e-3, atol=1e-4
+                )
+        for name in ("loss", "hfc_lfc", "cos"):
+            np.testing.assert_allclose(
+                same["trajectory"][name][1:], row["trajectory"][name][1:], rtol=0.02, atol=0.01
+            )
+        assert same["score"]["loss"] == pytest.approx(row["score"]["loss"], abs=1e-4)
+        assert same["made"]["together"] == len(stack) and "together" not in row["made"]
+        assert same["start"] == row["start"] and same["digest"] == row["digest"]
+
+
+def test_one_network_that_diverges_leaves_the_others_of_its_stack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    good, ill = stack_of()[:2]
+    alone = stacked.learn([good], task("digits"), torch.device("cpu"), progress=False)[0]
+    drawn = stacked.StudyNet
+
+    def spoilt(design: Design, reads: Any, seed: int) -> StudyNet:
+        net = drawn(design, reads, seed)
+        if seed == ill[1]:
+            torch.nn.init.constant_(net.scores.weight, math.inf)
+        return net
+
+    monkeypatch.setattr(stacked, "StudyNet", spoilt)
+    found = stacked.learn([good, ill], task("digits"), torch.device("cpu"), progress=False)
+    assert [each[0] for each in found[1].points] == [0] and not found[1].score
+    assert found[0].score == pytest.approx(alone.score, abs=1e-4) and found[0].score
+    row = trained(*ill, None, found[1])[1]
+    assert row["diverged"] == 0 and "score" not in row
+
+
+def test_blocks_on_a_device_are_trained_at_once_by_task_and_length(
+    tiny: Protocol, tmp_path: Path
+) -> None:
+    given = {"tiers": TIERS, "device": torch.device("cpu"), "progress": False}
+    assert run_blocks(tiny, tmp_path, blocks=2, **given) == 4
+    rows = read_rows(tmp_path / ROWS)
+    assert {row["made"]["together"] for row in rows} == {4} and "lever" in rows[0]
+    assert run_blocks(tiny, tmp_path, **given) == 8
+    assert Counter(row["made"]["together"] for row in read_rows(tmp_path / ROWS)[4:]) == {
+        2: 2,
+        6: 6,
+    }
 
 
 # ------------------------------------------------------------------------------ the rule

@@ -157,7 +157,7 @@ class Problem:
         return extended
 
     @cached_property
-    def reach(self) -> Bool[NDArray[np.bool_], "*a n n"] | None:
+    def reach(self) -> Bool[np.ndarray, "*a n n"] | None:
         """Whether token k depends on token j after some layers, itself included, [*a, n, n].
 
         Read off the zeros of A; None where each depends on all.

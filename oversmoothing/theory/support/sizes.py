@@ -87,8 +87,6 @@ def plain(value: Any, name: str) -> Any:
 
 # What numpy does of itself: a public function does so too, whatever `np.seterr` was told.
 USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +96,8 @@ if TYPE_CHECKING:
     import sympy as sp
     from numpy.typing import ArrayLike
 
+    Array = NDArray[np.float64]
+    Complex = NDArray[np.complex128]
     # A matrix, or a stack of them, as a user gives it: arrays and tensors (what has `__array__`),
     # nested lists of numbers, fractions as text ("3/4"), sympy expressions, sympy matrices.
     MatrixLike: TypeAlias = (
@@ -107,3 +107,5 @@ if TYPE_CHECKING:
     WeightLike: TypeAlias = MatrixLike | tuple[MatrixLike, MatrixLike]
 else:
     MatrixLike = WeightLike = Any
+    # From numpy 2.5 on NDArray[...] is no class, and jaxtyping asks for one.
+    Array = Complex = np.ndarray
