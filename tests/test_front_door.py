@@ -469,7 +469,7 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
         "oversmoothing/paper_figures/page.html",
         "oversmoothing/experiments/inspection/report.html",
         "oversmoothing/paper_figures/explorer/presets.toml",
-        "oversmoothing/simulations/drawing/web/page.css",
+        "oversmoothing/simulations/drawing/page.css",
         "oversmoothing/simulations/sweep/examples/heads.toml",
     } <= set(inside)
 

@@ -11,9 +11,8 @@ from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from oversmoothing.experiments.inspection.compare import Comparison, Stages
-    from oversmoothing.experiments.inspection.report import Report
     from oversmoothing.experiments.models.model import Model
+    from oversmoothing.simulations.drawing.result import Result
 
 _FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
 _VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
@@ -58,7 +57,6 @@ def inspect(
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.models.describe import NotReadError, SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
-    from oversmoothing.theory.support.files import to_json
 
     def opened(name: str, part: str | None) -> "Model":
         return named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
@@ -98,7 +96,7 @@ def inspect(
     name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
     folder = opt.new_folder(out / "inspect" / name)
     how["progress"] = not as_json
-    report: Report | Comparison | Stages
+    report: Result
     if staged:
         from oversmoothing.experiments.inspection.compare import inspect_stages
 
@@ -110,22 +108,9 @@ def inspect(
             from oversmoothing.experiments.inspection.compare import compare
 
             report = compare(*reports)
-    files = report.save(folder)
-    if as_json:
-        print(to_json(report.to_json_object()), end="")
-        return
-    # One model answers in three sentences; two are told apart by their table.
-    brief = len(models) == 1 and not wide
-    if brief:
-        opt.told(report.short_words())  # type: ignore[union-attr]
-    else:
-        table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-        opt.told(f"{report.words()}\n\n{table}")
-    first, *more = files.values()
-    beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
-    print(f"\nwrote {first} (and {beside} beside it)")
-    if brief:
-        print("every layer in numbers, and all results: on that page, or with --wide")
+    opt.finish(report, folder, as_json, wide=wide)
+    if not (as_json or wide) and len(models) == 1:
+        print("every layer in numbers, and all results: on the page report.html, or with --wide")
 
 
 def enclose(
