@@ -541,7 +541,6 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
         ("verdict.dominance", "real_verdict"),
         ("consensus.loops", "LoopLaw"),
         ("proofs.query", "Query"),
-        ("verdict.limits", "Limits"),
         ("verdict.outcome", "Outcome"),
     ],
 )

@@ -47,8 +47,8 @@ from oversmoothing.theory.verdict.decide import (
     exact_pairs,
     generic_limits,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 
 if TYPE_CHECKING:
     from oversmoothing.theory.depth.ratios import Ratio
