@@ -131,7 +131,6 @@ class SymbolicVerdict:
         """Some mode of consensus exceeds every other; some other mode exceeds all of consensus."""
         known = self._candidates
         assert known is not None
-
         self._say_where()
         sides = known.consensus, known.quotient
         return three(
@@ -335,11 +334,9 @@ class SymbolicVerdict:
             return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
         layer.at(known)  # refused where A is no attention
         at = {layer.as_given(s): x for s, x in known.items()}
-        if truth(self.where, at):
-            for outcome in self._conditions or ():
-                if truth(self._condition(outcome), at):
-                    return outcome
-        return self._exact(known)
+        holding = (o for o in self._conditions or () if truth(self._condition(o), at))
+        decided = next(holding, None) if truth(self.where, at) else None
+        return self._exact(known) if decided is None else decided
 
     @property
     def edges(self) -> tuple[Any, ...]:
