@@ -469,7 +469,7 @@ def test_the_wheel_holds_one_package_and_its_data(wheel):
         "oversmoothing/paper_figures/page.html",
         "oversmoothing/experiments/inspection/report.html",
         "oversmoothing/paper_figures/explorer/presets.toml",
-        "oversmoothing/simulations/drawing/web/page.css",
+        "oversmoothing/simulations/drawing/page.css",
         "oversmoothing/simulations/sweep/examples/heads.toml",
     } <= set(inside)
 
@@ -541,7 +541,6 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
         ("verdict.dominance", "real_verdict"),
         ("consensus.loops", "LoopLaw"),
         ("proofs.query", "Query"),
-        ("verdict.limits", "Limits"),
         ("verdict.outcome", "Outcome"),
     ],
 )

@@ -1,11 +1,8 @@
 """Commands that draw layers and run them: `simulate` in its four forms, `sweep`, `graphs`."""
 
 import math
-import os
-from dataclasses import asdict
 from inspect import Parameter, signature
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic.fields import FieldInfo
 from typer import Argument, BadParameter, Exit, Option
@@ -18,9 +15,7 @@ from oversmoothing.simulations.sweep.config import examples
 from oversmoothing.simulations.sweep.runner import CHUNK
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from oversmoothing.theory.support.files import output_folder
 
 _OF_EVERY_A = ("kind", "temperature")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
@@ -59,11 +54,11 @@ def simulate(
 ) -> None:  # fmt: skip
     """Run one random layer to any depth and compare it with the closed form.
 
-    Writes simulate.csv and simulate.json; with --plot the picture beside them.
+    Writes simulate.json, tables and a page; with --plot the picture beside them.
     """
     from oversmoothing.simulations.against_theory import simulate as runs
 
-    folder, chosen = _prepared(out, device)
+    folder = output_folder(out)
     given = {name: value for name, value in options.items() if value is not None}
     of_A = {name: given.pop(name) for name in list(given) if name in _declared(ATTENTION)}
     usual = len(given.get("eigenvalues", range(16)))
@@ -71,11 +66,8 @@ def simulate(
         attention, value, n, usual if d is None else d, depth, temperature, dtype, seed, points,
         attention_options=of_A, value_options=given,
     )  # fmt: skip
-    table, words, theory = runs.simulate(configuration, device=device, progress=not as_json)
-    write_run(
-        folder / "simulate", configuration.to_json_object(), chosen, table, theory, words, plot,
-        table["log_rate"].iloc[0], as_json,
-    )  # fmt: skip
+    result = runs.simulate(configuration, device=device, progress=not as_json)
+    opt.finish(result, folder, as_json, plot)
 
 
 def heads(
@@ -105,24 +97,17 @@ def heads(
 ) -> None:  # fmt: skip
     """Run many heads and changing layers, and compare them with the theory.
 
-    Writes heads.csv and heads.json; with --plot the picture beside them.
+    Writes heads.json, tables and a page; with --plot the picture beside them.
     """
-    from oversmoothing.simulations.against_theory.simulate import (
-        HeadsConfiguration,
-        predicted_rate,
-        simulate_heads,
-    )
+    from oversmoothing.simulations.against_theory.simulate import HeadsConfiguration, simulate_heads
 
     configuration = HeadsConfiguration(
         heads, n, d, rank, attention, weights, scale, temperature, causal, no_residual, depth,
         points, dtype, seed,
     )  # fmt: skip
-    folder, chosen = _prepared(out, device)
-    table, words, theory = simulate_heads(configuration, device=device, progress=not as_json)
-    write_run(
-        folder / "heads", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
-        predicted_rate(theory), as_json,
-    )  # fmt: skip
+    folder = output_folder(out)
+    result = simulate_heads(configuration, device=device, progress=not as_json)
+    opt.finish(result, folder, as_json, plot)
 
 
 def streams(
@@ -153,11 +138,10 @@ def streams(
     """Run several mixed residual streams: do tokens smooth, and do the streams become one?
 
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
-    streams.csv and streams.json; with --plot the picture beside them.
+    streams.json, tables and a page; with --plot the picture beside them.
     """
     from oversmoothing.simulations.against_theory.simulate import (
         StreamsConfiguration,
-        predicted_rate,
         simulate_streams,
     )
 
@@ -165,12 +149,9 @@ def streams(
         mixing, streams, changing, n, d, scale, temperature, mixing_temperature, causal, any_p,
         any_q, depth, points, agree, seed,
     )  # fmt: skip
-    folder, chosen = _prepared(out, device)
-    table, words, theory = simulate_streams(configuration, device=device, progress=not as_json)
-    write_run(
-        folder / "streams", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
-        predicted_rate(theory), as_json,
-    )  # fmt: skip
+    folder = output_folder(out)
+    result = simulate_streams(configuration, device=device, progress=not as_json)
+    opt.finish(result, folder, as_json, plot)
 
 
 def exponents(
@@ -193,7 +174,6 @@ def exponents(
     import numpy as np
 
     from oversmoothing.simulations.against_theory import exponents as runs
-    from oversmoothing.theory.support.files import output_folder
 
     folder = output_folder(out)
     X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
@@ -205,53 +185,6 @@ def exponents(
     asked |= {"depth": depth, "scale": scale, "seed": seed}
     opt.finish(runs.exponents(made, asked), folder, as_json)
     return 0 if all(run.agrees for run in made) else 1
-
-
-def _prepared(out: Path, device: str) -> tuple[Path, str]:
-    """The folder for results and the device, before anything is computed."""
-    from oversmoothing.simulations.state import choose_device
-    from oversmoothing.theory.support.files import output_folder
-
-    return output_folder(out), str(choose_device(device))
-
-
-def write_run(
-    stem: Path, configuration: dict[str, Any], device: str, table: "pd.DataFrame",
-    theory: dict[str, Any], words: str, plot: bool = False, log_rate: float | None = None,
-    as_json: bool = False,
-) -> None:  # fmt: skip
-    """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words.
-
-    plot: the picture as STEM.png and STEM.pdf too, with its caption STEM.txt; log_rate: the slope
-    of log HFC/LFC that is predicted.
-    """
-    from oversmoothing.simulations.drawing.wording import columns_of_run, few
-    from oversmoothing.simulations.provenance import provenance
-    from oversmoothing.theory.support.files import json_rows, to_json, write_together
-
-    record = {"schema_version": 1, "configuration": configuration, "device": device, **theory}
-    record |= provenance()
-    contents: dict[str | os.PathLike[str], str | bytes] = {
-        stem.with_suffix(".csv"): table.to_csv(index=False),
-        stem.with_suffix(".json"): to_json(record),
-    }
-    if plot:
-        from oversmoothing.simulations.drawing.depth_plot import caption, draw_run
-        from oversmoothing.simulations.drawing.picture import figure_contents
-
-        n, d = configuration["n"], configuration["d"]
-        title = f"{stem.name}: {n} token{'s' * (n != 1)}, {d} feature{'s' * (d != 1)}"
-        of = f"{title}, seed {configuration['seed']}"
-        figure = draw_run(table, title, log_rate)
-        said = caption(table, of, words, log_rate)
-        contents |= figure_contents(figure, table, said, stem, title)
-    csv, *more = write_together(contents)
-    if as_json:
-        print(to_json(record | {"layers": json_rows(table), "words": words.splitlines()}), end="")
-        return
-    rows = columns_of_run(table).iloc[few(len(table))]
-    opt.told(f"{words}\n\n{opt.table_text(rows, '{:.6g}'.format)}\n")
-    print(f"wrote {csv} and {', '.join(str(path) for path in more)}")
 
 
 # ----------------------------------------------------------------- what the generators declare
@@ -393,7 +326,6 @@ def graphs(
     """
     from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
     from oversmoothing.experiments.graphs.phase import phase
-    from oversmoothing.theory.support.files import output_folder
 
     opt.show_progress()
     opt.needs(classifier, "--classifier", "--steps")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from oversmoothing.simulations.drawing.picture import (
     plot_log,
     style,
 )
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.errors import InputError
 
 COSINES = {"cos_mean": ("mean of the pairs", "blue"), "cos_min": ("least of them", "vermillion")}
@@ -71,6 +74,35 @@ def draw_run(table: pd.DataFrame, title: str, log_rate: float | None = None) -> 
         cosine.figure.suptitle(title)
     figure: Figure = cosine.figure
     return figure
+
+
+# Of a run, the columns that a terminal shows, and the units of those that have one.
+SHOWN = ("depth", "log_hfc_lfc", "predicted_log_hfc_lfc", "cos_mean", "cos_min", "effective_rank")
+UNITS = dict.fromkeys(("log_hfc_lfc", "predicted_log_hfc_lfc"), "ln")
+
+
+def run_result(
+    name: str, configuration: Any, device: str, table: pd.DataFrame, said: Sequence[Sentence],
+    details: dict[str, Any], log_rate: float | None,
+) -> Result:  # fmt: skip
+    """A run of layers; configuration: a dataclass with n, d and seed. log_rate: the slope of log
+    HFC/LFC that is predicted."""
+    asked = asdict(configuration)
+    if "eigenvalues" in (options := asked.get("value_options", {})):
+        options["eigenvalues"] = [f"{h:g}" for h in options["eigenvalues"]]
+    n, d = asked["n"], asked["d"]
+    title = f"{name}: {n} token{'s' * (n != 1)}, {d} feature{'s' * (d != 1)}, seed {asked['seed']}"
+    shown = [column for column in SHOWN if column in table]
+    units = {column: unit for column, unit in UNITS.items() if column in table}
+    return Result(
+        name,
+        title,
+        {"layers": Table(table, units, shown, "{:.6g}", few=True)},
+        said,
+        {"schema_version": 1, "configuration": asked, "device": str(choose_device(device))},
+        details=details,
+        picture=lambda: draw_run(table, title, log_rate),
+    )
 
 
 def predictions(table: pd.DataFrame, log_rate: float | None = None) -> dict[str, pd.Series]:
@@ -120,6 +152,7 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
         axis.legend([axis.lines[0]], [_runs(table)])
     if _steep(table):
         axis.set_yscale("symlog", linthresh=1.0)
+        axis.set_ylabel("HFC/LFC (Frobenius); each step\nten times as many powers of ten")
     decade_axis(axis)
 
 
@@ -171,24 +204,3 @@ def _layers(axis: Axes, depths: pd.Series) -> None:
 def _nothing(axis: Axes, why: str) -> None:
     axis.text(0.5, 0.5, why, ha="center", va="center", transform=axis.transAxes)
     axis.set_yticks([])
-
-
-def caption(table: pd.DataFrame, of: str, finding: str, log_rate: float | None = None) -> str:
-    """What `draw_run` shows, in which convention; of: the run, finding: what is said of it."""
-    drawn = int(np.isfinite(table["log_hfc_lfc"]).sum())
-    axes = [
-        name for name, log in (("the ratio", drawn), ("the layer", great(table["depth"]))) if log
-    ]
-    shown = (
-        f"{of}: HFC/LFC (ratio of Frobenius norms) and signed cosines over pairs of distinct "
-        f"tokens, against the layer{'; logarithmic: ' * bool(axes)}{' and '.join(axes)}"
-    )
-    if drawn < len(table):
-        shown += f"; {len(table) - drawn} of {len(table)} ratios are 0, infinite or undefined"
-    if _steep(table):
-        shown += "; each step down the ratio's axis is ten times as many orders of magnitude"
-    names = list(predictions(table, log_rate))
-    if names:
-        shown += f"; beside the simulation: {' and '.join(names)}"
-        shown += ", through the last point" * ("predicted rate" in names)
-    return f"{shown}.\n{finding}"
