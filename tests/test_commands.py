@@ -474,7 +474,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "study": ("core --dry-run", {
         "NAME": ("core --dry-run", "trainability --dry-run"), "--workers": "--workers 2",
         "--protocol": "! --protocol nosuch.toml", "--blocks": "! --blocks 1",
-        "--task": "--task bible",
+        "--task": "--task bible", "--device": "! --device cuda:99",
         "--dry-run": ("answers", "core --dry-run"), "--data-dir": "! --data-dir elsewhere",
         "--so-far": ("answers", "answers --so-far"), "--plot": ("answers", "answers --plot"),
         "--out": ("answers", "answers --out new"),

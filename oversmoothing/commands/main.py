@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from oversmoothing.commands import COMMANDS, GONE, HIDDEN, OLD, ROWS, Row, forms, options as opt
 from oversmoothing.commands.ending import interrupted, say
-from oversmoothing.theory.support.errors import InputError, RequirementError, unknown
+from oversmoothing.theory.support.errors import InputError, unknown
 
 _NAME = "oversmoothing"
 # Terms that a page of help may use: it says what each means.
@@ -318,8 +318,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(run(command.main, words, prog_name=_NAME, standalone_mode=False) or 0)
     except InputError as error:
         return _refused(command.row, str(error))
-    except RequirementError as error:
-        say("", error)
     except typer.TyperException as error:
         return _refused(command.row, _in_words(error))
     except OSError as error:

@@ -340,21 +340,23 @@ def _cell(value: object, number: Callable[[float], str] | None) -> str:
     return escape(str(value))
 
 
-def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> None:
+def finish(
+    result: Result, folder: Path, as_json: bool, plot: bool = True, wide: bool = False
+) -> None:
     """All files of a result in a folder, and its JSON on the output, or its tables and sentences.
 
     Raises `InputError` where a file cannot be written.
     """
-    from oversmoothing.simulations.drawing.result_files import write
     from oversmoothing.theory.support.files import to_json
 
     if result.picture is None:
         unread("where nothing can be drawn", "--plot")
     if not plot:
         result.picture = None
-    written = write(result, folder)
+    first, *more = result.save(folder).values()
     if as_json:
         print(to_json(result.to_json_object()), end="")
         return
-    told(result.text(table_text))
-    print(f"wrote {written[0]} (and {', '.join(path.name for path in written[1:])} beside it)")
+    told(result.text(table_text, wide))
+    beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
+    print(f"wrote {first} (and {beside} beside it)")

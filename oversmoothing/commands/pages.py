@@ -84,14 +84,14 @@ def reproduce(
         help="train every model of the study first (hours, resumable)")] = False,
     workers: opt.Workers = 1,
     fresh: Annotated[bool, Option("--fresh",
-        help="compute and draw all, also what nothing has changed since the run before")] = False,
+        help="compute and draw everything again, nothing from the cache")] = False,
     as_json: opt.Json = False,
 ) -> int:  # fmt: skip
     """Train, simulate, check and draw everything, and write the page of results.
 
-    Without --full it runs a reduced preset, and the page says so. --workers counts processes for
-    its trainings. What nothing has changed since the run before is taken over and marked "from
-    cache" (never in CI). --json prints checks.json. Exit status 1: a check failed.
+    Without --full it runs a reduced preset, and the page says so. Results whose code and data are
+    those of the run before are taken over and marked "from cache" (never in CI). --json prints
+    checks.json. Exit status 1: a check failed.
     """
     from oversmoothing.paper_figures import reproduce as main_job
     from oversmoothing.paper_figures.figure_base import Context

@@ -33,7 +33,7 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
-from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
+from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.proofs.claim import Claim, Status, tally
 from oversmoothing.theory.proofs.ledger import claims

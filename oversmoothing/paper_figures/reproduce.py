@@ -22,6 +22,7 @@ from oversmoothing.paper_figures.kept import Kept
 from oversmoothing.paper_figures.models_shown import digits_model
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
+from oversmoothing.simulations.drawing.result_files import write
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.claims.golden import golden_cases
@@ -174,15 +175,14 @@ def _a_million_layers(context: Context) -> Check:
 
 def _simulation(context: Context) -> Check:
     case = Configuration(seed=context.seed, depth=10_000)
-    table, _, theory = simulate(case, progress=context.progress)
-    output = output_folder(context.results / "simulation")
-    write_atomically(output / "simulate.csv", table.to_csv(index=False))
-    error = theory["largest_error_of_log_hfc_lfc"]
+    result = simulate(case, progress=context.progress)
+    write(result, output_folder(context.results / "simulation"))
+    error = result.details["largest_error_of_log_hfc_lfc"]
     return Check(
         "simulation",
         "softmax attention, Ginibre H (n = 32, d = 16): the iteration follows the closed form to "
         "10 000 layers",
-        f"largest difference of log HFC/LFC {error:.1e}; {theory['verdict']['verdict']}",
+        f"largest difference of log HFC/LFC {error:.1e}; {result.details['verdict']['verdict']}",
         error is not None and bool(error < 1e-6),
     )
 

@@ -78,7 +78,7 @@ def test_the_boundary_is_said_with_its_number_and_interval() -> None:
 def test_stages_are_saved_whole(tmp_path: Path) -> None:
     found = inspect_stages(today("Swin"), inputs("Swin"), name="swin", spectra=0)
     files = found.save(tmp_path)
-    assert set(files) == {"json", "csv", "stage-1", "stage-2"}
+    assert set(files) == {"json", "csv", "txt", "html", "stage-1", "stage-2"}
     held = json.loads(files["json"].read_text())
     assert [each["tokens"] for each in held["stages"]] == [64, 16]
     assert held["merging"][0]["after_stage"] == 1

@@ -14,7 +14,7 @@ from oversmoothing.paper_figures import FIGURES, page
 from oversmoothing.paper_figures.figure_base import number, sign, unchecked
 from oversmoothing.paper_figures.page import OPENING, ledger
 from oversmoothing.simulations.drawing.picture import new_figure, write_figure
-from oversmoothing.simulations.drawing.web.web_page import typeset
+from oversmoothing.simulations.drawing.web_page import typeset
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, opened

@@ -42,10 +42,11 @@ def write(result: Result, folder: Path, rows: Literal["csv", "parquet"] = "csv")
             contents[path] = table.rows.to_csv(index=False)
     contents[stem.with_suffix(".json")] = to_json(record)
     contents[stem.with_suffix(".txt")] = result.words().strip() + "\n"
-    contents[stem.with_suffix(".html")] = page(result)
+    contents[stem.with_suffix(".html")] = result.page()
     if result.picture is not None:
         for kind in ("png", "pdf"):
             contents[stem.with_suffix(f".{kind}")] = result.picture.file(kind)
+    contents |= {folder / name: content for name, content in result.beside().items()}
     return write_together(contents)
 
 
@@ -66,7 +67,8 @@ def read(path: str | os.PathLike[str]) -> Result:
             else:
                 rows = _from_parquet(place.with_name(f"{name if number else place.stem}.parquet"))
             columns = {each: _cells(rows[each], kind) for each, kind in own["kinds"].items()}
-            tables[name] = Table(pd.DataFrame(columns), own["units"], own["shown"], own["number"])
+            look = own["units"], own["shown"], own["number"], own.get("few", False)
+            tables[name] = Table(pd.DataFrame(columns), *look)
             if tables[name].kinds != own["kinds"]:
                 raise InputError(f"'{path}' is damaged: table '{name}' has other kinds of columns")
         evidence = [[Evidence(**_ends(each)) for each in one] for one in form["evidence"]]
@@ -92,10 +94,10 @@ def read(path: str | os.PathLike[str]) -> Result:
 
 def page(result: Result) -> str:
     """The result as one HTML page that asks no network; of long tables the first `ROWS` rows."""
-    from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
+    from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 
     return web_page(
-        "oversmoothing.simulations.drawing.web",
+        "oversmoothing.simulations.drawing",
         "result.html",
         filters={"typeset": typeset},
         title=result.title,

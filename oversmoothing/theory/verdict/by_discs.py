@@ -128,7 +128,7 @@ def _with_ones(
     case: Layer, relative: float, A: Array, error: Array, attention: Discs, value: Discs
 ) -> CellDiscs:
     repeated = len(case.classes) - 1
-    one = _at_one(attention) if repeated else None
+    one = at_one(attention) if repeated else None
     if one is not None and int(one.sum()) == repeated:
         # Known exactly, they are 1 and nothing else.
         centres = np.where(one, 1.0, attention.centres)
@@ -172,14 +172,14 @@ def without_ones(attention: Discs, repeated: int) -> Discs | None:
     """The discs but for those of further eigenvalues 1; None where others may be among these."""
     if repeated == 0:
         return attention
-    keep = ~_at_one(attention)
+    keep = ~at_one(attention)
     if int(np.count_nonzero(~keep)) != repeated:
         return None
     labels = np.unique(attention.component[keep], return_inverse=True)[1]
     return Discs(attention.centres[keep], attention.radii[keep], labels)
 
 
-def _at_one(attention: Discs) -> NDArray[np.bool_]:
+def at_one(attention: Discs) -> NDArray[np.bool_]:
     """bool [n-1], the discs whose component holds 1."""
     touches = np.abs(attention.centres - 1) <= attention.radii * (1 + 8 * UNIT) + 8 * UNIT
     result: NDArray[np.bool_] = np.isin(attention.component, attention.component[touches])

@@ -20,8 +20,8 @@ from oversmoothing.theory.verdict.by_discs import (
     decide_heads,
     finer,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, DominantPair, Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
 
 # What fractions, undecided cases and starts need loads when they come: others start in half the
 # time.
@@ -129,7 +129,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         cell, decision = parts, decide_cell(parts)
     outcome, consensus, quotient = decision.outcome, decision.consensus, decision.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
-        from oversmoothing.theory.verdict.cell_limits import decided_in_cell
+        from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
         outcome = decided_in_cell(case, None).outcome
     rho_c = consensus.shown
@@ -240,7 +240,7 @@ def generic_limits(
     """
     if isinstance(case, ManyHeads) and not case.decidable:
         if comparison.outcome is Outcome.NON_SMOOTHING:
-            from oversmoothing.theory.verdict.cell_limits import limits_of_heads
+            from oversmoothing.theory.verdict.disc_parts import limits_of_heads
 
             return limits_of_heads(case, None)
         return ZERO if comparison.outcome is Outcome.SMOOTHING else UNKNOWN
@@ -249,12 +249,14 @@ def generic_limits(
     if comparison.outcome is Outcome.SMOOTHING:
         return ZERO
     if comparison.cell is not None:
-        behaviour = DominantPair(comparison.cell).generic(comparison.outcome)
+        from oversmoothing.theory.verdict.disc_limits import DiscModes
+
+        behaviour = limits_of(DiscModes(comparison.cell), comparison.outcome)
         depends = comparison.outcome is Outcome.TIE and behaviour.tends_to == "constant"
         known = behaviour.whole or (depends and behaviour.limit_rank is not None)
         if known or comparison.cell.relative > UNIT:
             return behaviour
-        from oversmoothing.theory.verdict.cell_limits import decided_in_cell, merged
+        from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
         return merged(behaviour, second=decided_in_cell(case, None).limits)
     if comparison.outcome is Outcome.UNDECIDED:

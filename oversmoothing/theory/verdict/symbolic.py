@@ -320,17 +320,25 @@ class SymbolicVerdict:
     # ------------------------------------------------------------------------------ at a point
 
     def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
-        """The `Outcome` at rational values of all parameters, by the exact verdict of fractions.
+        """The `Outcome` at rational values of all parameters: that whose condition holds there.
 
-        With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
-        name: number}, or by keyword. UNDECIDED where the point is too large to be decided. Raises
-        `InputError` for values that are not rational, and where A is no attention.
+        Where the conditions do not decide (outside `where`, with `names`, in the form "cells") it
+        is the exact verdict of fractions, UNDECIDED where the point is too large for that. With
+        values of some parameters it is the `SymbolicVerdict` on the others. values: {symbol or
+        name: number}, or by keyword. Raises `InputError` for values that are not rational, and
+        where A is no attention.
         """
         layer = self._layer
         known = layer.read_values(values or {}, more)
         if len(known) < len(layer.parameters):
             parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
             return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
+        layer.at(known)  # refused where A is no attention
+        at = {layer.as_given(s): x for s, x in known.items()}
+        if _truth(self.where, at):
+            for outcome in self._conditions or ():
+                if _truth(self._condition(outcome), at):
+                    return outcome
         return self._exact(known)
 
     @property
@@ -425,6 +433,21 @@ class SymbolicVerdict:
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
         return f"<{type(self).__name__} in {names}: {_when(Outcome.SMOOTHING, self.smooths)}>"
+
+
+def _truth(condition: Any, at: Mapping[Any, Any]) -> bool | None:
+    """None where sympy does not tell, or a number is not real: a guard beside it may decide."""
+    if isinstance(condition, sp.Not):
+        inside = _truth(condition.args[0], at)
+        return None if inside is None else not inside
+    if isinstance(condition, sp.And | sp.Or):
+        deciding = isinstance(condition, sp.Or)
+        parts = [_truth(part, at) for part in condition.args]
+        return deciding if deciding in parts else None if None in parts else not deciding
+    try:
+        return {sp.true: True, sp.false: False}.get(condition.xreplace(at))
+    except TypeError:
+        return None
 
 
 def _when(outcome: Outcome, condition: Any) -> str:
