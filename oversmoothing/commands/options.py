@@ -215,11 +215,11 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
 def model_and_inputs(
     name: str,
     out: Path,
+    *,
     images: str | None,
     text: Path | None,
     count: int | None,
     data_dir: Path | None,
-    *,
     quiet: bool = False,
     tokens: int | None = None,
     **how: Any,
