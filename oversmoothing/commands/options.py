@@ -289,6 +289,13 @@ def listed(
         print(to_json(dict(rows)), end="")
 
 
+def shown(as_json: bool, value: Any, text: str) -> None:
+    """Print the value as JSON and nothing else, or the text."""
+    from oversmoothing.theory.support.files import to_json
+
+    print(to_json(value).rstrip("\n") if as_json else text)
+
+
 def told(text: str) -> None:
     """Print it, its long lines wrapped to the terminal, but for rows of tables."""
     print(wrapped(text, max(40, get_terminal_size((100, 24)).columns)))
