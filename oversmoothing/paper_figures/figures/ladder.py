@@ -63,7 +63,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the best and what no theory gives."""
     plain, best = table[table["rung"] == "P0'"].iloc[0], table.sort_values("r2").iloc[-1]
     return (
         f"R² over all layers and 200 held-out images, whiskers 95 % intervals over "
@@ -84,7 +83,5 @@ FIGURE = PaperFigure(
         "One model on one kind of images. R² is over all layers and images together, and most of "
         "it is the difference between layers, which a mean for each layer has already."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

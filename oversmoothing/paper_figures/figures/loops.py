@@ -81,7 +81,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the counts."""
     blocks, first = table[table["kind"] == "block"], table.iloc[0]
     falls = blocks["end"] <= first["collapsed_at"]
     scores = table[table["kind"] == "score"]
@@ -110,7 +109,5 @@ FIGURE = PaperFigure(
         "blocks of one model on few photographs. Only (a)'s chosen predictor was scored on unseen"
         " runs."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

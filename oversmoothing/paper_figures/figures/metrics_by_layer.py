@@ -159,7 +159,6 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, in which convention, and what each model does to HFC/LFC."""
     does, runs = [], []
     for model, part in table.groupby("model", sort=False):
         row = part.iloc[0]
@@ -187,8 +186,5 @@ FIGURE = PaperFigure(
         "The models are not the paper's, one seed each, and a finite network says nothing of a "
         "limit. The bands are over images: another training may differ."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-    compared=compared,
-)
+    data=data, draw=draw, words=words, compared=compared,
+)  # fmt: skip

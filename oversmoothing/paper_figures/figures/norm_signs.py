@@ -177,7 +177,6 @@ def _none(what: str, paper: str, difference: float, draws: str) -> Comparison:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, and each comparison in words."""
     return (
         f"(a) n = {TOKENS}, d = {WIDTH}, attention of symmetric PSD scores, H = -S or S, "
         f"S symmetric positive definite of mean eigenvalue about {1.1 * STRENGTH:.2f}; a mark a "
@@ -198,8 +197,5 @@ FIGURE = PaperFigure(
         "On the left attention is frozen and there is no FFN; on the right one layer at a time is"
         " flipped in a model that was trained without the flip."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-    compared=compared,
-)
+    data=data, draw=draw, words=words, compared=compared,
+)  # fmt: skip

@@ -80,7 +80,6 @@ def _together(shown: pd.DataFrame) -> list[tuple[tuple[float, float], list[str]]
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the counts and the largest disagreement."""
     clear, right = table["runs_clear"].sum(), table["runs_right"].sum()
     left_out = table[~np.isfinite(table["log_shift_C"])]["remedy"]
     beyond = f" {', '.join(left_out)} takes consensus away altogether." if len(left_out) else ""
@@ -103,7 +102,5 @@ FIGURE = PaperFigure(
         "Drawn linear layers with one setting of each remedy: no trained model, no accuracy. What"
         " a remedy does to training is another question."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -92,7 +92,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the verdicts and the slope."""
     turning = table[table["run"] == "in turn"]
     slope = np.polyfit(turning["layer"], turning["log_hfc_lfc"], 1)[0]
     return (
@@ -113,7 +112,5 @@ FIGURE = PaperFigure(
         "A small construction that shows what is possible. How often trained weights do so is not "
         "said by it."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip
