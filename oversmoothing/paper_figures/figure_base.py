@@ -29,20 +29,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.drawing.picture import (
-    PALETTE,
-    VERDICT_COLOUR,
-    FigureFiles,
-    new_figure,
-    page_width,
-    style,
-    write_figure,
-)
+from oversmoothing.simulations.drawing.picture import FigureFiles, page_width, style, write_figure
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import output_folder
-
-__all__ = ["PALETTE", "VERDICT_COLOUR", "new_figure"]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ A recorded run of `oversmoothing probe MODEL ladder` on held-out images.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure
 from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 
 RECORDED = (
     "oversmoothing probe deit-tiny-patch16-224 ladder --images cifar100 --calibration 500 "

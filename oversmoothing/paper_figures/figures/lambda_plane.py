@@ -16,15 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    VERDICT_COLOUR,
-    Context,
-    PaperFigure,
-    label_panels,
-    mark,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark
+from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio

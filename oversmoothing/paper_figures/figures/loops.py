@@ -7,14 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_panels,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
 from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 
 RECORDED = (
     "oversmoothing probe deit-tiny-patch16-224 loop --images photographs --count 20 --every 30"

@@ -13,16 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from oversmoothing.paper_figures.figure_base import (
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark
+from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     VERDICT_COLOUR,
-    Context,
-    PaperFigure,
-    label_panels,
-    mark,
+    decade_axis,
     new_figure,
+    plot_log,
 )
-from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricIndefinite, sinkhorn
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum

@@ -16,15 +16,14 @@ from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
-    PALETTE,
     REPRODUCED,
     Comparison,
     Context,
     PaperFigure,
     label_panels,
-    new_figure,
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.generators.attention import SymmetricPsd
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.sizes import Array

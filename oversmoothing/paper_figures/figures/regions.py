@@ -19,15 +19,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    mark,
-    new_figure,
-    paler,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, mark, paler
 from oversmoothing.paper_figures.statement_regions import PANELS, Panel
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.theory.proofs.papers import cited
 
 POINTS = 60

@@ -5,13 +5,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.remedies.shift import remedies_table
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_panels,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 
 DRAWS = 40
 # Marks so near to each other have their names in one place.

@@ -8,13 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_ends,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_ends
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.verdict import verdict
 

@@ -19,17 +19,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from oversmoothing.paper_figures.figure_base import (
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark, paler
+from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     VERDICT_COLOUR,
-    Context,
-    PaperFigure,
-    label_panels,
-    mark,
+    decade_axis,
     new_figure,
-    paler,
+    plot_log,
 )
-from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM, evolve_streams
 from oversmoothing.simulations.engine.layers import Drawn, Fixed
 from oversmoothing.simulations.generators.attention import draw_mixing

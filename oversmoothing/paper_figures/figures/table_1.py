@@ -25,13 +25,11 @@ from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
 from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
 from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
     Comparison,
     Context,
     PaperFigure,
     at_accuracy,
     mark,
-    new_figure,
     number,
     sign,
     unchecked,
@@ -46,6 +44,7 @@ from oversmoothing.paper_figures.models_shown import (
     trained_here,
     untrained,
 )
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 
 RECORDED = (

@@ -23,7 +23,6 @@ from oversmoothing.experiments.study.protocol import Protocol, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
-    PALETTE,
     REPRODUCED,
     UNCHECKED,
     Comparison,
@@ -32,10 +31,10 @@ from oversmoothing.paper_figures.figure_base import (
     at_accuracy,
     label_panels,
     mark,
-    new_figure,
     unchecked,
 )
 from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.drawing.wording import signed
 
 # Table -> the questions of the study that ask it, and where along the axis the numbers are.
