@@ -40,17 +40,22 @@ More: oversmoothing COMMAND --help
 """
 
 
-class Command(TyperCommand):
+class _Helped:
+    def get_help_option(self, ctx: Any) -> Any:
+        """--help, read as other options are."""
+        option: Any = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.process_value = MethodType(_process, option)
+        return option
+
+
+class Command(_Helped, TyperCommand):
     """One command. An option that may be repeated also takes several words: `--depth 1 5 100`.
 
     Another has one value: given twice it is refused, for no value is dropped.
     """
 
     row: Row
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """--help, read as other options are."""
-        return _help(super().get_help_option(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give the parser one word for each flag; what has one value has it once."""
@@ -132,14 +137,10 @@ def described(param: Any) -> tuple[str, str]:
     return name, said
 
 
-class Commands(TyperGroup):
+class Commands(_Helped, TyperGroup):
     """All commands; a module is imported when its command is chosen."""
 
     row: Row | None = None  # that was chosen
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """--help, read as other options are."""
-        return _help(super().get_help_option(ctx))
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -277,12 +278,6 @@ def _built(app: typer.Typer) -> Any:
     for param in command.params:
         param.process_value = MethodType(_process, param)
     return command
-
-
-def _help(option: Any) -> Any:
-    if option is not None:
-        option.process_value = MethodType(_process, option)
-    return option
 
 
 def _process(param: Any, ctx: Any, value: Any) -> Any:

@@ -21,7 +21,6 @@ from oversmoothing.theory.support.errors import InputError, unknown
 if TYPE_CHECKING:
     import pandas as pd
 
-    from oversmoothing.experiments.models.model import Model as Opened
     from oversmoothing.simulations.drawing.result import Result
 
 
@@ -210,35 +209,6 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
     from oversmoothing.theory.support.files import output_folder
 
     return out if out.suffix and not os.path.isdir(out) else output_folder(out) / name
-
-
-def model_and_inputs(
-    name: str,
-    out: Path,
-    *,
-    images: str | None,
-    text: Path | None,
-    count: int | None,
-    data_dir: Path | None,
-    quiet: bool = False,
-    tokens: int | None = None,
-    **how: Any,
-) -> tuple[Opened, Any]:
-    """The model of that name and what it reads, whose names are looked up before the model is.
-
-    By its own name alone: what is written says nothing of the folders of this machine. how: of
-    `named_model`.
-    """
-    from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
-
-    show_progress()
-    look_up(images, text, data_dir)
-    model = named_model(name, out, data_dir=data_dir, **how)
-    model = model.renamed(Path(model.name).name)
-    cut_texts([model], tokens)
-    return model, named_inputs(
-        model, images=images, text=text, count=count, data_dir=data_dir, quiet=quiet
-    )
 
 
 def show_progress() -> None:

@@ -65,24 +65,31 @@ def _kind(
         own = [each for each in signature(measure).parameters.values()
                if each.kind is Parameter.KEYWORD_ONLY]  # fmt: skip
 
-        def command(model: str, out: Path, as_json: bool, plot: bool = True, **given: Any) -> int:
+        def command(
+            model: str, out: Path, data_dir: Path | None, as_json: bool, images: str | None = None,
+            text: Path | None = None, count: int | None = 1, every: int = 1,
+            tokens: int | None = None, seed: int = 0, plot: bool = True, **given: Any,
+        ) -> int:  # fmt: skip
             import torch
 
+            from oversmoothing.experiments.models import sources
             from oversmoothing.theory.support.files import output_folder
 
             asked = {each.name: given.pop(each.name) for each in own}
-            every, many = given.pop("every", 1), given.pop("count", 1)
-            read = {"images": None, "text": None, "device": device, **given}
-            if dtype:
-                read["dtype"] = getattr(torch, dtype)
-            opened, inputs = opt.model_and_inputs(
-                model, out, count=many if many is None else many * every, quiet=quiet or as_json,
-                **read,
+            how = {"device": device, "dtype": getattr(torch, dtype) if dtype else None, **given}
+            opt.show_progress()
+            opt.look_up(images, text, data_dir)
+            opened = sources.named_model(model, out, seed=seed, data_dir=data_dir, **how)
+            # By its own name alone: what is written says nothing of the folders of this machine.
+            opened = opened.renamed(Path(opened.name).name)
+            sources.cut_texts([opened], tokens)
+            inputs = sources.named_inputs(
+                opened, images=images, text=text, count=count and count * every, data_dir=data_dir,
+                quiet=quiet or as_json,
             )  # fmt: skip
             folder = out / measure.__name__ / opened.name.replace(":", "-")
             folder = opt.new_folder(folder) if apart else output_folder(out)
-            inputs = inputs if every == 1 else inputs[::every]
-            answer = measure(opened, inputs, given.get("seed", 0), **asked)
+            answer = measure(opened, inputs if every == 1 else inputs[::every], seed, **asked)
             result, status = answer if isinstance(answer, tuple) else (answer, 0)
             opt.finish(result, folder, as_json, plot)
             return int(status)

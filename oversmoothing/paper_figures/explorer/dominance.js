@@ -43,8 +43,6 @@ Explorer.inDisc = function (re, im, [x, y]) {
   return (re * re + im * im) * (1 - x * x - y * y) + 2 * (re * (1 - x) + im * y) < 0;
 };
 
-Explorer.inUniversalDisc = (re, im) => (re * re + im * im) <= -re && !(re === 0 && im === 0);
-
 Explorer.dominance = function (state, spectra, value) {
   const turning = state.turn !== 0 && value.d > 1;
   const several = new Set(spectra).size > 1;
