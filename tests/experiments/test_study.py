@@ -18,6 +18,7 @@ from scipy.stats import t as student
 from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
+from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.experiments.study.study_models import Design, StudyNet
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
@@ -91,6 +92,17 @@ def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_
     assert len(core) == 40 and len(core[0]) == 22 and len(core[10]) == 9
     # Equal steps at every share of the data, so that data varies and not the length of training.
     assert len({c.steps for c, _ in chosen.cells.values() if c.name.startswith("cifar100")}) == 1
+
+
+def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_300_times() -> None:
+    own = protocol(PREREGISTERED.with_name("paper_scale.toml"))
+    for cell, seeds in own.cells.values():
+        net = StudyNet(cell.design, Reads("pixels", 64, 48, 100, 3), 0)
+        assert seeds == 3 and net.reads.side == 32 and cell.fraction == 0.1
+        # ViT-Ti's 5.5 million, fewer patches' and classes' apart, and d^2 - d less of each form.
+        assert 4.9e6 < sum(p.numel() for p in net.parameters()) < 5.5e6
+        assert cell.steps * RECIPES[cell.task].batch / 4500 == pytest.approx(300, rel=1e-4)
+    assert {cell.design.form for cell, _ in own.cells.values()} == {"ord", "sym", "plus", "minus"}
 
 
 def test_a_cell_s_name_and_digest_tell_it_from_every_other() -> None:
