@@ -9,11 +9,11 @@ matrices: the same on every machine, so that what is measured does not depend on
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, nan
+from statistics import median
 from typing import Any
 
 import torch
@@ -221,7 +221,7 @@ class Foreseen:
             f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
             f"{self.tokens} tokens: HFC/LFC on all, "
             f"causes and heads on {min(plan.closely, number)}, {spectra}; about "
-            f"{self.seconds:.1f} s, {self.passes:.1f} forward passes and "
+            f"{max(self.seconds, 1):.0f} s, {self.passes:.1f} forward passes and "
             f"{self.memory / 2**20:.0f} MiB beyond the model"
             + "".join(f"; {each}" for each in self.without)
         )
@@ -230,7 +230,7 @@ class Foreseen:
 def foresee(
     model: Model, inputs: Any, budget: Any, batch_size: int, spectra: int | None = None
 ) -> Foreseen:
-    """By a few forward passes on one input, the shortest of which counts; nothing is measured.
+    """By a few forward passes on one input, of which the median counts; nothing is measured.
 
     inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
     texts the longest: each other is taken to cost its share of that one's tokens. Raises
@@ -259,14 +259,11 @@ def foresee(
         handle = block.register_forward_pre_hook(see, with_kwargs=True)
         try:
             model.run(batch)
-            took = math.inf
-            # The shortest of a few: what else the machine does takes part in each.
-            for _ in range(4):
+            took: list[float] = []
+            while len(took) < 5 and sum(took) < 1:
                 start = time.perf_counter()
                 model.run(batch)
-                took = min(took, time.perf_counter() - start)
-                if took > 1:
-                    break
+                took.append(time.perf_counter() - start)
         finally:
             handle.remove()
     tokens = seen[0]
@@ -280,7 +277,7 @@ def foresee(
         tokens=tokens,
         plan=plan,
         passes=passes,
-        seconds=passes * number * took * share,
+        seconds=passes * number * median(took) * share,
         share=share,
         memory=min(batch_size, number) * each,
         without=left_out(model, plan, tokens, number),
