@@ -134,7 +134,7 @@ def check(
     """Recompute a certificate by other means, and accept or refuse it (exit status 0 or 1)."""
     from oversmoothing.theory.checker.check import check_certificate
     from oversmoothing.theory.checker.reading import NotACertificate
-    from oversmoothing.theory.support.files import read_text, to_json
+    from oversmoothing.theory.support.files import read_text
 
     try:
         checked = check_certificate(read_text(certificate))
@@ -143,10 +143,8 @@ def check(
             f"'{certificate}' is no certificate: {error}\n(the file of an enclosure is checked by "
             "'oversmoothing enclose MODEL --check FILE')"
         ) from error
-    if as_json:
-        print(to_json({"accepted": checked.accepted, "words": checked.words}), end="")
-    else:
-        print(f"{'accepted' if checked.accepted else 'REFUSED'}: {checked.words}")
+    body = {"accepted": checked.accepted, "words": checked.words}
+    opt.shown(as_json, body, f"{'accepted' if checked.accepted else 'REFUSED'}: {checked.words}")
     return 0 if checked.accepted else 1
 
 

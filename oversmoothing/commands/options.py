@@ -215,11 +215,11 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
 def model_and_inputs(
     name: str,
     out: Path,
+    *,
     images: str | None,
     text: Path | None,
     count: int | None,
     data_dir: Path | None,
-    *,
     quiet: bool = False,
     tokens: int | None = None,
     **how: Any,
@@ -287,6 +287,13 @@ def listed(
         print(f"{name:{width}s} {said}")
     if as_json:
         print(to_json(dict(rows)), end="")
+
+
+def shown(as_json: bool, value: Any, text: str) -> None:
+    """Print the value as JSON and nothing else, or the text."""
+    from oversmoothing.theory.support.files import to_json
+
+    print(to_json(value).rstrip("\n") if as_json else text)
 
 
 def told(text: str) -> None:

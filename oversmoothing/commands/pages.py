@@ -68,10 +68,10 @@ def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
     and three metrics. The page is one file that needs no network and computes in the browser.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-    from oversmoothing.theory.support.files import output_folder, to_json
+    from oversmoothing.theory.support.files import output_folder
 
-    path = write_explorer(output_folder(out))
-    print(to_json({"written": str(path)}) if as_json else f"wrote {path}\n", end="")
+    path = str(write_explorer(output_folder(out)))
+    opt.shown(as_json, {"written": path}, f"wrote {path}")
 
 
 def reproduce(

@@ -50,8 +50,20 @@ class Kept:
                 self._known = dict(json.loads(self.path.read_text("utf-8")))
             except (ValueError, TypeError):
                 self._known = {}
-        self._digests = _Digests(context)
-        self._before = self._digests.now() if self._known else {}
+        self._common, self._each = _of_code(context)
+        self._before = self._digests() if self._known else {}
+
+    def _digests(self) -> dict[str, str]:
+        """Of the checks and each figure: the code as it was at the start, the data as now."""
+        common = self._common.copy()
+        for line in _data(self.context.results):
+            common.update(f"{line}\n".encode())
+        digests = {}
+        for name, each in self._each.items():
+            whole = each.copy()
+            whole.update(common.hexdigest().encode())
+            digests[name] = whole.hexdigest()
+        return digests
 
     def _entry(self, name: str) -> dict[str, Any] | None:
         entry = self._known.get(name)
@@ -79,7 +91,7 @@ class Kept:
 
     def write(self, checks: Iterable[Check], figures: dict[str, Drawn]) -> None:
         """Keep what this run made, and what it took over with its date."""
-        now, today, made = self._digests.now(), f"{date.today():%Y-%m-%d}", list(checks)
+        now, today, made = self._digests(), f"{date.today():%Y-%m-%d}", list(checks)
         entries: dict[str, Any] = {}
         if made and all(check.holds for check in made):
             rows = [{k: v for k, v in vars(check).items() if k != "kept"} for check in made]
@@ -92,39 +104,19 @@ class Kept:
         write_atomically(self.path, to_json(record))
 
 
-class _Digests:
-    """Of what the checks, and each figure, rest on: the code as it was when the run began."""
-
-    def __init__(self, context: Context) -> None:
-        own = {f"paper_figures/figures/{name}.py": name for name in FIGURES}
-        known = {key: value for key, value in provenance().items() if key != "commit"}
-        words = json.dumps([context.seed, context.device, known], sort_keys=True)
-        self._common = hashlib.sha256(words.encode())
-        self._each = {name: hashlib.sha256() for name in (_CHECKS, *FIGURES)}
-        self._folder = context.results
-        for name, digest in _code():
-            hashed = self._each[own[name]] if name in own else self._common
-            hashed.update(f"{name} {digest}\n".encode())
-
-    def now(self) -> dict[str, str]:
-        """With the data as they are now."""
-        common = self._common.copy()
-        for line in _data(self._folder):
-            common.update(f"{line}\n".encode())
-        digests = {}
-        for name, each in self._each.items():
-            whole = each.copy()
-            whole.update(common.hexdigest().encode())
-            digests[name] = whole.hexdigest()
-        return digests
-
-
-def _code() -> Iterator[tuple[str, str | None]]:
-    """(name, digest) of each file of the package that a number may rest on."""
+def _of_code(context: Context) -> tuple[Any, dict[str, Any]]:
+    """The hash of what all rest on, and of what each does alone: a figure on a file of its own."""
+    own = {f"paper_figures/figures/{name}.py": name for name in FIGURES}
+    known = {key: value for key, value in provenance().items() if key != "commit"}
+    words = json.dumps([context.seed, context.device, known], sort_keys=True)
+    common = hashlib.sha256(words.encode())
+    each = {name: hashlib.sha256() for name in (_CHECKS, *FIGURES)}
     for path in sorted(_PACKAGE.rglob("*")):
         name = path.relative_to(_PACKAGE).as_posix()
         if path.is_file() and "__pycache__" not in name and not name.startswith(_PAGE):
-            yield name, _of_file(path)
+            hashed = each[own[name]] if name in own else common
+            hashed.update(f"{name} {_of_file(path)}\n".encode())
+    return common, each
 
 
 def _data(folder: Path) -> Iterator[str]:
