@@ -241,7 +241,7 @@ class _Bases:
 
     def __init__(self, each: Sequence[Discs]) -> None:
         bases = [discs.basis for discs in each if discs.basis is not None]
-        self.P, self.Y = (np.stack([getattr(b, name) for b in bases]) for name in ("P", "Y"))
+        self.P, self.Y = (np.stack(x) for x in zip(*bases, strict=True))
         self.values: Complex = np.stack([discs.centres for discs in each])
         condition = np.sqrt(_squares(self.P) * _squares(self.Y))
         apart = np.max([discs.component for discs in each], axis=1) + 1 == self.values.shape[-1]
