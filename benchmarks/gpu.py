@@ -5,8 +5,9 @@
 The tests that are marked `cuda`; each path of `CASES` on the CPU and on the card (seconds as
 medians of runs in turn, how far the answers differ, peak memory of the card, how often the host
 waits for it, by line); where eigenvalues are quicker, by side; and the measurements of `make bench`
-that know the card. The file `gpu-DATE.json` names the card and the versions. Without a card nothing
-is written, and the exit status is 2; `--device cpu --small` walks the same road without one.
+that know the card. The file `gpu-DATE.json` names the card and the versions, is written anew behind
+each part, and says of a part that failed why. Without a card nothing is written, and the exit
+status is 2; `--device cpu --small` walks the same road without one.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import running
+from benchmarks.benchmark import Measurement
 from benchmarks.history import Past
 from benchmarks.inspecting import vit
 from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
@@ -154,30 +157,44 @@ def tested(device: str) -> dict[str, Any]:
     return {"device": device, "exit status": done.returncode, "last line": last}
 
 
-def record(device: str, small: bool) -> dict[str, Any]:
-    """Everything, as it is written."""
+def parts(device: str, small: bool) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """(section, name, what measures it), the quick ones first."""
+    yield "tests", "marked cuda", lambda: tested(device)
+    for name, run in cases(small).items():
+        yield "paths", name, partial(compared, run, device)
+    for side in (8,) if small else (16, 64, 256, 768):
+        yield "eigenvalues, by side", str(side), partial(eigenvalues, side, device)
+    for each in [] if small else [each for each in running.measurements() if each.cuda]:
+        yield "measurements", each.name, partial(_rows, each, device)
+
+
+def _rows(each: Measurement, device: str) -> list[dict[str, Any]]:
+    rows, _ = running.measure([each], device, None, Past([]))
+    return [row.to_json_object() for row in rows]
+
+
+def record(device: str, small: bool, path: Path) -> dict[str, Any]:
+    """Everything, written as soon as it is there: a part that fails says why, and the others go
+    on."""
     card = device == "cuda"
     told: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "card": torch.cuda.get_device_name() if card else "none: the CPU twice",
         "cuda": torch.version.cuda,
         "provenance": provenance(),
-        "tests": tested(device),
-        "paths": {name: compared(run, device) for name, run in cases(small).items()},
-        "eigenvalues, by side": {
-            str(side): eigenvalues(side, device) for side in ((8,) if small else (16, 64, 256, 768))
-        },
+        "failed": {},
     }
-    if not small:
-        chosen = [each for each in running.measurements() if each.cuda]
-        told["measurements"] = [
-            row.to_json_object() for row in running.measure(chosen, device, None, Past([]))[0]
-        ]
+    for section, name, measured in parts(device, small):
+        try:
+            told.setdefault(section, {})[name] = measured()
+        except Exception as error:  # hours of a card are not lost for one part
+            told["failed"][name] = f"{type(error).__name__}: {error}"
+        write_atomically(path, to_json(told))
     return told
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 written, 1 a test on the card failed (written too), 2 no card."""
+    """Exit status: 0 written, 1 a test or a part failed (written too), 2 no card."""
     told = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     told.add_argument("--out", type=Path, default=Path(__file__).parent, metavar="DIR")
     told.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
@@ -187,11 +204,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("benchmarks.gpu: there is no card here: nothing was run, nothing written. The same "
               "road on the CPU: --device cpu --small --out DIR", file=sys.stderr)  # fmt: skip
         return 2
-    report = record(asked.device, asked.small)
-    path = asked.out / f"gpu-{report['date']}.json"
-    write_atomically(path, to_json(report))
+    path = asked.out / f"gpu-{time.strftime('%Y-%m-%d')}.json"
+    report = record(asked.device, asked.small, path)
     print(f"wrote {path}")
-    return int(report["tests"]["exit status"] not in (0, 5))
+    for name, why in report["failed"].items():
+        print(f"{name}: {why}", file=sys.stderr)
+    passed = report["tests"].get("marked cuda", {}).get("exit status") in (0, 5)
+    return int(bool(report["failed"]) or not passed)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,6 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "spectra.radii": (_T + "spectra.layer_discs",),
     _T + "spectra.spectrum": (_T + "spectra.layer_discs",),
     _T + "verdict.dominance": (_T + "verdict.formulas",),
-    _T + "verdict.limits": (_T + "verdict.disc_limits",),
     _T + "verdict.onset": (_T + "depth.onset",),
     _T + "verdict.outcome": (_T + "verdict.formulas",),
 }

@@ -124,7 +124,7 @@ def enclose(
         "how far each pixel of a box, as the model reads it, may be off (default: the most "
         "that is proved)", "E")] = None,
     layer: Annotated[list[int] | None, opt.whole(
-        "layers of which a box is proved (default all)")] = None,
+        "layers for which a box is proved (default all)")] = None,
     check: Annotated[list[Path] | None, Option(metavar="FILE",
         help="recompute what these files claim of MODEL, and no more")] = None,
     data_dir: opt.DataDir = None,
@@ -254,8 +254,8 @@ def atlas(
 
     From the weights alone; with --images (vision) or --text also where attention goes, and on how
     many inputs consensus dominates each head. Writes atlas.json, atlas.csv (a row a model) and
-    rows.csv into atlas of the folder of results; rows.csv has columns that stay, and is what --join
-    takes.
+    rows.csv into atlas of the folder of results. --join takes rows.csv, whose columns stay the same
+    in later releases.
     """
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.study import atlas as made
@@ -304,7 +304,7 @@ def study(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Ask what the sign of H does, where it turns and what moving it does: questions first.
+    """Train networks to learn what the sign of H does, where it turns and what moving it does.
 
     The questions, their margins, seeds and the rule of decision were written before the runs
     (preregistered.toml). `study core` trains what they need, one process a core, block by block;
@@ -346,10 +346,11 @@ def study(
         if task not in tasks:
             raise unknown("task", task, tasks, f"Choose {', '.join(tasks)}.")
         chosen = chosen.of_task(task)
+    place = choose_device(device)
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:
         print(takes, flush=True)
-    made, place = 0, choose_device(device)
+    made = 0
     if not dry_run:
         made = run_blocks(
             chosen, folder, tiers=tiers, workers=workers, data=real_inputs(data_dir),

@@ -115,7 +115,7 @@ def streams(
     mixing: Annotated[str, opt.one_of("mixing", MIXINGS, "kind of R")] = "doubly-stochastic",
     streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
     changing: Annotated[bool, Option("--changing",
-        help="draw another R in every layer, like the first")] = False,
+        help="draw a new R in every layer")] = False,
     n: opt.Tokens = 16,
     d: opt.Features = 8,
     scale: opt.Scale = 1.0,
@@ -123,9 +123,10 @@ def streams(
     mixing_temperature: Annotated[float, opt.positive("temperature of the softmax that R is",
         "T")] = 1.0,
     causal: opt.Causal = False,
-    any_p: Annotated[bool, Option("--any-p", help="draw p; else it is 1 in every stream")] = False,
+    any_p: Annotated[bool, Option("--any-p",
+        help="draw p, what each stream takes of the branch; else 1")] = False,
     any_q: Annotated[bool, Option("--any-q",
-        help="draw q; else it is 1/s in every stream")] = False,
+        help="draw q, what the branch takes of each stream; else 1/s")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
     plot: opt.Plot = False,
@@ -134,7 +135,7 @@ def streams(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Run several mixed residual streams: do tokens smooth, do the streams become one.
+    """Run several mixed residual streams: do tokens smooth, and do the streams become one?
 
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
     streams.json, tables and a page; with --plot the picture beside them.
@@ -247,7 +248,7 @@ def sweep(
         "kind of Dask cluster that runs the workers on this machine")] = None,
     scheduler: Annotated[str | None, Option(metavar="ADDRESS",
         help="running Dask cluster, e.g. tcp://host:8786")] = None,
-    chunk: Annotated[int, opt.whole("number of points a file; a kill loses those in work",
+    chunk: Annotated[int, opt.whole("points per file; after a kill, unfinished files start again",
         most=10 ** 9)] = CHUNK,
     restart: Annotated[bool, Option("--restart",
         help="give up what the folder holds and start again")] = False,
@@ -257,7 +258,7 @@ def sweep(
     dry_run: opt.DryRun = False,
     as_json: opt.Json = False,
 ) -> int:  # fmt: skip
-    """The outcome of every point of a grid of parameters, as a table.
+    """Compute the outcome of every point of a grid of parameters, as a table.
 
     Writes sweep.parquet into sweeps/NAME of the folder of results. Exit status 1: every point
     failed.
@@ -317,10 +318,11 @@ def graphs(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> int:  # fmt: skip
-    """Smoothing on graphs by homophily and h, and a node classifier either way.
+    """Say whether nodes of random graphs become alike, by homophily and h.
 
-    Writes graphs.csv, of GAT graphs_gat.csv; with --plot the phase picture. Exit status 1: a run
-    that is no near tie is not as the spectrum predicts, or a classifier not above the majority.
+    Homophily is the share of edges between nodes of one class. Writes graphs.csv (of GAT
+    graphs_gat.csv); with --plot the phase picture. Exit status 1: a run differs from what the
+    spectrum predicts though it is no near tie, or a classifier is no better than the majority.
     """
     from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
     from oversmoothing.experiments.graphs.phase import phase

@@ -42,6 +42,7 @@ from oversmoothing.simulations.sweep.points import (
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.heads import layer_of_heads, stacked
+from oversmoothing.theory.spectra.heads_radius import Radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -324,7 +325,7 @@ def test_many_layers_at_once_are_as_many_one_by_one(
     layer, X0 = draw(point(n=6, d=4, seed=3, **given))
     A, H, depths = stacked(layer.given["A"].floats), stacked(layer.H), [0, 1, 37, 1000]
     leaps = iterate(A, H, X0, depths)
-    monkeypatch.setattr(outcomes, "_SQUARED", 0)
+    monkeypatch.setattr(outcomes, "SQUARED", 0)
     for one, other in zip(leaps, iterate(A, H, X0, depths), strict=True):
         assert one.depth == other.depth
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, rel=1e-11, abs=1e-11)
@@ -367,9 +368,20 @@ def test_equal_heads_are_one_head() -> None:
     assert a[0].log_hfc_lfc == pytest.approx(b[0].log_hfc_lfc, abs=1e-11)
 
 
-def test_several_heads_beyond_the_dense_operator_are_undecided_and_say_so() -> None:
-    found = outcome(point(heads=2, n=40, d=30, depth=4), ("ratio",))
-    assert found["verdict"] == "UNDECIDED" and "1170 rows" in found["note"]
+def test_several_heads_beyond_the_dense_operator_are_decided_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    p = point(heads=2, n=20, d=10, depth=4)
+    dense = outcome(p, ("ratio",))
+    monkeypatch.setattr(outcomes, "OPERATOR_LIMIT", 100)
+    found = outcome(p, ("ratio",))
+    assert found["verdict"] == dense["verdict"] == "SMOOTHING" and found["status"] == "estimated"
+    assert found["rho_quotient"] == pytest.approx(dense["rho_quotient"], rel=0.05)
+    assert found["margin_error"] < found["margin"] and found["log_hfc_lfc"] is not None
+    unknown = Radius(None, math.inf, "arnoldi", "it did not converge")
+    monkeypatch.setattr(outcomes, "quotient_radius", lambda *_, **__: unknown)
+    found = outcome(p, ("ratio",))
+    assert found["verdict"] == "UNDECIDED" and "not converge" in found["note"]
     assert found["rho_quotient"] is None and found["log_hfc_lfc"] is not None
 
 

@@ -17,15 +17,15 @@ from oversmoothing.theory.layer.cell import RoundingCell
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import Block
-from oversmoothing.theory.verdict.by_cells import Mode, Side, modes_of
-from oversmoothing.theory.verdict.cell_limits import (
+from oversmoothing.theory.verdict.by_cells import (
     LARGEST_SIDE,
+    Mode,
+    Side,
     decided_in_cell,
-    limits_in_balls,
-    merged,
+    modes_of,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, limits_of, merged
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, matrix
 
@@ -46,6 +46,7 @@ circulant: 0.1 0.8 0.1; 0.1 0.1 0.8; 0.8 0.1 0.1
 two pairs: 0.7 0.3 0 0; 0.4 0.6 0 0; 0 0 0.6 0.4; 0 0 0.1 0.9
 cycle: 0 1 0; 0 0 1; 1 0 0
 causal, 0 twice: 1 0 0; 1 0 0; 0.3 0.7 0
+causal, 0 thrice: 1 0 0 0; 1 0 0 0; 0.3 0.7 0 0; 0.5 0.5 0 0
 a swap and one alone: 0 1 0; 1 0 0; 0 0 1
 one leaves: 0.2 0.5 0.3; 0 1 0; 0 0 1
 two alone: 1 0; 0 1
@@ -126,6 +127,7 @@ causal, 0 twice | CR | 0.71 -1.9 -1.69; -2.46 2.42 -1.02;
     -0.92 -2.27 1.82 | NON_SMOOTHING None None None
 causal, 0 twice | -.5 | 0; -0.54; 2.78 | NON_SMOOTHING constant 1.41421356 1
 cycle | J-t | 0 -2.22; 0 2.82; 0 2.05 | NON_SMOOTHING infinity inf 1
+causal, 0 thrice | -.5 | 1; 2; 5; 3 | NON_SMOOTHING None None 1
 causal, twice 3/10 | JJ | -0.7 2 0; 1.3 -2.4 0; 2.82 0.94 0 | NON_SMOOTHING None None None
 circulant | J3 | -1.86 -0.37 -2.87; -1.86 -0.37 -2.87; -1.76 -1.29 0.25 | NON_SMOOTHING None None 1
 a swap and one alone | 0 | 1; 2; 3 | TIE constant 0.40824829 1
@@ -242,11 +244,18 @@ def test_the_case_in_fractions_agrees_with_its_cell(a, h, X0, outcome, tends_to,
     assert limit is None or found.limit == near(limit)
 
 
-@pytest.mark.parametrize(("n", "outcome"), [(1, "UNDECIDED"), (32, "SMOOTHING"), (33, "UNDECIDED")])
-def test_cells_are_looked_at_from_2_to_32_tokens(n, outcome):
-    assert LARGEST_SIDE == 32
+@pytest.mark.parametrize(("n", "outcome"), [(1, "UNDECIDED"), (64, "SMOOTHING"), (65, "UNDECIDED")])
+def test_cells_are_looked_at_from_2_to_64_tokens(n, outcome):
+    assert LARGEST_SIDE == 64
     layer = read_layer([[1 / n] * n] * n, [[0.3]], [[float(i)] for i in range(n)])
     assert decided_in_cell(*layer).outcome == outcome
+    if n == 64:
+        # What is known is not asked for, and more pairs than 1024 are not looked at.
+        assert decided_in_cell(*layer, known=True).outcome == "UNDECIDED"
+        assert (
+            decided_in_cell(read_layer(layer[0].A, 0.3 * np.eye(17))[0], None).outcome
+            == "UNDECIDED"
+        )
 
 
 def test_heads_and_logits_have_a_cell_too():
@@ -345,5 +354,5 @@ def test_T5a_what_two_ways_know_is_joined(first, second, joined):
 
 
 def test_T4e_where_nothing_leads_nothing_is_said():
-    nothing = Some(leading=lambda: iter([[]]), all_modes=list, cell=Some(case=Some(n=2, d=1)))
-    assert limits_in_balls(nothing, Outcome.UNDECIDED) == UNKNOWN
+    nothing = Some(leading=lambda: iter([[]]), lasts=lambda: False, shape=(2, 1))
+    assert limits_of(nothing, Outcome.UNDECIDED) == UNKNOWN

@@ -22,15 +22,11 @@ from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved
 from oversmoothing.theory.spectra.layer_discs import attention_by_parts
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.disc_limits import DominantPair, from_quotient, ratio_of
+from oversmoothing.theory.verdict.disc_limits import DiscModes, from_quotient
 from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class
-from oversmoothing.theory.verdict.disc_start import (
-    DiscStart,
-    left_alone,
-    rank_at_least,
-    ratio_of_state,
-)
+from oversmoothing.theory.verdict.disc_start import DiscStart, left_alone, rank_at_least
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of
 from tests.support.tables import floats, matrix, rational
 from tests.theory.test_cells_by_hand import A as A_BY_HAND, H as H_BY_HAND
 
@@ -71,8 +67,10 @@ def test_products_of_bounded_vectors_hold_at_all_ends(seed):
     assert abs(found.value - (x.value * y.value).sum()) < 1e-13
     assert between(found.error, least, 1 + 1e-6)
     low, high = x.norm()
-    size, off = np.linalg.norm(x.value), np.linalg.norm(x.error)
-    assert between(np.array([size - low, high - size]), np.array([off, off]), 1 + 1e-6)
+    size, sizes = np.linalg.norm(x.value), np.abs(x.value)
+    least = [size - np.linalg.norm(sizes - x.error), np.linalg.norm(sizes + x.error) - size]
+    assert between(np.array([size - low, high - size]), np.array(least), 1 + 1e-6)
+    assert Bounded(np.array([3.0, 1.0]), np.array([1.0, 2.0])).norm()[0] == pytest.approx(2.0)
     M, relative = rng.standard_normal((3, 1 + seed)), 1e-5
     image = Bounded.near(M, relative) @ x
     worst = np.abs(M) @ (x.error + relative * (np.abs(x.value) + x.error))
@@ -81,10 +79,10 @@ def test_products_of_bounded_vectors_hold_at_all_ends(seed):
 
 
 @pytest.mark.parametrize(
-    ("width", "known"), [(0.2, True), (0.45, True), (0.55, False), (4.0, False)]
+    ("width", "known"), [(0.2, True), (0.85, True), (1.1, False), (4.0, False)]
 )
-def test_a_limit_is_a_number_where_its_bounds_leave_a_ten_millionth_of_it(width, known):
-    """||s|| / (sqrt n |m|) with s = (3, 4) within width 1e-7 / 2 of itself, m = 5 exactly known."""
+def test_a_limit_is_a_number_where_it_is_known_to_a_ten_millionth(width, known):
+    """||s|| / (sqrt n |m|) with s = (3, 4) within width 1e-7 of itself, m = 5 exactly known."""
     spread = Bounded(np.array([3.0, 4.0]), np.array([3.0, 4.0]) * width * 1e-7)
     mean = Bounded(np.array([5.0]), np.zeros(1))
     found = ratio_of(spread, mean, 4)
@@ -94,14 +92,16 @@ def test_a_limit_is_a_number_where_its_bounds_leave_a_ten_millionth_of_it(width,
     X = np.array([[3.0, -1.0], [5.0, 1.0]])
     state = Bounded(X, np.full((2, 2), width * 5e-8))
     exact = 2.0 / (np.sqrt(2) * 4.0)
-    assert ratio_of_state(state) == (pytest.approx(exact, rel=1e-7) if width < 0.3 else None)
+    found = limits_of_state(state, 2)
+    assert found == Limits("constant", pytest.approx(exact, rel=1e-7) if known else None, 2)
+    assert limits_of_state(Bounded(X - [4.0, 0.0], state.error), 1) == Limits(None, None, 1)
 
 
-@pytest.mark.parametrize(("size", "known"), [(2.5e-8, True), (3.4e-8, False)])
+@pytest.mark.parametrize(("size", "known"), [(7.8e-8, True), (8.2e-8, False)])
 def test_an_error_in_one_feature_is_that_of_its_mean_alone(size, known):
-    """The relative width of HFC/LFC is 2 (sqrt 2 + 1/4) times the error: 1e-7 at 3.0e-8."""
+    """HFC/LFC moves by (1 + 1/4) times the error, relative to itself: by 1e-7 at 8.0e-8."""
     X = np.array([[3.0, -1.0], [5.0, 1.0]])
-    found = ratio_of_state(Bounded(X, np.array([[size, 0.0], [size, 0.0]])))
+    found = limits_of_state(Bounded(X, np.array([[size, 0.0], [size, 0.0]])), 2).limit
     assert found == (pytest.approx(2.0 / (np.sqrt(2) * 4.0), rel=1e-7) if known else None)
 
 
@@ -186,13 +186,13 @@ def test_a_rank_is_known_while_no_member_may_have_less(seed):
     assert rank_at_least(within(2e-6), 2) and not rank_at_least(within(0.0), 4)
 
 
-def cell(seed: int, relative: float, causal: bool = False) -> tuple[DominantPair, np.ndarray]:
+def cell(seed: int, relative: float, causal: bool = False) -> tuple[DiscModes, np.ndarray]:
     rng = np.random.default_rng([seed, causal])
     A = rng.random((4 + seed % 5,) * 2) + 0.05
     A = np.tril(A) if causal else A
     A /= A.sum(axis=1, keepdims=True)
     H = rng.standard_normal((3, 3))
-    return DominantPair(cell_discs(Layer.of(A, H), relative)), A
+    return DiscModes(cell_discs(Layer.of(A, H), relative)), A
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -204,7 +204,7 @@ def test_T1f_tokens_of_an_eigenvector_hold_for_members_of_the_cell(seed, causal)
     rng = np.random.default_rng(seed)
     n, discs, seen = len(A), pair.cell.attention, 0
     for i in np.flatnonzero(discs.alone).tolist():
-        tokens, known = pair.tokens(i), pair.attention.find(i)
+        tokens, known = pair.direction(i), pair.attention.find(i)
         if tokens is None or known is None:
             continue
         basis, k = known
@@ -284,11 +284,9 @@ def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
     assert (many.verdict_x0, many.tends_to, many.limit_rank) == ("TIE", "constant", 1)
     assert many.limit == pytest.approx(0.25)
     layer = Layer.of(A, factors=factors)
-    start = DiscStart(
-        DominantPair(cell_discs(layer)), read_entries([[1.0, 3.0], [2.0, 3.0]], "X0").floats
-    )
+    start = DiscStart(cell_discs(layer), read_entries([[1.0, 3.0], [2.0, 3.0]], "X0").floats)
     # The part that stays is at consensus: what decides is not in it.
-    assert start.contained(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"
+    assert start.decided(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"
     assert UNIT == 2.0**-53
 
 

@@ -17,8 +17,8 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell
-from oversmoothing.theory.verdict.disc_limits import Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
+from oversmoothing.theory.verdict.limits import Limits, agreed
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
 from tests.support.tables import floats, matrix
 

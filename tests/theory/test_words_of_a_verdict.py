@@ -14,7 +14,7 @@ from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.depth.ratios import Ratio
 from oversmoothing.theory.layer.layer import EXACT_SIZE
 from oversmoothing.theory.verdict.answer import announced, limit_words, number, shown, token_words
-from oversmoothing.theory.verdict.cell_limits import LARGEST_SIDE
+from oversmoothing.theory.verdict.by_cells import LARGEST_SIDE
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
     UNDEFINED,
@@ -22,7 +22,7 @@ from oversmoothing.theory.verdict.cosines import (
     TokenLimits,
     mean,
 )
-from oversmoothing.theory.verdict.disc_limits import Limits
+from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.stages import BALL_SIZE
 from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.verdict import verdict

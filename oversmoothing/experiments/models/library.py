@@ -199,8 +199,8 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
     except Exception as error:  # the library raises many kinds
         why = error if isinstance(error, InputError) else type(error).__name__
         raise InputError(
-            f"'{folder}' has no tokenizer that can be loaded ({why}): put its "
-            "tokenizer.json there, give open_model(..., tokenizer=), or token ids as a tensor"
+            f"'{folder}' has no tokenizer that can be loaded ({why}).\nPut its tokenizer.json "
+            "there; in Python give open_model(..., tokenizer=), or token ids as a tensor."
         ) from error
     return tokenizer
 

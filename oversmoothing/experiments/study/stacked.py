@@ -9,14 +9,19 @@ a step is recorded once and replayed (CUDA graph).
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save as saved
 from torch import Tensor
 from torch.func import functional_call, vmap
 from tqdm import tqdm
@@ -24,6 +29,7 @@ from tqdm import tqdm
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
+from oversmoothing.theory.support.files import json_number, parse_json, write_atomically
 
 POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
 WARM = 0.05
@@ -37,12 +43,12 @@ DRAWING = 8  # threads that draw batches
 class Learnt:
     """What is left of a run of a stack: `points` (step, mean loss since the point before, weights
     on the CPU), a last one without weights where the loss was no number any more; `score` of the
-    last weights; `seconds` of the stack's training, divided among its"""
+    last weights; `seconds` of the stack's training, divided among its runs."""
 
     points: list[tuple[int, float, dict[str, Tensor]]]
     score: dict[str, float]
     seconds: float
-    made: dict[str, object]
+    made: dict[str, Any]
 
     def onto(self, net: StudyNet) -> Iterator[tuple[int, float]]:
         """The network at each point, and (step, loss) of it."""
@@ -50,6 +56,53 @@ class Learnt:
             if weights:
                 net.load_state_dict(weights)
             yield step, loss
+
+    def keep(self, path: Path, digest: str) -> None:
+        """As a file, for the run of that digest."""
+        tensors = {f"{k} {name}": each for k, (*_, weights) in enumerate(self.points)
+                   for name, each in weights.items()}  # fmt: skip
+        said = {"points": [(step, json_number(loss)) for step, loss, _ in self.points],
+                "score": self.score, "seconds": self.seconds, "made": self.made}  # fmt: skip
+        write_atomically(path, saved(tensors, {"digest": digest, "said": json.dumps(said)}))
+
+    @classmethod
+    def kept(cls, path: Path, digest: str) -> Learnt | None:
+        """The file's, if there is one of that digest."""
+        if not path.exists():
+            return None
+        with safe_open(path, "pt") as file:
+            about = file.metadata()
+            if about["digest"] != digest:
+                return None
+            said = parse_json(about["said"], path.name)
+            weights: list[dict[str, Tensor]] = [{} for _ in said["points"]]
+            for key in file.keys():  # noqa: SIM118
+                place, name = key.split(" ", 1)
+                weights[int(place)][name] = file.get_tensor(key)
+        points = [
+            (step, math.nan if loss is None else loss, each)
+            for (step, loss), each in zip(said.pop("points"), weights, strict=True)
+        ]
+        return cls(points, **said)
+
+
+def kept(
+    stack: Sequence[tuple[Cell, int]],
+    folder: Path,
+    own: Task,
+    device: torch.device,
+    *,
+    progress: bool = True,
+) -> list[Path]:
+    """A file of `Learnt` for each run, in the folder: those that are missing are trained at once,
+    and kept before anything else is done."""
+    paths = [folder / f"{cell.name}-seed{seed}.safetensors" for cell, seed in stack]
+    left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
+    if left:
+        found = learn([stack[k] for k in left], own, device, progress=progress)
+        for k, learnt in zip(left, found, strict=True):
+            learnt.keep(paths[k], stack[k][0].digest)
+    return paths
 
 
 def learning_rate(recipe: Recipe, step: int, steps: int) -> float:

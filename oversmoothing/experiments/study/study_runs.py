@@ -41,7 +41,7 @@ from tqdm import tqdm
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
 from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
-from oversmoothing.experiments.study.stacked import CLIP, Learnt, learn, learning_rate, marks
+from oversmoothing.experiments.study.stacked import CLIP, Learnt, kept, learning_rate, marks
 from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ImageTask, Task, loss_of, task
 from oversmoothing.experiments.threads import one_thread
@@ -140,13 +140,13 @@ def _learning(net: StudyNet, cell: Cell, seed: int, own: Task) -> Iterator[tuple
             total, since = 0.0, 0
 
 
-def rounded(value: Any) -> Any:
-    """Floats to seven digits, as JSON has them: more than another machine keeps."""
+def rounded(value: Any, digits: int = 7) -> Any:
+    """Floats to so many digits, as JSON has them: seven are more than another machine keeps."""
     if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
+        return {name: rounded(each, digits) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [rounded(each) for each in value]
-    return json_number(float(f"{value:.7g}")) if isinstance(value, float) else value
+        return [rounded(each, digits) for each in value]
+    return json_number(float(f"{value:.{digits}g}")) if isinstance(value, float) else value
 
 
 class Trajectory:
@@ -172,13 +172,7 @@ class Trajectory:
             for name, value in of_layer.items():
                 seen.setdefault(name, []).append(value)
         for name, value in seen.items():
-            self.rows.setdefault(name, []).append(_short(value))
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_short(each) for each in value]
-    return float(f"{value:.3g}") if isinstance(value, float) else value
+            self.rows.setdefault(name, []).append(rounded(value, 3))
 
 
 def h_measures(block: Any, start: Tensor) -> dict[str, float]:
@@ -291,8 +285,8 @@ def run_blocks(
     blocks: stop behind so many that had something left. device: a card, on which all runs of one
     task and length in these blocks are trained together (`stacked`); the processes then measure.
     Interrupted at any moment, the next call goes on with the first run that has no row; a run or a
-    stack in work is lost, minutes at most. Returns how many runs were made. Raises `InputError` for
-    a folder that is in use or damaged, and what `task` does.
+    stack in training is lost, minutes at most. Returns how many runs were made. Raises `InputError`
+    for a folder that is in use or damaged, and what `task` does.
     """
     folder = output_folder(folder, room=2**24)
     output_folder(folder / WEIGHTS)
@@ -320,16 +314,19 @@ def run_blocks(
             try:
                 for block in left:
                     bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
-                    learnt: list[Learnt] | None = None
+                    learnt: list[Path] = []
                     if device is not None:
                         own = task(block[0][0].task, data)
-                        learnt = learn(block, own, device, progress=progress)
+                        place = output_folder(folder / "stack")
+                        learnt = kept(block, place, own, device, progress=progress)
                     with _unheard():
                         waiting = {
-                            pool.submit(_one, *run, folder, data, learnt[k] if learnt else None)
+                            pool.submit(_one, *run, folder, data, *learnt[k : k + 1])
                             for k, run in enumerate(block)
                         }
                     made += _kept(waiting, rows, folder / ROWS, bar)
+                    for path in learnt:
+                        path.unlink()
             except BaseException:
                 # What is in work is lost: it would be waited for, minutes long.
                 for worker in set(active_children()) - before:
@@ -359,9 +356,10 @@ def _begin(parent: int) -> None:
 
 
 def _one(
-    cell: Cell, seed: int, folder: Path, data: Path | None, learnt: Learnt | None
+    cell: Cell, seed: int, folder: Path, data: Path | None, learnt: Path | None = None
 ) -> dict[str, Any]:
-    net, row = trained(cell, seed, data, learnt)
+    of_stack = None if learnt is None else Learnt.kept(learnt, cell.digest)
+    net, row = trained(cell, seed, data, of_stack)
     weights = {name: value.contiguous() for name, value in net.state_dict().items()}
     said = {"cell": cell.name, "seed": str(seed), "configuration": json.dumps(cell.configuration),
             "cos_start": json.dumps(net.cos_start)}  # fmt: skip

@@ -128,15 +128,15 @@ def draw(data: pd.DataFrame) -> Figure:
     ring: Any = dot | {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
     smooth, bounded = VERDICT_COLOUR[Outcome.SMOOTHING], VERDICT_COLOUR[Outcome.NON_SMOOTHING]
     universal, segment = "$|h + 1/2| \\leq 1/2$", "real $h$: $[-1, 0)$"
-    discs = "consensus loses: union of discs $D(a)$"
+    discs = "tokens stay apart: union of discs $D(a)$"
     figure.legend(
         handles=[
-            Line2D([], [], color=smooth, label=f"run to {DEPTH} layers smooths", **dot),
-            Line2D([], [], color=bounded, label=f"run to {DEPTH} layers does not", **dot),
-            Line2D([], [], label="not as the discs say (twice: $h$, $\\bar h$)", **ring),
+            Line2D([], [], color=smooth, label=f"run of {DEPTH} layers: alike", **dot),
+            Line2D([], [], color=bounded, label=f"run of {DEPTH} layers: apart", **dot),
+            Line2D([], [], label="run and discs differ ($h$ and $\\bar h$)", **ring),
             Patch(facecolor=_TINT, edgecolor=PALETTE["vermillion"], label=discs),
-            Line2D([], [], color="black", ls="--", label=f"safe for every $A$: {universal}"),
-            Line2D([], [], color="black", lw=4.0, label=f"safe for every $A$, {segment}"),
+            Line2D([], [], color="black", ls="--", label=f"apart for every $A$: {universal}"),
+            Line2D([], [], color="black", lw=4.0, label=f"apart for every $A$, {segment}"),
         ],
         loc="outside lower center",
         ncols=3,
@@ -190,7 +190,7 @@ def words(data: pd.DataFrame) -> str:
         "The plane of an eigenvalue h of H, for one A with real and one with complex eigenvalues "
         f"(n = {TOKENS}; X' = X + A X W, H = W^T). Tinted: union over the eigenvalues a of A other "
         "than 1 of the discs D(a), centre -(1 - conj a)/(1 - |a|^2), radius |1 - a|/(1 - |a|^2), "
-        "where consensus loses. Dashed: |h + 1/2| <= 1/2, where it loses for every A. Each dot is "
+        "where tokens stay apart. Dashed: |h + 1/2| <= 1/2, where they do for every A. Each dot is "
         f"one run of {DEPTH} layers with H real 2 x 2 of eigenvalues h and conj h (1 x 1 for real "
         f"h) from random X_0; it smooths when log HFC/LFC, averaged over {WINDOW} layers, falls by "
         f"more than {DECAY} between layers {DEPTH // 2} and {DEPTH}."

@@ -32,7 +32,7 @@ from oversmoothing.theory.support.errors import InputError
 
 COSINES = {"cos_mean": ("mean of the pairs", "blue"), "cos_min": ("least of them", "vermillion")}
 CLOSED_FORM = "closed form"
-# From this depth on the axis may be logarithmic.
+# From this depth, or order of magnitude, on an axis may be logarithmic.
 GREAT = 100
 # Up to so many depths each has a marker.
 _MARKED = 80
@@ -69,7 +69,8 @@ def draw_run(table: pd.DataFrame, title: str, log_rate: float | None = None) -> 
                 ratio, table["depth"], values, color=PALETTE[colour], linestyle=line, label=label
             )
             ratio.lines[0].set_label("simulation")
-            ratio.legend()
+            falls = table["log_hfc_lfc"].iloc[-1] < 0
+            ratio.legend(loc="lower left" if falls and _steep(table) else "best")
         cosine.figure.suptitle(title)
     figure: Figure = cosine.figure
     return figure
@@ -120,16 +121,22 @@ def predictions(table: pd.DataFrame, log_rate: float | None = None) -> dict[str,
         curves["predicted limit"] = pd.Series(np.log(limit), index=table.index)
     elif log_rate is not None and -np.inf < log_rate < 0 and known.any():
         last = table[known].iloc[-1]
-        curves["predicted rate, through the last"] = last["log_hfc_lfc"] + log_rate * (
-            depth - last["depth"]
-        )
+        curves["predicted rate"] = last["log_hfc_lfc"] + log_rate * (depth - last["depth"])
     return curves
 
 
-def great(depths: Sequence[int] | pd.Series) -> bool:
-    """Whether a linear axis would crowd these depths: few of them lie in its second half."""
-    given = np.asarray(depths, dtype=float)
-    return bool(given.max() >= GREAT and np.mean(given >= given.max() / 2) < 0.4)
+def great(values: Sequence[int] | pd.Series) -> bool:
+    """Whether a linear axis would crowd these depths, or orders of magnitude: few of them lie in
+    its second half."""
+    sizes = np.abs(np.asarray(values, dtype=float))
+    sizes = sizes[np.isfinite(sizes)]
+    largest = max(sizes, default=0)
+    return bool(largest >= GREAT and np.mean(sizes >= largest / 2) < 0.4)
+
+
+def _steep(table: pd.DataFrame) -> bool:
+    """Whether the axis of the ratio is logarithmic in the orders of magnitude themselves."""
+    return great(table["depth"]) and great(table["log_hfc_lfc"] / np.log(10.0))
 
 
 def _ratio(axis: Axes, table: pd.DataFrame) -> None:
@@ -143,6 +150,9 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
         scale = 1 / np.log(10.0)
         band(axis, low.index, low * scale, high * scale, PALETTE["blue"])
         axis.legend([axis.lines[0]], [_runs(table)])
+    if _steep(table):
+        axis.set_yscale("symlog", linthresh=1.0)
+        axis.set_ylabel("HFC/LFC (Frobenius); each step\nten times as many powers of ten")
     decade_axis(axis)
 
 

@@ -227,11 +227,12 @@ class _DecadeLocator(Locator):
         if span >= 1.8:
             ticks: Any = MaxNLocator(nbins=5, integer=True, min_n_ticks=2).tick_values(vmin, vmax)
         else:
-            steps = [1.0, 2.0, 5.0] if span >= 0.6 else np.arange(1.0, 10.0, 0.2).tolist()
-            if 0.2 < span < 0.6:
-                steps = list(range(1, 10))
             decades = np.arange(np.floor(vmin), np.ceil(vmax) + 1)
-            ticks = np.add.outer(decades, np.log10(steps)).ravel()
+            coarse = [np.array([1.0, 2.0, 5.0])] * int(span >= 0.6)
+            for steps in [*coarse, *(np.arange(1.0, 10.0, by) for by in (1.0, 0.2, 0.05))]:
+                ticks = np.add.outer(decades, np.log10(steps)).ravel()
+                if np.sum((vmin <= ticks) & (ticks <= vmax)) >= 2:
+                    break
         return [float(t) for t in ticks if vmin - 1e-9 <= t <= vmax + 1e-9]
 
 
@@ -241,10 +242,13 @@ def _decade_label(value: float, _: int | None = None) -> str:
     power = abs(mantissa - 1.0) < 1e-6
     if -2 < value < 3.5:
         return f"{10.0**value:.3g}"
+    if abs(value) in 10.0 ** np.arange(5, 19):
+        return f"$10^{{{'-' if value < 0 else ''}10^{{{len(str(abs(whole))) - 1}}}}}$"
     return f"$10^{{{whole}}}$" if power else f"${mantissa:.2g}\\cdot 10^{{{whole}}}$"
 
 
 def decade_axis(axis: Axes) -> None:
     """Label a y axis that carries log10 values with the numbers themselves (powers of ten)."""
-    axis.yaxis.set_major_locator(_DecadeLocator())
+    if axis.get_yscale() == "linear":
+        axis.yaxis.set_major_locator(_DecadeLocator())
     axis.yaxis.set_major_formatter(FuncFormatter(_decade_label))

@@ -85,8 +85,10 @@ def to_fraction(entry: Any, where: str) -> Fraction:
         if isinstance(entry, str | float | Rational):
             return Fraction(entry)
     except (ValueError, OverflowError, ZeroDivisionError) as error:
+        named = "[" in where and re.search("[A-Za-z_]", str(entry))
         raise InputError(
             f'{where} = {entry!r} is not a finite number: write 0.75, 3 or "3/4"'
+            + ".\n'oversmoothing regions' takes a case with names." * bool(named)
         ) from error
     raise InputError(f'{where} = {entry!r} is not a number: write 0.75, 3 or "3/4"')
 

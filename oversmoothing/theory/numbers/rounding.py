@@ -103,13 +103,12 @@ class Bounded:
         return shown
 
     def norm(self) -> tuple[float, float]:
-        """Bounds of ||x||, of a matrix that of Frobenius."""
-        k = self.value.size
-        middle, off = float(np.linalg.norm(self.value)), float(np.linalg.norm(self.error))
-        # Squares that underflow cost less than the last term.
-        reach = off + gamma(2 * k + 4) * middle + 2.0**-500
-        reach = float(inflated(np.asarray(reach), 2 * k + 8))
-        return max(0.0, middle - reach) * (1 - 2 * UNIT), (middle + reach) * (1 + 2 * UNIT)
+        """Bounds of ||x||, of a matrix that of Frobenius: each entry as small or large as it may
+        be. Squares that underflow cost less than the last term."""
+        size, wide = np.abs(self.value), gamma(2 * self.value.size + 16)
+        least = np.maximum(size * (1 - 8 * UNIT) - self.error, 0.0)
+        low, high = (float(np.linalg.norm(x)) for x in (least, size + self.error))
+        return max(0.0, low * (1 - wide) - 2.0**-500), high * (1 + wide) + 2.0**-500
 
 
 def mean_of(X: Bounded) -> Bounded:

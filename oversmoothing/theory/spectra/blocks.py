@@ -56,6 +56,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.columns)
 
+    @property
+    def zero(self) -> bool:
+        """Whether it is one eigenvalue, and 0 exactly."""
+        return len(self) == 1 and bool(self.value == 0)
+
 
 @dataclass(frozen=True)
 class Blocks:

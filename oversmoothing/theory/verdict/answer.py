@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oversmoothing.theory.depth.onset import Onset
     from oversmoothing.theory.depth.ratios import Ratio
     from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
-    from oversmoothing.theory.verdict.disc_limits import Limits
+    from oversmoothing.theory.verdict.limits import Limits
     from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
@@ -325,7 +325,7 @@ def announced(n: int, d: int, has_x0: bool) -> str:
     tokens = ", and what single tokens do" if has_x0 else ""
     return (
         f"n = {n} and d = {d} take about {_time(seconds)}. Left out at this size: exact arithmetic "
-        "on fractions (done up to n, d = 48), balls where discs leave the verdict open (up to 32; "
+        "on fractions (done up to n, d = 48), balls where discs leave the verdict open (up to 64; "
         f"--exact-binary: up to 256){tokens}."
     )
 

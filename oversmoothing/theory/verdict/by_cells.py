@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import flint
+import numpy as np
 
+from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.cell import RoundingCell, cell_of
+from oversmoothing.theory.layer.layer import Entries, Layer
+from oversmoothing.theory.numbers.rounding import Bounded, at_precision
 from oversmoothing.theory.spectra.blocks import Block, Blocks, invariant_blocks
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import UNKNOWN, Decided, Tokens, limits_of, merged
 
 Balls = list[list[flint.acb]]
 
@@ -45,6 +50,10 @@ class Mode:
     def modulus(self) -> flint.arb:
         return abs(self.multiplier)
 
+    @property
+    def quarter(self) -> bool:
+        return bool(self.multiplier.real.contains(0) or self.multiplier.imag.contains(0))
+
     def exceeds(self, other: "Mode") -> bool:
         """|mu| > |mu'| beyond doubt, for the largest of the modes that each stands for."""
         if self.modulus > other.modulus:
@@ -73,18 +82,18 @@ def _difference(first: Mode, second: Mode) -> flint.arb:
     return 2 * other.real + size * (gap.real * gap.real + gap.imag * gap.imag)
 
 
-@dataclass(frozen=True)
-class Modes:
+class CellModes:
     """The modes of one case: those of consensus and those of the differences between tokens.
 
     coefficients: V^-1 X_0 U^-T in balls, None for generic X_0, which contains everything.
     """
 
-    cell: RoundingCell
-    A: Blocks
-    H: Blocks
-    sides: list[Side]
-    coefficients: Balls | None
+    def __init__(
+        self, cell: RoundingCell, A: Blocks, H: Blocks, sides: list[Side], X0: Array | None
+    ) -> None:
+        self.cell, self.A, self.H, self.sides, self.generic = cell, A, H, sides, X0 is None
+        self.shape, self.classes = (cell.case.n, cell.case.d), len(cell.case.classes)
+        self.coefficients = None if X0 is None else _coefficients(X0, A, sides, H)
 
     def part(self, side: Side, value: Block) -> Balls:
         """The coefficients of a pair of blocks [m, p]; of generic X_0 some that are not 0."""
@@ -108,7 +117,7 @@ class Modes:
         """The others, and the differences between class means."""
         modes = [mode for mode in self.all_modes() if not mode.attention.consensus]
         fixed = [side for side in self.sides if side.consensus]
-        if len(self.cell.case.classes) == 1:
+        if self.classes == 1:
             return modes
         for value in self.H.blocks:
             if self.coefficients is None:
@@ -154,8 +163,6 @@ class Modes:
         return Outcome.UNDECIDED
 
     def leading(self) -> Iterator[list[Mode]]:
-        """The modes that lead, of equal moduli or too close to tell; while none of them is there
-        for certain and lasts, also those that lead where all of these are missing."""
         left = self.all_modes()
         while left:
             top = [mode for mode in left if not any(x.exceeds(mode) for x in left)]
@@ -164,6 +171,97 @@ class Modes:
                 return
             left = [mode for mode in left if mode not in top]
         yield []
+
+    def lasts(self) -> bool:
+        return lasts(self.all_modes())
+
+    def tokens(self, top: list[Mode]) -> Tokens | None:
+        block = top[0].attention.block
+        # Of a block of several real eigenvalues one leads only where nothing turns beside it, and h
+        # is not 0, with which all of them stay.
+        steady = self.A.triangular and all(
+            mode.value.real
+            and len(mode.value) == 1
+            and not mode.value.value.contains(0)
+            and not mode.multiplier.contains(0)
+            for mode in top
+        )
+        y = _chain(block) if len(block) == 1 or steady else None
+        if y is None:
+            return None
+        V = flint.acb_mat([[row[c] for c in block.columns] for row in self.A.basis])
+        return _tokens((V * flint.acb_mat([[x] for x in y])).entries())
+
+    def feature(self, value: Block) -> Bounded | None:
+        return bounded([row[value.columns[0]] for row in self.H.basis])
+
+    def summed(self, top: list[Mode]) -> Tokens | None:
+        alike = all(mode.attention.consensus for mode in top)
+        # Of a block of several a = 0 some may be a chain, and grow.
+        fixed = (x.multiplier == 1 and (x.value.zero or len(x.attention.block) == 1) for x in top)
+        if self.generic or not (alike or all(fixed)):
+            return None
+        w = self.fixed_states([mode.attention for mode in top], top[0].value)
+        return _tokens([row[0] for row in w])
+
+    def one_feature(self, top: list[Mode]) -> bool:
+        """|1 + h a| has a slope in h, and no second h of the block has the same modulus: rank 1,
+        whatever A does."""
+        value = top[0].value
+        if not value.real or _chain(value) is None:
+            return False
+        slopes = (x.attention.a.real + value.value.real * abs(x.attention.a) ** 2 for x in top)
+        return not any(slope.contains(0) for slope in slopes)
+
+    def without_mean(self, side: Side) -> bool:
+        """A root of unity, by the zeros of A."""
+        case = self.cell.case
+        if len(side.block) > 1 or side.consensus or case.n != sum(map(len, case.classes)):
+            return False
+        for members in case.classes:
+            groups = cyclic_groups(case.positive, members)
+            if len({len(group) for group in groups}) > 1:
+                continue
+            for k in range(1, len(groups)):
+                s = 1 - (flint.acb(flint.fmpq(2 * k, len(groups)))).exp_pi_i()
+                holders = [block for block in self.A.blocks if block.value.overlaps(s)]
+                if len(holders) == 1 and holders[0] is side.block:
+                    return True
+        return False
+
+
+def _chain(block: Block) -> list[flint.acb] | None:
+    """A ball around the eigenvectors of T, up to scale; None where it has several.
+
+    (T - s) y = 0 with the first row and the last column apart: T is triangular, with its chain
+    below the diagonal where it has several eigenvalues, and y_m = 1.
+    """
+    m, T = len(block), block.T
+    if m == 1:
+        return [flint.acb(1)]
+    rows = [[T[p][q] - (block.value if p == q else 0) for q in range(m)] for p in range(1, m)]
+    left = flint.acb_mat([row[:-1] for row in rows])
+    right = flint.acb_mat([[-row[-1]] for row in rows])
+    try:
+        return [*left.solve(right).entries(), flint.acb(1)]
+    except ZeroDivisionError:
+        return None
+
+
+def _tokens(w: list[flint.acb]) -> Tokens:
+    mean = sum(w, flint.acb(0)) / len(w)
+    both = bounded([mean, *(x - mean for x in w)])
+    return Tokens(both[1:], both[0])
+
+
+def bounded(v: list[flint.acb]) -> Bounded:
+    """v up to scale."""
+    top = max((abs(x).upper() for x in v), default=flint.arb(0))
+    unit = top.mid() if top.is_finite() and top > 0 else flint.arb(1)
+    scaled = [x / unit for x in v]
+    value = np.array([complex(x.mid()) for x in scaled])
+    off = [float(abs(x - z).upper()) for x, z in zip(scaled, value.tolist(), strict=True)]
+    return Bounded(value, np.nextafter(off, np.inf))
 
 
 def lasts(modes: list[Mode]) -> bool:
@@ -207,14 +305,13 @@ def _multiplier(side: Side, h: flint.acb) -> flint.acb:
     return min(ways, key=lambda z: float(z.real.rad()) + float(z.imag.rad()))
 
 
-def modes_of(cell: RoundingCell, X0: Array | None) -> Iterator[Modes]:
+def modes_of(cell: RoundingCell, X0: Array | None) -> Iterator[CellModes]:
     """The modes of generic X_0 (None), or of this X_0, by finer and coarser blocks."""
     for A in invariant_blocks(cell.departures):
         sides = _sides(cell, A)
         if sides is not None:
             for H in invariant_blocks(cell.value):
-                coefficients = None if X0 is None else _coefficients(X0, A, sides, H)
-                yield Modes(cell, A, H, sides, coefficients)
+                yield CellModes(cell, A, H, sides, X0)
 
 
 def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
@@ -238,3 +335,28 @@ def _coefficients(X0: Array, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
     means: Balls = (left * flint.acb_mat(start) * U).tolist()
     fixed = {column for side in sides if side.consensus for column in side.block.columns}
     return [means[i] if i in fixed else row for i, row in enumerate(rows)]
+
+
+# Balls of so many bits lose next to nothing beside the rounding of the input.
+_BITS = 192
+# Beyond this side, and so many pairs, the balls would take longer than a verdict in floats is
+# worth; beyond that side, longer than the limits where the verdict is known.
+LARGEST_SIDE, LARGEST_PAIRS, _KNOWN_SIDE = 64, 1024, 32
+
+
+def decided_in_cell(case: Layer, start: Entries | None, known: bool = False) -> Decided:
+    """For generic X_0 (None), or for a start that is not at consensus. known: the outcome is."""
+    outcome, limits = Outcome.UNDECIDED, UNKNOWN
+    side = max(case.n, case.d)
+    beyond = side > (_KNOWN_SIDE if known else LARGEST_SIDE) or case.n * case.d > LARGEST_PAIRS
+    if beyond or case.n == 1:
+        return Decided(outcome, limits)
+    with at_precision(_BITS):
+        for modes in modes_of(RoundingCell(case), None if start is None else start.floats):
+            if outcome is Outcome.UNDECIDED:
+                outcome = modes.outcome()
+            limits = merged(limits, second=limits_of(modes, outcome))
+            found = outcome, limits.tends_to, limits.limit_rank
+            if {Outcome.UNDECIDED, None}.isdisjoint(found):
+                break
+    return Decided(outcome, limits)

@@ -19,9 +19,8 @@ from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
-from oversmoothing.theory.spectra.heads import (
-    ManyHeads,
-    consensus_block,
+from oversmoothing.theory.spectra.heads import ManyHeads, consensus_block
+from oversmoothing.theory.spectra.heads_radius import (
     dense_radius,
     modulus_interval,
     quotient_radius as quotient_radius_of_heads,
@@ -129,7 +128,7 @@ def _with_ones(
     case: Layer, relative: float, A: Array, error: Array, attention: Discs, value: Discs
 ) -> CellDiscs:
     repeated = len(case.classes) - 1
-    one = _at_one(attention) if repeated else None
+    one = at_one(attention) if repeated else None
     if one is not None and int(one.sum()) == repeated:
         # Known exactly, they are 1 and nothing else.
         centres = np.where(one, 1.0, attention.centres)
@@ -173,14 +172,14 @@ def without_ones(attention: Discs, repeated: int) -> Discs | None:
     """The discs but for those of further eigenvalues 1; None where others may be among these."""
     if repeated == 0:
         return attention
-    keep = ~_at_one(attention)
+    keep = ~at_one(attention)
     if int(np.count_nonzero(~keep)) != repeated:
         return None
     labels = np.unique(attention.component[keep], return_inverse=True)[1]
     return Discs(attention.centres[keep], attention.radii[keep], labels)
 
 
-def _at_one(attention: Discs) -> NDArray[np.bool_]:
+def at_one(attention: Discs) -> NDArray[np.bool_]:
     """bool [n-1], the discs whose component holds 1."""
     touches = np.abs(attention.centres - 1) <= attention.radii * (1 + 8 * UNIT) + 8 * UNIT
     result: NDArray[np.bool_] = np.isin(attention.component, attention.component[touches])
@@ -250,8 +249,8 @@ def _decide_together(given: Array, A: Array, H: Array) -> Iterator[tuple[Decisio
 
 @dataclass(frozen=True)
 class HeadsDecision(Decision):
-    """method: "dense" (discs of the operator), "causal" (token by token) or "arnoldi", an estimate.
-    reason: why nothing is known of rho_Q, or empty."""
+    """method: "dense" (discs of the operator), "causal" (token by token) or "arnoldi" or
+    "powers", both estimates. reason: why nothing is known of rho_Q, or empty."""
 
     method: str
     reason: str = ""
@@ -271,6 +270,9 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
     features = communicating(((H != 0) | (off > 0)).any(axis=0))
     closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
     method = "causal" if max(map(len, tokens)) == 1 else "dense"
+    sizes = [len(S) - alone for S, alone in zip(tokens, closed, strict=True)]
+    if max(sizes) * max(map(len, features)) > dense_size:
+        return _by_arnoldi(case)
     shift, one = float(case.residual), np.ones((len(A), 1, 1))
     consensus, rest = list[Interval](), [Interval(0.0, 0.0)]
     for F in features:
@@ -279,8 +281,6 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
         blocks = []
         for S, alone in zip(tokens, closed, strict=True):
             a, w = A[:, S[:, None], S], wide[:, S[:, None], S]
-            if (len(S) - alone) * len(F) > dense_size:
-                return _by_arnoldi(case)
             if not alone:
                 blocks.append((a, w))
             elif len(S) > 1:
@@ -305,7 +305,7 @@ def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
         sides.append(Interval(value - radius.error, value + radius.error, None, value))
     fixed, moving = sides
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
-    return HeadsDecision(outcome, fixed, moving, "arnoldi", quotient.reason)
+    return HeadsDecision(outcome, fixed, moving, quotient.method, quotient.reason)
 
 
 def weights_within(case: ManyHeads) -> tuple[Array, Array]:

@@ -27,9 +27,9 @@ from oversmoothing.theory.verdict.cosines import (
     mean,
     smallest,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import ball_rank
+from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of
 
 # Bits with which projectors are taken, from the first on until what is not 0 is seen to be so.

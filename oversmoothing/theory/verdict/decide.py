@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT
-from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads
+from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
 from oversmoothing.theory.verdict.by_discs import (
@@ -19,8 +20,8 @@ from oversmoothing.theory.verdict.by_discs import (
     decide_heads,
     finer,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, DominantPair, Limits, agreed
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
 
 # What fractions, undecided cases and starts need loads when they come: others start in half the
 # time.
@@ -128,7 +129,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         cell, decision = parts, decide_cell(parts)
     outcome, consensus, quotient = decision.outcome, decision.consensus, decision.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
-        from oversmoothing.theory.verdict.cell_limits import decided_in_cell
+        from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
         outcome = decided_in_cell(case, None).outcome
     rho_c = consensus.shown
@@ -157,7 +158,8 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         return Comparison(outcome, "exact", rho_c, rho_q, reason, None, None, dominance=exact)
     answer = decide_heads(case, dense_size)
     outcome, fixed, moving = answer.outcome, answer.consensus, answer.quotient
-    status = "estimated" if answer.method == "arnoldi" else "certified"
+    estimated = answer.method in ("arnoldi", "powers")
+    status = "estimated" if estimated else "certified"
     if answer.reason:
         reason = f"rho_Q is not known: {answer.reason}. A larger dense_size settles it by LAPACK."
     elif outcome is Outcome.UNDECIDED:
@@ -165,8 +167,10 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         reason = _overlap(fixed, moving)
     else:
         reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {answer.method}")
-    if answer.method == "arnoldi" and not answer.reason:
-        reason += f" This is an estimate: dense_size={(case.n - 1) * case.d} proves it."
+    if estimated and not answer.reason:
+        by_chance = "The bound holds with probability 1 - 3e-15"
+        reason += f" {by_chance if answer.method == 'powers' else 'This is an estimate'}: "
+        reason += f"dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if answer.reason else moving.shown
     vague = not answer.reason and _vague(fixed), not answer.reason and _vague(moving)
     return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, answer.error)
@@ -236,7 +240,7 @@ def generic_limits(
     """
     if isinstance(case, ManyHeads) and not case.decidable:
         if comparison.outcome is Outcome.NON_SMOOTHING:
-            from oversmoothing.theory.verdict.cell_limits import limits_of_heads
+            from oversmoothing.theory.verdict.disc_parts import limits_of_heads
 
             return limits_of_heads(case, None)
         return ZERO if comparison.outcome is Outcome.SMOOTHING else UNKNOWN
@@ -245,14 +249,16 @@ def generic_limits(
     if comparison.outcome is Outcome.SMOOTHING:
         return ZERO
     if comparison.cell is not None:
-        behaviour = DominantPair(comparison.cell).generic(comparison.outcome)
+        from oversmoothing.theory.verdict.disc_limits import DiscModes
+
+        behaviour = limits_of(DiscModes(comparison.cell), comparison.outcome)
         depends = comparison.outcome is Outcome.TIE and behaviour.tends_to == "constant"
         known = behaviour.whole or (depends and behaviour.limit_rank is not None)
         if known or comparison.cell.relative > UNIT:
             return behaviour
-        from oversmoothing.theory.verdict.cell_limits import decided_in_cell, merged
+        from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
-        return merged(behaviour, second=decided_in_cell(case, None).limits)
+        return merged(behaviour, second=decided_in_cell(case, None, known=True).limits)
     if comparison.outcome is Outcome.UNDECIDED:
         return UNKNOWN
     behaviour = agreed(*drawn(case))

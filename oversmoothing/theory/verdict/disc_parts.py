@@ -14,7 +14,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import communicating
+from oversmoothing.theory.layer.attention import communicating, stationary_distribution
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -25,9 +25,12 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors, enclose
-from oversmoothing.theory.spectra.heads import ManyHeads, modulus_interval
+from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.spectra.heads_radius import modulus_interval
+from oversmoothing.theory.spectra.layer_discs import by_parts
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_discs import operator_within, shares_within, weights_within
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, infinite, limits_of_state
 
 Indices = NDArray[np.intp]
 
@@ -95,9 +98,26 @@ def mean_of_class(A: Array, error: Array, S: Sequence[int]) -> Bounded | None:
     return Bounded(value, around)
 
 
-# Rows of the operator of all heads that are looked at; in balls, where eigenvalues repeat, and with
-# how many bits; how many eigenvectors and parts are tried.
-_OPERATOR, _BALLS, _BITS, _TRIED = 1024, 64, 128, 8
+# Rows of the operator of all heads that are looked at, and of those that lead; in balls, where
+# eigenvalues repeat, and with how many bits; how many eigenvectors and parts are tried.
+_OPERATOR, _LEADING, _BALLS, _BITS, _TRIED = 1024, 256, 64, 128, 8
+
+
+def _operator(case: ManyHeads, n: int) -> tuple[Array, Array]:
+    """(M, error), M [n d, n d] = [I +] sum_h H_h (x) A_h of the first n tokens."""
+    A, off = shares_within(case.given["A"].floats, case.positive, UNIT)
+    few = np.s_[None, :, :n, :n]
+    operator, error = (x[0] for x in operator_within(A[few], off[few], *weights_within(case)))
+    M = operator + case.residual * np.eye(len(operator))
+    error = error + UNIT * np.diag(np.abs(np.diag(M)))
+    return M, np.where(error > 0, inflated(error, 2), 0.0)
+
+
+def _stacked(X0: Array) -> Bounded:
+    """vec X_0, up to a power of two: HFC/LFC does not see the scale, and what is lost is below all
+    numbers."""
+    x = np.ldexp(X0.T.reshape(-1, 1), -int(np.frexp(np.abs(X0).max())[1]))
+    return Bounded(x, UNIT * np.abs(x) + TINY)
 
 
 def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
@@ -111,16 +131,58 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
         n = min(n, max(1, _OPERATOR // d))
     if n * d > _OPERATOR:
         return False
-    A, off = shares_within(case.given["A"].floats, case.positive, UNIT)
-    few = np.s_[None, :, :n, :n]
-    operator, error = (x[0] for x in operator_within(A[few], off[few], *weights_within(case)))
-    M = operator + case.residual * np.eye(n * d)
-    error = error + UNIT * np.diag(np.abs(np.diag(M)))
-    error = np.where(error > 0, inflated(error, 2), 0.0)
-    # HFC/LFC does not see the scale: a power of two loses what is below all numbers, no more.
-    x = np.ldexp(X0[:n].T.reshape(-1, 1), -int(np.frexp(np.abs(X0).max())[1]))
-    start = Bounded(x, UNIT * np.abs(x) + TINY)
+    M, error = _operator(case, n)
+    start = _stacked(X0[:n])
     return _by_eigenvectors(M, error, start, rest) or _by_subspaces(M, error, start, rest)
+
+
+def limits_of_heads(case: ManyHeads, X0: Array | None) -> Limits:
+    """What generic X_0 (None), or this one, leads to for all heads that round to these, where
+    consensus does not dominate: from the eigenvector of the one mu that leads, where X_0 contains
+    it."""
+    n, d = case.n, case.d
+    if n * d > _LEADING:
+        return UNKNOWN
+    M, error = _operator(case, n)
+    discs = by_parts(M, error)
+    high = inflated(np.abs(discs.centres) + discs.radii, 4)
+    low = np.abs(discs.centres) * (1 - 8 * UNIT) - discs.radii
+    i = int(np.argmax(low))
+    real = discs.alone[i] and discs.centres[i].imag == 0
+    if not real or not low[i] > np.delete(high, i).max(initial=0.0):
+        return UNKNOWN
+    v, w = _simple(M.T, error.T, discs, i), _simple(M, error, discs, i)
+    there = X0 is None or (w is not None and bool((w @ _stacked(X0)).nonzero.all()))
+    if v is None or not there:
+        return UNKNOWN
+    X = Bounded(v.value.reshape(d, n).T, v.error.reshape(d, n).T)
+    rank = min(n, d) if rank_at_least(X, min(n, d)) else None
+    if all(not np.ptp(stationary_distribution(head.A)) for head in case.singly):
+        return infinite(rank)
+    return limits_of_state(X, rank)
+
+
+def _simple(M: Array, error: Array, discs: Discs, i: int) -> Bounded | None:
+    """The left eigenvector of the one eigenvalue in the disc i."""
+    for mu, vector in left_vectors(M, error):
+        near = np.abs(discs.centres - mu.centres) <= 2 * (discs.radii + mu.radii)
+        if np.flatnonzero(near).tolist() == [i]:
+            return vector()
+    return None
+
+
+def rank_at_least(X: Bounded, rank: int) -> bool:
+    """Whether every matrix within X [n, d] has that rank: the discs of its Gram matrix say."""
+    X = Bounded(X.value.real, X.error)
+    gram = X @ X.T if len(X.value) <= X.value.shape[1] else X.T @ X
+    M, turned = gram.value, gram.value.T
+    discs = enclose((M + turned) / 2, gram.error + np.abs(M - turned))
+    if isinstance(discs, Failure):
+        return False
+    free = Bounded(discs.centres, discs.radii).nonzero
+    # A component of which every disc is free of 0 holds as many eigenvalues that are not 0.
+    bad = np.unique(discs.component[~free])
+    return int(np.count_nonzero(~np.isin(discs.component, bad))) >= rank
 
 
 def _by_eigenvectors(M: Array, error: Array, start: Bounded, rest: float) -> bool:

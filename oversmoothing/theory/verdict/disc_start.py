@@ -20,24 +20,15 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import class_families
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, mean_of, solved
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, solved
+from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
-from oversmoothing.theory.verdict.disc_limits import (
-    UNKNOWN,
-    ZERO,
-    Decided,
-    DominantPair,
-    Limits,
-    conjugate,
-    eigenvector,
-    infinite,
-    ratio_of,
-)
-from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class
+from oversmoothing.theory.verdict.disc_limits import TRIED, DiscMode, DiscModes, eigenvector
+from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class, rank_at_least
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import UNKNOWN, Decided, limits_of, limits_of_state
 
 
 def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:
@@ -49,73 +40,47 @@ def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:
     return None if rest is None else X - X @ Bounded.near(W_V) @ rest
 
 
-def rank_at_least(X: Bounded, rank: int) -> bool:
-    """Whether every matrix within X [n, d] has that rank: the discs of its Gram matrix say."""
-    X = Bounded(X.value.real, X.error)
-    gram = X @ X.T if len(X.value) <= X.value.shape[1] else X.T @ X
-    M, turned = gram.value, gram.value.T
-    discs = enclose((M + turned) / 2, gram.error + np.abs(M - turned))
-    if isinstance(discs, Failure):
-        return False
-    free = Bounded(discs.centres, discs.radii).nonzero
-    # A component of which every disc is free of 0 holds as many eigenvalues that are not 0.
-    bad = np.unique(discs.component[~free])
-    return int(np.count_nonzero(~np.isin(discs.component, bad))) >= rank
-
-
-def ratio_of_state(X: Bounded) -> float | None:
-    """HFC/LFC of X [n, d], where its bounds leave a number."""
-    mean = mean_of(X)
-    return ratio_of(X - mean, mean, len(X.value))
-
-
-# So many of the largest pairs are asked for before balls are.
-_TRIED = 4
-# And so many eigenvalues of A, those that the fewest tokens have first.
+# So many eigenvalues of A are asked for, those that the fewest tokens have first.
 _TOKENS = 16
 NOTHING = Decided(Outcome.UNDECIDED, UNKNOWN)
 
 
-class DiscStart:
-    """X_0 [n, d] over the discs of a cell."""
+class DiscStart(DiscModes):
+    """The modes of a cell for one X_0 [n, d]."""
 
-    def __init__(self, pair: DominantPair, X0: Array) -> None:
-        self.pair = pair
-        self.cell = pair.cell
+    generic = False
+
+    def __init__(self, cell: CellDiscs, X0: Array) -> None:
+        super().__init__(cell)
         # HFC/LFC does not see the scale: a power of two loses what is below all numbers, no more.
         power = int(np.frexp(np.abs(X0).max())[1])
         self.X0 = np.ldexp(X0, -power)
         self._lost = np.where(np.ldexp(self.X0, power) == X0, 0.0, TINY)
 
-    def contained(self, generic: Outcome) -> Decided:
+    def decided(self, generic: Outcome) -> Decided:
         """What follows where `generic` is the verdict for generic X_0; perhaps nothing."""
-        if generic is Outcome.SMOOTHING:
-            low, rest = self.cell.consensus.low[0], self.cell.quotient.high.max(initial=0.0)
-            for j in np.argsort(-low, kind="stable")[:_TRIED].tolist():
-                if not low[j] > rest:
-                    break
-                z = self._value_vector(j)
-                if z is not None and self._has_mean(self._X, z):
-                    return Decided(generic, ZERO)
+        if generic is Outcome.TIE:
+            top = self.leading()[0]
+            differ = self._classes_differ(top)
+            return Decided(generic, UNKNOWN) if differ else self._tie_of_a_head(top)
+        fixed, moving = self.cell.consensus, self.cell.quotient
         if generic is Outcome.NON_SMOOTHING:
-            moduli, rest = self.cell.quotient, self.cell.consensus.high.max()
-            order = np.argsort(-moduli.low, axis=None, kind="stable")[:_TRIED]
-            for i, j in (divmod(k, moduli.low.shape[1]) for k in order.tolist()):
-                if not moduli.low[i, j] > rest:
-                    break
-                if self._present(i, j):
-                    leads = self.pair.leads(i, j)
-                    limits = self.pair.limits(i, j) if leads else UNKNOWN
-                    if self.pair.balanced:
-                        limits = infinite(limits.limit_rank)
-                    return Decided(generic, limits)
-            if self._of_some_tokens(rest):
-                return Decided(generic, infinite(None) if self.pair.balanced else UNKNOWN)
-        if generic is Outcome.TIE and self._classes_differ():
-            return Decided(generic, UNKNOWN)
-        if generic is Outcome.TIE and self.cell.case.factors is not None:
-            return self._tie_of_a_head()
+            fixed, moving = moving, fixed
+        elif generic is not Outcome.SMOOTHING:
+            return NOTHING
+        rest = moving.high.max(initial=0.0)
+        order = np.argsort(-fixed.low, axis=None, kind="stable")[:TRIED].tolist()
+        pairs = [divmod(k, fixed.low.shape[1]) for k in order]
+        present = any(
+            self._present(i, j, fixed.consensus) for i, j in pairs if fixed.low[i, j] > rest
+        )
+        if present or (generic is Outcome.NON_SMOOTHING and self._of_some_tokens(rest)):
+            return Decided(generic, limits_of(self, generic))
         return NOTHING
+
+    def contains(self, mode: DiscMode) -> bool:
+        i, j = mode.attention.columns[0], mode.value.columns[0]
+        return self._present(i, j, mode.attention.consensus)
 
     def _of_some_tokens(self, rest: float) -> bool:
         """Whether tokens that attend to none but themselves show a mode that outgrows `rest`.
@@ -134,27 +99,26 @@ class DiscStart:
             if low.min() > rest:
                 answer = bool((w @ away).nonzero.any())
             else:
-                places = np.flatnonzero((low > rest) & value.alone)[:_TRIED].tolist()
+                places = np.flatnonzero((low > rest) & value.alone)[:TRIED].tolist()
                 answer = any(self._with(w, away, self._value_vector(j)) for j in places)
                 if not answer and cell.case.factors is None:
                     W, off = value_within(cell.case, cell.relative)
                     rows = (z for h, z in left_vectors(W.T, off.T) if _above(a, h, rest))
-                    answer = any(self._with(w, away, z()) for z in islice(rows, _TRIED))
+                    answer = any(self._with(w, away, z()) for z in islice(rows, TRIED))
             if answer:
                 return True
         return False
 
-    def _classes_differ(self) -> bool:
+    def _classes_differ(self, top: list[DiscMode]) -> bool:
         """Whether the h_j that leads alone is in the difference of the means of two closed classes
         of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
-        cell = self.cell
-        if not cell.repeated or cell.others is None:
+        values = [mode.value for mode in top if mode.attention.consensus]
+        if len(values) < len(top) or self.classes == 1 or not values or len(values[0]) > 1:
             return False
-        low, high = cell.consensus.low[0], cell.consensus.high[0].copy()
-        j = int(np.argmax(low))
-        high[[j, conjugate(cell.value, j)]] = 0.0
-        rest = pair_moduli(cell.others, cell.value)[1].high.max(initial=0.0)
-        z = self._value_vector(j) if low[j] > max(high.max(), rest) else None
+        alone = [values[0].columns] == [
+            x.columns for x in values if x.columns != values[0].conjugate
+        ]
+        z = self._value_vector(values[0].columns[0]) if alone else None
         if z is None:
             return False
         means = [w @ (self._X @ z) for w in self._means]
@@ -164,26 +128,23 @@ class DiscStart:
     def _with(w: Bounded, X: Bounded, z: Bounded | None) -> bool:
         return z is not None and bool((w @ (X @ z)).nonzero)
 
-    def _tie_of_a_head(self) -> Decided:
+    def _tie_of_a_head(self, top: list[DiscMode]) -> Decided:
         """Where the exact zeros of a head lead alone, the part of X_0 on which W is 0 stays: a tie
         where its tokens differ and pi^T of it is not 0."""
-        generic, factors = self.pair.still(), self.cell.case.factors
-        if factors is None or generic.limit_rank is None:
+        factors = self.cell.case.factors
+        if factors is None or not top or not all(mode.value.zero for mode in top):
             return NOTHING
         part = left_alone(self._X, *factors)
-        if part is None:
-            return NOTHING
-        if not (part[1:] - part[:1]).nonzero.any():
+        if part is None or not (part[1:] - part[:1]).nonzero.any():
             return NOTHING
         column = np.zeros(part.value.shape[1])
         column[np.argmax(np.abs(part.value.mean(axis=0)))] = 1.0
         if not self._has_mean(part, Bounded.near(column, 0.0)):
             return NOTHING
-        rank = generic.limit_rank if rank_at_least(part, generic.limit_rank) else None
+        most = min(self.n, len(top[0].value))
+        rank = most if rank_at_least(part, most) else None
         # Where the mean is 0 of what stays, HFC/LFC grows: other ways decide that.
-        tends = "constant" if mean_of(part).nonzero.any() else None
-        limits = Limits(tends, ratio_of_state(part), rank)
-        return Decided(Outcome.TIE, limits)
+        return Decided(Outcome.TIE, limits_of_state(part, rank))
 
     @cached_property
     def _X(self) -> Bounded:
@@ -195,21 +156,25 @@ class DiscStart:
     def _between(self) -> Bounded:
         """The differences Q^T X_0 [n-1, d]; X_0 without its first token, less that, for a causal
         A."""
-        n, away = self.pair.n, self._X[1:] - self._X[:1]
-        if self.pair.causal:
+        n, away = self.n, self._X[1:] - self._X[:1]
+        if self.causal:
             return away
         share = np.full((1, n - 1), 1 / (n + np.sqrt(n)))
         return away - Bounded.near(share, 4 * UNIT) @ away
 
     def _value_vector(self, j: int) -> Bounded | None:
         """The left eigenvector z of H for h_j [d]: W z = h z, or W_V g for a core."""
-        case, z = self.cell.case, eigenvector(self.pair.value, j)
+        case, z = self.cell.case, eigenvector(self.value, j)
         if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
             return z
         return Bounded.near(case.factors[0]) @ z
 
-    def _present(self, i: int, j: int) -> bool:
-        w = eigenvector(self.pair.attention, i, left=True)
+    def _present(self, i: int, j: int, consensus: bool) -> bool:
+        """Whether X_0 contains the pair of a_i, or of a = 1, and h_j."""
+        if consensus:
+            z = self._value_vector(j)
+            return z is not None and self._has_mean(self._X, z)
+        w = eigenvector(self.attention, i, left=True)
         return w is not None and self._with(w, self._between, self._value_vector(j))
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:

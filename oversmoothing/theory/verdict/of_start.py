@@ -23,15 +23,15 @@ from oversmoothing.theory.verdict.answer import (
     left_out_for_cost,
     shown,
 )
+from oversmoothing.theory.verdict.by_cells import decided_in_cell
 from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs
 from oversmoothing.theory.verdict.by_projectors import by_projectors
-from oversmoothing.theory.verdict.cell_limits import decided_in_cell, limits_of_heads, merged
 from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
 from oversmoothing.theory.verdict.decide import Comparison, lasts
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, DominantPair, Limits, infinite
-from oversmoothing.theory.verdict.disc_parts import heads_contained
+from oversmoothing.theory.verdict.disc_parts import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
+from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite, merged
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
     QUICK_WORK,
@@ -141,7 +141,7 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
         return OfStart(limits, generic, left_out)
     if not case.others:
         # What holds for all layers and starts that round to these floats holds for this one.
-        discs = DiscStart(DominantPair(cell_discs(case)), start.floats).contained(generic)
+        discs = DiscStart(cell_discs(case), start.floats).decided(generic)
         if discs.outcome is not Outcome.UNDECIDED:
             limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
             return OfStart(limits, discs.outcome, left_out)
@@ -167,18 +167,18 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
     case, X0 = cell.case, start.floats
     if (X0[0] == X0).all():
         return _at_consensus(case, start, cell)
-    pair = DominantPair(cell)
-    answer = DiscStart(pair, X0).contained(generic)
+    discs = DiscStart(cell, X0)
+    answer = discs.decided(generic)
     outcome, known = answer.outcome, answer.limits
     if outcome is not Outcome.SMOOTHING and not known.whole:
-        shared = decided_in_cell(case, start)
+        shared = decided_in_cell(case, start, outcome is not Outcome.UNDECIDED)
         outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
         known = merged(known, second=shared.limits)
-        if known.tends_to is None and pair.without_mean(outcome, X0):
+        if known.tends_to is None and discs.means_fall(outcome, X0):
             known = infinite(known.limit_rank)
     if outcome is Outcome.UNDECIDED:
         return OfStart(known, outcome, ILL_CONDITIONED)
-    if known.tends_to == "infinity" and pair.balanced and not np.any([*map(math.fsum, X0.T)]):
+    if known.tends_to == "infinity" and discs.balanced and not np.any([*map(math.fsum, X0.T)]):
         known = replace(known, reached="every")
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
     begins = onset_of_cell(cell, X0, tends_to)

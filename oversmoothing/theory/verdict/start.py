@@ -33,9 +33,9 @@ from oversmoothing.theory.numbers.exact import (
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.cosines import TokensOfStart
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
+from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
     Growth,
     Moduli,

@@ -27,7 +27,8 @@ from oversmoothing.theory.layer.layer import (
 )
 from oversmoothing.theory.numbers.exact import has_symbols, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT
-from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
+from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
+from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike, plain
 from oversmoothing.theory.verdict.answer import (
@@ -46,8 +47,8 @@ from oversmoothing.theory.verdict.decide import (
     exact_pairs,
     generic_limits,
 )
-from oversmoothing.theory.verdict.disc_limits import UNKNOWN, Limits
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
 
 if TYPE_CHECKING:
     from oversmoothing.theory.depth.ratios import Ratio
