@@ -213,24 +213,3 @@ def regions(
         return
     print(answer)
     print("\n".join(f"wrote {path}" for path in paths))
-
-
-def rates(
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.OutFile = None,
-    report: opt.Report = None,
-) -> int:
-    """Rates and depths, predicted against measured.
-
-    Exit status 1: a measured depth exceeds a certified one. --out writes the table as CSV.
-    """
-    from oversmoothing.theory.depth.rates import describe, rate_rows, to_csv
-    from oversmoothing.theory.support.files import to_json, write_atomically
-
-    rows = rate_rows(seed)
-    path = opt.file_in(out, report, "rates.csv")
-    if path is not None:
-        write_atomically(path, to_csv(rows))
-    print(to_json([row.to_json_object() for row in rows]) if as_json else describe(rows), end="")
-    return 0 if all(row.holds for row in rows) else 1

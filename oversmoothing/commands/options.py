@@ -347,13 +347,14 @@ def finish(
 
     Raises `InputError` where a file cannot be written.
     """
+    from oversmoothing.simulations.drawing.result_files import saved
     from oversmoothing.theory.support.files import to_json
 
     if result.picture is None:
         unread("where nothing can be drawn", "--plot")
     if not plot:
         result.picture = None
-    first, *more = result.save(folder).values()
+    first, *more = saved(result, folder).values()
     if as_json:
         print(to_json(result.to_json_object()), end="")
         return

@@ -12,8 +12,6 @@ from oversmoothing.theory.support.errors import unknown
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
 PAGES = ("one-column", "two-column")
-# Of the predictions of `steer`, that must be right.
-_REQUIRED = 0.95
 
 
 def figures(
@@ -148,29 +146,3 @@ def remedies(
         if path is not None:
             print(f"wrote {path}")
     return int(not (result.table["error"] < MOST).all())
-
-
-def steer(
-    draws: opt.Draws = 200,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.OutFile = None,
-    report: opt.Report = None,
-) -> int:
-    """From which strength on a rank-one change of F turns the tokens of linear layers.
-
-    --draws counts layers. --out writes the table as CSV. Exit status 1: fewer than 95 % are right.
-    """
-    from oversmoothing.experiments.power_method.steering import steer as run
-    from oversmoothing.theory.support.files import to_json, write_atomically
-
-    result = run(draws, seed)
-    path = opt.file_in(out, report, "steer.csv")
-    if path is not None:
-        write_atomically(path, result.table.to_csv(index=False))
-    cases = result.tables["cases"].to_json_object()
-    if as_json:
-        print(to_json(cases), end="")
-    else:
-        opt.told(result.text(opt.table_text))
-    return int(not result.table["right"].mean() >= _REQUIRED)

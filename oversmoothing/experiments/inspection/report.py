@@ -49,6 +49,7 @@ from oversmoothing.simulations.drawing.result import (
     measured,
     plain_table,
 )
+from oversmoothing.simulations.drawing.result_files import saved
 from oversmoothing.simulations.drawing.wording import factor_text, signed
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Report(Result):
             },
             picture=self.plot,
         )
+
+    save = saved
 
     def __repr__(self) -> str:
         return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
@@ -299,7 +302,7 @@ class Report(Result):
         figure = self.plot_tokens()
         return None if figure is None else png(figure)
 
-    def page(self) -> str:
+    def own_page(self) -> str:
         """The page of a report, with its charts and maps."""
         from oversmoothing.experiments.inspection.report_page import page
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from torch import Tensor
 
 from oversmoothing.experiments.intervals import (
@@ -31,6 +30,7 @@ from oversmoothing.experiments.intervals import (
     RESAMPLES,
     in_words,
     percentiles,
+    rank_correlation,
     resampled_share,
 )
 from oversmoothing.experiments.ladder.recording import log_ratio
@@ -128,12 +128,12 @@ def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
         for _ in range(RESAMPLES if fewer >= FEWEST else 0)
     ]
     agrees = np.array([_agree(measured[k], predicted[k]) for k in drawn])
-    ranks = np.array([_rank(measured[k], predicted[k]) for k in drawn])
+    ranks = np.array([rank_correlation(measured[k], predicted[k]) for k in drawn])
     agree = _agree(measured, predicted)
     below = float((measured <= LINE).mean())
     return LoopScore(
         agree, *resampled_share(agree, agrees, fewer),
-        _rank(measured, predicted), *percentiles(ranks, fewer),
+        rank_correlation(measured, predicted), *percentiles(ranks, fewer),
         float(np.median(np.abs(measured - predicted))), max(below, 1 - below),
         measured.size, blocks, inputs,
     )  # fmt: skip
@@ -182,11 +182,3 @@ def choose(measured: Array, predicted: dict[str, Array], seed: int = 0) -> Chose
 
 def _agree(measured: Array, predicted: Array) -> float:
     return float(((measured <= LINE) == (predicted <= LINE)).mean())
-
-
-def _rank(measured: Array, predicted: Array) -> float:
-    y, p = measured.ravel(), predicted.ravel()
-    if not (np.ptp(y) and np.ptp(p)):
-        return float("nan")
-    # Spearman's: scipy's own function takes most of the time of a bootstrap.
-    return float(np.corrcoef(rankdata(y), rankdata(p))[0, 1])

@@ -258,7 +258,7 @@ def generic_limits(
             return behaviour
         from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
-        return merged(behaviour, second=decided_in_cell(case, None).limits)
+        return merged(behaviour, second=decided_in_cell(case, None, known=True).limits)
     if comparison.outcome is Outcome.UNDECIDED:
         return UNKNOWN
     behaviour = agreed(*drawn(case))
