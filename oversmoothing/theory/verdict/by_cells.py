@@ -356,7 +356,7 @@ def decided_in_cell(case: Layer, start: Entries | None, known: bool = False) -> 
             if outcome is Outcome.UNDECIDED:
                 outcome = modes.outcome()
             limits = merged(limits, second=limits_of(modes, outcome))
-            found = outcome, limits.tends_to, limits.limit_rank
-            if {Outcome.UNDECIDED, None}.isdisjoint(found):
+            settled = outcome, limits.tends_to, limits.limit_rank
+            if {Outcome.UNDECIDED, None}.isdisjoint(settled):
                 break
     return Decided(outcome, limits)
