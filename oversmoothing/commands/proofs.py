@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -121,6 +121,7 @@ def _run(
     """The claims chosen, and those on which they rest, in the order of the ledger."""
     from oversmoothing.theory.proofs.claim import Effort
     from oversmoothing.theory.proofs.ledger import settled
+    from oversmoothing.theory.proofs.own import said_of
     from oversmoothing.theory.proofs.run import run_claims
 
     examples, seed, limit, jobs = how
@@ -134,7 +135,9 @@ def _run(
             file=sys.stderr,
         )
     entries = []
-    with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar, _said_of(own):
+    # What evidence of a user's file raises is said with its line.
+    named = nullcontext() if own is None else said_of(own)
+    with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar, named:
         for entry in run_claims(chosen, make, effort, kinds, jobs if own is None else 1):
             entries.append(entry)
             bar.set_postfix_str(entry.claim.name)
@@ -201,15 +204,6 @@ def _stands_not(entry: "Entry", whole: bool) -> bool:
         return not entry.as_recorded
     outcomes = [finding.outcome for finding in entry.findings]
     return entry.status.refuted or any(not each.holds and not each.absent for each in outcomes)
-
-
-def _said_of(own: Path | None) -> AbstractContextManager[None]:
-    """What evidence of a user's file raises is said with its line."""
-    if own is None:
-        return nullcontext()
-    from oversmoothing.theory.proofs.own import said_of
-
-    return said_of(own)
 
 
 def _write_example(path: Path) -> int:

@@ -68,11 +68,6 @@ def keeps(A: Matrix, H: Matrix) -> bool | None:
     return known.get(outcome)
 
 
-def smooths(A: Matrix, H: Matrix) -> bool | None:
-    kept = keeps(A, H)
-    return None if kept is None else not kept
-
-
 def _falls(before: Matrix, after: Matrix) -> bool | None:
     """Whether HFC/LFC fell, squared and multiplied out; None where it is what it was."""
     (p, q), (r, s) = exact.squared_norms(before), exact.squared_norms(after)
@@ -117,8 +112,8 @@ def _mean_is_right(x: Fraction, y: Fraction) -> bool | None:
     after = _X0
     for A, h in heads:
         after = exact.plus(after, exact.product(A, _X0), h)
-    truth, by_mean = _falls(_X0, after), smooths(pair(Fraction(0)), [[x + y]])
-    return None if truth is None or by_mean is None else truth == by_mean
+    falls, kept = _falls(_X0, after), keeps(pair(Fraction(0)), [[x + y]])
+    return None if falls is None or kept is None else falls != kept
 
 
 def _sign_turns(x: Fraction, y: Fraction) -> bool:

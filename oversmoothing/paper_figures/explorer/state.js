@@ -20,7 +20,6 @@ Explorer.DEFAULT = {
 Explorer.size = (h) => h.reduce((sum, one) => sum + (one.pair ? 2 : 1), 0);
 
 const clamp = (x, [low, high]) => Math.min(high, Math.max(low, x));
-Explorer.clamp = clamp;
 
 // A state within the limits: a given matrix or start of another size is dropped for a drawn one,
 // and the share keeps every weight positive.
