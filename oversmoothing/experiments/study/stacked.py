@@ -99,8 +99,8 @@ def kept(
     paths = [folder / f"{cell.name}-seed{seed}.safetensors" for cell, seed in stack]
     left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
     if left:
-        learnt_now = learn([stack[k] for k in left], own, device, progress=progress)
-        for k, learnt in zip(left, found, strict=True):
+        trained_now = learn([stack[k] for k in left], own, device, progress=progress)
+        for k, learnt in zip(left, trained_now, strict=True):
             learnt.keep(paths[k], stack[k][0].digest)
     return paths
 
