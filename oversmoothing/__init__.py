@@ -64,10 +64,7 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _loadable() -> list[str]:
-    """The public names; without the extra `commands` those that need none.
-
-    `help` and `import *` load each.
-    """
+    """The public names that load here: without the extra `commands`, those that need none."""
     from importlib.util import find_spec
 
     from oversmoothing.theory.support.errors import EXTRA_OF

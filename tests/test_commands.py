@@ -266,8 +266,6 @@ CHEAP = {
     "probe ladder": f"{SEEN} --calibration 10 --standard 2 --held-out 3",
     "probe exponents": f"{SEEN} --depth 200",
     "probe certified": f"{SEEN} --count 1",
-    "rates": "",
-    "steer": "--draws 1",
 }
 
 
@@ -521,8 +519,6 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--seed": ("vit-random --depth 200", "vit-random --depth 200 --seed 1"),
     }),
     "probe certified": (f"{PICTURED} --count 2", {"--images": "--images one"}),
-    "rates": ("", {}),
-    "steer": ("--draws 1", {}),
 }  # fmt: skip
 # `probe` alone is no command; what `reproduce` hands on is seen below.
 BY_HAND = ("probe", "reproduce")

@@ -17,7 +17,7 @@ import torch
 from matplotlib.figure import Figure
 
 import oversmoothing
-from oversmoothing.experiments.digits.run_store import load_run, save_run
+from oversmoothing.experiments.digits.training_state import load_run, save_run
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.simulations.drawing.picture import write_figure
@@ -201,7 +201,7 @@ _WRITES = {
 # Where such a call stands, and why it is no writer of its own. What fails there is tested above.
 _ALLOWED = {
     "theory/support/files.py",
-    "experiments/digits/run_store.py",
+    "experiments/digits/training_state.py",
     "commands/ending.py",  # standard output and error
     "simulations/drawing/result_files.py",  # Parquet into memory
     "theory/proofs/coq.py",  # what Coq is asked, in a folder that goes with the question

@@ -152,12 +152,9 @@ def enclose(
     opened = named_model(model, out, device="cpu", data_dir=data_dir, dtype=torch.float64)
     if check:
         each = [(str(path), check_file(opened, str(path))) for path in check]
-        if as_json:
-            rows = [{"file": p, "accepted": c.accepted, "words": c.words} for p, c in each]
-            print(to_json({"checked": rows}), end="")
-        else:
-            for file, c in each:
-                print(f"{file}: {'accepted' if c.accepted else 'REFUSED'}: {c.words}")
+        rows = [{"file": p, "accepted": c.accepted, "words": c.words} for p, c in each]
+        said = [f"{p}: {'accepted' if c.accepted else 'REFUSED'}: {c.words}" for p, c in each]
+        opt.shown(as_json, {"checked": rows}, "\n".join(said))
         return 0 if all(c.accepted for _, c in each) else 1
     inputs = named_inputs(opened, images=images, text=text, count=count, data_dir=data_dir)
     inputs = inputs[:count]
@@ -212,7 +209,7 @@ def train(
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.simulations.state import choose_device
-    from oversmoothing.theory.support.files import json_rows, output_folder, to_json
+    from oversmoothing.theory.support.files import json_rows, output_folder
 
     configs = configurations(config, variant, seed, recipe)
     pictures = any(each.data != "digits" for each in configs)
@@ -229,10 +226,7 @@ def train(
         run = trained(each, results, device=chosen, data_dir=data, hub=hub, keeping=keeping)
         models.append((run, stored))
     table = training_table(models)
-    if as_json:
-        print(to_json({"models": json_rows(table)}), end="")
-    else:
-        print(opt.table_text(table))
+    opt.shown(as_json, {"models": json_rows(table)}, opt.table_text(table))
 
 
 def atlas(

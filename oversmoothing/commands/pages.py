@@ -12,8 +12,6 @@ from oversmoothing.theory.support.errors import unknown
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
 PAGES = ("one-column", "two-column")
-# Of the predictions of `steer`, that must be right.
-_REQUIRED = 0.95
 
 
 def figures(
@@ -70,10 +68,10 @@ def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
     and three metrics. The page is one file that needs no network and computes in the browser.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-    from oversmoothing.theory.support.files import output_folder, to_json
+    from oversmoothing.theory.support.files import output_folder
 
-    path = write_explorer(output_folder(out))
-    print(to_json({"written": str(path)}) if as_json else f"wrote {path}\n", end="")
+    path = str(write_explorer(output_folder(out)))
+    opt.shown(as_json, {"written": path}, f"wrote {path}")
 
 
 def reproduce(
@@ -148,29 +146,3 @@ def remedies(
         if path is not None:
             print(f"wrote {path}")
     return int(not (result.table["error"] < MOST).all())
-
-
-def steer(
-    draws: opt.Draws = 200,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.OutFile = None,
-    report: opt.Report = None,
-) -> int:
-    """From which strength on a rank-one change of F turns the tokens of linear layers.
-
-    --draws counts layers. --out writes the table as CSV. Exit status 1: fewer than 95 % are right.
-    """
-    from oversmoothing.experiments.power_method.steering import steer as run
-    from oversmoothing.theory.support.files import to_json, write_atomically
-
-    result = run(draws, seed)
-    path = opt.file_in(out, report, "steer.csv")
-    if path is not None:
-        write_atomically(path, result.table.to_csv(index=False))
-    cases = result.tables["cases"].to_json_object()
-    if as_json:
-        print(to_json(cases), end="")
-    else:
-        opt.told(result.text(opt.table_text))
-    return int(not result.table["right"].mean() >= _REQUIRED)

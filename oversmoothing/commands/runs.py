@@ -267,7 +267,7 @@ def sweep(
     from oversmoothing.simulations.sweep.points import Points
     from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
     from oversmoothing.simulations.sweep.store import read_table, summary
-    from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.theory.support.files import write_atomically
 
     name, chosen = named_config(config, example)
     if figure and len(figure) not in (2, 3):
@@ -276,9 +276,9 @@ def sweep(
     axes = " x ".join(f"{len(values)} {axis}" for axis, values in chosen.axes.items())
     if not as_json:
         print(f"{points:,} points: {axes or 'one case'}", flush=True)
+    if dry_run and as_json:
+        opt.shown(True, {"points": points, "folder": str(folder)}, "")
     if dry_run:
-        if as_json:
-            print(to_json({"points": points, "folder": str(folder)}), end="")
         return 0
     backend = chosen_backend(workers, cluster is not None, scheduler)
     try:
@@ -298,11 +298,9 @@ def sweep(
         cells = diagram.cells(table, *figure)
         written += diagram.write(cells, folder, "phase_diagram", chosen.title or "Phase diagram")
         words.append(diagram.caption(cells))
-    if as_json:
-        record = {"points": points, "words": words, "written": [str(path) for path in written]}
-        print(to_json(record), end="")
-    else:
-        print("\n".join([words[0], *(f"wrote {path}" for path in written), *words[1:]]))
+    record = {"points": points, "words": words, "written": [str(path) for path in written]}
+    said = [words[0], *(f"wrote {path}" for path in written), *words[1:]]
+    opt.shown(as_json, record, "\n".join(said))
     return 1 if (table["status"] == "error").all() else 0
 
 

@@ -15,8 +15,8 @@ from PIL import Image
 from scipy.stats import gmean
 
 from oversmoothing import main
-from oversmoothing.experiments.digits.run_store import save_run
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
+from oversmoothing.experiments.digits.training_state import save_run
 from oversmoothing.experiments.digits.vit import GreyImages, LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report

@@ -293,6 +293,20 @@ def test_metrics_of_nothing_are_undefined_and_zero_tokens_are_masked() -> None:
     assert cosine_extremes(np.array([[1.0], [0.0], [1e-200]])) == (1.0, 1.0)
 
 
+@pytest.mark.parametrize("heads", [1, 2])
+def test_a_cosine_of_a_lost_token_is_not_said(heads: int) -> None:
+    """Causal tokens grow at their own rates: the first is 1e-70 of the last, and its direction in a
+    sum of differences and mean that of roundings."""
+    given = {"attention": "causal", "n": 7, "d": 4, "heads": heads}
+    (_, X), lost = draw(point(**given)), outcome(point(**given, value="interval"), ALL)
+    assert math.isnan(lost["cos_mean"]) and math.isnan(lost["cos_min"])
+    assert math.isfinite(lost["log_hfc_lfc"]) and lost["verdict"] is not None
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for size, said in ((1e-5, True), (1e-7, False), (0.0, True)):
+        sizes = np.array([size, *[1.0] * 6])[:, None]
+        assert all(np.isfinite(x) == said for x in outcomes.known_cosines(sizes * X))
+
+
 @pytest.mark.parametrize("value", ["ginibre", "plus_minus", "interval"])
 @pytest.mark.parametrize("attention", ["asymmetric", "doubly_stochastic"])
 def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(

@@ -244,11 +244,18 @@ def test_the_case_in_fractions_agrees_with_its_cell(a, h, X0, outcome, tends_to,
     assert limit is None or found.limit == near(limit)
 
 
-@pytest.mark.parametrize(("n", "outcome"), [(1, "UNDECIDED"), (32, "SMOOTHING"), (33, "UNDECIDED")])
-def test_cells_are_looked_at_from_2_to_32_tokens(n, outcome):
-    assert LARGEST_SIDE == 32
+@pytest.mark.parametrize(("n", "outcome"), [(1, "UNDECIDED"), (64, "SMOOTHING"), (65, "UNDECIDED")])
+def test_cells_are_looked_at_from_2_to_64_tokens(n, outcome):
+    assert LARGEST_SIDE == 64
     layer = read_layer([[1 / n] * n] * n, [[0.3]], [[float(i)] for i in range(n)])
     assert decided_in_cell(*layer).outcome == outcome
+    if n == 64:
+        # What is known is not asked for, and more pairs than 1024 are not looked at.
+        assert decided_in_cell(*layer, known=True).outcome == "UNDECIDED"
+        assert (
+            decided_in_cell(read_layer(layer[0].A, 0.3 * np.eye(17))[0], None).outcome
+            == "UNDECIDED"
+        )
 
 
 def test_heads_and_logits_have_a_cell_too():

@@ -116,9 +116,9 @@ def test_T10_the_discs_of_a_head_hold_every_product_within_its_rounding(monkeypa
     """gamma_k |P| |Q| for inner products of length k: r for a square head, d for a core."""
     asked = []
 
-    def spy(M, error, keep=False):
+    def spy(M, error):
         asked.append((M, error))
-        return enclose(M, error, keep)
+        return enclose(M, error)
 
     monkeypatch.setattr(layer_discs, "enclose", spy)
     rng = np.random.default_rng(d + 10 * r)

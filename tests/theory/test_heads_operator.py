@@ -13,6 +13,7 @@ from oversmoothing.simulations.against_theory.exponents import lyapunov_exponent
 from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.proofs.strategies import SEEDS
+from oversmoothing.theory.spectra import heads_radius
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
 from oversmoothing.theory.spectra.heads_radius import (
     Radius,
@@ -113,6 +114,20 @@ def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(seed, dista
     else:
         assert abs(found.value - exact.value) <= found.error + exact.error
         assert 10 * found.error < abs(found.value - other.value)
+
+
+def test_the_error_of_an_eigenvalue_counts_its_condition():
+    """A change of 1e-9 along w v^T moves the eigenvalue by as much over w^T v / (|w| |v|)."""
+    M = np.array([[1.0, 50.0, 0.0], [0.0, 0.5, 20.0], [0.0, 0.0, 0.2]])
+    change = np.zeros((3, 3))
+    for _ in range(2):
+        values, V = np.linalg.eig(M + change)
+        place = int(np.argmax(values))
+        value, v, w = values[place], V[:, place], np.linalg.inv(V)[place]
+        change = 1e-9 * np.outer(w, v) / np.linalg.norm(w) / np.linalg.norm(v)
+    operator = scipy.sparse.linalg.aslinearoperator(M)
+    found = heads_radius._judged(operator, value, v, w, value)
+    assert 1e-7 < abs(value - 1) <= 1.01 * found.error < 1e-4
 
 
 @settings(max_examples=30)

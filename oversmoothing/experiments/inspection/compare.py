@@ -11,7 +11,6 @@ HFC/LFC does there is said, and is no layer's, because n and d are others behind
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
+from oversmoothing.simulations.drawing.result_files import contents, saved
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
@@ -106,6 +106,8 @@ class Comparison(Result):
             },
             picture=self.plot,
         )
+
+    save = saved
 
     def __repr__(self) -> str:
         return f"Comparison('{self.first.model}', '{self.second.model}', {self.first.inputs})"
@@ -274,6 +276,8 @@ class Stages(Result):
             },
         )
 
+    save = saved
+
     def __repr__(self) -> str:
         return f"Stages('{self.model}', {len(self.reports)} stages, {self.reports[0].inputs})"
 
@@ -316,13 +320,13 @@ class Stages(Result):
         """A paragraph: `said`, one after the other."""
         return " ".join(self.said())
 
-    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """The files of a result, and the report of each stage in stage-1 and so on."""
-        pages = {
-            f"stage-{number}": report.save(Path(folder) / f"stage-{number}")["html"]
+    def beside(self) -> dict[str, str | bytes]:
+        """The files of each stage's report, in stage-1 and so on."""
+        return {
+            f"stage-{number}/{name}": held
             for number, report in enumerate(self.reports, 1)
+            for name, held in contents(report).items()
         }
-        return super().save(folder) | pages
 
 
 @undisturbed()

@@ -49,6 +49,7 @@ from oversmoothing.simulations.drawing.result import (
     measured,
     plain_table,
 )
+from oversmoothing.simulations.drawing.result_files import saved
 from oversmoothing.simulations.drawing.wording import factor_text, signed
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Report(Result):
             },
             picture=self.plot,
         )
+
+    save = saved
 
     def __repr__(self) -> str:
         return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
@@ -299,7 +302,7 @@ class Report(Result):
         figure = self.plot_tokens()
         return None if figure is None else png(figure)
 
-    def page(self) -> str:
+    def own_page(self) -> str:
         """The page of a report, with its charts and maps."""
         from oversmoothing.experiments.inspection.report_page import page
 
@@ -346,16 +349,16 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     elif outcome.grade > 0 and end >= start:
         short = "No: HFC/LFC rises, though the angles between tokens do not open."
     if outcome.inputs < FEWEST:
-        short += f" (Seen on {inputs}: at least {FEWEST} are needed to speak of others.)"
+        short += f" (Seen on {inputs} alone: to speak of others takes at least {FEWEST}.)"
     elif outcome.certainty == "cannot tell":
         short = f"These {inputs} do not show whether it smooths or sharpens."
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
         others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
         others.remove(NAMED[outcome.grade])
-        short += f" The 95 % intervals over {inputs} do not exclude {' or '.join(others)}."
+        short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
-        f"HFC/LFC, what differs between tokens beside what they share, changes by a factor of "
+        f"HFC/LFC (differences between tokens over what they share) changes by a factor of "
         f"{factor_text(outcome.change)} ({ends}) over {layers(outcome)}; the mean cosine between "
         f"tokens goes from {start:.3f} to {end:.3f}."
     )
@@ -404,7 +407,9 @@ def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
     if not tried:
         unknown = outcome.grade is None or outcome.certainty == "cannot tell"
         short = "Nothing yet: these inputs do not show whether it smooths."
-        return Reply(question, short if unknown else "Nothing: no smoothing was seen to undo.")
+        if outcome.grade is not None and outcome.inputs < FEWEST:
+            short = f"Nothing yet: give at least {FEWEST} inputs."
+        return Reply(question, short if unknown else "Nothing: there is no smoothing to undo.")
     first, *others = tried
     details = [(_sentence(words), known) for words, known in first.grounds if words != known]
     details += [(_sentence(str(each.words)), each.known) for each in others]

@@ -99,8 +99,8 @@ def kept(
     paths = [folder / f"{cell.name}-seed{seed}.safetensors" for cell, seed in stack]
     left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
     if left:
-        found = learn([stack[k] for k in left], own, device, progress=progress)
-        for k, learnt in zip(left, found, strict=True):
+        trained_now = learn([stack[k] for k in left], own, device, progress=progress)
+        for k, learnt in zip(left, trained_now, strict=True):
             learnt.keep(paths[k], stack[k][0].digest)
     return paths
 
@@ -138,8 +138,8 @@ class Alike:
             scores: Tensor = functional_call(self.base, values, (inputs,))
             return loss_of(scores.float(), targets, recipe.smoothing)
 
-        found: Tensor = vmap(one)(self.values, inputs, targets)
-        return found
+        losses: Tensor = vmap(one)(self.values, inputs, targets)
+        return losses
 
     @torch.no_grad()
     def clip(self) -> None:
@@ -195,15 +195,15 @@ def learn(
 
     def step() -> None:
         with torch.autocast(device.type, torch.bfloat16, enabled=card and first.task in ROUGH):
-            found = torch.cat([
+            of_batch = torch.cat([
                 group.losses(inputs[read], targets[read], recipe)
                 for group, read in zip(groups, reads, strict=True)
             ])  # fmt: skip
-        torch.autograd.backward(found.sum())
+        torch.autograd.backward(of_batch.sum())
         for group in groups:
             group.clip()
         optimizer.step()
-        losses.copy_(found.detach())
+        losses.copy_(of_batch.detach())
 
     points_at = marks(first)
     seen: list[tuple[int, list[dict[str, Tensor]]]] = []

@@ -99,7 +99,7 @@ def run_result(
         title,
         {"layers": Table(table, units, shown, "{:.6g}", few=True)},
         said,
-        {"schema_version": 1, "configuration": asked, "device": str(choose_device(device))},
+        {"schema_version": 2, "configuration": asked, "device": str(choose_device(device))},
         details=details,
         picture=lambda: draw_run(table, title, log_rate),
     )

@@ -94,37 +94,28 @@ STYLE: Any = {
 def style() -> Iterator[None]:
     """The house style for artists created within; nothing global is left behind."""
     smaller = WIDTHS[_page.get()] / FULL_WIDTH
-    with mpl.rc_context({key: _scaled(key, value, smaller) for key, value in STYLE.items()}):
+    sized = {key: value * smaller for key, value in STYLE.items()
+             if key.endswith(("size", "width")) and isinstance(value, float)}  # fmt: skip
+    with mpl.rc_context(STYLE | sized):
         yield
 
 
 @contextmanager
 def page_width(name: str) -> Iterator[None]:
     """Figures created within fit the text of a page of 'one-column' or 'two-column'."""
-    token = _page.set(name if name in WIDTHS else _refused(name))
+    if name not in WIDTHS:
+        raise InputError(f"no page '{name}'; there are {', '.join(WIDTHS)}")
+    token = _page.set(name)
     try:
         yield
     finally:
         _page.reset(token)
 
 
-def _refused(name: str) -> str:
-    raise InputError(f"no page '{name}'; there are {', '.join(WIDTHS)}")
-
-
-def _scaled(key: str, value: Any, smaller: float) -> Any:
-    sized = key.endswith(("size", "width")) and isinstance(value, float)
-    return value * smaller if sized else value
-
-
 def new_figure(
-    rows: int = 1,
-    columns: int = 1,
-    *,
-    width: float = FULL_WIDTH,
-    height: float = 2.6,
+    rows: int = 1, columns: int = 1, *, width: float = FULL_WIDTH, height: float = 2.6,
     **subplots: Any,
-) -> tuple[Figure, NDArray[np.object_]]:
+) -> tuple[Figure, NDArray[np.object_]]:  # fmt: skip
     """A figure in the house style and its axes, always an array [rows, columns].
 
     width, height in inches on a page of two columns, less on one of one. Further keywords go to
@@ -149,22 +140,11 @@ class FigureFiles(NamedTuple):
 
 
 def write_figure(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str
-) -> FigureFiles:
-    """The files of `figure_contents`, written together: a failure leaves the earlier four."""
-    return FigureFiles(*write_together(figure_contents(figure, table, caption, stem, title)))
-
-
-def figure_contents(
-    figure: Figure,
-    table: pd.DataFrame,
-    caption: str,
-    stem: Path,
-    title: str,
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str,
     kinds: Sequence[str] = ("png", "pdf"),
-) -> dict[str | os.PathLike[str], str | bytes]:
-    """The picture as STEM.pdf and STEM.png (or other KINDS), its table as STEM.csv, its caption as
-    STEM.txt.
+) -> list[Path]:  # fmt: skip
+    """The table as STEM.csv, the caption as STEM.txt, the picture as STEM.png, STEM.pdf (or other
+    KINDS), written together: a failure leaves the earlier ones. Returns the paths, in this order.
 
     No date enters a file: the same input gives the same bytes.
     """
@@ -175,14 +155,7 @@ def figure_contents(
     for kind in dict.fromkeys(kinds):
         metadata = {"Title": title, **KINDS[kind]}
         contents[stem.with_suffix(f".{kind}")] = rendered(figure, kind, metadata)
-    return contents
-
-
-def write_kinds(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
-) -> list[Path]:
-    """As `write_figure`, with the picture as the given KINDS alone. Returns the paths."""
-    return write_together(figure_contents(figure, table, caption, stem, title, kinds))
+    return write_together(contents)
 
 
 def rendered(

@@ -8,10 +8,8 @@ and reads it back. An experiment that measures arrays keeps them in a subclass.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,7 +18,7 @@ import pandas as pd
 from oversmoothing.simulations.drawing.wording import as_html, few, formatters
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, output_folder
+from oversmoothing.theory.support.files import json_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -342,25 +340,13 @@ class Result:
             "picture": self.picture is not None,
         }
 
-    def page(self) -> str:
-        """All of it as one page of HTML that asks no network."""
-        from oversmoothing.simulations.drawing.result_files import page
-
-        return page(self)
+    def own_page(self) -> str | None:
+        """A page of HTML in the place of that which every result has; None for that one."""
+        return None
 
     def beside(self) -> dict[str, str | bytes]:
         """Files by name that stand beside those of every result."""
         return {}
-
-    def save(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write all files (`result_files.write`); their paths by kind, 'json', 'csv', 'html' and so
-        on, further tables by name and other files by theirs. Raises `InputError` where it cannot.
-        """
-        from oversmoothing.simulations.drawing.result_files import write
-
-        paths = write(self, output_folder(Path(folder)))
-        own = {p: p.stem if p.stem in self.tables else p.name for p in paths}
-        return {p.suffix[1:] if p.stem == self.name else name: p for p, name in own.items()}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Result) and (

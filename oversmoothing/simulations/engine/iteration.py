@@ -53,8 +53,7 @@ _RANGE_BITS = {torch.float64: 900, torch.float32: 96}
 GROWTH_BITS = {torch.float64: 450, torch.float32: 56}
 _SHRINK_BITS = {torch.float64: 500, torch.float32: 64}
 _LONGEST = 1 << 20
-# Multiplications of a layer from which threads share them. Below it they wait for one another for
-# longer than the products take: 20 times as long at 32 tokens of 16 features.
+# Multiplications of a layer from which threads share them: below, they wait longer than they work.
 _SHARED = 1e6
 
 

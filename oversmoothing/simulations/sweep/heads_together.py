@@ -30,7 +30,7 @@ from oversmoothing.theory.support.sizes import Array
 Scaled = tuple[Array, NDArray[np.intp]]
 
 # Columns of V, the squarings after which rho_Q is looked for, and how well it is to be known.
-_COLUMNS, _LOOKED, _WIDTH = 12, range(8, 16, 2), 1e-8
+_COLUMNS, _LOOKED, _WIDTH = 8, range(8, 16, 2), 5e-10
 # The scale of 0, and one below which nothing is left.
 _NONE, _NOTHING = -(2**40), -2200
 

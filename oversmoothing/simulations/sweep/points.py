@@ -167,9 +167,10 @@ def columns(measures: tuple[str, ...]) -> dict[str, type]:
     rest is null.
     margin = rho_C - rho_Q and margin_error, how far rounding may have moved it. predicted_log_rate:
     log(rho_Q / rho_C). log_hfc_lfc: natural log at the point's depth L. slope: its change per layer
-    from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L.
-    method: 'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this
-    X_0 (T4), null where near-ties leave them open.
+    from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L; no
+    cosines (NaN) where a token is less than 1e-6 of another, so that roundings turn it. method:
+    'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this X_0 (T4),
+    null where near-ties leave them open.
     """
     state = any(measure in OF_A_STATE for measure in measures)
     return {
@@ -261,7 +262,7 @@ def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> di
         row["slope"] = (last - first) / (depth - half) if finite else math.nan
     X = dense(late)
     if "cosine" in measures:
-        row["cos_mean"], row["cos_min"] = map(float, cosine_extremes(X))
+        row["cos_mean"], row["cos_min"] = map(float, known_cosines(X))
     if "rank" in measures:
         row["effective_rank"] = float(effective_rank(X))
     return row
@@ -354,6 +355,18 @@ def dense(state: ScaledState) -> Array:
         part * 2.0 ** max(scale - top, -1074.0) if part.any() else part for part, scale in parts
     )
     return hfc + mean
+
+
+# A token this much smaller than another has lost too many digits for a cosine.
+_LOST = 1e-6
+
+
+def known_cosines(X: Array) -> tuple[Array, Array]:
+    """`cosine_extremes` of states X [..., n, d] known to eps; NaN where a token is lost."""
+    size = np.linalg.norm(X, axis=-1)
+    lost = (size > 0) & (size < _LOST * size.max(axis=-1, keepdims=True))
+    mean, least = (np.where(lost.any(axis=-1), np.nan, x) for x in cosine_extremes(X))
+    return mean, least
 
 
 def cosine_extremes(X: Array) -> tuple[Array, Array]:

@@ -28,10 +28,10 @@ from oversmoothing.simulations.sweep.points import (
     SQUARED,
     Point,
     columns,
-    cosine_extremes,
     effective_rank,
     entropy_of,
     generator,
+    known_cosines,
     outcome,
     verdict_columns,
 )
@@ -54,8 +54,6 @@ _LARGE = 1e100
 # the second where no two eigenvalues are near: a single point looks for repeated ones, and iterates
 # from about 1e8 on.
 _PLAIN, _APART = 1e2, 1e7
-# A token this much smaller than others keeps too few digits.
-_LOST = 1e-6
 # A mode this many e-folds below the largest is none.
 _GONE = 100.0
 _LOG2 = float(np.log(2.0))
@@ -144,11 +142,8 @@ def _of_heads(
     if not X0.size:
         return rows
     early, late = (_States(*each) for each in powers.states(X0, [depth // 2, depth]))
-    # A token that is lost beside others has the cosines of its roundings.
-    tokens = np.linalg.norm(late.dense(), axis=-1)
-    even = tokens.min(axis=-1) > _LOST * tokens.max(axis=-1)
     measured = _measured(early, late, depth, range(len(A)), measures, "iteration")
-    return {i: rows[i] | row for i, row in measured.items() if i in rows and even[i]}
+    return {i: rows[i] | row for i, row in measured.items() if i in rows}
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:
@@ -241,7 +236,7 @@ class _Bases:
 
     def __init__(self, each: Sequence[Discs]) -> None:
         bases = [discs.basis for discs in each if discs.basis is not None]
-        self.P, self.Y = (np.stack([getattr(b, name) for b in bases]) for name in ("P", "Y"))
+        self.P, self.Y = (np.stack(x) for x in zip(*bases, strict=True))
         self.values: Complex = np.stack([discs.centres for discs in each])
         condition = np.sqrt(_squares(self.P) * _squares(self.Y))
         apart = np.max([discs.component for discs in each], axis=1) + 1 == self.values.shape[-1]
@@ -401,12 +396,12 @@ def _measured(
     X = late.dense()
     good = np.asarray(np.isfinite(X).all(axis=(1, 2)) & X.any(axis=-1).all(axis=-1))
     X = np.where(good[:, None, None], X, 1.0)
-    if "cosine" in measures:
-        values["cos_mean"], values["cos_min"] = cosine_extremes(X)
     if "rank" in measures:
         values["effective_rank"] = effective_rank(X)
     for column in values.values():
         good &= np.isfinite(column)
+    if "cosine" in measures:
+        values["cos_mean"], values["cos_min"] = known_cosines(X)
     table = [
         dict(zip(values, row, strict=True))
         for row in zip(*map(np.ndarray.tolist, values.values()), strict=True)

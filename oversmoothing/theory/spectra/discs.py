@@ -12,119 +12,28 @@ form of D + E gives a disc around each eigenvalue of D, and each connected compo
 contains exactly as many eigenvalues as it has discs. The roundings of the two products are bounded
 a priori, by products of moduli with vectors: docs/theory/t10.md derives every factor here.
 
-In this similarity an eigenvector of a disc that touches no other is near a unit vector: what
-rounding, and the matrices within the error, can turn it by is read off the radii.
+The eigenvector of a disc that touches no other is found apart, by a system that has it alone for
+its solution: what else the matrix has may be as ill-conditioned as it likes.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, gamma, inflated, upper_product
+from oversmoothing.theory.numbers.rounding import (
+    TINY,
+    UNIT,
+    Bounded,
+    gamma,
+    inflated,
+    solved,
+    upper_product,
+)
 from oversmoothing.theory.support.sizes import Array, Complex
-
-
-@dataclass(frozen=True)
-class Basis:
-    """The similarity that proves some discs, for every M' with |M' - M| <= error.
-
-    component, re, im, radii [k]: of the discs. M, error, P, Y, R, F [k, k]: R and F as computed.
-    rows [k]: bounds of the row sums of |F|.
-    """
-
-    component: NDArray[np.intp]
-    M: Array
-    error: Array
-    P: Array
-    Y: Array
-    R: Array
-    F: Array
-    re: Array
-    im: Array
-    radii: Array
-    rows: Array
-
-    @cached_property
-    def partner(self) -> NDArray[np.intp]:
-        """[k], the other column of a pair; itself for a real eigenvalue."""
-        return np.arange(len(self.im)) + np.sign(self.im).astype(np.intp)
-
-    def right(self, i: int) -> tuple[Complex, Array] | None:
-        """(v, e) [k]: an eigenvector for disc i, which is alone, lies within e of v.
-
-        Of the eigenvector y of the complex form D + E the largest entry is y_i, taken as 1: were it
-        y_m, the eigenvalue would lie in disc m. So |y_m| <= r_m / (|D_i - D_m| - r_i), and the
-        vector is P y. None where other discs are too near to say so.
-        """
-        y = self._others(i, self.radii)
-        if y is None:
-            return None
-        # |p +- iq| <= |p| + |q| for both members of a pair.
-        y = np.where(self.im != 0, y + y[self.partner], y)
-        return self._complex(self.P.T, i, 1j), inflated(np.abs(self.P) @ y, len(y) + 4)
-
-    def left(self, i: int) -> tuple[Complex, Array] | None:
-        """The same for w^T M = lambda w^T: z^T (D + E) = lambda z^T and w^T = z^T P^-1.
-
-        The column sums of |E| are in the place of r, and P^-1 = Y + F P^-1. None also where the
-        disc of a column could hold the eigenvalue.
-        """
-        z = self._others(i, self.columns)
-        if z is None:
-            return None
-        pair = self.im != 0
-        z = np.where(pair, (z + z[self.partner]) / 2, z)
-        weights, size = z.copy(), np.abs(self.Y)
-        weights[[i, self.partner[i]]] += 0.5 if pair[i] else 1.0
-        lost = float(weights @ self.rows) / (1 - float(self.rows.max()))
-        error = inflated(z @ size + lost * size.max(axis=0), 2 * len(z) + 8)
-        row = self._complex(self.Y, i, -1j)
-        return (row / 2 if pair[i] else row), error
-
-    def _complex(self, rows: Array, i: int, unit: complex) -> Complex:
-        """Row i, or first + unit second of its pair, for the second with the other sign."""
-        other = int(self.partner[i])
-        if other == i:
-            return np.asarray(rows[i], dtype=np.complex128)
-        row: Complex = rows[min(i, other)] + (unit if i < other else -unit) * rows[max(i, other)]
-        return row
-
-    @cached_property
-    def columns(self) -> Array:
-        """Bounds of the column sums of |E| in complex form: at most those of |Y| |R| over
-        1 - (the largest column sum of |F|), as |E| <= |Y| |R| + |F| |E|. Infinite without any."""
-        k, P, M = len(self.im), np.abs(self.P), np.abs(self.M)
-        sums = inflated(np.abs(self.Y).sum(axis=0), k)
-        through = inflated(
-            np.stack([sums, gamma(k + 2) * (sums @ M) + sums @ self.error]) @ P, 2 * k
-        )
-        values = through[0] * np.abs(self.re) + (through[0] * np.abs(self.im))[self.partner]
-        top = sums @ np.abs(self.R) + through[1] + gamma(3) * values + 2 * k * k * TINY * sums.sum()
-        defect = np.abs(self.F).sum(axis=0) + gamma(k + 1) * through[0] + 2 * k * k * TINY
-        largest = float(inflated(defect, 2 * k).max())
-        if not largest < 1:
-            return np.full(k, np.inf)
-        bounds = inflated(top, 4 * k) / (1 - largest)
-        bounds = np.where(self.im != 0, bounds + bounds[self.partner], bounds)
-        return inflated(bounds, 4)
-
-    def _others(self, i: int, sums: Array) -> Array | None:
-        """|y_m| <= sums_m / (|D_i - D_m| - r_i), [k], 0 at i; None where it may be 1."""
-        if np.count_nonzero(self.component == self.component[i]) > 1:
-            return None
-        D = self.re + 1j * self.im
-        gap = np.abs(D - D[i]) * (1 - 8 * UNIT) - self.radii[i]
-        gap[i] = np.inf
-        bounds = sums / gap
-        if not ((gap > 0) & (bounds < 1)).all():
-            return None
-        result: Array = inflated(bounds, 4) * (sums > 0) * (gap < np.inf)
-        return result
-
 
 # Entries of a stack that are worked on together: more than fits a cache is slower than one by one.
 _BLOCK = 2**14
@@ -137,13 +46,13 @@ class Discs:
     """Spectrum enclosed: centres complex [k], radii float [k], component int [k] (0, 1, ...).
 
     Every eigenvalue lies in the union; component c contains exactly as many eigenvalues (with
-    multiplicity) as it has discs. basis: what proved them, where it was kept.
+    multiplicity) as it has discs. basis: the P and Y [k, k] that prove them, where they were kept.
     """
 
     centres: Complex
     radii: Array
     component: NDArray[np.intp]
-    basis: Basis | None = None
+    basis: tuple[Array, Array] | None = None
 
     def __len__(self) -> int:
         return len(self.centres)
@@ -178,7 +87,6 @@ def with_zeros(discs: Discs, count: int) -> Discs:
         np.append(centres, again),
         np.append(radii, again),
         np.append(component, np.full(count - 1, component[-1])),
-        discs.basis,
     )
 
 
@@ -194,7 +102,7 @@ class DiscStack:
     radii: Array
     component: NDArray[np.intp]
     failures: dict[int, Failure] = field(default_factory=dict)
-    bases: dict[int, Basis] = field(default_factory=dict)
+    bases: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.centres)
@@ -208,17 +116,18 @@ class DiscStack:
         return (self[i] for i in range(len(self)))
 
 
-def enclose(M: Array, error: Array | None = None, keep: bool = False) -> Discs | Failure:
+def enclose(M: Array, error: Array | None = None) -> Discs | Failure:
     """Discs for every real matrix M' with |M' - M| <= error entrywise.
 
-    M [k, k] float64; error [k, k] >= 0, none by default. keep: with the basis, unless M is
-    triangular. Returns a `Failure` where M is too close to defective for this method.
+    M [k, k] float64; error [k, k] >= 0, none by default. Returns a `Failure` where M is too close
+    to defective for this method.
     """
-    return enclose_all(M[None], None if error is None else error[None], keep)[0]
+    return enclose_all(M[None], None if error is None else error[None])[0]
 
 
 def enclose_all(M: Array, error: Array | None = None, keep: bool = False) -> DiscStack:
-    """`enclose` for each of a stack, M [m, k, k] and error [m, k, k], in batched products."""
+    """`enclose` for each of a stack, M [m, k, k] and error [m, k, k], in batched products. keep:
+    with the basis, unless M is triangular."""
     m, k = len(M), M.shape[-1]
     error = np.zeros_like(M) if error is None else error
     size = max(1, _BLOCK // max(1, k**2))
@@ -249,11 +158,6 @@ def _joined(parts: Sequence[DiscStack]) -> DiscStack:
         {start + i: why for part, start in moved for i, why in part.failures.items()},
         {start + i: kept for part, start in moved for i, kept in part.bases.items()},
     )
-
-
-def by_vectors(M: Array, error: Array) -> Discs | Failure:
-    """`enclose` with the basis, of a triangular M too (of moderate size)."""
-    return _dense(M[None], error[None], True)[0]
 
 
 _NOT_FINITE = "the matrix has entries that are not finite"
@@ -375,10 +279,7 @@ def _proved(M: Array, error: Array, values: Complex, P: Array, Y: Array, keep: b
         size, radii[i] = float(norm[i, 0]), np.inf
         failures[i] = Failure(_OVERFLOW if size < 0.5 else _NOT_SMALL.format(size))
     label = components(values, radii)
-    bases = {}
-    if keep:
-        parts = (label, M, error, P, Y, R, F, re, im, radii, f)
-        bases = {i: Basis(*(x[i] for x in parts)) for i in range(m) if i not in failures}
+    bases = {i: (P[i], Y[i]) for i in range(m) if i not in failures} if keep else {}
     return DiscStack(values, radii, label, failures, bases)
 
 
@@ -423,28 +324,29 @@ def _labels(touching: NDArray[np.bool_]) -> NDArray[np.intp]:
     return label
 
 
-class Vectors:
-    """Where the eigenvectors of some discs are found: in their basis, or in another one, `again`,
-    where the discs stood on a diagonal."""
+def eigenvector(M: Bounded, discs: Discs, i: int) -> Bounded | None:
+    """v [k] with M' v = lambda v for every real M' within M, lambda its one eigenvalue in the disc
+    i, which is alone. None where none is proved; a left one is that of the transpose.
 
-    def __init__(self, given: Discs, again: Callable[[], Discs | Failure]) -> None:
-        self._given, self._again = given, again
-
-    @cached_property
-    def discs(self) -> Discs | None:
-        """Those with the basis; None where there is none."""
-        discs: Discs | Failure = self._given if self._given.basis is not None else self._again()
-        return None if isinstance(discs, Failure) or discs.basis is None else discs
-
-    def find(self, i: int) -> tuple[Basis, int] | None:
-        """(basis, place) of the eigenvalue in the disc i, which is alone."""
-        discs = self.discs
-        if discs is None or discs.basis is None:
+    With v* and w near the right and the left one, (M' - lambda) v + w t = 0 and v*^H v = 1 have one
+    solution, by `solved`, and that has t = 0: were v*^H v = 0 for an eigenvector v, (v, 0) would be
+    sent to 0.
+    """
+    k, z = len(M.value), discs.centres[i]
+    if not discs.alone[i] or i >= k:
+        return None
+    z = z if z.imag else z.real
+    table, wide = np.zeros((k + 1, k + 1), dtype=np.asarray(z).dtype), np.zeros((k + 1, k + 1))
+    table[:k, :k] = M.value - z * np.eye(k)
+    wide[:k, :k] = M.error + np.diag(discs.radii[i] + 2 * UNIT * np.abs(np.diag(table)[:k]))
+    nearly = table[:k, :k] + 2.0**-40 * (np.abs(M.value).max() + TINY) * np.eye(k)
+    with np.errstate(all="ignore"):
+        try:
+            v, w = (np.linalg.solve(x, np.cos(np.arange(k))) for x in (nearly, nearly.T))
+        except np.linalg.LinAlgError:
             return None
-        if discs is self._given:
-            return (discs.basis, i) if i < len(discs.basis.re) else None
-        given = self._given
-        near = np.abs(discs.centres - given.centres[i]) <= 2 * (discs.radii + given.radii[i])
-        places = np.flatnonzero(near)
-        alone = len(places) == 1 and discs.alone[places[0]]
-        return (discs.basis, int(places[0])) if alone else None
+        table[:k, k], table[k, :k] = w.conj() / np.linalg.norm(w), v.conj() / np.linalg.norm(v)
+        one = np.zeros(k + 1)
+        one[k] = 1.0
+        x = solved(Bounded(table, inflated(wide, 4)), Bounded(one, 0 * one))
+    return None if x is None else x[:k]

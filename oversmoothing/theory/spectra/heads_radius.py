@@ -127,8 +127,8 @@ def _quick_radius(
 
     Arnoldi's method in float32 on both sides, its residual in float64. Where rho_Q seems well below
     the other radius, a bound that waits for no eigenvalue: of four Gaussian x_i,
-    |M^k| <= max |M^k x_i| / t but with a probability of at most (t sqrt(2 / pi))^4, 3e-15 (Dixon
-    1983), and rho_Q <= |M^k|^(1/k).
+    |M^k| <= max |M^k x_i| / t but with a probability of at most (t sqrt(2 / pi))^4 (Dixon 1983),
+    4e-13 for all powers that are tried, and rho_Q <= |M^k|^(1/k).
     """
     right, left = (
         _Krylov(f, (layer.n - 1, layer.d), float(residual))

@@ -293,17 +293,18 @@ def radius_in_balls(a: Sequence[flint.acb], h: Iterable[flint.acb]) -> flint.arb
     return largest(abs(1 + y * x) for y in h for x in a)
 
 
-def attention_discs(A: Array, error: Array | None = None, keep: bool = False) -> Discs | Failure:
+def attention_discs(A: Array, error: Array | None = None) -> Discs | Failure:
     """spec(A) without one copy of 1, A [n, n] float64 >= 0.
 
     Without error for exactly A_ij / sum_k A_ik; with it for every row-stochastic A' with
-    |A' - A| <= error entrywise. keep: with the basis of B, unless A is causal.
+    |A' - A| <= error entrywise.
     """
-    return attention_discs_all(A[None], None if error is None else error[None], keep)[0]
+    return attention_discs_all(A[None], None if error is None else error[None])[0]
 
 
 def attention_discs_all(A: Array, error: Array | None = None, keep: bool = False) -> DiscStack:
-    """`attention_discs` for each of a stack [m, n, n]."""
+    """`attention_discs` for each of a stack [m, n, n]. keep: with the basis of B, unless A is
+    causal."""
     if error is None:
         A, error = normalised(A)
     # A first token that attends to the last one tells at once.
@@ -410,15 +411,13 @@ def value_discs(H: Array) -> Discs | Failure:
     return enclose(np.ascontiguousarray(H))
 
 
-def head_discs(
-    W_V: Array, W_proj: Array, relative: float = 0.0, keep: bool = False
-) -> Discs | Failure:
+def head_discs(W_V: Array, W_proj: Array, relative: float = 0.0) -> Discs | Failure:
     """spec of W_V W_proj, W_V [d, r], W_proj [r, d]: the r x r core in discs, and d - r zeros.
 
     For all factors whose entries are within `relative` of these; the basis is that of the core.
     """
     d, r = W_V.shape
-    core = enclose(*core_within(W_V, W_proj, relative), keep)
+    core = enclose(*core_within(W_V, W_proj, relative))
     return core if r >= d or isinstance(core, Failure) else with_zeros(core, d - r)
 
 

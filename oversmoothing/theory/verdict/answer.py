@@ -325,7 +325,7 @@ def announced(n: int, d: int, has_x0: bool) -> str:
     tokens = ", and what single tokens do" if has_x0 else ""
     return (
         f"n = {n} and d = {d} take about {_time(seconds)}. Left out at this size: exact arithmetic "
-        "on fractions (done up to n, d = 48), balls where discs leave the verdict open (up to 32; "
+        "on fractions (done up to n, d = 48), balls where discs leave the verdict open (up to 64; "
         f"--exact-binary: up to 256){tokens}."
     )
 

@@ -339,21 +339,24 @@ def _coefficients(X0: Array, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
 
 # Balls of so many bits lose next to nothing beside the rounding of the input.
 _BITS = 192
-# Beyond this side the balls would take longer than a verdict in floats is worth.
-LARGEST_SIDE = 32
+# Beyond this side, and so many pairs, the balls would take longer than a verdict in floats is
+# worth; beyond that side, longer than the limits where the verdict is known.
+LARGEST_SIDE, LARGEST_PAIRS, _KNOWN_SIDE = 64, 1024, 32
 
 
-def decided_in_cell(case: Layer, start: Entries | None) -> Decided:
-    """For generic X_0 (None), or for a start that is not at consensus."""
+def decided_in_cell(case: Layer, start: Entries | None, known: bool = False) -> Decided:
+    """For generic X_0 (None), or for a start that is not at consensus. known: the outcome is."""
     outcome, limits = Outcome.UNDECIDED, UNKNOWN
-    if max(case.n, case.d) > LARGEST_SIDE or case.n == 1:
+    side = max(case.n, case.d)
+    beyond = side > (_KNOWN_SIDE if known else LARGEST_SIDE) or case.n * case.d > LARGEST_PAIRS
+    if beyond or case.n == 1:
         return Decided(outcome, limits)
     with at_precision(_BITS):
         for modes in modes_of(RoundingCell(case), None if start is None else start.floats):
             if outcome is Outcome.UNDECIDED:
                 outcome = modes.outcome()
             limits = merged(limits, second=limits_of(modes, outcome))
-            known = outcome, limits.tends_to, limits.limit_rank
-            if {Outcome.UNDECIDED, None}.isdisjoint(known):
+            settled = outcome, limits.tends_to, limits.limit_rank
+            if {Outcome.UNDECIDED, None}.isdisjoint(settled):
                 break
     return Decided(outcome, limits)

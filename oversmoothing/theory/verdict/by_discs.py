@@ -97,7 +97,7 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     bits of float64 unless another precision is named.
     """
     A, error = _attention(case, relative)
-    attention = attention_discs(A, error, keep=True)
+    attention = attention_discs(A, error)
     if isinstance(attention, Failure):
         attention = attention_by_parts(A, error) or within_unit(A)
     value = _value(case, relative)
@@ -151,8 +151,8 @@ def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tup
 
 def _value(case: Layer, relative: float) -> Discs | Failure:
     if case.factors is not None:
-        return head_discs(*case.factors, relative, keep=True)
-    return enclose(*value_within(case, relative), keep=True)
+        return head_discs(*case.factors, relative)
+    return enclose(*value_within(case, relative))
 
 
 def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:

@@ -168,7 +168,7 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     else:
         reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {answer.method}")
     if estimated and not answer.reason:
-        by_chance = "The bound holds with probability 1 - 3e-15"
+        by_chance = "The bound holds with probability 1 - 4e-13"
         reason += f" {by_chance if answer.method == 'powers' else 'This is an estimate'}: "
         reason += f"dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if answer.reason else moving.shown
@@ -258,7 +258,7 @@ def generic_limits(
             return behaviour
         from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
-        return merged(behaviour, second=decided_in_cell(case, None).limits)
+        return merged(behaviour, second=decided_in_cell(case, None, known=True).limits)
     if comparison.outcome is Outcome.UNDECIDED:
         return UNKNOWN
     behaviour = agreed(*drawn(case))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import complement_basis, stationary_distribution
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, gamma, inflated, mean_of
-from oversmoothing.theory.spectra.discs import Discs, Failure, Vectors, by_vectors
+from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import minimum_by, quotient_within
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_discs import CellDiscs, at_one, value_within
@@ -29,16 +29,6 @@ TRIED = 4
 def from_quotient(y: Bounded) -> Bounded:
     """Q y [n] for y [n-1], Q as in `layer.attention.complement_basis`: eight roundings an entry."""
     return Bounded.near(complement_basis(len(y.value) + 1), 10 * UNIT) @ y
-
-
-def eigenvector(of: Vectors, i: int, left: bool = False) -> Bounded | None:
-    """The right or left eigenvector of the disc i, which is alone; None where none is proved."""
-    known = of.find(i)
-    if known is None:
-        return None
-    basis, place = known
-    vector = basis.left(place) if left else basis.right(place)
-    return None if vector is None else Bounded(*vector)
 
 
 @dataclass(frozen=True)
@@ -83,24 +73,17 @@ class DiscModes:
         return not np.triu(self.cell.A + self.cell.error, 1).any()
 
     @cached_property
-    def attention(self) -> Vectors:
-        """Those of A: of B, or of A without its first token."""
-
-        def again() -> Discs | Failure:
-            A, error = self.cell.A, self.cell.error
-            if self.causal:
-                B, off = A[1:, 1:], error[1:, 1:]
-            else:
-                B, off = (x[0] for x in quotient_within(A[None], error[None]))
-            return by_vectors(np.ascontiguousarray(B), np.ascontiguousarray(off))
-
-        return Vectors(self.cell.attention, again)
+    def attention(self) -> Bounded:
+        """B, or A without its first token."""
+        A, error = self.cell.A, self.cell.error
+        if self.causal:
+            return Bounded(A[1:, 1:], error[1:, 1:])
+        return Bounded(*(x[0] for x in quotient_within(A[None], error[None])))
 
     @cached_property
-    def value(self) -> Vectors:
-        """Those of W = H^T, or of the core of a head."""
-        cell = self.cell
-        return Vectors(cell.value, lambda: by_vectors(*value_within(cell.case, cell.relative)))
+    def value(self) -> Bounded:
+        """W = H^T, or the core of a head."""
+        return Bounded(*value_within(self.cell.case, self.cell.relative))
 
     @cached_property
     def balanced(self) -> bool:
@@ -143,10 +126,10 @@ class DiscModes:
 
     def direction(self, i: int) -> Tokens | None:
         """The tokens of the eigenvector of a_i, whose disc is alone."""
-        n, known, y = self.n, self.attention.find(i), eigenvector(self.attention, i)
-        if known is None or y is None:
+        n, discs = self.n, self.cell.attention
+        y = eigenvector(self.attention, discs, i)
+        if y is None:
             return None
-        basis, place = known
         if self.causal:
             value, error = (np.concatenate([[0.0], x]) for x in (y.value, y.error))
             whole = Bounded(value, error)
@@ -158,7 +141,7 @@ class DiscModes:
         sums = self.cell.A.sum(axis=0)
         wide = self.cell.error.sum(axis=0) + gamma(n + 2) * (sums + 1)
         t = Bounded(sums - 1, inflated(wide, n + 4)) @ spread
-        gap, radius = complex(basis.re[place] - 1, basis.im[place]), float(basis.radii[place])
+        gap, radius = complex(discs.centres[i] - 1), float(discs.radii[i])
         least = abs(gap) * (1 - 8 * UNIT) - radius
         if not least > 0:
             return None
@@ -168,7 +151,10 @@ class DiscModes:
 
     def feature(self, value: Any) -> Bounded | None:
         # u of H is the left eigenvector of the matrix whose discs these are, W or a core of it.
-        u, factors = eigenvector(self.value, value.columns[0], left=True), self.cell.case.factors
+        u, factors = (
+            eigenvector(self.value.T, self.cell.value, value.columns[0]),
+            self.cell.case.factors,
+        )
         if u is None or factors is None or factors[0].shape[1] >= self.cell.case.d:
             return u
         return Bounded.near(factors[1].T, self.cell.relative) @ u

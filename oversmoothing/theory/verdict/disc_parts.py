@@ -24,7 +24,7 @@ from oversmoothing.theory.numbers.rounding import (
     solved,
 )
 from oversmoothing.theory.spectra.blocks import invariant_blocks
-from oversmoothing.theory.spectra.discs import Discs, Failure, by_vectors, enclose
+from oversmoothing.theory.spectra.discs import Discs, Failure, eigenvector, enclose
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import modulus_interval
 from oversmoothing.theory.spectra.layer_discs import by_parts
@@ -42,7 +42,7 @@ def left_vectors(M: Array, error: Array) -> Iterator[tuple[Discs, Callable[[], B
     """
     for S, R in _parts(M, error):
         inside, off = M[np.ix_(S, S)], error[np.ix_(S, S)]
-        discs = enclose(inside, off) if len(S) == 1 else by_vectors(inside, off)
+        discs = enclose(inside, off)
         if isinstance(discs, Failure):
             continue
         for i in np.flatnonzero(discs.alone).tolist():
@@ -63,11 +63,9 @@ def _parts(M: Array, error: Array) -> Iterator[tuple[Indices, Indices]]:
 def _extended(
     M: Array, error: Array, S: Indices, R: Indices, discs: Discs, i: int
 ) -> Bounded | None:
-    one = np.ones(1, dtype=np.complex128), np.zeros(1)
-    left = one if discs.basis is None else discs.basis.left(i)
-    if left is None:
+    w = eigenvector(Bounded(M[np.ix_(S, S)].T, error[np.ix_(S, S)].T), discs, i)
+    if w is None:
         return None
-    w = Bounded(*left)
     value, off = np.zeros(len(M), dtype=np.complex128), np.zeros(len(M))
     value[S], off[S] = w.value, w.error
     if len(R):

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import class_families
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, solved
-from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
-from oversmoothing.theory.verdict.disc_limits import TRIED, DiscMode, DiscModes, eigenvector
+from oversmoothing.theory.verdict.disc_limits import TRIED, DiscMode, DiscModes
 from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class, rank_at_least
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import UNKNOWN, Decided, limits_of, limits_of_state
@@ -164,7 +164,7 @@ class DiscStart(DiscModes):
 
     def _value_vector(self, j: int) -> Bounded | None:
         """The left eigenvector z of H for h_j [d]: W z = h z, or W_V g for a core."""
-        case, z = self.cell.case, eigenvector(self.value, j)
+        case, z = self.cell.case, eigenvector(self.value, self.cell.value, j)
         if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
             return z
         return Bounded.near(case.factors[0]) @ z
@@ -174,7 +174,7 @@ class DiscStart(DiscModes):
         if consensus:
             z = self._value_vector(j)
             return z is not None and self._has_mean(self._X, z)
-        w = eigenvector(self.attention, i, left=True)
+        w = eigenvector(self.attention.T, self.cell.attention, i)
         return w is not None and self._with(w, self._between, self._value_vector(j))
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:

@@ -171,7 +171,7 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
     answer = discs.decided(generic)
     outcome, known = answer.outcome, answer.limits
     if outcome is not Outcome.SMOOTHING and not known.whole:
-        shared = decided_in_cell(case, start)
+        shared = decided_in_cell(case, start, outcome is not Outcome.UNDECIDED)
         outcome = shared.outcome if outcome is Outcome.UNDECIDED else outcome
         known = merged(known, second=shared.limits)
         if known.tends_to is None and discs.means_fall(outcome, X0):

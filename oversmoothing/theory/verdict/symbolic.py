@@ -22,7 +22,7 @@ from oversmoothing.theory.verdict.boundaries import Boundaries, between, interva
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said
+from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said, truth
 
 _WORDS = {
     Outcome.SMOOTHING: "smooths",
@@ -131,7 +131,6 @@ class SymbolicVerdict:
         """Some mode of consensus exceeds every other; some other mode exceeds all of consensus."""
         known = self._candidates
         assert known is not None
-
         self._say_where()
         sides = known.consensus, known.quotient
         return three(
@@ -335,11 +334,9 @@ class SymbolicVerdict:
             return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
         layer.at(known)  # refused where A is no attention
         at = {layer.as_given(s): x for s, x in known.items()}
-        if _truth(self.where, at):
-            for outcome in self._conditions or ():
-                if _truth(self._condition(outcome), at):
-                    return outcome
-        return self._exact(known)
+        holding = (o for o in self._conditions or () if truth(self._condition(o), at))
+        decided = next(holding, None) if truth(self.where, at) else None
+        return self._exact(known) if decided is None else decided
 
     @property
     def edges(self) -> tuple[Any, ...]:
@@ -433,21 +430,6 @@ class SymbolicVerdict:
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
         return f"<{type(self).__name__} in {names}: {_when(Outcome.SMOOTHING, self.smooths)}>"
-
-
-def _truth(condition: Any, at: Mapping[Any, Any]) -> bool | None:
-    """None where sympy does not tell, or a number is not real: a guard beside it may decide."""
-    if isinstance(condition, sp.Not):
-        inside = _truth(condition.args[0], at)
-        return None if inside is None else not inside
-    if isinstance(condition, sp.And | sp.Or):
-        deciding = isinstance(condition, sp.Or)
-        parts = [_truth(part, at) for part in condition.args]
-        return deciding if deciding in parts else None if None in parts else not deciding
-    try:
-        return {sp.true: True, sp.false: False}.get(condition.xreplace(at))
-    except TypeError:
-        return None
 
 
 def _when(outcome: Outcome, condition: Any) -> str:
