@@ -62,8 +62,7 @@ DOUBLY_EACH = DOUBLY.said("A of each layer is doubly stochastic")
 def _pairs(pick: st.DrawFn) -> tuple[draw.Known, draw.Known]:
     size = pick(st.sampled_from([2, 4]))
     weights = draw.lists(st.integers(1, 9), size)
-    drawn = [pick(weights) for _ in range(2)]
-    first, second = (draw.walsh([Fraction(k, sum(row)) for k in row]) for row in drawn)
+    first, second = (draw.walsh(draw.shares(pick(weights))) for _ in range(2))
     return first, second
 
 

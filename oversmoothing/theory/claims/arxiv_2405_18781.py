@@ -121,11 +121,11 @@ def _masked(pick: st.DrawFn) -> tuple[Parents, list[Matrix], Matrix]:
     parents = [pick(st.integers(0, i)) for i in range(n - 1)]
     layers = []
     for _ in range(2 * _steps(parents)):
-        rows = pick(draw.lists(draw.lists(st.integers(0, 3), n), n))
+        rows = pick(draw.matrices(st.integers(0, 3), n, n))
         for i, row in enumerate(rows):
             for j in {i, parents[i - 1] if i else 0}:
                 row[j] += pick(st.integers(1, 6))
-        layers.append([[Fraction(k, sum(row)) for k in row] for row in rows])
+        layers.append([draw.shares(row) for row in rows])
     return parents, layers, pick(draw.states(n, 2))
 
 

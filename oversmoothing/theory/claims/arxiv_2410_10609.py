@@ -5,6 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.claims.t7 import rotations
 from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
 
@@ -60,8 +61,7 @@ def _least_input(lam: int, n: int, d: int, sc: sp.Expr, a: sp.Rational, depth: i
 
 @PAPER.step
 def condition_cancels() -> None:
-    equal(sum(x * x for row in _H for x in row), 4)
-    equal(sum(x * x for row in AA for x in row), Fraction(5, 4))
+    equal((squared_frobenius(_H), squared_frobenius(AA)), (4, Fraction(5, 4)))
     # S C_M = sqrt(5): (sqrt(5) + 1)^2 = 6 + 2 sqrt(5), and 2 sqrt(5) < 5.
     assert 4 * 4 * Fraction(5, 4) < 5**2
     assert 6 + 5 <= 11

@@ -24,9 +24,9 @@ def _networks(pick: st.DrawFn) -> tuple[Matrix, Layers]:
         eps = pick(draw.inside(0, 1)) / 2
         return exact.column("1 0"), [([[1 - eps, eps], [eps, 1 - eps]], exact.identity(1))]
     n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
-    weights = draw.lists(draw.lists(draw.fractions(0, 9, 4), d), d)
+    weights = draw.matrices(draw.fractions(0, 9, 4), d, d)
     layers = pick(draw.lists(st.tuples(draw.attention(n, n), weights), 1, 4))
-    return exact.from_integers(pick(draw.lists(draw.lists(st.integers(0, 9), d), n))), layers
+    return exact.from_integers(pick(draw.matrices(st.integers(0, 9), n, d))), layers
 
 
 @PAPER.step

@@ -45,7 +45,7 @@ def limit() -> None:
 @st.composite
 def _rows(pick: st.DrawFn) -> tuple[list[list[int]], Matrix, list[Fraction]]:
     n = pick(st.integers(2, 4))
-    L = pick(draw.lists(draw.lists(st.integers(-4, 4), n), n))
+    L = pick(draw.matrices(st.integers(-4, 4), n, n))
     return L, pick(draw.states(n, 2)), pick(draw.lists(draw.fractions(-3, 3, 4), 4))
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.numbers.exact import normalised_rows
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact
 
 
@@ -45,8 +46,7 @@ def logits(X: Matrix, M: Matrix) -> Matrix:
 
 def binary_softmax(L: Matrix) -> Matrix:
     """A_ij proportional to 2^L_ij, L of integers: the softmax of L ln 2."""
-    weights = [[Fraction(2) ** int(entry) for entry in row] for row in L]
-    return [[weight / sum(row) for weight in row] for row in weights]
+    return normalised_rows([[Fraction(2) ** int(entry) for entry in row] for row in L])
 
 
 def spread(x: list[Fraction], y: list[Fraction]) -> Fraction:
@@ -61,10 +61,9 @@ def squared_frobenius(M: Matrix) -> Fraction:
 
 
 @st.composite
-def heads_on_a_state(pick: st.DrawFn, even: bool = True) -> tuple[Matrix, Matrix, Matrix]:
-    """(X, M, W): a state and M in small integers (those of M even where asked), W in fractions."""
+def heads_on_a_state(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
+    """(X, M, W): a state in small integers, M in even ones, W in fractions."""
     n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
-    small = draw.lists(st.integers(-2, 2), d)
-    X, M = pick(draw.lists(small, n)), pick(draw.lists(small, d))
-    W = pick(draw.lists(draw.lists(draw.fractions(-2, 2, 4), d), d))
-    return exact.from_integers(X), exact.scaled(1 + even, exact.from_integers(M)), W
+    X, M = (pick(draw.matrices(st.integers(-2, 2), k, d)) for k in (n, d))
+    W = pick(draw.matrices(draw.fractions(-2, 2, 4), d, d))
+    return exact.from_integers(X), exact.scaled(2, exact.from_integers(M)), W

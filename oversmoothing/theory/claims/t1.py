@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from math import factorial, prod
-from typing import Any
 
 import flint
 import numpy as np
@@ -33,11 +32,6 @@ T1 = Chapter(__file__)
 # --------------------------------------------------------------------------------------- T1a
 
 
-def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
-    """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
-    return prod(exact.characteristic(exact.plus_identity(A, h)) for h in values)
-
-
 @st.composite
 def _jordan(pick: st.DrawFn) -> draw.Known:
     """H with known Jordan blocks, and its eigenvalues with multiplicity."""
@@ -48,9 +42,11 @@ def _jordan(pick: st.DrawFn) -> draw.Known:
 
 @T1.search(draw.attention(1, 4, zeros=True), _jordan())
 def law_a(A: Matrix, value: draw.Known) -> None:
+    """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
     H, values = value
     whole = exact.plus_identity(exact.kronecker(H, A))
-    assert exact.characteristic(whole) == _pairs_polynomial(A, values)
+    pairs = prod(exact.characteristic(exact.plus_identity(A, h)) for h in values)
+    assert exact.characteristic(whole) == pairs
 
 
 # --------------------------------------------------------------------------------------- T1b
@@ -230,7 +226,7 @@ def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
 def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
     """Integer tokens, a degree, and column factors."""
     n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
-    X = exact.from_integers(pick(draw.lists(draw.lists(st.integers(-2, 2), d), n)))
+    X = exact.from_integers(pick(draw.matrices(st.integers(-2, 2), n, d)))
     return (
         exact.product(X, exact.transposed(X)),
         pick(st.integers(1, 6)),

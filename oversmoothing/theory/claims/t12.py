@@ -73,13 +73,14 @@ def small_block(placement: Literal["pre", "post"], causal: bool, seed: int) -> L
     return LoopedBlock(placement, W, B, rng.standard_normal(d), norm, causal)
 
 
-def slopes(f: LoopedBlock, seed: int, n: int = 3, loops: int = 400) -> tuple[float, float]:
-    """The slope of log HFC/LFC predicted (T12c, T12d) and measured after the last token of 1 c^T
-    was moved by 1e-4 |c| along the leading eigenvector; c: where `loops` loops have led.
+def slopes(what: str, f: LoopedBlock, seed: int, tolerance: float) -> by.Measurement:
+    """Of three tokens the slope of log HFC/LFC predicted (T12c, T12d) and measured after the last
+    token of 1 c^T was moved by 1e-4 |c| along the leading eigenvector; c: where 400 loops have led.
 
-    Pre-LN: over log loops, by kappa/c - 1, from `loops` to twice as many. Post-LN: a loop, by the
-    log of the largest modulus, over 20 loops.
+    Pre-LN: over log loops, by kappa/c - 1, from 400 to twice as many. Post-LN: a loop, by the log
+    of the largest modulus, over 20 loops.
     """
+    n, loops = 3, 400
     c = np.random.default_rng([seed, 1]).standard_normal(len(f.b))
     for _ in range(loops):
         c = f(c[None])[0]
@@ -95,7 +96,7 @@ def slopes(f: LoopedBlock, seed: int, n: int = 3, loops: int = 400) -> tuple[flo
     for _ in range(number):
         X = f(X)
     span = np.log(2) if pre else number
-    return float(predicted), (_log_ratio(X) - before) / span
+    return by.Measurement(what, float(predicted), (_log_ratio(X) - before) / span, tolerance)
 
 
 def _log_ratio(X: Array) -> float:
@@ -244,8 +245,7 @@ def _drawn_c(pick: st.DrawFn) -> tuple[Fraction, Fraction, list[Fraction], list[
 def measured(effort: by.Effort) -> by.Measurements:
     """Three tokens, 400 to 800 loops."""
     for seed in (0, 3):
-        predicted, measured = slopes(small_block("pre", False, seed), seed)
-        yield by.Measurement(f"weights {seed}", predicted, measured, 0.015)
+        yield slopes(f"weights {seed}", small_block("pre", False, seed), seed, 0.015)
 
 
 @T12.search(_drawn_c())
@@ -302,9 +302,8 @@ def not_invariant() -> None:
 def measured_d(effort: by.Effort) -> by.Measurements:
     """Three tokens under a causal mask, moved in the last one."""
     for seed in (0, 3):
-        predicted, measured = slopes(small_block("pre", True, seed), seed)
-        yield by.Measurement(f"Pre-LN, weights {seed}: a power", predicted, measured, 0.015)
+        words = f"Pre-LN, weights {seed}: a power"
+        yield slopes(words, small_block("pre", True, seed), seed, 0.015)
     for causal in (False, True):
-        predicted, measured = slopes(small_block("post", causal, 0), 0)
         words = f"Post-LN, {'causal' if causal else 'content alone'}: a rate"
-        yield by.Measurement(words, predicted, measured, 2e-3)
+        yield slopes(words, small_block("post", causal, 0), 0, 2e-3)

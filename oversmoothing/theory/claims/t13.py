@@ -40,7 +40,7 @@ def _mixing(pick: st.DrawFn) -> tuple[Matrix, Vector, Vector]:
 
 @T13.search(
     draw.attention(1, 3, zeros=True),
-    st.integers(1, 2).flatmap(lambda d: draw.lists(draw.lists(draw.fractions(-2, 2, 4), d), d)),
+    st.integers(1, 2).flatmap(lambda d: draw.matrices(draw.fractions(-2, 2, 4), d, d)),
     _mixing(),
 )
 def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) -> None:
@@ -58,15 +58,6 @@ def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) ->
 Layer = tuple[Matrix, list[Fraction], list[Fraction]]
 
 
-def _streams(R: Matrix, X: Matrix, p: list[Fraction], branch: list[Fraction]) -> Matrix:
-    """One layer: every row of X is a stream, all of its tokens and features in one vector."""
-    moved = exact.product(R, X)
-    return [
-        [x + weight * b for x, b in zip(row, branch, strict=True)]
-        for row, weight in zip(moved, p, strict=True)
-    ]
-
-
 @st.composite
 def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Layer]]:
     """A state of 2 to 4 streams and 1 to 4 layers (R, p, the branch)."""
@@ -79,9 +70,12 @@ def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Layer]]:
 
 @T13.search(_drawn(), at=lambda X, layers: (layers[0][0], [[Fraction(1)]], X))
 def law_b(X: Matrix, layers: list[Layer]) -> None:
-    """The largest entry of a difference, as a norm: in it all is rational."""
+    """The largest entry of a difference, as a norm: in it all is rational.
+
+    Every row of X is a stream, all of its tokens and features in one vector.
+    """
     for R, p, branch in layers:
-        before, X = X, _streams(R, X, p, branch)
+        before, X = X, exact.plus(exact.product(R, X), _outer(p, branch))
         size = max(map(abs, branch))
         spread = [max(map(oscillation, exact.transposed(Y))) for Y in (before, X)]
         assert spread[1] <= dobrushin(R) * spread[0] + oscillation(p) * size

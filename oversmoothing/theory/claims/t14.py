@@ -38,11 +38,9 @@ def reducible(pick: st.DrawFn) -> Matrix:
         before = len(rows)
         for _ in range(size):
             weights = pick(draw.lists(st.integers(1, 4), size))
-            row = [0] * before + weights + [0] * (total - before - size)
-            rows.append([Fraction(w, sum(weights)) for w in row])
+            rows.append(draw.shares([0] * before + weights + [0] * (total - before - size)))
     while len(rows) < total:
-        weights = pick(draw.lists(st.integers(1, 3), total))
-        rows.append([Fraction(w, sum(weights)) for w in weights])
+        rows.append(draw.shares(pick(draw.lists(st.integers(1, 3), total))))
     return rows
 
 
@@ -324,7 +322,7 @@ def chained(draw_from: st.DrawFn) -> Matrix:
     for i in range(1, n):
         a = draw_from(st.sampled_from([Fraction(1, 2), Fraction(1, 2), Fraction(1, 4)]))
         weights = draw_from(draw.lists(st.integers(0, 2), i).filter(any))
-        others = [(1 - a) * Fraction(w, sum(weights)) for w in weights]
+        others = [(1 - a) * share for share in draw.shares(weights)]
         rows.append([*others, a, *[Fraction(0)] * (n - i - 1)])
     return rows
 
@@ -535,16 +533,13 @@ def odd() -> None:
 def periodic(draw_from: st.DrawFn) -> Matrix:
     """Two to four groups of one or two tokens, each attending to the next alone."""
     sizes = draw_from(draw.lists(st.integers(1, 2), 2, 4))
-    starts = [sum(sizes[:k]) for k in range(len(sizes))]
     rows: Matrix = []
     for k, size in enumerate(sizes):
         into = (k + 1) % len(sizes)
+        before, after = sum(sizes[:into]), sum(sizes[into + 1 :])
         for _ in range(size):
             weights = draw_from(draw.lists(st.integers(1, 3), sizes[into]))
-            row = [Fraction(0)] * sum(sizes)
-            for j, w in enumerate(weights):
-                row[starts[into] + j] = Fraction(w, sum(weights))
-            rows.append(row)
+            rows.append(draw.shares([0] * before + weights + [0] * after))
     return rows
 
 

@@ -1,6 +1,6 @@
 """What the claims of t2.md execute."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count, product
 
@@ -80,15 +80,10 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     a = _real_ends(attention)[0]
     t = threshold(a[0])
     spectra = [(t * (1 - 1e-6), -0.1), (t * (1 + 1e-6), -0.1), (-0.9, 0.4), (-3.0, 0.01)]
-    values: list[Callable[[], Discs | Failure]] = [
-        lambda ends=ends: layer_discs.value_discs(with_real_spectrum(rng, *ends))  # type: ignore[misc]
-        for ends in spectra
-    ]
     Q, _ = np.linalg.qr(rng.standard_normal((WIDTH, D)))
     weights = rng.uniform(-1.5, 0.5, D)
-    values.append(lambda: layer_discs.head_discs(Q, weights[:, None] * Q.T))
-    for k, make in enumerate(values):
-        value = make()
+    values = [layer_discs.value_discs(with_real_spectrum(rng, *ends)) for ends in spectra]
+    for k, value in enumerate([*values, layer_discs.head_discs(Q, weights[:, None] * Q.T)]):
         answer = certified.certify_spectra(attention, value)
         if isinstance(value, Failure) or answer.verdict == "UNDECIDED":
             yield False

@@ -378,7 +378,8 @@ def unbounded() -> None:
 
 
 @T4.search(
-    draw.two_token_attention().flatmap(lambda drawn: draw.states(2, 1).map(lambda X0: (drawn, X0))),
+    draw.two_token_attention(),
+    draw.states(2, 1),
     at=lambda attention, X0: (attention[0], [[-2 / (1 + attention[1])]], X0),
 )
 def law_d(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:

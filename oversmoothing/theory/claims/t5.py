@@ -177,14 +177,11 @@ def exceptions() -> None:
     assert abs(rank_rate(a, h) - 11 / 12) < 1e-15
 
 
-Case = tuple[Matrix, Matrix, Matrix]
-
-
 def _slope(
     what: str,
     predicted: float,
     measure: measured.Measure,
-    case: Case,
+    case: tuple[Matrix, Matrix, Matrix],
     depths: tuple[int, int] = (400, 800),
     tolerance: float = 1e-6,
 ) -> by.Measurement:

@@ -9,7 +9,7 @@ import flint
 import mpmath as mp
 import numpy as np
 import sympy as sp
-from hypothesis import assume, strategies as st
+from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import angle, symbolic_matrix
 from oversmoothing.theory.depth import rates_measured as measured
@@ -163,10 +163,9 @@ def measure_b(effort: by.Effort) -> by.Measurements:
 )
 def law_b(attention: tuple[Matrix, Fraction], value: draw.Known, X: Matrix, depth: int) -> None:
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
-    (A, a), (H, values) = attention, value
-    assume(len(values) == 2)
-    moved = _bare_layers(A, H, X, depth)
-    assert exact.determinant(moved) == (a * values[0] * values[1]) ** depth * exact.determinant(X)
+    (A, a), (H, (first, second)) = attention, value
+    moved = exact.determinant(_bare_layers(A, H, X, depth))
+    assert moved == (a * first * second) ** depth * exact.determinant(X)
 
 
 # --------------------------------------------------------------------------------------- T9c

@@ -46,7 +46,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, partialmethod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -205,12 +205,6 @@ class Reader:
             raise self.section.error(item.line, f"a box has {', '.join(_BOX)}, in this order")
         return replace(self._runs(item, covers, value, Searched), against=against, box=box)
 
-    def _certified(self, item: Item, covers: tuple[int, ...], value: str) -> Certified:
-        return self._runs(item, covers, value, Certified)
-
-    def _simulated(self, item: Item, covers: tuple[int, ...], value: str) -> Simulated:
-        return self._runs(item, covers, value, Simulated)
-
     def _symbolic(self, item: Item, covers: tuple[int, ...], title: str) -> Symbolic:
         check, scope = self._check(item)
         if check is None:
@@ -225,6 +219,9 @@ class Reader:
         if not isinstance(evidence, kind):
             raise self.section.error(item.line, f"the chapter registers no such '{named[1]}'")
         return replace(evidence, title=named[2], covers=covers)
+
+    _certified = partialmethod(_runs, kind=Certified)
+    _simulated = partialmethod(_runs, kind=Simulated)
 
     def _children(self, item: Item, *known: str) -> dict[str, str]:
         return {child.read(*known)[0]: child.read(*known)[2] for child in item.children}

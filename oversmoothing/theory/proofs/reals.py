@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -92,7 +93,7 @@ class Query:
         class Expand(ast.NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.expr:
                 if node.id in table:
-                    return Expand().visit(_copy(table[node.id]))  # type: ignore[no-any-return]
+                    return Expand().visit(deepcopy(table[node.id]))  # type: ignore[no-any-return]
                 return node
 
         expanded: ast.expr = Expand().visit(ast.parse(text.strip(), mode="eval").body)
@@ -103,10 +104,6 @@ class Query:
 
     def _evaluate(self, text: str, values: Mapping[str, Fraction]) -> bool | Fraction:
         return _exact(self._parsed(text), values)
-
-
-def _copy(node: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(node), mode="eval").body
 
 
 def _literal(value: object) -> str:

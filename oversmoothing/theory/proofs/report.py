@@ -63,12 +63,9 @@ def details(entry: Entry, width: int = 100) -> str:
             lines += [line for attack in _attacks(entry, k) for line in _wrapped(attack, width, 4)]
     for reason in entry.standing.reasons:
         lines += _wrapped(f"because {reason}", width)
-    if claim.source:
-        lines += _wrapped(f"source: {claim.source}", width)
-    if claim.wording:
-        lines += _wrapped(f"wording: {claim.wording}", width)
-    if claim.setting:
-        lines += _wrapped(f"setting: {claim.setting}", width)
+    for name in ("source", "wording", "setting"):
+        if said := getattr(claim, name):
+            lines += _wrapped(f"{name}: {said}", width)
     for hypothesis in claim.hypotheses:
         lines += _wrapped(f"hypothesis: {hypothesis.words}", width)
     for finding in entry.findings:
