@@ -15,7 +15,7 @@ CONSTRAINTS ?= constraints.txt
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: reproduce bench gpu test test-slow test-all test-costs test-lowest test-python locked mutants nights formal lint types docs env clean
+.PHONY: reproduce bench gpu test test-slow test-all test-costs test-lowest test-newest test-python locked mutants nights formal lint types docs env clean
 .DEFAULT_GOAL := reproduce
 
 reproduce: $(STAMP)
@@ -49,6 +49,10 @@ test-costs: $(STAMP)
 # The same with the lowest versions that pyproject.toml allows, in an environment of its own.
 test-lowest:
 	$(MAKE) test-all VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+
+# The same with the newest versions that there are.
+test-newest:
+	$(MAKE) test-all VENV=.venv-newest CONSTRAINTS=/dev/null
 
 # The same with another Python: make test-python PYTHON=python3.13
 test-python:

@@ -5,8 +5,9 @@
 The tests that are marked `cuda`; each path of `CASES` on the CPU and on the card (seconds as
 medians of runs in turn, how far the answers differ, peak memory of the card, how often the host
 waits for it, by line); where eigenvalues are quicker, by side; and the measurements of `make bench`
-that know the card. The file `gpu-DATE.json` names the card and the versions. Without a card nothing
-is written, and the exit status is 2; `--device cpu --small` walks the same road without one.
+that know the card. The file `gpu-DATE.json` names the card and the versions, is written anew behind
+each part, and says of a part that failed why. Without a card nothing is written, and the exit
+status is 2; `--device cpu --small` walks the same road without one.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import running
+from benchmarks.benchmark import Measurement
 from benchmarks.history import Past
 from benchmarks.inspecting import vit
 from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
@@ -34,7 +37,7 @@ from oversmoothing.theory.support.files import to_json, write_atomically
 
 Run = Callable[[str], Tensor]
 ROOT = Path(__file__).resolve().parent.parent
-REPEATS = 5
+REPEATS, LONG = 5, 0.5  # runs in turn, one where the CPU takes more seconds than that
 # Torch's words for a call at which the host waits.
 WAITS = re.compile("synchroniz")
 
@@ -106,7 +109,10 @@ def compared(run: Run, device: str) -> dict[str, Any]:
     card = device == "cuda"
     if card:
         torch.cuda.reset_peak_memory_stats()
-    here, there = run("cpu").cpu().double(), run(device).cpu().double()
+    began = time.perf_counter()
+    here = run("cpu").double()
+    repeats = REPEATS if time.perf_counter() - began < LONG else 1
+    there = run(device).cpu().double()
     off = (here - there).abs().max() / here.abs().max()
     entry: dict[str, Any] = {"largest difference, relative": float(off)}
     if card:
@@ -114,17 +120,18 @@ def compared(run: Run, device: str) -> dict[str, Any]:
         entry["waits"] = waits(lambda: run(device))
     cpu, seconds = interleaved_medians(
         [lambda: run("cpu"), lambda: run(device)],
-        REPEATS,
+        repeats,
         torch.cuda.synchronize if card else (lambda: None),
     )
     return entry | {"cpu seconds": cpu, "seconds": seconds, "cpu / card": cpu / seconds}
 
 
 def eigenvalues(side: int, device: str) -> dict[str, Any]:
-    """Of 16 general matrices in float64: the sizes at which a card pays, if any."""
+    """Of 16 general matrices in float64, 2 large ones: the sizes at which a card pays, if any."""
     M = torch.randn(
-        (16, side, side), dtype=torch.float64, generator=torch.Generator().manual_seed(0)
-    )
+        (16 if side < 512 else 2, side, side), dtype=torch.float64,
+        generator=torch.Generator().manual_seed(0),
+    )  # fmt: skip
     return compared(lambda place: torch.linalg.eigvals(M.to(place)).abs().sort().values, device)
 
 
@@ -139,37 +146,55 @@ def tested(device: str) -> dict[str, Any]:
         "cuda",
         "-p",
         "no:cacheprovider",
-        "tests/simulations",
+        *sorted(
+            str(path)
+            for path in (ROOT / "tests").rglob("test_*.py")
+            if "mark.cuda" in path.read_text("utf-8")
+        ),
     ]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     last = (done.stdout.strip() or done.stderr.strip()).splitlines()[-1]
     return {"device": device, "exit status": done.returncode, "last line": last}
 
 
-def record(device: str, small: bool) -> dict[str, Any]:
-    """Everything, as it is written."""
+def parts(device: str, small: bool) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """(section, name, what measures it), the quick ones first."""
+    yield "tests", "marked cuda", lambda: tested(device)
+    for name, run in cases(small).items():
+        yield "paths", name, partial(compared, run, device)
+    for side in (8,) if small else (16, 64, 256, 768):
+        yield "eigenvalues, by side", str(side), partial(eigenvalues, side, device)
+    for each in [] if small else [each for each in running.measurements() if each.cuda]:
+        yield "measurements", each.name, partial(_rows, each, device)
+
+
+def _rows(each: Measurement, device: str) -> list[dict[str, Any]]:
+    rows, _ = running.measure([each], device, None, Past([]))
+    return [row.to_json_object() for row in rows]
+
+
+def record(device: str, small: bool, path: Path) -> dict[str, Any]:
+    """Everything, written as soon as it is there: a part that fails says why, and the others go
+    on."""
     card = device == "cuda"
     told: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "card": torch.cuda.get_device_name() if card else "none: the CPU twice",
         "cuda": torch.version.cuda,
         "provenance": provenance(),
-        "tests": tested(device),
-        "paths": {name: compared(run, device) for name, run in cases(small).items()},
-        "eigenvalues, by side": {
-            str(side): eigenvalues(side, device) for side in ((8,) if small else (16, 64, 256, 768))
-        },
+        "failed": {},
     }
-    if not small:
-        chosen = [each for each in running.measurements() if each.cuda]
-        told["measurements"] = [
-            row.to_json_object() for row in running.measure(chosen, device, None, Past([]))[0]
-        ]
+    for section, name, measured in parts(device, small):
+        try:
+            told.setdefault(section, {})[name] = measured()
+        except Exception as error:  # hours of a card are not lost for one part
+            told["failed"][name] = f"{type(error).__name__}: {error}"
+        write_atomically(path, to_json(told))
     return told
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0 written, 1 a test on the card failed (written too), 2 no card."""
+    """Exit status: 0 written, 1 a test or a part failed (written too), 2 no card."""
     told = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
     told.add_argument("--out", type=Path, default=Path(__file__).parent, metavar="DIR")
     told.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
@@ -179,11 +204,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("benchmarks.gpu: there is no card here: nothing was run, nothing written. The same "
               "road on the CPU: --device cpu --small --out DIR", file=sys.stderr)  # fmt: skip
         return 2
-    report = record(asked.device, asked.small)
-    path = asked.out / f"gpu-{report['date']}.json"
-    write_atomically(path, to_json(report))
+    path = asked.out / f"gpu-{time.strftime('%Y-%m-%d')}.json"
+    report = record(asked.device, asked.small, path)
     print(f"wrote {path}")
-    return int(report["tests"]["exit status"] not in (0, 5))
+    for name, why in report["failed"].items():
+        print(f"{name}: {why}", file=sys.stderr)
+    passed = report["tests"].get("marked cuda", {}).get("exit status") in (0, 5)
+    return int(bool(report["failed"]) or not passed)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ are slower at this size, many times so on a busy machine.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 
@@ -24,7 +25,9 @@ from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
+from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, dominance, outcome_of
+from oversmoothing.theory.verdict.verdict import heads_verdict
 
 LAYERS, HEADS, IMAGES = 12, 12, 100
 TOKENS, WIDTH, RANK = 197, 768, 64
@@ -129,3 +132,46 @@ def spectra() -> list[Row]:
         Row("spectra/one process over two", one / two, {"one": one, "two": two},
             f"{len(A)} of these matrices, the workers started before"),
     ]  # fmt: skip
+
+
+HeadsLayer = tuple[Array, tuple[Array, Array]]
+
+
+def beside_eigvals(layers: Sequence[HeadsLayer]) -> tuple[list[float], str]:
+    """Processor time of the verdict on all heads of each layer, A [heads, n, n] and their factors,
+    over that of the eigenvalues of a d x d matrix, and how many are UNDECIDED."""
+    seen, left = [], 0
+    for A, W in layers:
+        H = np.random.default_rng(0).standard_normal((W[0].shape[1],) * 2)
+        left += heads_verdict(A=A, W=W).verdict is Outcome.UNDECIDED
+        ours, theirs = interleaved_medians(
+            [partial(heads_verdict, A=A, W=W), partial(np.linalg.eigvals, H)],
+            3,
+            clock=time.process_time,
+        )
+        seen.append(ours / theirs)
+    return seen, f"{len(seen)} layers, worst {max(seen):.0f}, {left} UNDECIDED"
+
+
+@measurement("heads/drawn", "the verdict on all heads of a drawn layer, and near a tie")
+def drawn_heads() -> list[Row]:
+    def drawn(n: int, d: int, heads: int, scale: float, seed: int) -> HeadsLayer:
+        rng = np.random.default_rng(seed)
+        A, r = np.exp(rng.standard_normal((heads, n, n))), d // heads
+        V, P = rng.standard_normal((heads, d, r)), rng.standard_normal((heads, r, d))
+        return A / A.sum(-1, keepdims=True), (V / d**0.5, scale / r**0.5 * P)
+
+    shapes = [(65, 192, 3, 1.0)] * 4 + [(65, 192, 3, 0.3)] * 2 + [(101, 384, 6, 1.0)]
+    far, far_note = beside_eigvals([drawn(*shape, seed) for seed, shape in enumerate(shapes)])
+    # -t I beside the heads moves consensus alone: the tie is at this t.
+    A, (V, P) = drawn(17, 32, 3, 0.2, 1)
+    eye, tie = np.stack([np.eye(32)] * 3), 0.160618678233
+    near, near_note = beside_eigvals([
+        (A, (np.concatenate([V, eye], -1), np.concatenate([P, -(tie + off) * eye / 3], 1)))
+        for off in (-1e-2, -1e-4, -3e-6, 3e-6, 1e-4)
+    ])  # fmt: skip
+    name = "verdict on all heads / eigvals of d x d"
+    return [
+        Row(f"{name}, drawn", float(np.median(far)), note=far_note, at_most=5.0),
+        Row(f"{name}, near a tie", max(near), note=near_note, at_most=300.0),
+    ]

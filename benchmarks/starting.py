@@ -1,9 +1,10 @@
 """What people wait for at a shell: points of a sweep, and how long commands take to begin.
 
-Processor time throughout: it is what the program computes, however busy the machine. Starts are
-told beside `import numpy`, in the same run.
+Processor time, but for two processes: what the program computes, however busy the machine. Starts
+are told beside `import numpy`, in the same run.
 """
 
+import itertools
 import json
 import resource
 import subprocess
@@ -19,11 +20,11 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.sweep.config import DEFAULT_MEASURES, make_config
 from oversmoothing.simulations.sweep.points import Points, outcome
-from oversmoothing.simulations.sweep.runner import CHUNK
+from oversmoothing.simulations.sweep.runner import CHUNK, processes, run_sweep
 from oversmoothing.simulations.sweep.together import outcomes
 
-# (n, d), and points a second wanted with all columns.
-_SIZES = ((32, 16, 1200.0), (16, 8, None), (64, 32, None))
+# (n, d, heads), and points a second wanted with all columns.
+_SIZES = ((32, 16, 1, 1200.0), (16, 8, 1, None), (64, 32, 1, None), (16, 8, 2, 300.0))
 _FEW = 10
 _STARTS = 5
 
@@ -31,28 +32,53 @@ _STARTS = 5
 @measurement("sweep", "points of a sweep worked on together, against one by one")
 def sweep() -> list[Row]:
     rows = []
-    for n, d, wanted in _SIZES:
+    for n, d, heads, wanted in _SIZES:
         axes = {"seed": {"from": 0, "to": CHUNK - 1, "steps": CHUNK}}
-        points = list(Points(make_config({"axes": axes, "fixed": {"n": n, "d": d}})))
+        fixed = {"n": n, "d": d, "heads": heads}
+        points = list(Points(make_config({"axes": axes, "fixed": fixed})))
         rng = np.random.default_rng(0)
         A, H = rng.random((CHUNK, n - 1, n - 1)), rng.random((CHUNK, d, d))
-        ours, alone, least = interleaved_medians(
+        ours, verdicts, alone, least = interleaved_medians(
             [
                 lambda points=points: outcomes(points, DEFAULT_MEASURES),
+                lambda points=points: outcomes(points, ()),
                 lambda points=points: [outcome(p, DEFAULT_MEASURES) for p in points[:_FEW]],
                 lambda A=A, H=H: (np.linalg.eigvals(A), np.linalg.eigvals(H)),
             ],
             clock=time.process_time,
         )
-        shape, each = f"n = {n}, d = {d}", ours / CHUNK
+        shape = f"n = {n}, d = {d}" + (f", {heads} heads" if heads > 1 else "")
+        each = ours / CHUNK
         seconds = {"together": each, "one by one": alone / _FEW, "eigenvalues": least / CHUNK}
         rows += [
             Row(f"sweep, points a second, {shape}", 1 / each, seconds, "all columns",
                 at_least=wanted),
+            Row(f"sweep, verdicts a second, {shape}", CHUNK / verdicts),
             Row(f"sweep, one by one / together, {shape}", alone / _FEW / each, seconds),
             Row(f"sweep / eigenvalues of A and H alone, {shape}", ours / least, seconds),
         ]  # fmt: skip
     return rows
+
+
+@measurement("sweep/processes", "a sweep in one process and in two", pinned=False)
+def processes_of_a_sweep() -> list[Row]:
+    axes = {"seed": {"from": 0, "to": 2999, "steps": 3000}}
+    config, backends = make_config({"axes": axes}), (processes(1), processes(2))
+    with tempfile.TemporaryDirectory() as folder:
+        number = itertools.count()
+        one, two = interleaved_medians(
+            [
+                lambda backend=backend: run_sweep(
+                    config, Path(folder) / str(next(number)), backend=backend
+                )
+                for backend in backends
+            ],
+            3,
+        )
+    return [
+        Row("sweep, one process over two", one / two, {"one": one, "two": two},
+            "on the clock: it says what it should where two cores are idle")
+    ]  # fmt: skip
 
 
 @measurement("starting", "the front door, a first verdict and a command, beside import numpy")

@@ -7,13 +7,14 @@ conditioning met is that of the eigenvectors of A, which decides how far eigenva
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
 from benchmarks.benchmark import Row, measurement
-from benchmarks.spectra_at_scale import FULL, Batch, compared
+from benchmarks.spectra_at_scale import FULL, Batch, HeadsLayer, beside_eigvals, compared
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
@@ -23,6 +24,13 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import Outcome
 
 MODEL = "deit-tiny-patch16-224"
+
+
+def _opened() -> tuple[Model, Path]:
+    folder = real_inputs()
+    if folder is None:
+        raise InputError("real inputs are needed: set OVERSMOOTHING_DATA to their folder")
+    return open_model(folder / MODEL, dtype=torch.float64), folder
 
 
 def own_heads(model: Model) -> list[HeadValues]:
@@ -42,11 +50,8 @@ def own_heads(model: Model) -> list[HeadValues]:
 )
 def spectra() -> list[Row]:
     """The rows; under a minute on two idle cores, five for 100 images."""
-    folder = real_inputs()
-    if folder is None:
-        raise InputError("real inputs are needed: set OVERSMOOTHING_DATA to their folder")
     count = 100 if os.environ.get(FULL) else 10
-    model = open_model(folder / MODEL, dtype=torch.float64)
+    model, folder = _opened()
     heads = own_heads(model)
     conditions: list[float] = []
 
@@ -76,3 +81,18 @@ def spectra() -> list[Row]:
             float((~differ).sum() / (differ.size - close)), note=f"{close} UNDECIDED; {spread}",
             at_least=1.0),
     ]  # fmt: skip
+
+
+@measurement("heads/DeiT-Ti", "the verdict on all heads of a trained layer together", data=True)
+def heads_of_layers() -> list[Row]:
+    model, folder = _opened()
+    (batch,) = stream(model, cifar100(folder, "test", range(2)), batch_size=2)
+    layers: list[HeadsLayer] = []
+    for layer, trace in zip(model.layers, batch.traces, strict=True):
+        pairs = (layer.heads.value_projection(head) for head in range(layer.heads.number))
+        V, P = (np.stack([M.numpy() for M in side]) for side in zip(*pairs, strict=True))
+        if trace.attention is not None:
+            layers += [(A / A.sum(-1, keepdims=True), (V, P)) for A in trace.attention.numpy()]
+    seen, note = beside_eigvals(layers)
+    name = "verdict on all heads / eigvals of d x d, DeiT-Ti"
+    return [Row(name, float(np.median(seen)), note=note, at_most=15.0)]

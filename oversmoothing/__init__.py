@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
         )
     homes = _homes()
     if name == "__all__":
-        value: Any = sorted(homes)
+        value: Any = sorted(_loadable())
     elif name in homes:
         from oversmoothing.theory.support.errors import required
 
@@ -62,8 +62,21 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+@cache
+def _loadable() -> list[str]:
+    """The public names that load here: without the extra `commands`, those that need none."""
+    from importlib.util import find_spec
+
+    from oversmoothing.theory.support.errors import EXTRA_OF
+
+    every = all(find_spec(library) for library, of in EXTRA_OF.items() if of == "commands")
+    plain = ("layer", "simulations", "theory", "experiments.forms.regions")
+    homes = _homes().items()
+    return [name for name, home in homes if every or home.partition(".")[2].startswith(plain)]
+
+
 def __dir__() -> list[str]:
-    return ["__version__", "main", *_homes()]
+    return ["__version__", "main", *_loadable()]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

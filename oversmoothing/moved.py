@@ -36,6 +36,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _E + "stability": (),
     _E + "stability.growth": (_E + "repeated.growth",),
     _E + "stability.stability": (_E + "repeated.stability",),
+    _I + "account": (_I + "observe",),
     _I + "head_table": (_I + "heads_and_why",),
     _I + "sinks": (_I + "states",),
     _I + "why": (_I + "heads_and_why",),

@@ -266,8 +266,6 @@ CHEAP = {
     "probe ladder": f"{SEEN} --calibration 10 --standard 2 --held-out 3",
     "probe exponents": f"{SEEN} --depth 200",
     "probe certified": f"{SEEN} --count 1",
-    "rates": "",
-    "steer": "--draws 1",
 }
 
 
@@ -474,7 +472,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "study": ("core --dry-run", {
         "NAME": ("core --dry-run", "trainability --dry-run"), "--workers": "--workers 2",
         "--protocol": "! --protocol nosuch.toml", "--blocks": "! --blocks 1",
-        "--task": "--task bible",
+        "--task": "--task bible", "--device": "! --device cuda:99",
         "--dry-run": ("answers", "core --dry-run"), "--data-dir": "! --data-dir elsewhere",
         "--so-far": ("answers", "answers --so-far"), "--plot": ("answers", "answers --plot"),
         "--out": ("answers", "answers --out new"),
@@ -521,8 +519,6 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--seed": ("vit-random --depth 200", "vit-random --depth 200 --seed 1"),
     }),
     "probe certified": (f"{PICTURED} --count 2", {"--images": "--images one"}),
-    "rates": ("", {}),
-    "steer": ("--draws 1", {}),
 }  # fmt: skip
 # `probe` alone is no command; what `reproduce` hands on is seen below.
 BY_HAND = ("probe", "reproduce")

@@ -17,11 +17,12 @@ import torch
 from matplotlib.figure import Figure
 
 import oversmoothing
-from oversmoothing.commands.runs import write_run
-from oversmoothing.experiments.digits.run_store import load_run, save_run
+from oversmoothing.experiments.digits.training_state import load_run, save_run
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.simulations.drawing.picture import write_figure
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table
+from oversmoothing.simulations.drawing.result_files import write as write_result
 from oversmoothing.simulations.sweep.config import parse
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
@@ -50,8 +51,9 @@ def figure(folder: Path, age: str) -> None:
     write_figure(Figure(figsize=(1, 1)), TABLE, age, folder / "figure", age)
 
 
-def simulated(folder: Path, age: str) -> None:
-    write_run(folder / "simulate", {"seed": age}, "cpu", TABLE, {}, age)
+def result(folder: Path, age: str) -> None:
+    said = [Sentence(age, UNTESTED)]
+    write_result(Result("run", age, {"layers": Table(TABLE)}, said, {"seed": age}, made={}), folder)
 
 
 def thorough(folder: Path, age: str) -> None:
@@ -70,7 +72,7 @@ def certificate(folder: Path, age: str) -> None:
 TOGETHER: dict[str, Callable[[Path, str], None]] = {
     "several files": several,
     "a figure": figure,
-    "simulate and heads": simulated,
+    "a result": result,
     "the record of a long search": thorough,
     "a certificate": certificate,
 }
@@ -199,7 +201,7 @@ _WRITES = {
 # Where such a call stands, and why it is no writer of its own. What fails there is tested above.
 _ALLOWED = {
     "theory/support/files.py",
-    "experiments/digits/run_store.py",
+    "experiments/digits/training_state.py",
     "commands/ending.py",  # standard output and error
     "simulations/drawing/result_files.py",  # Parquet into memory
     "theory/proofs/coq.py",  # what Coq is asked, in a folder that goes with the question

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oversmoothing.experiments.graphs.drawn import Matrix, walk
+from oversmoothing.experiments.graphs.phase import Matrix, walk
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.theory.support.errors import required
 

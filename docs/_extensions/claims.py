@@ -20,7 +20,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
-from oversmoothing.simulations.drawing.web.web_page import typeset
+from oversmoothing.simulations.drawing.web_page import typeset
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
 from oversmoothing.theory.proofs.coq import Formal, on_record
 from oversmoothing.theory.proofs.evidence import Counterexample, Written

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 START, THEORY = "Start here", "Theory: one layer, and statements about all layers"
 SIMULATION, MODELS = "Simulation: random layers, any depth", "Trained models"
-PAPER, HIDDEN = "The paper and the tool", ""
+PAPER = "The paper and the tool"
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,6 @@ ROWS = (
     Row("probe certified", "probe:certified", "probe", "MODEL",
         "what do proofs say of its attention?",
         "probe FOLDER certified --images PICTURES"),
-    # Of the release before, for this one; the summary is what to type now.
-    Row("rates", "cases:rates", HIDDEN, "", "make bench BENCH='--only rates'", "rates", _REPORT),
-    Row("steer", "pages:steer", HIDDEN, "", "make bench BENCH='--only steer'", "steer", _REPORT),
 )  # fmt: skip
 COMMANDS = {row.name: row for row in ROWS if " " not in row.name}
 
@@ -155,10 +152,13 @@ OLD: dict[str, tuple[str, ...]] = {
     "certify-model": ("probe certified",),
     **{kind: (f"probe {kind}",)
        for kind in ("stability", "loop", "flips", "tilt", "readings", "ladder")},
-    "rates": ("rates",),
-    "steer": ("steer",),
 }  # fmt: skip
-GONE = {"bench": "run 'make bench' in a clone (python -m benchmarks)"}
+GONE = {
+    "bench": "run 'make bench' in a clone (python -m benchmarks)",
+    "rates": "run make bench BENCH='--only rates' in a clone",
+    "steer": "run make bench BENCH='--only steer' in a clone, or 'oversmoothing probe MODEL tilt "
+    "--steer' for a model",
+}
 
 
 def forms(command: str) -> dict[str, Row]:

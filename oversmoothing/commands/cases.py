@@ -134,7 +134,7 @@ def check(
     """Recompute a certificate by other means, and accept or refuse it (exit status 0 or 1)."""
     from oversmoothing.theory.checker.check import check_certificate
     from oversmoothing.theory.checker.reading import NotACertificate
-    from oversmoothing.theory.support.files import read_text, to_json
+    from oversmoothing.theory.support.files import read_text
 
     try:
         checked = check_certificate(read_text(certificate))
@@ -143,10 +143,8 @@ def check(
             f"'{certificate}' is no certificate: {error}\n(the file of an enclosure is checked by "
             "'oversmoothing enclose MODEL --check FILE')"
         ) from error
-    if as_json:
-        print(to_json({"accepted": checked.accepted, "words": checked.words}), end="")
-    else:
-        print(f"{'accepted' if checked.accepted else 'REFUSED'}: {checked.words}")
+    body = {"accepted": checked.accepted, "words": checked.words}
+    opt.shown(as_json, body, f"{'accepted' if checked.accepted else 'REFUSED'}: {checked.words}")
     return 0 if checked.accepted else 1
 
 
@@ -213,24 +211,3 @@ def regions(
         return
     print(answer)
     print("\n".join(f"wrote {path}" for path in paths))
-
-
-def rates(
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.OutFile = None,
-    report: opt.Report = None,
-) -> int:
-    """Rates and depths, predicted against measured.
-
-    Exit status 1: a measured depth exceeds a certified one. --out writes the table as CSV.
-    """
-    from oversmoothing.theory.depth.rates import describe, rate_rows, to_csv
-    from oversmoothing.theory.support.files import to_json, write_atomically
-
-    rows = rate_rows(seed)
-    path = opt.file_in(out, report, "rates.csv")
-    if path is not None:
-        write_atomically(path, to_csv(rows))
-    print(to_json([row.to_json_object() for row in rows]) if as_json else describe(rows), end="")
-    return 0 if all(row.holds for row in rows) else 1

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.theory.support.errors import explained
+from oversmoothing.theory.support.errors import RequirementError, explained
 
 FAILED, UNWRITTEN = 70, 74
 # Set to anything, it shows the traceback of a fault.
@@ -93,8 +93,9 @@ def ended(run: Callable[[], int], command: str) -> int:
 def _status_of(error: BaseException, command: str) -> int:
     if isinstance(error, KeyboardInterrupt):
         return interrupted(command, error)
-    if isinstance(error, ModuleNotFoundError) and (reason := explained(error)) is not error:
-        say(command, reason)
+    reason = explained(error) if isinstance(error, ModuleNotFoundError) else error
+    if isinstance(reason, RequirementError):
+        say("", reason)
         return 1
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)

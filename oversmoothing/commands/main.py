@@ -17,9 +17,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from oversmoothing.commands import COMMANDS, GONE, HIDDEN, OLD, ROWS, Row, forms, options as opt
+from oversmoothing.commands import COMMANDS, GONE, OLD, ROWS, Row, forms, options as opt
 from oversmoothing.commands.ending import interrupted, say
-from oversmoothing.theory.support.errors import InputError, RequirementError, unknown
+from oversmoothing.theory.support.errors import InputError, unknown
 
 _NAME = "oversmoothing"
 # Terms that a page of help may use: it says what each means.
@@ -143,8 +143,8 @@ class Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        shown = {name: row for name, row in COMMANDS.items() if row.group != HIDDEN}
-        self.commands = {name: TyperCommand(name, help=row.summary) for name, row in shown.items()}
+        rows = COMMANDS.items()
+        self.commands = {name: TyperCommand(name, help=row.summary) for name, row in rows}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Load the command that the words name."""
@@ -167,8 +167,6 @@ class Commands(TyperGroup):
 def _listed() -> Iterator[str]:
     group = ""
     for row in COMMANDS.values():
-        if row.group == HIDDEN:
-            continue
         if row.group != group:
             group = row.group
             yield group
@@ -189,12 +187,11 @@ def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
         raise InputError(f"'{name}' has left the installed program.\n{GONE[name]}")
     if name in OLD:
         row, words = _new(name, words)
-    elif name in COMMANDS and COMMANDS[name].group != HIDDEN:
+    elif name in COMMANDS:
         row, words = _form(COMMANDS[name], words)
     else:
-        shown = [each for each, row in COMMANDS.items() if row.group != HIDDEN]
-        todo = f"'oversmoothing --help' shows all {len(shown)}."
-        raise unknown("command", name, shown, todo)
+        todo = f"'oversmoothing --help' shows all {len(COMMANDS)}."
+        raise unknown("command", name, COMMANDS, todo)
     command = load(row)
     return command, list(_renewed(command, words))
 
@@ -208,8 +205,7 @@ def _new(name: str, words: list[str]) -> tuple[Row, list[str]]:
             home = row
             words = [word.removeprefix(f"{mark}=") for word in words if word != mark]
     new = next(row for row in ROWS if row.name == home)
-    said = new.usage if new.group != HIDDEN else new.summary
-    print(f"`{name}` is now `{said}`", file=sys.stderr)
+    print(f"`{name}` is now `{new.usage}`", file=sys.stderr)
     return new, words
 
 
@@ -318,8 +314,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(run(command.main, words, prog_name=_NAME, standalone_mode=False) or 0)
     except InputError as error:
         return _refused(command.row, str(error))
-    except RequirementError as error:
-        say("", error)
     except typer.TyperException as error:
         return _refused(command.row, _in_words(error))
     except OSError as error:

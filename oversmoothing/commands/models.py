@@ -11,9 +11,8 @@ from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from oversmoothing.experiments.inspection.compare import Comparison, Stages
-    from oversmoothing.experiments.inspection.report import Report
     from oversmoothing.experiments.models.model import Model
+    from oversmoothing.simulations.drawing.result import Result
 
 _FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
 _VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
@@ -58,7 +57,6 @@ def inspect(
     from oversmoothing.experiments.inspection.inspect import inspect as ask
     from oversmoothing.experiments.models.describe import NotReadError, SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
-    from oversmoothing.theory.support.files import to_json
 
     def opened(name: str, part: str | None) -> "Model":
         return named_model(name, out, seed=seed, device=device, data_dir=data_dir, part=part)
@@ -98,7 +96,7 @@ def inspect(
     name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
     folder = opt.new_folder(out / "inspect" / name)
     how["progress"] = not as_json
-    report: Report | Comparison | Stages
+    report: Result
     if staged:
         from oversmoothing.experiments.inspection.compare import inspect_stages
 
@@ -110,22 +108,9 @@ def inspect(
             from oversmoothing.experiments.inspection.compare import compare
 
             report = compare(*reports)
-    files = report.save(folder)
-    if as_json:
-        print(to_json(report.to_json_object()), end="")
-        return
-    # One model answers in three sentences; two are told apart by their table.
-    brief = len(models) == 1 and not wide
-    if brief:
-        opt.told(report.short_words())  # type: ignore[union-attr]
-    else:
-        table = opt.table_text(report.short_table(wide=wide), "{:.3f}".format)
-        opt.told(f"{report.words()}\n\n{table}")
-    first, *more = files.values()
-    beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
-    print(f"\nwrote {first} (and {beside} beside it)")
-    if brief:
-        print("every layer in numbers, and all results: on that page, or with --wide")
+    opt.finish(report, folder, as_json, wide=wide)
+    if not (as_json or wide) and len(models) == 1:
+        print("every layer in numbers, and all results: on the page report.html, or with --wide")
 
 
 def enclose(
@@ -139,7 +124,7 @@ def enclose(
         "how far each pixel of a box, as the model reads it, may be off (default: the most "
         "that is proved)", "E")] = None,
     layer: Annotated[list[int] | None, opt.whole(
-        "layers of which a box is proved (default all)")] = None,
+        "layers for which a box is proved (default all)")] = None,
     check: Annotated[list[Path] | None, Option(metavar="FILE",
         help="recompute what these files claim of MODEL, and no more")] = None,
     data_dir: opt.DataDir = None,
@@ -167,12 +152,9 @@ def enclose(
     opened = named_model(model, out, device="cpu", data_dir=data_dir, dtype=torch.float64)
     if check:
         each = [(str(path), check_file(opened, str(path))) for path in check]
-        if as_json:
-            rows = [{"file": p, "accepted": c.accepted, "words": c.words} for p, c in each]
-            print(to_json({"checked": rows}), end="")
-        else:
-            for file, c in each:
-                print(f"{file}: {'accepted' if c.accepted else 'REFUSED'}: {c.words}")
+        rows = [{"file": p, "accepted": c.accepted, "words": c.words} for p, c in each]
+        said = [f"{p}: {'accepted' if c.accepted else 'REFUSED'}: {c.words}" for p, c in each]
+        opt.shown(as_json, {"checked": rows}, "\n".join(said))
         return 0 if all(c.accepted for _, c in each) else 1
     inputs = named_inputs(opened, images=images, text=text, count=count, data_dir=data_dir)
     inputs = inputs[:count]
@@ -227,7 +209,7 @@ def train(
     from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.simulations.state import choose_device
-    from oversmoothing.theory.support.files import json_rows, output_folder, to_json
+    from oversmoothing.theory.support.files import json_rows, output_folder
 
     configs = configurations(config, variant, seed, recipe)
     pictures = any(each.data != "digits" for each in configs)
@@ -244,10 +226,7 @@ def train(
         run = trained(each, results, device=chosen, data_dir=data, hub=hub, keeping=keeping)
         models.append((run, stored))
     table = training_table(models)
-    if as_json:
-        print(to_json({"models": json_rows(table)}), end="")
-    else:
-        print(opt.table_text(table))
+    opt.shown(as_json, {"models": json_rows(table)}, opt.table_text(table))
 
 
 def atlas(
@@ -269,8 +248,8 @@ def atlas(
 
     From the weights alone; with --images (vision) or --text also where attention goes, and on how
     many inputs consensus dominates each head. Writes atlas.json, atlas.csv (a row a model) and
-    rows.csv into atlas of the folder of results; rows.csv has columns that stay, and is what --join
-    takes.
+    rows.csv into atlas of the folder of results. --join takes rows.csv, whose columns stay the same
+    in later releases.
     """
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.study import atlas as made
@@ -312,17 +291,19 @@ def study(
         "number of blocks, one seed each, to finish (default all)")] = None,
     so_far: Annotated[bool, Option("--so-far",
         help="show intervals of unfinished questions too, which decide nothing")] = False,
+    device: opt.Device = "cpu",
     dry_run: opt.DryRun = False,
     data_dir: opt.DataDir = None,
     plot: opt.Plot = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Ask what the sign of H does, where it turns and what moving it does: questions first.
+    """Train networks to learn what the sign of H does, where it turns and what moving it does.
 
     The questions, their margins, seeds and the rule of decision were written before the runs
     (preregistered.toml). `study core` trains what they need, one process a core, block by block;
-    interrupted, the same command goes on. Each finished run is a row of study/rows.jsonl in the
+    with --device cuda all networks of one task at once, on a card. Interrupted, the same command
+    goes on. Each finished run is a row of study/rows.jsonl in the
     folder of results. `study answers` decides every question from these rows, or from the recorded
     ones where the folder has none; `study spreads` shows how spread the first seeds are, and no
     difference.
@@ -331,6 +312,7 @@ def study(
     from oversmoothing.experiments.study import answers as said
     from oversmoothing.experiments.study.protocol import TIERS, protocol as read
     from oversmoothing.experiments.study.study_runs import ROWS, cost, read_rows, run_blocks
+    from oversmoothing.simulations.state import choose_device
     from oversmoothing.theory.support.files import output_folder, to_json
 
     if dry_run:
@@ -339,7 +321,7 @@ def study(
     if trains:
         opt.unread(f"beside {name}", "--so-far", "--plot")
     else:
-        opt.unread(f"beside {name}", "--task", "--workers", "--blocks", "--dry-run",
+        opt.unread(f"beside {name}", "--task", "--workers", "--blocks", "--device", "--dry-run",
                    "--data-dir")  # fmt: skip
         opt.unread("beside spreads", *["--so-far"] * (name == "spreads"))
     chosen, folder = read(protocol), out / "study"
@@ -358,6 +340,7 @@ def study(
         if task not in tasks:
             raise unknown("task", task, tasks, f"Choose {', '.join(tasks)}.")
         chosen = chosen.of_task(task)
+    place = choose_device(device)
     takes = cost(chosen, tiers, rows, workers)
     if not as_json:
         print(takes, flush=True)
@@ -365,7 +348,7 @@ def study(
     if not dry_run:
         made = run_blocks(
             chosen, folder, tiers=tiers, workers=workers, data=real_inputs(data_dir),
-            blocks=blocks, progress=not as_json,
+            blocks=blocks, device=None if place.type == "cpu" else place, progress=not as_json,
         )  # fmt: skip
     if as_json:
         print(to_json({"cost": takes, "made": made}), end="")

@@ -215,11 +215,11 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
 def model_and_inputs(
     name: str,
     out: Path,
+    *,
     images: str | None,
     text: Path | None,
     count: int | None,
     data_dir: Path | None,
-    *,
     quiet: bool = False,
     tokens: int | None = None,
     **how: Any,
@@ -289,6 +289,13 @@ def listed(
         print(to_json(dict(rows)), end="")
 
 
+def shown(as_json: bool, value: Any, text: str) -> None:
+    """Print the value as JSON and nothing else, or the text."""
+    from oversmoothing.theory.support.files import to_json
+
+    print(to_json(value).rstrip("\n") if as_json else text)
+
+
 def told(text: str) -> None:
     """Print it, its long lines wrapped to the terminal, but for rows of tables."""
     print(wrapped(text, max(40, get_terminal_size((100, 24)).columns)))
@@ -340,21 +347,24 @@ def _cell(value: object, number: Callable[[float], str] | None) -> str:
     return escape(str(value))
 
 
-def finish(result: Result, folder: Path, as_json: bool, plot: bool = True) -> None:
+def finish(
+    result: Result, folder: Path, as_json: bool, plot: bool = True, wide: bool = False
+) -> None:
     """All files of a result in a folder, and its JSON on the output, or its tables and sentences.
 
     Raises `InputError` where a file cannot be written.
     """
-    from oversmoothing.simulations.drawing.result_files import write
+    from oversmoothing.simulations.drawing.result_files import saved
     from oversmoothing.theory.support.files import to_json
 
     if result.picture is None:
         unread("where nothing can be drawn", "--plot")
     if not plot:
         result.picture = None
-    written = write(result, folder)
+    first, *more = saved(result, folder).values()
     if as_json:
         print(to_json(result.to_json_object()), end="")
         return
-    told(result.text(table_text))
-    print(f"wrote {written[0]} (and {', '.join(path.name for path in written[1:])} beside it)")
+    told(result.text(table_text, wide))
+    beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
+    print(f"wrote {first} (and {beside} beside it)")

@@ -12,8 +12,6 @@ from oversmoothing.theory.support.errors import unknown
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
 PAGES = ("one-column", "two-column")
-# Of the predictions of `steer`, that must be right.
-_REQUIRED = 0.95
 
 
 def figures(
@@ -70,10 +68,10 @@ def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
     and three metrics. The page is one file that needs no network and computes in the browser.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-    from oversmoothing.theory.support.files import output_folder, to_json
+    from oversmoothing.theory.support.files import output_folder
 
-    path = write_explorer(output_folder(out))
-    print(to_json({"written": str(path)}) if as_json else f"wrote {path}\n", end="")
+    path = str(write_explorer(output_folder(out)))
+    opt.shown(as_json, {"written": path}, f"wrote {path}")
 
 
 def reproduce(
@@ -84,14 +82,14 @@ def reproduce(
         help="train every model of the study first (hours, resumable)")] = False,
     workers: opt.Workers = 1,
     fresh: Annotated[bool, Option("--fresh",
-        help="compute and draw all, also what nothing has changed since the run before")] = False,
+        help="compute and draw everything again, nothing from the cache")] = False,
     as_json: opt.Json = False,
 ) -> int:  # fmt: skip
     """Train, simulate, check and draw everything, and write the page of results.
 
-    Without --full it runs a reduced preset, and the page says so. --workers counts processes for
-    its trainings. What nothing has changed since the run before is taken over and marked "from
-    cache" (never in CI). --json prints checks.json. Exit status 1: a check failed.
+    Without --full it runs a reduced preset, and the page says so. Results whose code and data are
+    those of the run before are taken over and marked "from cache" (never in CI). --json prints
+    checks.json. Exit status 1: a check failed.
     """
     from oversmoothing.paper_figures import reproduce as main_job
     from oversmoothing.paper_figures.figure_base import Context
@@ -148,29 +146,3 @@ def remedies(
         if path is not None:
             print(f"wrote {path}")
     return int(not (result.table["error"] < MOST).all())
-
-
-def steer(
-    draws: opt.Draws = 200,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.OutFile = None,
-    report: opt.Report = None,
-) -> int:
-    """From which strength on a rank-one change of F turns the tokens of linear layers.
-
-    --draws counts layers. --out writes the table as CSV. Exit status 1: fewer than 95 % are right.
-    """
-    from oversmoothing.experiments.power_method.steering import steer as run
-    from oversmoothing.theory.support.files import to_json, write_atomically
-
-    result = run(draws, seed)
-    path = opt.file_in(out, report, "steer.csv")
-    if path is not None:
-        write_atomically(path, result.table.to_csv(index=False))
-    cases = result.tables["cases"].to_json_object()
-    if as_json:
-        print(to_json(cases), end="")
-    else:
-        opt.told(result.text(opt.table_text))
-    return int(not result.table["right"].mean() >= _REQUIRED)

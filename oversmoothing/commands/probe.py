@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from oversmoothing.commands import Row, forms, options as opt
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     from oversmoothing.simulations.drawing.result import Result
@@ -29,49 +29,88 @@ def probe(
     """
 
 
-def of_experiment(row: Row, measure: "Callable[..., Result]") -> Callable[..., None]:
+# What kinds share, before and behind options of their own: each with its usual value.
+_READ: dict[str, tuple[Any, Any]] = {
+    "model": (opt.Model, Parameter.empty), "images": (opt.Images, None), "text": (opt.Text, None),
+    "count": (opt.Count, 8), "every": (Annotated[int, opt.whole("take every N-th input only")], 1),
+    "tokens": (opt.CutTexts, None),
+}  # fmt: skip
+_ELSE: dict[str, tuple[Any, Any]] = {
+    "part": (opt.Part, None), "data_dir": (opt.DataDir, None), "seed": (opt.Seed, 0),
+    "device": (opt.Device, "auto"), "plot": (opt.Plot, False), "as_json": (opt.Json, False),
+    "out": (opt.Out, opt.RESULTS),
+}  # fmt: skip
+_OFTEN = "images text count tokens part seed plot"
+
+
+def _kind(
+    shared: str, *, count: int | None = 8, apart: bool = True, quiet: bool = False, dtype: str = "",
+    device: str = "auto",
+) -> Callable[[Callable[..., Any]], Callable[..., int]]:  # fmt: skip
+    """The command of measure(model, inputs, seed, ...), whose keywords are options of its own.
+
+    It returns a `Result`, or one with the exit status. shared: options of `_READ` and `_ELSE` that
+    not all kinds have; without "count" one input is read. count: how many usually, None for all.
+    apart: results lie in a folder KIND/MODEL. quiet: nothing is remarked on the inputs. dtype,
+    device: of the model.
+    """
+    usual = {"count": (opt.Sample if count is None else opt.Count, count)}
+    names = {"model", "data_dir", "as_json", "out", *shared.split()}
+
+    def chosen(options: dict[str, tuple[Any, Any]]) -> list[Parameter]:
+        return [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
+                for name, (option, default) in options.items() if name in names]  # fmt: skip
+
+    def command_of(measure: Callable[..., Any]) -> Callable[..., int]:
+        own = [each for each in signature(measure).parameters.values()
+               if each.kind is Parameter.KEYWORD_ONLY]  # fmt: skip
+
+        def command(model: str, out: Path, as_json: bool, plot: bool = True, **given: Any) -> int:
+            import torch
+
+            from oversmoothing.theory.support.files import output_folder
+
+            asked = {each.name: given.pop(each.name) for each in own}
+            every, many = given.pop("every", 1), given.pop("count", 1)
+            read = {"images": None, "text": None, "device": device, **given}
+            if dtype:
+                read["dtype"] = getattr(torch, dtype)
+            opened, inputs = opt.model_and_inputs(
+                model, out, count=many if many is None else many * every, quiet=quiet or as_json,
+                **read,
+            )  # fmt: skip
+            folder = out / measure.__name__ / opened.name.replace(":", "-")
+            folder = opt.new_folder(folder) if apart else output_folder(out)
+            inputs = inputs if every == 1 else inputs[::every]
+            answer = measure(opened, inputs, given.get("seed", 0), **asked)
+            result, status = answer if isinstance(answer, tuple) else (answer, 0)
+            opt.finish(result, folder, as_json, plot)
+            return int(status)
+
+        command.__doc__ = measure.__doc__
+        parameters = [*chosen(_READ | usual), *own, *chosen(_ELSE)]
+        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return command_of
+
+
+def of_experiment(row: Row, measure: "Callable[..., Result]") -> Callable[..., int]:
     """The kind of `probe` that is measure(model, inputs, seed=seed), with the options of all."""
 
-    def command(
-        model: opt.Model,
-        images: opt.Images = None,
-        text: opt.Text = None,
-        count: opt.Count = 8,
-        tokens: opt.CutTexts = None,
-        part: opt.Part = None,
-        data_dir: opt.DataDir = None,
-        seed: opt.Seed = 0,
-        device: opt.Device = "auto",
-        plot: opt.Plot = False,
-        as_json: opt.Json = False,
-        out: opt.Out = opt.RESULTS,
-    ) -> None:
-        opened, inputs = opt.model_and_inputs(
-            model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-            device=device, part=part,
-        )  # fmt: skip
-        folder = opt.new_folder(out / row.name.split()[-1] / opened.name)
-        opt.finish(measure(opened, inputs, seed=seed), folder, as_json, plot)
+    def asked(model: Any, inputs: Any, seed: int) -> "Result":
+        return measure(model, inputs, seed=seed)
 
-    command.__doc__ = measure.__doc__
-    return command
+    asked.__name__, asked.__doc__ = row.name.split()[-1], measure.__doc__
+    return _kind(f"{_OFTEN} device")(asked)
 
 
+@_kind(_OFTEN, device="cpu", dtype="float64")
 def stability(
-    model: opt.Model,
-    images: opt.Images = None,
-    text: opt.Text = None,
-    count: opt.Count = 8,
-    tokens: opt.CutTexts = None,
+    model: Any, inputs: Any, seed: int, *,
     size: Annotated[float, opt.positive("size of real perturbations, relative to the stream",
         "S")] = 0.01,
-    part: opt.Part = None,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    plot: opt.Plot = False,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:  # fmt: skip
+) -> "Result":  # fmt: skip
     """Say whether small differences between tokens grow or die, layer by layer.
 
     It differentiates the model's own blocks in float64: at equal tokens (consensus), near them and
@@ -79,60 +118,9 @@ def stability(
     really made. It also says what the stack would do if it were looped. Writes stability.json and
     tables into stability/MODEL of the folder of results.
     """
-    import torch
-
     from oversmoothing.experiments.repeated.stability import stability as measure
 
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", dtype=torch.float64, part=part,
-    )  # fmt: skip
-    folder = opt.new_folder(out / "stability" / opened.name)
-    opt.finish(measure(opened, inputs, size=size, seed=seed), folder, as_json, plot)
-
-
-def loop(
-    model: opt.Model,
-    images: opt.Images = None,
-    text: opt.Text = None,
-    count: opt.Count = 20,
-    every: Annotated[int, opt.whole("step between the inputs: each N-th alone")] = 1,
-    tokens: opt.CutTexts = None,
-    loops: Annotated[int, opt.whole("number of loops", 20, sizes.POINTS *1000)] = 200,
-    group: Annotated[list[str] | None, Option(metavar="A-B",
-        help="loop layers A to B in turn (several; default each block)")] = None,
-    recall: Annotated[float | None, opt.real(
-        "look for fixed points of X <- f(X) + B X_0, and predict nothing", "B",
-        -sizes.REAL)] = None,
-    part: opt.Part = None,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    plot: opt.Plot = False,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:  # fmt: skip
-    """Say whether tokens collapse if a block of a trained model is repeated.
-
-    Attention is recomputed in every loop. What each block (or --group) will do is predicted before
-    it is looped. The predictor is chosen on half of the blocks and inputs, and scored on the rest.
-    Writes loop.json and tables into loop/MODEL of the folder of results.
-    """
-    import torch
-
-    from oversmoothing.experiments.repeated.loop import loop as run, recalled
-
-    groups = None if group is None else [_layers(each) for each in group]
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, count * every, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part, dtype=torch.float32,
-    )  # fmt: skip
-    folder = opt.new_folder(out / "loop" / opened.name)
-    how: dict[str, Any] = {"groups": groups, "loops": loops, "seed": seed}
-    inputs = inputs[::every]
-    if recall is None:
-        opt.finish(run(opened, inputs, **how), folder, as_json, plot)
-    else:
-        opt.finish(recalled(opened, inputs, recall, **how), folder, as_json, plot)
+    return measure(model, inputs, size=size, seed=seed)
 
 
 def _layers(word: str) -> tuple[int, ...]:
@@ -141,65 +129,63 @@ def _layers(word: str) -> tuple[int, ...]:
     first, last = (0, -1) if named is None else (int(named[1]), int(named[2] or named[1]))
     if first <= last:
         return tuple(range(first, last + 1))
-    raise InputError(
-        f"--group {word[:40]} names no layers: write 3, or 1-12 for layers 1 to 12 in turn"
-    )
+    raise BadParameter(f"{word[:40]} names no layers: write 3, or 1-12 for layers 1 to 12 in turn")
 
 
-def flips(
-    model: opt.Model,
-    images: opt.Images = None,
-    text: opt.Text = None,
-    count: opt.Count = 40,
-    tokens: opt.CutTexts = None,
-    part: opt.Part = None,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    plot: opt.Plot = False,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:
+@_kind(f"{_OFTEN} every", count=20, device="cpu", dtype="float32")
+def loop(
+    model: Any, inputs: Any, seed: int, *,
+    loops: Annotated[int, opt.whole("number of loops", 20, sizes.POINTS *1000)] = 200,
+    group: Annotated[list[Any] | None, Option(metavar="A-B", parser=_layers,
+        help="loop layers A to B in turn (several; default each block)")] = None,
+    recall: Annotated[float | None, opt.real(
+        "look for fixed points of X <- f(X) + B X_0, and predict nothing", "B",
+        -sizes.REAL)] = None,
+) -> "Result":  # fmt: skip
+    """Say whether tokens collapse if a block of a trained model is repeated.
+
+    Attention is recomputed in every loop. What each block (or --group) will do is predicted before
+    it is looped. The predictor is chosen on half of the blocks and inputs, and scored on the rest.
+    Writes loop.json and tables into loop/MODEL of the folder of results.
+    """
+    from oversmoothing.experiments.repeated.loop import loop as run, recalled
+
+    how: dict[str, Any] = {"groups": group, "loops": loops, "seed": seed}
+    return run(model, inputs, **how) if recall is None else recalled(model, inputs, recall, **how)
+
+
+@_kind(_OFTEN, count=40, device="cpu", dtype="float32")
+def flips(model: Any, inputs: Any, seed: int) -> "Result":
     """Say what the sign of a norm's gain does, layer by layer, predicted and measured.
 
     In one layer at a time the gain of attention's norm changes its sign, with and without the
     shift. The effect on HFC/LFC, over the layer and at the end, is compared with what T8d and T8e
     predict, on half of the inputs (give at least 4). Writes flips.json and tables into flips/MODEL.
     """
-    import torch
-
     from oversmoothing.experiments.repeated.flips import sign_flips
 
-    if count < 4:
-        raise InputError(f"--count is {count}: half of the inputs are scored, give at least 4")
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, count, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part, dtype=torch.float32,
-    )  # fmt: skip
-    folder = opt.new_folder(out / "flips" / opened.name)
-    opt.finish(sign_flips(opened, inputs, seed=seed), folder, as_json, plot)
+    return sign_flips(model, inputs, seed=seed)
 
 
+def _head(word: str) -> tuple[int, int]:
+    named = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})", word)
+    if named is None:
+        raise BadParameter(f"{word[:40]} names no head: write 3.1, layer 3, head 1")
+    return int(named[1]) - 1, int(named[2]) - 1
+
+
+@_kind("images text count every tokens part seed", count=50, device="cpu")
 def intervene(
-    model: opt.Model,
+    model: Any, inputs: Any, seed: int, *,
     shift: Annotated[list[float] | None, opt.real(
         "add D to every eigenvalue of H (several; default -.1 -.05 .05 .1)", "D", -sizes.REAL)
         ] = None,
     into_disc: Annotated[list[float] | None, opt.real(
         "move eigenvalues outside the disc this part of the way into it (default .5)", "T",
         most=1)] = None,
-    head: Annotated[list[str] | None, Option(metavar="L.H",
+    head: Annotated[list[Any] | None, Option(metavar="L.H", parser=_head,
         help="shift head H of layer L alone as well (several; from 1)")] = None,
-    images: opt.Images = None,
-    text: opt.Text = None,
-    count: opt.Count = 50,
-    every: Annotated[int, opt.whole("step between the inputs: each N-th alone")] = 1,
-    tokens: opt.CutTexts = None,
-    part: opt.Part = None,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:  # fmt: skip
+) -> "Result":  # fmt: skip
     """Move the eigenvalues of H in a trained model and see what becomes of its tokens.
 
     Nothing is retrained. Every change is compared with random changes of the same norm, and its
@@ -209,36 +195,18 @@ def intervene(
     """
     from oversmoothing.experiments.study.lever import DOSES, intervene as measure
 
-    heads = []
-    for each in head or []:
-        named = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})", each)
-        if named is None:
-            raise InputError(f"--head {each[:40]} names no head: write 3.1, layer 3, head 1")
-        heads.append((int(named[1]) - 1, int(named[2]) - 1))
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, count * every, data_dir, quiet=as_json, tokens=tokens, seed=seed,
-        device="cpu", part=part,
-    )  # fmt: skip
-    folder = opt.new_folder(out / "intervene" / opened.name.replace(":", "-"))
     alone = shift is None and into_disc is None
-    doses = shift if shift is not None else DOSES if alone or heads else ()
+    doses = shift if shift is not None else DOSES if alone or head else ()
     parts = into_disc if into_disc is not None else (0.5,) if alone else ()
-    result = measure(opened, inputs[::every], seed=seed, doses=doses, parts=parts, heads=heads)
-    opt.finish(result, folder, as_json)
+    return measure(model, inputs, seed=seed, doses=doses, parts=parts, heads=head or [])
 
 
+@_kind("images text count seed", count=None, device="cpu", apart=False)
 def tilt(
-    model: opt.Model,
-    images: opt.Images = None,
-    text: opt.Text = None,
-    count: opt.Sample = None,
+    model: Any, inputs: Any, seed: int, *,
     steer: Annotated[bool, Option("--steer",
         help="steer the model towards random directions too")] = False,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:  # fmt: skip
+) -> "Result":  # fmt: skip
     """Say whether a trained model's tokens turn as in the power method.
 
     They could turn towards the eigenvector of largest |lambda| or of largest |1 + lambda|: two
@@ -246,30 +214,20 @@ def tilt(
     and with --steer steered.csv.
     """
     from oversmoothing.experiments.power_method.tilt import tilts
-    from oversmoothing.theory.support.files import output_folder
 
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, count, data_dir, quiet=as_json, seed=seed, device="cpu"
-    )
-    opt.finish(tilts(opened, inputs, seed=seed, steer=steer), output_folder(out), as_json)
+    return tilts(model, inputs, seed=seed, steer=steer)
 
 
+# No remark on which pictures stand in: the table says how many.
+@_kind("images text count seed device", count=None, quiet=True, apart=False)
 def readings(
-    model: opt.Model,
+    model: Any, inputs: Any, seed: int, *,
     readings: Annotated[list[str] | None, opt.one_of("reading", _READINGS,
         "ways to count (default E1 E2)")] = None,
     folded: Annotated[bool, Option("--folded",
         help="fold the gains of the norm into W_V first")] = False,
-    images: opt.Images = None,
-    text: opt.Text = None,
-    count: opt.Sample = None,
     costly: Annotated[int, opt.whole("number of inputs for E3")] = 8,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    device: opt.Device = "auto",
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:  # fmt: skip
+) -> "Result":  # fmt: skip
     """Say which eigenvalue dominates a trained model's layers, as Table 1 of the paper counts it.
 
     The paper does not say what it counts as one case, so there are several ways: each head alone
@@ -278,17 +236,10 @@ def readings(
     which says where the eigenvalues of H lie and how far H has turned from its start.
     """
     from oversmoothing.experiments.study.readings import readings as read
-    from oversmoothing.theory.support.files import output_folder
 
     opt.needs("E3" in (readings or ()), "--readings E3", "--costly")
-    # No remark on which pictures stand in: the table says how many.
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, count, data_dir, quiet=True, seed=seed, device=device
-    )
-    folder = output_folder(out)
     chosen = list(readings or ("E1", "E2"))
-    result = read(opened, inputs, chosen, "folded" if folded else "unfolded", costly)
-    opt.finish(result, folder, as_json)
+    return read(model, inputs, chosen, "folded" if folded else "unfolded", costly)
 
 
 def ladder(
@@ -338,17 +289,12 @@ def ladder(
     opt.finish(result, folder, as_json)
 
 
+@_kind("images text seed", device="cpu", quiet=True, apart=False)
 def exponents(
-    model: opt.Model,
-    images: opt.Images = None,
-    text: opt.Text = None,
+    model: Any, inputs: Any, seed: int, *,
     scale: Annotated[float, opt.real("factor of the heads' summed weights", "S")] = 0.5,
     depth: opt.Depth = 20_000,
-    data_dir: opt.DataDir = None,
-    seed: opt.Seed = 0,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> int:
+) -> "tuple[Result, int]":  # fmt: skip
     """Rates of a trained model's layers, repeated: Lyapunov exponents against measured slopes.
 
     The layers are operators on one input. --depth is a multiple of 200. Writes exponents.csv and
@@ -357,38 +303,19 @@ def exponents(
     """
     from oversmoothing.experiments.repeated.blocks import cycled_layers
     from oversmoothing.simulations.against_theory import exponents as runs
-    from oversmoothing.theory.support.files import output_folder
 
-    folder = output_folder(out)
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, text, 1, data_dir, quiet=True, seed=seed, device="cpu"
-    )
-    attention, weights, X0 = cycled_layers(opened, inputs, scale)
-    run = runs.exponent_run(f"{opened.name}, repeated", attention, weights, X0, depth)
-    asked = {"model": opened.name, "depth": depth, "scale": scale, "seed": seed}
-    opt.finish(runs.exponents([run], asked), folder, as_json)
-    return int(not run.agrees)
+    attention, weights, X0 = cycled_layers(model, inputs, scale)
+    run = runs.exponent_run(f"{model.name}, repeated", attention, weights, X0, depth)
+    asked = {"model": model.name, "depth": depth, "scale": scale, "seed": seed}
+    return runs.exponents([run], asked), int(not run.agrees)
 
 
-def certified(
-    model: opt.Model,
-    images: opt.Images = None,
-    count: opt.Count = 8,
-    data_dir: opt.DataDir = None,
-    as_json: opt.Json = False,
-    out: opt.Out = opt.RESULTS,
-) -> None:
+@_kind("images count", dtype="float64", quiet=True, apart=False)
+def certified(model: Any, inputs: Any, seed: int) -> "Result":
     """Certified verdicts on the attention of a trained vision model.
 
     Writes certified_attention.csv and certified_attention.json.
     """
-    import torch
-
     from oversmoothing.experiments.inspection.spectra import certified_attention
-    from oversmoothing.theory.support.files import output_folder
 
-    opened, inputs = opt.model_and_inputs(
-        model, out, images, None, count, data_dir, quiet=True, dtype=torch.float64
-    )
-    folder = output_folder(out)
-    opt.finish(certified_attention(opened, inputs), folder, as_json)
+    return certified_attention(model, inputs)

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 from tqdm import tqdm
@@ -81,8 +83,15 @@ def prove(
     opt.needs(thorough, "--thorough", "--minutes")
     if names:
         opt.alone("--list", "NAME", "--json", "--out", "--report")
-        rows = {each.name: f"{each.on_record or ''!s:31s} {each.statement}" for each in chosen}
-        opt.listed(rows, as_json, out or report, width=28)
+        rows = {each.name: [f"{each.on_record or ''!s}", each.statement] for each in chosen}
+        width, wide = max(map(len, rows)), max(len(status) for status, _ in rows.values())
+        # A line for each; JSON has the whole statements.
+        room = max(30, get_terminal_size((100, 24)).columns - width - wide - 3)
+        for row in rows.values():
+            row[0] = row[0].ljust(wide)
+            row[1] = row[1] if as_json else shorten(row[1], room, placeholder=" ...")
+        joined = {name: "  ".join(row) for name, row in rows.items()}
+        opt.listed(joined, as_json, out or report, width=width)
         return 0
     if limit > _LONGEST:
         raise InputError(f"--limit must be at most {_LONGEST:,} seconds")
@@ -120,7 +129,10 @@ def _run(
         chosen = ledger.cited(chosen)
     formal = sum(e.kind is Kind.FORMAL for c in chosen for e in c.evidence)
     if formal and (kinds is None or Kind.FORMAL in kinds):
-        print(f"theorems for Coq to check: {formal}; a minute or more", file=sys.stderr)
+        print(
+            f"theorems for Coq to check: {formal}; the first time this takes a minute or more",
+            file=sys.stderr,
+        )
     entries = []
     with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar, _said_of(own):
         for entry in run_claims(chosen, make, effort, kinds, jobs if own is None else 1):

@@ -1,11 +1,8 @@
 """Commands that draw layers and run them: `simulate` in its four forms, `sweep`, `graphs`."""
 
 import math
-import os
-from dataclasses import asdict
 from inspect import Parameter, signature
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic.fields import FieldInfo
 from typer import Argument, BadParameter, Exit, Option
@@ -18,9 +15,7 @@ from oversmoothing.simulations.sweep.config import examples
 from oversmoothing.simulations.sweep.runner import CHUNK
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from oversmoothing.theory.support.files import output_folder
 
 _OF_EVERY_A = ("kind", "temperature")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
@@ -59,11 +54,11 @@ def simulate(
 ) -> None:  # fmt: skip
     """Run one random layer to any depth and compare it with the closed form.
 
-    Writes simulate.csv and simulate.json; with --plot the picture beside them.
+    Writes simulate.json, tables and a page; with --plot the picture beside them.
     """
     from oversmoothing.simulations.against_theory import simulate as runs
 
-    folder, chosen = _prepared(out, device)
+    folder = output_folder(out)
     given = {name: value for name, value in options.items() if value is not None}
     of_A = {name: given.pop(name) for name in list(given) if name in _declared(ATTENTION)}
     usual = len(given.get("eigenvalues", range(16)))
@@ -71,11 +66,8 @@ def simulate(
         attention, value, n, usual if d is None else d, depth, temperature, dtype, seed, points,
         attention_options=of_A, value_options=given,
     )  # fmt: skip
-    table, words, theory = runs.simulate(configuration, device=device, progress=not as_json)
-    write_run(
-        folder / "simulate", configuration.to_json_object(), chosen, table, theory, words, plot,
-        table["log_rate"].iloc[0], as_json,
-    )  # fmt: skip
+    result = runs.simulate(configuration, device=device, progress=not as_json)
+    opt.finish(result, folder, as_json, plot)
 
 
 def heads(
@@ -105,24 +97,17 @@ def heads(
 ) -> None:  # fmt: skip
     """Run many heads and changing layers, and compare them with the theory.
 
-    Writes heads.csv and heads.json; with --plot the picture beside them.
+    Writes heads.json, tables and a page; with --plot the picture beside them.
     """
-    from oversmoothing.simulations.against_theory.simulate import (
-        HeadsConfiguration,
-        predicted_rate,
-        simulate_heads,
-    )
+    from oversmoothing.simulations.against_theory.simulate import HeadsConfiguration, simulate_heads
 
     configuration = HeadsConfiguration(
         heads, n, d, rank, attention, weights, scale, temperature, causal, no_residual, depth,
         points, dtype, seed,
     )  # fmt: skip
-    folder, chosen = _prepared(out, device)
-    table, words, theory = simulate_heads(configuration, device=device, progress=not as_json)
-    write_run(
-        folder / "heads", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
-        predicted_rate(theory), as_json,
-    )  # fmt: skip
+    folder = output_folder(out)
+    result = simulate_heads(configuration, device=device, progress=not as_json)
+    opt.finish(result, folder, as_json, plot)
 
 
 def streams(
@@ -130,7 +115,7 @@ def streams(
     mixing: Annotated[str, opt.one_of("mixing", MIXINGS, "kind of R")] = "doubly-stochastic",
     streams: Annotated[int, opt.whole("number of residual streams", most=16, metavar="S")] = 4,
     changing: Annotated[bool, Option("--changing",
-        help="draw another R in every layer, like the first")] = False,
+        help="draw a new R in every layer")] = False,
     n: opt.Tokens = 16,
     d: opt.Features = 8,
     scale: opt.Scale = 1.0,
@@ -138,9 +123,10 @@ def streams(
     mixing_temperature: Annotated[float, opt.positive("temperature of the softmax that R is",
         "T")] = 1.0,
     causal: opt.Causal = False,
-    any_p: Annotated[bool, Option("--any-p", help="draw p; else it is 1 in every stream")] = False,
+    any_p: Annotated[bool, Option("--any-p",
+        help="draw p, what each stream takes of the branch; else 1")] = False,
     any_q: Annotated[bool, Option("--any-q",
-        help="draw q; else it is 1/s in every stream")] = False,
+        help="draw q, what the branch takes of each stream; else 1/s")] = False,
     depth: opt.Depth = 1000,
     points: opt.Points = 60,
     plot: opt.Plot = False,
@@ -149,14 +135,13 @@ def streams(
     device: opt.Device = "auto",
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
-    """Run several mixed residual streams: do tokens smooth, do the streams become one.
+    """Run several mixed residual streams: do tokens smooth, and do the streams become one?
 
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
-    streams.csv and streams.json; with --plot the picture beside them.
+    streams.json, tables and a page; with --plot the picture beside them.
     """
     from oversmoothing.simulations.against_theory.simulate import (
         StreamsConfiguration,
-        predicted_rate,
         simulate_streams,
     )
 
@@ -164,12 +149,9 @@ def streams(
         mixing, streams, changing, n, d, scale, temperature, mixing_temperature, causal, any_p,
         any_q, depth, points, agree, seed,
     )  # fmt: skip
-    folder, chosen = _prepared(out, device)
-    table, words, theory = simulate_streams(configuration, device=device, progress=not as_json)
-    write_run(
-        folder / "streams", asdict(configuration), chosen, table, {"theory": theory}, words, plot,
-        predicted_rate(theory), as_json,
-    )  # fmt: skip
+    folder = output_folder(out)
+    result = simulate_streams(configuration, device=device, progress=not as_json)
+    opt.finish(result, folder, as_json, plot)
 
 
 def exponents(
@@ -192,7 +174,6 @@ def exponents(
     import numpy as np
 
     from oversmoothing.simulations.against_theory import exponents as runs
-    from oversmoothing.theory.support.files import output_folder
 
     folder = output_folder(out)
     X0 = np.random.default_rng([seed, 5]).standard_normal((n, d))
@@ -204,53 +185,6 @@ def exponents(
     asked |= {"depth": depth, "scale": scale, "seed": seed}
     opt.finish(runs.exponents(made, asked), folder, as_json)
     return 0 if all(run.agrees for run in made) else 1
-
-
-def _prepared(out: Path, device: str) -> tuple[Path, str]:
-    """The folder for results and the device, before anything is computed."""
-    from oversmoothing.simulations.state import choose_device
-    from oversmoothing.theory.support.files import output_folder
-
-    return output_folder(out), str(choose_device(device))
-
-
-def write_run(
-    stem: Path, configuration: dict[str, Any], device: str, table: "pd.DataFrame",
-    theory: dict[str, Any], words: str, plot: bool = False, log_rate: float | None = None,
-    as_json: bool = False,
-) -> None:  # fmt: skip
-    """The layers as STEM.csv, the record as STEM.json, and some of the layers with the words.
-
-    plot: the picture as STEM.png and STEM.pdf too, with its caption STEM.txt; log_rate: the slope
-    of log HFC/LFC that is predicted.
-    """
-    from oversmoothing.simulations.drawing.wording import columns_of_run, few
-    from oversmoothing.simulations.provenance import provenance
-    from oversmoothing.theory.support.files import json_rows, to_json, write_together
-
-    record = {"schema_version": 1, "configuration": configuration, "device": device, **theory}
-    record |= provenance()
-    contents: dict[str | os.PathLike[str], str | bytes] = {
-        stem.with_suffix(".csv"): table.to_csv(index=False),
-        stem.with_suffix(".json"): to_json(record),
-    }
-    if plot:
-        from oversmoothing.simulations.drawing.depth_plot import caption, draw_run
-        from oversmoothing.simulations.drawing.picture import figure_contents
-
-        n, d = configuration["n"], configuration["d"]
-        title = f"{stem.name}: {n} token{'s' * (n != 1)}, {d} feature{'s' * (d != 1)}"
-        of = f"{title}, seed {configuration['seed']}"
-        figure = draw_run(table, title, log_rate)
-        said = caption(table, of, words, log_rate)
-        contents |= figure_contents(figure, table, said, stem, title)
-    csv, *more = write_together(contents)
-    if as_json:
-        print(to_json(record | {"layers": json_rows(table), "words": words.splitlines()}), end="")
-        return
-    rows = columns_of_run(table).iloc[few(len(table))]
-    opt.told(f"{words}\n\n{opt.table_text(rows, '{:.6g}'.format)}\n")
-    print(f"wrote {csv} and {', '.join(str(path) for path in more)}")
 
 
 # ----------------------------------------------------------------- what the generators declare
@@ -314,7 +248,7 @@ def sweep(
         "kind of Dask cluster that runs the workers on this machine")] = None,
     scheduler: Annotated[str | None, Option(metavar="ADDRESS",
         help="running Dask cluster, e.g. tcp://host:8786")] = None,
-    chunk: Annotated[int, opt.whole("number of points a file; a kill loses those in work",
+    chunk: Annotated[int, opt.whole("points per file; after a kill, unfinished files start again",
         most=10 ** 9)] = CHUNK,
     restart: Annotated[bool, Option("--restart",
         help="give up what the folder holds and start again")] = False,
@@ -324,7 +258,7 @@ def sweep(
     dry_run: opt.DryRun = False,
     as_json: opt.Json = False,
 ) -> int:  # fmt: skip
-    """The outcome of every point of a grid of parameters, as a table.
+    """Compute the outcome of every point of a grid of parameters, as a table.
 
     Writes sweep.parquet into sweeps/NAME of the folder of results. Exit status 1: every point
     failed.
@@ -333,7 +267,7 @@ def sweep(
     from oversmoothing.simulations.sweep.points import Points
     from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
     from oversmoothing.simulations.sweep.store import read_table, summary
-    from oversmoothing.theory.support.files import to_json, write_atomically
+    from oversmoothing.theory.support.files import write_atomically
 
     name, chosen = named_config(config, example)
     if figure and len(figure) not in (2, 3):
@@ -342,9 +276,9 @@ def sweep(
     axes = " x ".join(f"{len(values)} {axis}" for axis, values in chosen.axes.items())
     if not as_json:
         print(f"{points:,} points: {axes or 'one case'}", flush=True)
+    if dry_run and as_json:
+        opt.shown(True, {"points": points, "folder": str(folder)}, "")
     if dry_run:
-        if as_json:
-            print(to_json({"points": points, "folder": str(folder)}), end="")
         return 0
     backend = chosen_backend(workers, cluster is not None, scheduler)
     try:
@@ -364,11 +298,9 @@ def sweep(
         cells = diagram.cells(table, *figure)
         written += diagram.write(cells, folder, "phase_diagram", chosen.title or "Phase diagram")
         words.append(diagram.caption(cells))
-    if as_json:
-        record = {"points": points, "words": words, "written": [str(path) for path in written]}
-        print(to_json(record), end="")
-    else:
-        print("\n".join([words[0], *(f"wrote {path}" for path in written), *words[1:]]))
+    record = {"points": points, "words": words, "written": [str(path) for path in written]}
+    said = [words[0], *(f"wrote {path}" for path in written), *words[1:]]
+    opt.shown(as_json, record, "\n".join(said))
     return 1 if (table["status"] == "error").all() else 0
 
 
@@ -384,14 +316,14 @@ def graphs(
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> int:  # fmt: skip
-    """Smoothing on graphs by homophily and h, and a node classifier either way.
+    """Say whether nodes of random graphs become alike, by homophily and h.
 
-    Writes graphs.csv, of GAT graphs_gat.csv; with --plot the phase picture. Exit status 1: a run
-    that is no near tie is not as the spectrum predicts, or a classifier not above the majority.
+    Homophily is the share of edges between nodes of one class. Writes graphs.csv (of GAT
+    graphs_gat.csv); with --plot the phase picture. Exit status 1: a run differs from what the
+    spectrum predicts though it is no near tie, or a classifier is no better than the majority.
     """
     from oversmoothing.experiments.graphs.classifier import FORM, fitted, score
     from oversmoothing.experiments.graphs.phase import phase
-    from oversmoothing.theory.support.files import output_folder
 
     opt.show_progress()
     opt.needs(classifier, "--classifier", "--steps")

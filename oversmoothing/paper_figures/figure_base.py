@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,23 +26,13 @@ import psutil
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.drawing.picture import (
-    PALETTE,
-    VERDICT_COLOUR,
-    FigureFiles,
-    new_figure,
-    page_width,
-    style,
-    write_figure,
-    write_kinds,
-)
+from oversmoothing.simulations.drawing.picture import FigureFiles, page_width, style, write_figure
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import output_folder
-
-__all__ = ["PALETTE", "VERDICT_COLOUR", "new_figure"]
 
 
 @dataclass(frozen=True)
@@ -141,12 +132,6 @@ def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:
     return Comparison(what, paper, ours, "-", UNCHECKED, why)
 
 
-def counted(comparisons: Iterable[Comparison]) -> str:
-    """'2 reproduced, 1 cannot be checked'."""
-    verdicts = [each.verdict for each in comparisons]
-    return ", ".join(f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts)
-
-
 # ------------------------------------------------------------------------- a figure
 
 
@@ -184,7 +169,7 @@ class PaperFigure:
 
         Raises what the figure raises; `InputError` where the folder cannot be written.
         """
-        return write_figure(*self._made(context, out))
+        return FigureFiles(*self.make_kinds(context, out, ("png", "pdf"), "two-column"))
 
     def make_kinds(
         self, context: Context, out: Path, kinds: Sequence[str], page: str
@@ -194,15 +179,11 @@ class PaperFigure:
         page: 'one-column' or 'two-column'. Returns the paths.
         """
         with page_width(page):
-            return write_kinds(*self._made(context, out), kinds)
-
-    def _made(self, context: Context, out: Path) -> tuple[Figure, pd.DataFrame, str, Path, str]:
-        folder = output_folder(out)
-        table = self.data(context)
-        caption = self.caption(table)
-        with style():
-            figure = self.draw(table)
-        return figure, table, caption, folder / self.name, self.title
+            stem = output_folder(out) / self.name
+            table = self.data(context)
+            with style():
+                figure = self.draw(table)
+            return write_figure(figure, table, self.caption(table), stem, self.title, kinds)
 
 
 def label_panels(axes: NDArray[np.object_]) -> None:
@@ -212,6 +193,11 @@ def label_panels(axes: NDArray[np.object_]) -> None:
             letter, (0.0, 1.0), (-2, 4), xycoords="axes fraction", textcoords="offset points",
             ha="right", va="bottom", fontweight="bold", fontsize="large",
         )  # fmt: skip
+
+
+def mark(label: str, marker: str = "o", **look: Any) -> Line2D:
+    """A mark without a line, for a legend."""
+    return Line2D([], [], linestyle="none", marker=marker, label=label, **look)
 
 
 def paler(colour: str) -> str:

@@ -39,7 +39,8 @@ from oversmoothing.experiments.models.pictures import (
 )
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.table1_models import untrained_vit
-from oversmoothing.paper_figures.figure_base import PALETTE, Context
+from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.simulations.drawing.picture import PALETTE
 from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import parse_json
 

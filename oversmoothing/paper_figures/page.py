@@ -33,7 +33,7 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
-from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
+from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.proofs.claim import Claim, Status, tally
 from oversmoothing.theory.proofs.ledger import claims
@@ -223,14 +223,10 @@ def opening() -> list[dict[str, Any]]:
     """The statements of `OPENING` with their formulas, in its order."""
     known = claims()
     return [
-        {
-            "name": name,
-            "words": words,
-            "status": _status(known[name]),
-            "formula": _formula(known[name]),
-        }
+        {"name": name, "words": words, "status": str(known[name].on_record),
+         "formula": _formula(known[name])}
         for name, words in OPENING.items()
-    ]
+    ]  # fmt: skip
 
 
 def ledger() -> list[dict[str, Any]]:
@@ -245,8 +241,8 @@ def _row(claim: Claim) -> dict[str, Any]:
     return {
         "name": claim.name,
         "on_record": claim.on_record,
-        "status": _status(claim),
-        "short": _status(claim).split()[0],
+        "status": str(claim.on_record),
+        "short": str(claim.on_record).split()[0],
         "clauses": [typeset(clause) for clause in claim.clauses],
         "formula": _formula(claim),
         "source": typeset(claim.source),
@@ -258,10 +254,6 @@ def _row(claim: Claim) -> dict[str, Any]:
         "evidence": kinds,
         "repaired_by": claim.repaired_by,
     }
-
-
-def _status(claim: Claim) -> str:
-    return str(claim.on_record)
 
 
 def _formula(claim: Claim) -> Markup:

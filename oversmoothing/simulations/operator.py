@@ -1,13 +1,21 @@
-"""The operator of a layer with a way to a device: torch loads when it is asked for."""
+"""The operator of a layer, and the same on a device: X + sum_h A_h X W_h of states (T1a).
+
+torch loads when a device is asked for.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.operator import KroneckerOperator
+from oversmoothing.theory.spectra.heads import head_weights, stacked
+from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
-    from oversmoothing.simulations.engine.torch_operator import TorchOperator
+    from torch import Tensor
 
 
 class Operator(KroneckerOperator):
@@ -20,8 +28,52 @@ class Operator(KroneckerOperator):
 
         dtype: of torch, float64 unless given. Raises `InputError` where the device is not there.
         """
+        return TorchOperator.of(self.layer, device, dtype)
+
+
+class TorchOperator:
+    """I + sum_h H_h (x) A_h, never built: `op(X)` for states [*batch, n, d], `op @ x` for vec(X)
+    [*batch, n d] (columns stacked), `op.T` for the transpose."""
+
+    def __init__(self, A: Tensor, W: Tensor) -> None:
+        self.A, self.W = A, W
+
+    @staticmethod
+    def of(layer: Layer, device: str = "auto", dtype: Any = None) -> TorchOperator:
+        """Raises `InputError` where the device is not there."""
         import torch
 
-        from oversmoothing.simulations.engine.torch_operator import TorchOperator
+        from oversmoothing.simulations.state import choose_device
 
-        return TorchOperator.of(self.layer, device, dtype or torch.float64)
+        where = choose_device(device)
+        A, W = (
+            torch.from_numpy(np.ascontiguousarray(M)).to(where, dtype or torch.float64)
+            for M in (stacked(layer.A), head_weights(layer).dense())
+        )
+        return TorchOperator(A, W)
+
+    def __call__(self, X: Any) -> Tensor:
+        import torch
+
+        n, d = self.A.shape[-1], self.W.shape[-1]
+        state = torch.as_tensor(X, dtype=self.A.dtype, device=self.A.device)
+        if state.shape[-2:] != (n, d):
+            raise InputError(f"X has shape {list(state.shape)}; it must be [..., {n}, {d}]")
+        heads = self.A @ (state.unsqueeze(-3) @ self.W)
+        return state + heads.sum(-3)
+
+    def __matmul__(self, x: Any) -> Tensor:
+        import torch
+
+        n, d = self.A.shape[-1], self.W.shape[-1]
+        vector = torch.as_tensor(x, dtype=self.A.dtype, device=self.A.device)
+        state = vector.reshape(*vector.shape[:-1], d, n).mT
+        return self(state).mT.flatten(-2)
+
+    @property
+    def T(self) -> TorchOperator:
+        return TorchOperator(self.A.mT, self.W.mT)
+
+    def __repr__(self) -> str:
+        n, d = self.A.shape[-1], self.W.shape[-1]
+        return f"<I + H (x) A: {n} tokens, {d} features, on {self.A.device}>"

@@ -290,12 +290,23 @@ def stream_state(
     return StreamState(measures, cosine, grams, sigmas, plain)
 
 
-def stream_log_ratio(X: Float[Tensor, "b n d"]) -> Float64[Tensor, " b"]:
-    """log HFC/LFC [b] of X [b, n, d], float64.
+def kept_parts(X: Tensor, keep: Tensor | None) -> list[Tensor]:
+    """The stream [b, n, d] without padding: input by input where there is any."""
+    if keep is None:
+        return [X]
+    return [x[k].unsqueeze(0) for x, k in zip(X, keep, strict=True)]
+
+
+def stream_log_ratio(
+    X: Float[Tensor, "b n d"], keep: Tensor | None = None
+) -> Float64[Tensor, " b"]:
+    """log HFC/LFC [b] of X [b, n, d], float64; keep [b, n]: the tokens that count (None: all).
 
     ||HFC||^2 = sum |x_i|^2 - n |m|^2 in float64, which keeps 1e-11 at a spread of 1e-2; inputs
     outside the plain range go to `metrics`.
     """
+    if keep is not None:
+        return torch.cat([stream_log_ratio(x) for x in kept_parts(X, keep)])
     Y = X.detach()
     n = Y.shape[1]
     square = torch.linalg.vector_norm(Y, dim=(1, 2), dtype=torch.float64).square()

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.corpora.asking import inside, printed, printed_json, written_csv, written_json
+from oversmoothing.experiments.power_method.steering import steer
+from oversmoothing.theory.support.files import to_json
+from tests.corpora.asking import answer_of, inside, printed, printed_json, written_csv, written_json
 from tests.corpora.cases import case
 from tests.corpora.networks import on_a_folder
 
@@ -70,14 +72,16 @@ def _run(command: str, *words: str) -> dict[str, Any]:
 def _others() -> Entries:
     for remedy in ("attnscale", "lambda-skip"):
         yield f"remedy {remedy}", printed_json("remedies", "--draws", "1", "--only", remedy)
-    yield "steer", printed_json("steer", "--draws", "2", codes=(0, 1))
+    yield "steer", answer_of(json.loads(to_json(steer(2).tables["cases"].to_json_object())))
     yield "graphs", {"graphs": printed_json("graphs", "--count", "3")["graphs"]}
     yield "prove, written", printed_json("prove", "--claim", "T2d", "--kind", "written")
     yield (
         "prove, searched",
         printed_json("prove", "--claim", "T2b", "--kind", "searched", "--examples", "5"),
     )
-    listed = [line.split("  ") for line in printed("prove", "--list").splitlines()]
+    listed = json.loads(printed("prove", "--list", "--json")).items()
+    words = [(name, *said.split("  ", 1)) for name, said in listed]
+    listed = [f"{name:28s} {on:31s} {said.strip()}".split("  ") for name, on, said in words]
     yield "prove --list", {name: next(filter(None, rest)).strip() for name, *rest in listed}
     for study in ("core", "trainability", "exploratory"):
         # How many runs; the minutes beside them are of a machine.

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import oversmoothing
+from oversmoothing.theory.depth.rates import rate_rows
+from oversmoothing.theory.support.files import json_number
 from tests.corpora.asking import inside, printed, printed_json
 from tests.corpora.cases import Rows, case
 from tests.streams.drawing import draw as draw_streams
@@ -122,9 +124,10 @@ def bounds() -> Entries:
 
 
 def rates() -> Entries:
-    """The rows of `rates`; status 1, where one does not hold, is an answer too."""
-    for row in json.loads(printed("rates", "--json", codes=(0, 1))):
-        yield f"{row.pop('case')}: {row.pop('quantity')}", row
+    """Rates and depths, predicted and measured."""
+    for each in rate_rows():
+        numbers = {name: json_number(getattr(each, name)) for name in ("predicted", "measured")}
+        yield f"{each.case}: {each.quantity}", {**numbers, "kind": each.kind}
 
 
 def streams() -> Entries:

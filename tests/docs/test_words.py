@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import oversmoothing
-from oversmoothing.commands import HIDDEN, ROWS
+from oversmoothing.commands import ROWS
 from oversmoothing.commands.main import WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +113,7 @@ def docstrings() -> Iterator[tuple[str, str]]:
         for each, part in parts:
             if not each.startswith("_"):
                 yield f"{name}.{each}", inspect.getdoc(part) or ""
-    commands = {row.function for row in ROWS if row.group != HIDDEN}
+    commands = {row.function for row in ROWS}
     for module in sorted({function.split(":")[0] for function in commands}):
         for node in ast.parse((PACKAGE / "commands" / f"{module}.py").read_text("utf-8")).body:
             if isinstance(node, ast.FunctionDef) and f"{module}:{node.name}" in commands:

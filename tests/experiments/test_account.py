@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.account import (
+from oversmoothing.experiments.inspection.observe import (
     PARTS,
     SUBLAYERS,
     bare,
     check_account,
     layer_account,
-    log_ratio,
 )
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
+from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
 from oversmoothing.theory.support.errors import InputError
 
 B, N, D, H, R = 3, 7, 6, 2, 3

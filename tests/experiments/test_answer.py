@@ -213,9 +213,14 @@ def test_the_sentence_on_the_trained_deit() -> None:
     ("ratios", "cosines", "says", "tries"),
     [
         ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
-        ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: no smoothing was seen"),
+        ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: there is no smoothing"),
         ((1.0, math.nan), (0.5, math.nan), "This is not known", "Nothing yet"),
-        ((1.0, 1.6), (0.6, 0.5), "No: its tokens grow apart mildly", "Nothing: no smoothing"),
+        (
+            (1.0, 1.6),
+            (0.6, 0.5),
+            "No: its tokens grow apart mildly",
+            "Nothing: there is no smoothing",
+        ),
     ],
 )
 def test_the_short_answer_says_nothing_other_than_its_numbers(ratios, cosines, says, tries):

@@ -21,9 +21,9 @@ from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.inputs import Images
+from oversmoothing.experiments.models.library import TimmViT
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.timm_vit import TimmViT
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model

@@ -25,13 +25,17 @@ def signed(value: float) -> str:
 OUTCOMES = {"smooths more", "smooths less", "the same", "cannot tell"}
 
 
+def rows(number: int) -> pd.DataFrame:
+    return pd.DataFrame({"layer": range(number), "negative_gains_attention": 0.0})
+
+
 def drawn(rng: np.random.Generator, images: int, depth: int, drift: float, name: str) -> Report:
     """A report whose stack changes ln HFC/LFC by about `drift`, in layers of any sign."""
     by = rng.normal(drift / depth / 2, 0.3, (2, depth, 1)) + rng.normal(0, 0.02, (2, depth, images))
     start = rng.normal(0.3, 0.5, (1, images))
     logs = np.concatenate([start, start + by.sum(0).cumsum(0)])
     return Report(
-        model=name, tokens=5, images=images, table=pd.DataFrame(), logs=logs,
+        model=name, tokens=5, images=images, by_layer=rows(depth + 1), logs=logs,
         cosines=rng.uniform(-1, 1, (depth + 1, images)), by_attention=by[0], by_ffn=by[1],
     )  # fmt: skip
 
@@ -76,7 +80,7 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
     by_ffn = one.by_ffn - 0.5
     logs = np.concatenate([one.logs[:1], one.logs[1:] - 0.5 * np.arange(1, 4)[:, None]])
     other = Report(
-        model="other", tokens=5, images=5, table=one.table, logs=logs, cosines=one.cosines,
+        model="other", tokens=5, images=5, by_layer=one.by_layer, logs=logs, cosines=one.cosines,
         by_attention=one.by_attention, by_ffn=by_ffn,
     )  # fmt: skip
     table = compare(one, other).to_frame()
@@ -89,11 +93,11 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
     difference = np.array([-3.0, 0.0, 1.0, 2.0, 5.0])
     logs = np.stack([np.zeros(5), difference])
     other = Report(
-        model="other", tokens=5, images=5, table=one.table, logs=logs,
+        model="other", tokens=5, images=5, by_layer=one.by_layer, logs=logs,
         cosines=np.zeros((2, 5)), by_attention=difference[None], by_ffn=np.zeros((1, 5)),
     )  # fmt: skip
     still = Report(
-        model="still", tokens=5, images=5, table=one.table, logs=np.zeros((2, 5)),
+        model="still", tokens=5, images=5, by_layer=one.by_layer, logs=np.zeros((2, 5)),
         cosines=np.zeros((2, 5)), by_attention=np.zeros((1, 5)), by_ffn=np.zeros((1, 5)),
     )  # fmt: skip
     # t_4(.975) = 2.776445, s.e. = sqrt(34 / 4) / sqrt(5)
@@ -123,7 +127,8 @@ def test_a_comparison_is_saved_whole(tmp_path):
         found = compare(reports[0], other)
         files = found.save(tmp_path)
         assert sorted(path.name for path in tmp_path.iterdir()) == [
-            "compare.csv", "compare.json", "compare.png",
+            "compare.csv", "compare.html", "compare.json", "compare.pdf", "compare.png",
+            "compare.txt",
         ]  # fmt: skip
         written = json.loads(files["json"].read_text())
         assert written["summary"] == found.summary() and written["outcome"] == found.outcome

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing.experiments.models.model import Heads
 from oversmoothing.experiments.models.pictures import within
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.readings import (
@@ -40,6 +41,10 @@ seeds = st.integers(0, 2**32 - 1)
 EXPECTED = {"SMOOTHING": {"consensus"}, "NON_SMOOTHING": {"smallest", "other"}}
 
 
+def heads_of(W_V: torch.Tensor, W_O: torch.Tensor) -> Heads:
+    return Heads(W_V, W_V, W_V, W_O)
+
+
 def layer(seed: int, heads: int, d: int, r: int, scale: float = 2.0, norm: str = "layer") -> object:
     """What the readings use of a described layer."""
     rng = np.random.default_rng(seed)
@@ -50,7 +55,7 @@ def layer(seed: int, heads: int, d: int, r: int, scale: float = 2.0, norm: str =
     gain = torch.from_numpy(rng.uniform(0.5, 2, d))
     return SimpleNamespace(
         number=heads,
-        heads=SimpleNamespace(W_V=draw(heads, d, r), W_O=draw(heads, r, d)),
+        heads=heads_of(draw(heads, d, r), draw(heads, r, d)),
         norm_attention=SimpleNamespace(kind=norm, gain=gain),
     )
 
@@ -133,7 +138,7 @@ def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> No
     e = torch.eye(4, dtype=torch.float64)
     one = SimpleNamespace(
         number=1,
-        heads=SimpleNamespace(W_V=e[None, :, :1], W_O=-0.5 * e[None, :1]),
+        heads=heads_of(e[None, :, :1], -0.5 * e[None, :1]),
         norm_attention=SimpleNamespace(kind="none", gain=torch.ones(4)),
     )
     A = np.full((2, 1, 5, 5), 0.1) + 0.5 * np.eye(5)

@@ -230,7 +230,7 @@ def test_a_claim_is_confirmed_by_a_ball_within_it_alone():
 @pytest.fixture
 def run_folder(tmp_path):
     """A digits model that was not trained, as a run leaves it."""
-    from oversmoothing.experiments.digits.run_store import save_run
+    from oversmoothing.experiments.digits.training_state import save_run
 
     config = tiny_config("vit", epochs=1, log_every=1)
     model, log, metrics = train(config)

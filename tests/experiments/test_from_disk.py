@@ -17,8 +17,8 @@ import oversmoothing
 from oversmoothing.experiments.inspection.budget import Plan, costs, foresee, plan_of
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
+from oversmoothing.experiments.models.checkpoints import Widened, in_float32
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.widened import Widened, in_float32
 
 transformers = pytest.importorskip("transformers")
 

@@ -10,7 +10,7 @@ import torch
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.experiments.graphs import classifier, drawn, phase
+from oversmoothing.experiments.graphs import classifier, phase
 
 PATH = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
@@ -21,37 +21,37 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.mark.parametrize("homophily", [0.05, 0.5, 0.95])
 def test_edges_within_labels_are_the_set_share(homophily: float) -> None:
-    labels = drawn.labels_of(300, 3, rng())
-    edges = drawn.homophilous_graph(labels, homophily, 10.0, rng(1))
+    labels = phase.labels_of(300, 3, rng())
+    edges = phase.homophilous_graph(labels, homophily, 10.0, rng(1))
     assert (edges == edges.T).all() and not edges.diagonal().any()
     # About 1500 edges: four standard deviations of a share, and of a count.
-    assert abs(drawn.edge_homophily(edges, labels) - homophily) < 4 * 0.5 / 1500**0.5
+    assert abs(phase.edge_homophily(edges, labels) - homophily) < 4 * 0.5 / 1500**0.5
     assert abs(edges.sum() / 300 - 10) < 4 * 2 * 1500**0.5 / 300
 
 
 def test_the_prior_of_the_paper_never_prefers_edges_between_labels() -> None:
     shares = []
     for seed in range(60):
-        labels = drawn.labels_of(60, 3, rng(seed))
-        edges = drawn.prior_graph(labels, rng(seed))
+        labels = phase.labels_of(60, 3, rng(seed))
+        edges = phase.prior_graph(labels, rng(seed))
         assert (edges == edges.T).all()
-        shares.append(drawn.edge_homophily(edges, labels))
+        shares.append(phase.edge_homophily(edges, labels))
     pairs = (19 / 59) * np.ones(60)  # of pairs of one label among all
     assert np.nanmean(shares) > pairs.mean()
 
 
 def test_walk_and_gat_are_row_stochastic_on_the_graph_s_edges() -> None:
-    edges = drawn.homophilous_graph(drawn.labels_of(20, 2, rng()), 0.3, 4.0, rng(2))
+    edges = phase.homophilous_graph(phase.labels_of(20, 2, rng()), 0.3, 4.0, rng(2))
     X = rng(3).standard_normal((20, 3))
-    for A in (drawn.walk(edges), drawn.gat(edges, X, rng(4).standard_normal(6))):
+    for A in (phase.walk(edges), phase.gat(edges, X, rng(4).standard_normal(6))):
         np.testing.assert_allclose(A.sum(-1), 1, atol=1e-14)
         assert ((A > 0) == (edges + np.eye(20) > 0)).all()
-    np.testing.assert_allclose(drawn.gat(edges, X, np.zeros(6)), drawn.walk(edges), atol=1e-15)
+    np.testing.assert_allclose(phase.gat(edges, X, np.zeros(6)), phase.walk(edges), atol=1e-15)
 
 
 def test_gat_by_hand() -> None:
     """Scores x_i + 2 x_k: of node 1 with x = (1, 0, -1) they are 2, 0 and -2 (slope 1/5: -2/5)."""
-    A = drawn.gat(PATH, np.array([[1.0], [0.0], [-1.0]]), np.array([1.0, 2.0]))
+    A = phase.gat(PATH, np.array([[1.0], [0.0], [-1.0]]), np.array([1.0, 2.0]))
     weights = np.exp([2.0, 0.0, -0.4])
     np.testing.assert_allclose(A[1], weights / weights.sum(), atol=1e-15)
 
@@ -62,34 +62,34 @@ def test_the_class_eigenvalue_is_that_of_a_graph_with_the_expected_neighbours() 
     edges = (labels[:, None] != labels[None, :]).astype(float)
     side = 1.0 - 2 * labels
     np.testing.assert_allclose(
-        drawn.walk(edges) @ side, drawn.class_eigenvalue(0.0, 4.0, 2) * side, atol=1e-15
+        phase.walk(edges) @ side, phase.class_eigenvalue(0.0, 4.0, 2) * side, atol=1e-15
     )
 
 
 def test_dirichlet_energy_is_the_rayleigh_quotient_of_the_laplacian() -> None:
     X = rng(5).standard_normal((12, 3))
-    edges = drawn.homophilous_graph(drawn.labels_of(12, 2, rng()), 0.5, 4.0, rng(6))
+    edges = phase.homophilous_graph(phase.labels_of(12, 2, rng()), 0.5, 4.0, rng(6))
     by_edges = sum(np.square(X[i] - X[k]).sum() for i, k in np.argwhere(np.triu(edges)))
     degree = edges.sum(1) + 1
     wanted = by_edges / (degree @ np.square(X).sum(1))
-    assert drawn.dirichlet_energy(X, edges) == pytest.approx(wanted, rel=1e-12)
-    assert drawn.dirichlet_energy(np.ones((12, 2)), edges) == 0
+    assert phase.dirichlet_energy(X, edges) == pytest.approx(wanted, rel=1e-12)
+    assert phase.dirichlet_energy(np.ones((12, 2)), edges) == 0
     # Two nodes, one edge, opposite: 4/(2 + 2).
     pair = np.array([[0.0, 1], [1, 0]])
-    assert drawn.dirichlet_energy(np.array([[1.0], [-1.0]]), pair) == 1
-    assert np.isnan(drawn.dirichlet_energy(np.zeros((2, 1)), pair))
+    assert phase.dirichlet_energy(np.array([[1.0], [-1.0]]), pair) == 1
+    assert np.isnan(phase.dirichlet_energy(np.zeros((2, 1)), pair))
 
 
 def test_mad_by_hand() -> None:
     """Rows e_1, e_2, -e_1 on a path: 1, (1 + 1)/2, 1; over all pairs (1 + 2)/2, 1, 3/2."""
     X = np.array([[1.0, 0], [0, 5], [-2, 0]])
-    assert drawn.mad(X, PATH) == pytest.approx(1, abs=1e-15)
-    assert drawn.mad(X) == pytest.approx((1.5 + 1 + 1.5) / 3, abs=1e-15)
-    assert drawn.mad(np.ones((4, 2))) == 0
-    assert np.isnan(drawn.mad(np.zeros((3, 2))))
-    assert np.isnan(drawn.mad(X, np.zeros((3, 3))))
+    assert phase.mad(X, PATH) == pytest.approx(1, abs=1e-15)
+    assert phase.mad(X) == pytest.approx((1.5 + 1 + 1.5) / 3, abs=1e-15)
+    assert phase.mad(np.ones((4, 2))) == 0
+    assert np.isnan(phase.mad(np.zeros((3, 2))))
+    assert np.isnan(phase.mad(X, np.zeros((3, 3))))
     with_zero = np.array([[1.0, 0], [0, 0], [0, 1]])
-    assert drawn.mad(with_zero) == pytest.approx(1, abs=1e-15)
+    assert phase.mad(with_zero) == pytest.approx(1, abs=1e-15)
 
 
 def test_radii_are_those_of_the_quotient() -> None:
@@ -159,16 +159,16 @@ def test_graphs_smooth_as_their_spectrum_says(attention: str) -> None:
 def test_two_components_are_a_tie() -> None:
     edges = np.kron(np.eye(2), np.array([[0.0, 1], [1, 0]]))
     h = np.array([0.5])
-    C, Q = phase.radii(phase.deciding(drawn.walk(edges)[None], h), h)
+    C, Q = phase.radii(phase.deciding(phase.walk(edges)[None], h), h)
     np.testing.assert_allclose(C, Q, atol=1e-12)
 
 
 def test_bad_input_is_a_sentence() -> None:
     for call, message in (
-        (lambda: drawn.labels_of(3, 2, rng()), "2 classes at least"),
-        (lambda: drawn.labels_of(9, 1, rng()), "2 classes at least"),
+        (lambda: phase.labels_of(3, 2, rng()), "2 classes at least"),
+        (lambda: phase.labels_of(9, 1, rng()), "2 classes at least"),
         (
-            lambda: drawn.homophilous_graph(drawn.labels_of(8, 2, rng()), 1.0, 7.0, rng()),
+            lambda: phase.homophilous_graph(phase.labels_of(8, 2, rng()), 1.0, 7.0, rng()),
             "lower the degree",
         ),
         (lambda: phase.phase_table(0), "number of graphs is 0"),

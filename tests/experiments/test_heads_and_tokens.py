@@ -14,7 +14,6 @@ import torch
 import transformers
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.inspection.budget import Plan, checked_budget
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import head_table, worst_heads
@@ -34,6 +33,7 @@ from oversmoothing.experiments.inspection.states import (
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
 from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -125,10 +125,10 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     )
     assert any("layer 1 head 0 (-" in words for words, _ in report.replies[1].details)
     files = report.save(tmp_path)
-    assert files["tokens"].read_bytes()[:4] == b"\x89PNG"
+    assert files["report_tokens.png"].read_bytes()[:4] == b"\x89PNG"
     heads = pd.read_csv(files["heads"])
     assert list(heads["layer"]) == [1, 2, 3, 4, 5, 6] and (heads["head"] == 0).all()
-    drawn = pd.read_csv(files["clusters"])
+    drawn = pd.read_csv(files["report_tokens.csv"])
     assert (drawn[drawn["layer"] == 6]["cluster"] == 0).all() and drawn["input"].nunique() == 3
     assert "Which tokens come together" in files["html"].read_text()
 
@@ -136,7 +136,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
 def test_without_a_closer_look_there_is_none(tmp_path: Path) -> None:
     report = inspect(made(), sharing(2), budget=Plan(ranks=2))
     assert report.heads.empty and report.plot_tokens() is None
-    assert set(report.save(tmp_path)) == {"html", "json", "csv", "png"}
+    assert set(report.save(tmp_path)) == {"html", "json", "csv", "png", "pdf", "txt"}
 
 
 def images_of(report_tokens: pd.DataFrame, shown: Tensor | np.ndarray | None) -> int:
@@ -206,7 +206,7 @@ def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_pat
     said = f"The largest cluster of the first text then has {last['tokens']}: {last['words']}."
     assert said in report.summary()
     files = report.save(tmp_path)
-    assert len(pd.read_csv(files["words"])) == len(merged)
+    assert len(pd.read_csv(files["merged"])) == len(merged)
     page = files["html"].read_text()
     assert "&lt;b&gt; x3" in page and "<b> x3" not in page
     assert json.loads(files["json"].read_text())["merged"] == merged.to_dict("records")
@@ -220,7 +220,7 @@ def test_without_a_tokenizer_there_are_no_words(tmp_path: Path) -> None:
         model = open_model(tiny("bert"), tokenizer=tokenizer)
         assert shown_words(model, batch("bert")) is None
         report = inspect(model, batch("bert"), spectra=0)
-        assert report.merged.empty and "words" not in report.save(tmp_path)
+        assert report.merged.empty and "merged" not in report.save(tmp_path)
     # An iterator is read but once, and by the model.
     assert shown_words(open_model(tiny("bert"), tokenizer=Letters()), iter(["ab"])) is None
 

@@ -15,8 +15,8 @@ from PIL import Image
 from scipy.stats import gmean
 
 from oversmoothing import main
-from oversmoothing.experiments.digits.run_store import save_run
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
+from oversmoothing.experiments.digits.training_state import save_run
 from oversmoothing.experiments.digits.vit import GreyImages, LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
@@ -66,8 +66,8 @@ def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report: Report) ->
     np.testing.assert_allclose(frame["hfc_lfc"], np.exp(logs))
     np.testing.assert_allclose(report.short_table()["HFC/LFC"], np.exp(logs))
     np.testing.assert_allclose(report.answer.ratios, np.exp(logs[[0, -1]]))
-    first, *layers = report.to_json_object()["input"], *report.to_json_object()["layers"]
-    np.testing.assert_allclose([row["hfc_lfc"] for row in (first, *layers)], np.exp(logs))
+    layers = report.to_json_object()["layers"]
+    np.testing.assert_allclose([row["hfc_lfc"] for row in layers], np.exp(logs))
     # The arithmetic mean of these inputs is another number.
     assert (np.abs(np.exp(report.logs).mean(axis=1) / np.exp(logs) - 1) > 1e-4).any()
     assert "geometric" in CONVENTIONS["hfc_lfc"] and "HFC/LFC: geometric" in report.words()
@@ -131,18 +131,18 @@ def test_one_image_has_no_interval_and_still_a_report() -> None:
     report = inspect(tiny_model(), random_pixels(1), name="tiny")
     assert report.to_frame()["cos_mean_low"].isna().all()
     assert "what it does on others takes at least 5 to tell" in report.summary()
-    layer = report.to_json_object()["layers"][0]
+    layer = report.to_json_object()["layers"][1]
     assert layer["cos_mean_low"] is None and layer["cos_mean"] is not None
 
 
 def test_json_is_strict_and_complete(report: Report) -> None:
     text = json.dumps(report.to_json_object(), allow_nan=False)
     parsed = json.loads(text)
-    assert parsed["schema_version"] == 1
+    assert parsed["schema_version"] == 2
     assert (parsed["model"], parsed["tokens"], parsed["images"]) == ("tiny", 17, IMAGES)
     assert parsed["conventions"] == CONVENTIONS
-    assert [layer["layer"] for layer in parsed["layers"]] == [1, 2]
-    assert set(NAMES) <= set(parsed["input"]) and set(NAMES) <= set(parsed["layers"][0])
+    assert [layer["layer"] for layer in parsed["layers"]] == [0, 1, 2]
+    assert set(NAMES) <= set(parsed["layers"][0])
     assert parsed["summary"] == report.summary()
 
 
@@ -259,7 +259,7 @@ def test_the_command_prints_json_alone(
     command = ["inspect", str(stored), "--images", str(tmp_path), "--out", out_folder]
     assert main([*command, "--json"]) == 0
     parsed = json.loads(capsys.readouterr().out)
-    assert parsed["images"] == 2 and len(parsed["layers"]) == 2
+    assert parsed["images"] == 2 and len(parsed["layers"]) == 3
     assert main(command) == 0
     out = capsys.readouterr().out
     asked = [line for line in out.splitlines() if line.endswith("?")]

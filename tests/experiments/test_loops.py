@@ -14,15 +14,17 @@ from oversmoothing import main
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
-from oversmoothing.experiments.repeated.consensus import loop_law
+from oversmoothing.experiments.repeated.growth import loop_law
 from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
-from oversmoothing.experiments.repeated.outcomes import Looped, looped, outcomes
 from oversmoothing.experiments.repeated.predictors import (
     LINE,
     LOCAL,
+    Looped,
     choose,
     few_tokens,
     from_law,
+    looped,
+    outcomes,
     score_loops,
 )
 from oversmoothing.theory.at_consensus import LoopLaw

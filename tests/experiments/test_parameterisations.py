@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.forms.form import ValueProjection, orthogonal_factor
+from oversmoothing.experiments.forms.form import ValueProjection, cholesky_factor, orthogonal_factor
 from oversmoothing.experiments.forms.lasting_bound import dobrushin, lasting_bound
 from oversmoothing.experiments.forms.regions import (
     FORMS,
@@ -67,6 +67,8 @@ def test_q_undoes_every_positive_triangular_factor(seed: int, d: int) -> None:
     torch.testing.assert_close(q.T @ q, torch.eye(d, dtype=torch.float64), rtol=0, atol=1e-12)
     triangle = gaussian(seed ^ 1, d).triu(1) / d + torch.eye(d, dtype=torch.float64)
     torch.testing.assert_close(orthogonal_factor(q @ triangle), q, rtol=0, atol=1e-9)
+    # What a card takes in its place: eps cond(triangle)^2.
+    torch.testing.assert_close(cholesky_factor(q @ triangle), q, rtol=0, atol=1e-7)
 
 
 def test_q_moves_smoothly_along_a_path() -> None:

@@ -19,7 +19,7 @@ from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.report_page import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.drawing.web.web_page import as_data
+from oversmoothing.simulations.drawing.web_page import as_data
 from tests.support.browser import DESKTOP, PHONE, opened
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model

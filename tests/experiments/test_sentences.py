@@ -61,7 +61,7 @@ def drawn(draw: st.DrawFn) -> Report:
         model="m",
         tokens=5,
         images=images,
-        table=table,
+        by_layer=table,
         logs=logs,
         cosines=cosines,
         by_attention=by["attention"],

@@ -19,8 +19,12 @@ from oversmoothing.experiments.repeated.blocks import (
     plain_attention,
     recorded,
 )
-from oversmoothing.experiments.repeated.consensus import consensus_step, linearised, loop_law
-from oversmoothing.experiments.repeated.growth import exponents
+from oversmoothing.experiments.repeated.growth import (
+    consensus_step,
+    exponents,
+    linearised,
+    loop_law,
+)
 from oversmoothing.experiments.repeated.stability import holds_to, stability
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today

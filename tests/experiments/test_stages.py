@@ -78,13 +78,13 @@ def test_the_boundary_is_said_with_its_number_and_interval() -> None:
 def test_stages_are_saved_whole(tmp_path: Path) -> None:
     found = inspect_stages(today("Swin"), inputs("Swin"), name="swin", spectra=0)
     files = found.save(tmp_path)
-    assert set(files) == {"json", "csv", "stage-1", "stage-2"}
+    assert {"json", "csv", "txt", "html", "stage-1/report.json", "stage-2/heads.csv"} < set(files)
     held = json.loads(files["json"].read_text())
     assert [each["tokens"] for each in held["stages"]] == [64, 16]
     assert held["merging"][0]["after_stage"] == 1
     assert held["merging"][0]["log_change"] == pytest.approx(found.merging.mean())
     assert len(pd.read_csv(files["csv"])) == 6
-    assert "swin stage 2" in files["stage-2"].read_text()
+    assert "swin stage 2" in files["stage-2/report.html"].read_text()
 
 
 def test_towers_are_no_stages_and_one_stack_is_one_stage() -> None:

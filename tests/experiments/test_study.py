@@ -15,9 +15,10 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
-from oversmoothing.experiments.study import answers, study_runs, study_tasks
+from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
+from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.experiments.study.study_models import Design, StudyNet
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
@@ -91,6 +92,17 @@ def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_
     assert len(core) == 40 and len(core[0]) == 22 and len(core[10]) == 9
     # Equal steps at every share of the data, so that data varies and not the length of training.
     assert len({c.steps for c, _ in chosen.cells.values() if c.name.startswith("cifar100")}) == 1
+
+
+def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_300_times() -> None:
+    own = protocol(PREREGISTERED.with_name("paper_scale.toml"))
+    for cell, seeds in own.cells.values():
+        net = StudyNet(cell.design, Reads("pixels", 64, 48, 100, 3), 0)
+        assert seeds == 3 and net.reads.side == 32 and cell.fraction == 0.1
+        # ViT-Ti's 5.5 million, fewer patches' and classes' apart, and d^2 - d less of each form.
+        assert 4.9e6 < sum(p.numel() for p in net.parameters()) < 5.5e6
+        assert cell.steps * RECIPES[cell.task].batch / 4500 == pytest.approx(300, rel=1e-4)
+    assert {cell.design.form for cell, _ in own.cells.values()} == {"ord", "sym", "plus", "minus"}
 
 
 def test_a_cell_s_name_and_digest_tell_it_from_every_other() -> None:
@@ -289,6 +301,110 @@ def test_a_run_that_diverges_has_no_score_and_says_where(
     assert row["diverged"] is not None and "score" not in row and "lever" not in row
     assert math.isnan(answers.value(row, "error"))
     json.dumps(row, allow_nan=False)
+
+
+# ------------------------------------------------------------------------------ many at once
+
+
+def stack_of() -> list[tuple[Cell, int]]:
+    usual = replace(Design(), width=16, depth=2, heads=2, std=0.5)
+    designs = [replace(usual, form="ord", start="mimetic")]
+    designs += [replace(usual, form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
+    cells = [
+        Cell("digits", 6, each, share, "trainability")
+        for each in designs[:2]
+        for share in (1.0, 0.1)
+    ]
+    cells += [Cell("digits", 6, each, 1.0, "trainability") for each in designs[2:]]
+    return [(cell, seed) for cell in cells for seed in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cpu",
+        pytest.param("cuda", marks=[
+            pytest.mark.cuda,
+            pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+        ]),
+    ],
+)  # fmt: skip
+def test_a_stack_trains_as_its_networks_would_alone(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacked, "CLIP", 0.25)
+    monkeypatch.setattr(study_runs, "CLIP", 0.25)
+    stack = stack_of()
+    found = stacked.learn(stack, task("digits"), torch.device(device), progress=False)
+    for (cell, seed), learnt in zip(stack, found, strict=True):
+        net, row = trained(cell, seed)
+        of_stack, same = trained(cell, seed, None, learnt)
+        # Theta moves by the rounding of a gradient that is nearly 0; Q and H do not see it.
+        np.testing.assert_allclose(of_stack.products(), net.products(), rtol=1e-3, atol=1e-4)
+        for name, each in net.named_parameters():
+            if not name.endswith("theta"):
+                torch.testing.assert_close(
+                    dict(of_stack.named_parameters())[name], each, rtol=1e-3, atol=1e-4
+                )
+        for name in ("loss", "hfc_lfc", "cos"):
+            np.testing.assert_allclose(
+                same["trajectory"][name][1:], row["trajectory"][name][1:], rtol=0.02, atol=0.01
+            )
+        assert same["score"]["loss"] == pytest.approx(row["score"]["loss"], abs=1e-4)
+        assert same["made"]["together"] == len(stack) and "together" not in row["made"]
+        assert same["start"] == row["start"] and same["digest"] == row["digest"]
+
+
+def test_one_network_that_diverges_leaves_the_others_of_its_stack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    good, ill = stack_of()[:2]
+    alone = stacked.learn([good], task("digits"), torch.device("cpu"), progress=False)[0]
+    drawn = stacked.StudyNet
+
+    def spoilt(design: Design, reads: Any, seed: int) -> StudyNet:
+        net = drawn(design, reads, seed)
+        if seed == ill[1]:
+            torch.nn.init.constant_(net.scores.weight, math.inf)
+        return net
+
+    monkeypatch.setattr(stacked, "StudyNet", spoilt)
+    found = stacked.learn([good, ill], task("digits"), torch.device("cpu"), progress=False)
+    assert [each[0] for each in found[1].points] == [0] and not found[1].score
+    assert found[0].score == pytest.approx(alone.score, abs=1e-4) and found[0].score
+    row = trained(*ill, None, found[1])[1]
+    assert row["diverged"] == 0 and "score" not in row
+
+
+def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measured(
+    tiny: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = ("trainability",)
+    given = {"tiers": own, "device": torch.device("cpu"), "progress": False}
+    assert run_blocks(tiny, tmp_path, blocks=1, **given) == 2
+    stack = [(cell, 1) for cell, _ in tiny.cells.values() if cell.tier == own[0]]
+    place = tmp_path / "stack"
+    paths = stacked.kept(stack, place, task("digits"), torch.device("cpu"), progress=False)
+    found = stacked.Learnt.kept(paths[0], stack[0][0].digest)
+    assert found is not None and stacked.Learnt.kept(paths[0], "of an earlier recipe") is None
+    again = stacked.learn(stack, task("digits"), torch.device("cpu"), progress=False)[0]
+    assert [each[:2] for each in found.points] == [each[:2] for each in again.points]
+    for one, other in zip(found.points, again.points, strict=True):
+        torch.testing.assert_close(one[2], other[2])
+
+    trains = {"stack": 0}
+    learn = stacked.learn
+
+    def counted(runs: Any, *given: Any, **options: Any) -> Any:
+        trains["stack"] += len(runs)
+        return learn(runs, *given, **options)
+
+    monkeypatch.setattr(stacked, "learn", counted)
+    assert run_blocks(tiny, tmp_path, **given) == 4 and trains == {"stack": 2}
+    rows = read_rows(tmp_path / ROWS)
+    assert [row["made"]["together"] for row in rows] == [2] * 6
+    assert len({(row["cell"], row["seed"]) for row in rows}) == 6
+    assert not list(place.iterdir())
 
 
 # ------------------------------------------------------------------------------ the rule

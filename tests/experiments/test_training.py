@@ -15,9 +15,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from oversmoothing import main
-from oversmoothing.experiments.digits import run_store as store, training
+from oversmoothing.experiments.digits import training, training_state as store
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
-from oversmoothing.experiments.digits.run_store import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
     load_model,
@@ -33,6 +32,7 @@ from oversmoothing.experiments.digits.training_config import (
     default_config,
 )
 from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
+from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun, load_run
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError, RequirementError

@@ -18,12 +18,7 @@ from PIL import Image
 from oversmoothing import main
 from oversmoothing.commands import pages
 from oversmoothing.paper_figures import figure, statement_regions
-from oversmoothing.paper_figures.figure_base import (
-    Context,
-    PaperFigure,
-    new_figure,
-    processor_seconds,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, processor_seconds
 from oversmoothing.paper_figures.figures import (
     costs,
     ladder,
@@ -40,6 +35,7 @@ from oversmoothing.simulations.drawing.picture import (
     KINDS,
     WIDTHS,
     decade_axis,
+    new_figure,
     page_width,
     plot_log,
 )

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser
 from oversmoothing.paper_figures import FIGURES, page
 from oversmoothing.paper_figures.figure_base import number, sign, unchecked
 from oversmoothing.paper_figures.page import OPENING, ledger
-from oversmoothing.simulations.drawing.picture import new_figure, write_figure
-from oversmoothing.simulations.drawing.web.web_page import typeset
+from oversmoothing.simulations.drawing.picture import FigureFiles, new_figure, write_figure
+from oversmoothing.simulations.drawing.web_page import typeset
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, opened
@@ -47,7 +47,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         caption = f"the caption of {name}: ||HFC|| <= 1\nsecond <line>"
         stem = folder / "figures" / name
         compared = COMPARED if name == "table_1" else ()
-        files = write_figure(new_figure()[0], table, caption, stem, name)
+        files = FigureFiles(*write_figure(new_figure()[0], table, caption, stem, name))
         drawn[name] = page.Drawn(files, 2.6, compared)
     (folder / "inspect").mkdir()
     (folder / "inspect" / "report.html").write_text("<!doctype html><title>x</title>")

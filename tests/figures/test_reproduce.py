@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from oversmoothing.experiments.study.protocol import TIERS, Protocol
-from oversmoothing.paper_figures import kept, reproduce as main_job
+from oversmoothing.paper_figures import reproduce as main_job
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import tables_2_3
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
@@ -70,8 +70,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("x = 1\n")
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.setattr(kept, "_PACKAGE", package)
-    monkeypatch.setattr(kept, "real_inputs", lambda: None)
+    monkeypatch.setattr(main_job, "_PACKAGE", package)
+    monkeypatch.setattr(main_job, "real_inputs", lambda: None)
     monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3", "ladder"))
     monkeypatch.setattr(main_job, "draw_figure", drawn_once)
     one = Check("one", "one is one", "1", True)

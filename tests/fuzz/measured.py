@@ -74,11 +74,6 @@ def remedies(rng: random.Random) -> tuple[Words, Files]:
     return [*_size(rng, "--draws", "1"), "--only", name], {}
 
 
-def steer(rng: random.Random) -> tuple[Words, Files]:
-    """A layer or two."""
-    return _size(rng, "--draws", "2"), {}
-
-
 def graphs(rng: random.Random) -> tuple[Words, Files]:
     """A few small graphs; the classifier for a step or two."""
     words = [*_size(rng, "--count", "3"), *_sometimes(rng, ["--attention", "gat"])]
@@ -163,7 +158,7 @@ def study(rng: random.Random) -> tuple[Words, Files]:
 
 # As in `rooms.ROOMS`.
 MEASURED = {
-    "streams": streams, "exponents": exponents, "remedies": remedies, "steer": steer,
+    "streams": streams, "exponents": exponents, "remedies": remedies,
     "graphs": graphs, "stability": several, "flips": several, "loop": loop, "tilt": model,
     "enclose": enclose, "study": study,
 }  # fmt: skip

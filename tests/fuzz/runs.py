@@ -30,15 +30,14 @@ SECONDS, BYTES = 60, 2 * 2**30
 # Command -> how often it is drawn.
 SHARES = {
     "verdict": 28, "certify": 12, "check": 15, "simulate": 10, "heads": 10, "sweep": 12, "train": 4,
-    "rates": 1, "prove": 5, "figures": 1, "inspect": 5, "readings": 1, "ladder": 1,
-    "certify-model": 1, "streams": 8, "exponents": 2, "remedies": 2, "steer": 1, "graphs": 2,
+    "prove": 5, "figures": 1, "inspect": 5, "readings": 1, "ladder": 1,
+    "certify-model": 1, "streams": 8, "exponents": 2, "remedies": 2, "graphs": 2,
     "stability": 1, "flips": 1, "loop": 1, "tilt": 1, "enclose": 2, "study": 3,
 }  # fmt: skip
 # Flags that always stand there, so that no run takes its minutes.
 ALWAYS = {
     "simulate": ["--n", "5", "--d", "3", "--depth", "50", "--points", "5"],
     "heads": ["--heads", "2", "--n", "4", "--d", "3", "--depth", "20", "--points", "4"],
-    "rates": ["--nothing"],
 }
 # Not drawn: what would wait for a network, or take a cluster of processes.
 _LEFT_OUT = {

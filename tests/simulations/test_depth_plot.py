@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,8 @@ from matplotlib.figure import Figure
 
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
-from oversmoothing.simulations.drawing.depth_plot import caption, draw_run, great, predictions
+from oversmoothing.simulations.drawing.depth_plot import draw_run, great, predictions
+from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import ROWS, few
 from oversmoothing.theory.support.errors import InputError
 
@@ -54,7 +53,9 @@ def test_a_ratio_far_below_the_least_float_has_its_place():
     assert low <= log10.min() and high >= log10.max()
     ratio.figure.canvas.draw()
     labels = [tick.get_text() for tick in ratio.get_yticklabels()]
-    assert len(set(labels)) == len(labels) >= 2 and all("10^" in x or x == "1" for x in labels)
+    assert len(set(labels)) == len(labels) >= 2 and {"1", "$10^{-100}$", "$10^{-10^{8}}$"} <= {
+        *labels
+    }
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,28 @@ def test_cosines_that_differ_by_rounding_are_not_drawn_as_movement():
     _, cosine = run_of([0, 1, 2], X0=np.array([[1.0, 0.0], [2.0, 1e-9]])).plot()
     low, high = cosine.get_ylim()
     assert high - low >= 0.1 and low < 1 < high <= 1.01
+
+
+def test_a_ratio_that_falls_by_great_powers_is_a_straight_line_and_the_axis_says_how():
+    depths = [0, *np.geomspace(1, 10**6, 30).round().astype(int)]
+    run = run_of([int(depth) for depth in depths])
+    ratio, _ = run.plot()
+    assert ratio.get_yscale() == "symlog" and run_of(range(60)).plot()[0].get_yscale() == "linear"
+    # As far from one to the next decade of layers, over all of them.
+    shown = [ratio.transData.transform((10.0**k, np.interp(10.0**k, *ratio.lines[0].get_data())))
+             for k in range(2, 7)]  # fmt: skip
+    falls = np.diff(np.array(shown)[:, 1])
+    assert falls.max() < 0 and falls.min() == pytest.approx(falls.max(), rel=0.05)
+    assert "ten times as many powers of ten" in ratio.get_ylabel()
+    assert "powers" not in run_of(range(60)).plot()[0].get_ylabel()
+
+
+def test_an_axis_of_a_small_span_has_two_numbers_at_least():
+    for low, high in ((11, 21), (1.01, 1.99), (2.1, 4.9), (0.51, 0.99), (1.3, 1.45)):
+        axis = Figure().subplots()
+        decade_axis(axis)
+        axis.set_ylim(np.log10(low), np.log10(high))
+        assert len(axis.get_yticks()) >= 2, (low, high)
 
 
 @pytest.mark.parametrize("X0", [np.ones((1, 2)), np.zeros((3, 2)), np.ones((3, 2))])
@@ -130,16 +153,16 @@ def test_matplotlib_loads_when_it_is_drawn():
 
 
 def drawn(**settings):
-    return simulate(Configuration(n=6, d=2, points=12, **settings), device="cpu")[0]
+    return simulate(Configuration(n=6, d=2, points=12, **settings), device="cpu").table
 
 
 def test_predictions_are_the_closed_form_and_the_limit_or_the_rate():
     smooth = drawn(value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}, depth=300)
     rate = float(smooth["log_rate"].iloc[0])
     found = predictions(smooth, rate)
-    assert list(found) == ["closed form", "predicted rate, through the last"]
+    assert list(found) == ["closed form", "predicted rate"]
     np.testing.assert_allclose(found["closed form"], smooth["log_hfc_lfc"], atol=1e-9)
-    line = found["predicted rate, through the last"]
+    line = found["predicted rate"]
     np.testing.assert_allclose(np.diff(line), rate * np.diff(smooth["depth"]), rtol=1e-9)
     assert line.iloc[-1] == smooth["log_hfc_lfc"].iloc[-1]
     assert predictions(smooth.drop(columns="predicted_log_hfc_lfc"), 0.1) == {}
@@ -150,16 +173,11 @@ def test_predictions_are_the_closed_form_and_the_limit_or_the_rate():
     assert limit == pytest.approx(ends["hfc_lfc"].iloc[-1], rel=1e-3)
 
 
-def test_the_picture_and_its_caption_name_the_same_curves():
+def test_the_picture_names_the_curves_that_are_predicted():
     table = drawn(value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}, depth=300)
     rate = float(table["log_rate"].iloc[0])
     names = [line.get_label() for line in draw_run(table, "a run", rate).axes[0].lines]
     assert names == ["simulation", *predictions(table, rate)]
-    said = caption(table, "A run", "It smooths.", rate)
-    assert all(name in said for name in names) and said.endswith("It smooths.")
-    assert "logarithmic: the ratio and the layer" in said
-    gone = table.assign(log_hfc_lfc=-np.inf)
-    assert f"{len(table)} of {len(table)} ratios are 0" in caption(gone, "A run", "")
 
 
 @pytest.mark.parametrize(("stem", "form"), [("simulate", []), ("heads", ["--heads=2"])])
@@ -168,17 +186,18 @@ def test_the_command_draws_on_demand_beside_its_table(stem, form, tmp_path, caps
     for name, options in (("plain", []), ("drawn", ["--plot"]), ("again", ["--plot"])):
         assert oversmoothing.main([*small, *options, "--out", str(tmp_path / name)]) == 0
     printed = capsys.readouterr().out
-    assert {path.suffix for path in (tmp_path / "plain").iterdir()} == {".csv", ".json"}
+    plain = {".csv", ".json", ".txt", ".html"}
+    assert {path.suffix for path in (tmp_path / "plain").iterdir()} == plain
     written = {path.name: path.read_bytes() for path in (tmp_path / "drawn").iterdir()}
-    assert written.keys() == {f"{stem}.{kind}" for kind in ("csv", "json", "txt", "png", "pdf")}
-    assert all(str(Path("drawn") / name) in printed for name in written)
+    assert written.keys() == {f"{stem}{kind}" for kind in (*plain, ".png", ".pdf")}
+    assert all(name in printed for name in written)
     for name, held in written.items():
         assert (tmp_path / "again" / name).read_bytes() == held, name
     table = tmp_path / "plain" / f"{stem}.csv"
     assert table.read_bytes() == written[f"{stem}.csv"]
     said = written[f"{stem}.txt"].decode()
-    verdict = next(x for x in printed.splitlines() if re.search(r" \((certified|estimated)\): ", x))
-    assert verdict in said and "5 tokens, 2 features" in said
+    assert said.splitlines()[0] in " ".join(printed.split()) and "(certified): " in said
+    assert f"{stem}: 5 tokens, 2 features, seed 0" in printed
     assert pd.read_csv(table)["depth"].iloc[-1] == 200
 
 

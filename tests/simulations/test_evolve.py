@@ -11,6 +11,7 @@ import torch
 from hypothesis import example, given, settings, strategies as st
 
 from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.engine.iteration import OneHead
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.support.errors import InputError
@@ -286,3 +287,23 @@ def test_a_single_depth_keeps_the_start_too(depth: int) -> None:
     trajectory = evolve(A=AA, H=[[0.5]], X0=[[1.0], [2.0]], depth=depth)
     assert trajectory.depths == ((0, depth) if depth else (0,))
     assert len(trajectory) == len(trajectory.metrics())
+
+
+def test_small_layers_run_on_one_thread_and_leave_the_threads_as_they_were(monkeypatch) -> None:
+    """Threads wait for one another for longer than such products take."""
+    seen, block = [], OneHead.block
+
+    def watched(*args):
+        seen.append(torch.get_num_threads())
+        return block(*args)
+
+    monkeypatch.setattr(OneHead, "block", watched)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for n, threads in ((32, 1), (200, 2)):
+            seen.clear()
+            evolve(A=np.full((n, n), 1 / n), H=np.eye(n), X0=np.eye(n), depth=2, method="plain")
+            assert set(seen) == {threads} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -69,6 +69,8 @@ def test_it_shows_what_was_found_in_the_style_of_every_page(chromium: Browser, p
         assert web.locator("#claim-entries").get_attribute("open") is not None
         shown = web.locator("body").inner_text()
         assert "refuted" in shown and "Counterexample" in shown and "fails" in shown
+        # A clause stands once.
+        assert web.locator("#claim-rows").inner_text().count("in the maximum norm") == 1
         assert "oversmoothing prove entries" not in shown  # it is of a file, no claim of the ledger
         assert "‖A‖ ≤ 1" in shown and "\\sum" not in shown and web.locator("math").count() == 1
         # One style: the colours of refuted and of links are the shared variables.

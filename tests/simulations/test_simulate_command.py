@@ -41,7 +41,7 @@ def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
     assert {"predicted_log_hfc_lfc", "log_rate", "predicted_limit"} <= set(table.columns)
     assert table["depth"].iloc[0] == 0 and table["depth"].iloc[-1] == 300
-    assert record["configuration"]["seed"] == 4 and record["versions"]["numpy"]
+    assert record["configuration"]["seed"] == 4 and record["provenance"]["versions"]["numpy"]
     out = " ".join(capsys.readouterr().out.split())
     assert record["verdict"]["reason"] in out and record["verdict"]["verdict"] in out
 
@@ -66,12 +66,13 @@ def test_nothing_of_the_progress_bar_reaches_stdout(
 def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> None:
     d = 4
     options = {"eigenvalues": [-0.5, 0.3, -0.2 + 0.4j, -0.2 - 0.4j]} if value == "spectrum" else {}
-    table, words, theory = simulate(
+    result = simulate(
         Configuration(
             attention=attention, value=value, n=6, d=d, depth=20, seed=1, value_options=options
         ),
         device="cpu",
     )
+    table, theory = result.table, result.details
     assert np.isfinite(table["log_hfc_lfc"]).all()
     if value == "defective":
         assert theory["closed_form_note"] is not None
@@ -79,22 +80,23 @@ def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> 
     else:
         # The eigenbases' condition numbers, about 1e3 here, times 20 layers of rounding.
         assert theory["largest_error_of_log_hfc_lfc"] < 1e-9
-    assert theory["verdict"]["verdict"] in words
+    assert theory["verdict"]["verdict"] in result.words()
 
 
 def test_float32_is_held_against_the_same_prediction() -> None:
-    *_, theory = simulate(Configuration(n=8, d=4, depth=100, dtype="float32"), device="cpu")
-    assert 1e-9 < theory["largest_error_of_log_hfc_lfc"] < 1e-2
+    run = simulate(Configuration(n=8, d=4, depth=100, dtype="float32"), device="cpu")
+    assert 1e-9 < run.details["largest_error_of_log_hfc_lfc"] < 1e-2
 
 
 def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
-    table, _, theory = simulate(
+    run = simulate(
         Configuration(
             n=8, d=2, depth=4000, value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}
         ),
         device="cpu",
     )
-    assert theory["verdict"]["verdict"] == "SMOOTHING"
+    assert run.details["verdict"]["verdict"] == "SMOOTHING"
+    table = run.table
     last = table.iloc[-2:]
     slope = last["log_hfc_lfc"].diff().iloc[1] / last["depth"].diff().iloc[1]
     assert slope == pytest.approx(table["log_rate"].iloc[0], rel=1e-2)

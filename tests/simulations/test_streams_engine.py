@@ -80,14 +80,14 @@ def test_equal_streams_stay_equal_and_are_one_stream() -> None:
 @pytest.mark.parametrize("changing", [False, True])
 def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changing: bool) -> None:
     for seed in range(3):
-        _, words, theory = simulate_streams(
+        result = simulate_streams(
             StreamsConfiguration(changing=changing, n=4, d=2, depth=120, points=5, seed=seed)
         )
-        found = theory["agreement"]
+        found = result.details["theory"]["agreement"]
         assert found["simulated"] <= found["certified"] <= found["by_each_layer"]
         # tau of the product is what some start attains: a drawn one is not far from it.
         assert found["simulated"] >= found["certified"] - 4
-        assert "agree to 1e-06" in words
+        assert "agree to 1e-06" in result.words()
 
 
 def test_one_token_and_one_stream_have_an_answer() -> None:

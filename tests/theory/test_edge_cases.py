@@ -81,7 +81,7 @@ BAD = [
     (dict(A=HALF, H=[[float("inf")]]), "inf"),
     (dict(A=HALF, H=[["inf"]]), "not a finite number"),
     (dict(A=HALF, H=[["1/0"]]), "not a finite number"),
-    (dict(A=HALF, H=[["x"]]), "not a finite number"),
+    (dict(A=HALF, H=[["x"]]), "takes a case with names"),
     (dict(A=HALF, H=[[True]]), "truth value"),
     (dict(A=HALF, H=[[None]]), "not a number"),
     (dict(A=[[0.5, 0.5]], H=[[1.0]]), "square"),

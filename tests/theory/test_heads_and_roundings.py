@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given as drawn, settings
 
 from oversmoothing.theory.proofs.strategies import SEEDS
-from oversmoothing.theory.spectra.heads import Radius
+from oversmoothing.theory.spectra.heads_radius import Radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import by_discs, verdict as room
 from oversmoothing.theory.verdict.nearest import distance_to_tie

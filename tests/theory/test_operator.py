@@ -137,13 +137,12 @@ def check_exact(seed: int) -> None:
         assert abs(pair.multiplier) == pytest.approx(float(top), rel=4 * EPS)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_exact_eigenpairs_and_jordan_chains_satisfy_their_relations(seed: int) -> None:
-    check_exact(seed)
+FEW_AND_MANY = pytest.mark.parametrize("seeds", [range(24), range(1000, 1500)], ids=["24", "500"])
 
 
-def test_five_hundred_drawn_layers_have_exact_eigenpairs() -> None:
-    for seed in range(1000, 1500):
+@FEW_AND_MANY
+def test_exact_eigenpairs_and_jordan_chains_satisfy_their_relations(seeds: range) -> None:
+    for seed in seeds:
         check_exact(seed)
 
 
@@ -183,13 +182,9 @@ def check_floats(seed: int) -> None:
     assert tops[0] == pytest.approx(tops[1], rel=32 * EPS ** (1 / index))
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_eigenpairs_in_floats_keep_their_residuals(seed: int) -> None:
-    check_floats(seed)
-
-
-def test_five_hundred_drawn_layers_in_floats_keep_their_residuals() -> None:
-    for seed in range(1000, 1500):
+@FEW_AND_MANY
+def test_eigenpairs_in_floats_keep_their_residuals(seeds: range) -> None:
+    for seed in seeds:
         check_floats(seed)
 
 

@@ -354,8 +354,14 @@ def test_a_bare_name_is_a_claim_of_the_ledger(capsys):
     listed = capsys.readouterr().out
     assert oversmoothing.main(["prove", "T4c", "--list"]) == 0
     assert capsys.readouterr().out == listed and listed.startswith("T4c ")
+    # A line for each claim, that fits the terminal.
+    assert oversmoothing.main(["prove", "T2", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["T2a", "T2b", "T2c", "T2d", "T2d-ii", "T2e"]
+    assert max(map(len, lines)) <= 100 and lines[1].endswith(" ...")
     assert oversmoothing.main(["prove", "T2a", "--kind", "for all reals"]) == 0
-    assert "1 claim: " in capsys.readouterr().out
+    alone = capsys.readouterr().out
+    assert "1 claim: " in alone and alone.startswith("T2a: ")
     assert oversmoothing.main(["prove", ""]) == 2
     assert "no claim ''" in capsys.readouterr().err
     assert oversmoothing.main(["prove", "T99"]) == 2

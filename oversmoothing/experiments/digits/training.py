@@ -21,7 +21,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, cifar, digits
-from oversmoothing.experiments.digits.run_store import StoredRun, load_run, save_run
 from oversmoothing.experiments.digits.training_config import (
     FORM_OF,
     VARIANTS,
@@ -29,7 +28,13 @@ from oversmoothing.experiments.digits.training_config import (
     default_config,
 )
 from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
-from oversmoothing.experiments.digits.training_state import remove, unfinished
+from oversmoothing.experiments.digits.training_state import (
+    StoredRun,
+    load_run,
+    remove,
+    save_run,
+    unfinished,
+)
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
 from oversmoothing.experiments.models.model import start_spread
 from oversmoothing.experiments.threads import one_thread

@@ -5,25 +5,155 @@ the optimiser and of every random generator, the sum of the losses of the epoch 
 metadata the step, the log and what was watched, as JSON. On the same versions, kind of machine
 and number of threads the run that goes on from it ends with the same weights, bit for bit. It is
 written whole, beside the one before it, which is kept as `checkpoint.previous.safetensors`.
+
+A run that is finished is one folder, written whole, verified when read:
+results/<kind>-<hash of the configuration>/ holds config.json, weights.safetensors, log.csv,
+metrics.json, provenance.json, where the training was watched watched.csv, and manifest.json (a
+SHA-256 of each of the others). It is filled under a temporary name and renamed into place, so that
+an interrupted run leaves nothing that looks finished. Whatever is damaged later is refused with
+advice, never silently retrained.
 """
 
 import hashlib
+import io
 import json
 import math
 import os
 import shutil
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load, save, save as save_safetensors
 from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.training_config import TrainConfig
+from oversmoothing.experiments.models.checkpoints import weights_of
+from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import parse_json, read_bytes, write_together
+from oversmoothing.theory.support.files import (
+    output_folder,
+    parse_json,
+    read_bytes,
+    to_json,
+    write_atomically,
+    write_together,
+)
+
+FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
+WATCHED = "watched.csv"
+MANIFEST = "manifest.json"
+# The largest file of a run that is read: a model of 500 million weights.
+LARGEST = 2**31
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """What a finished run left behind; `folder` is where. watched: stream and spectra by step and
+    layer while it trained; empty where nothing was watched."""
+
+    folder: Path
+    config: dict[str, Any]
+    weights: dict[str, Tensor]
+    log: pd.DataFrame
+    metrics: dict[str, Any]
+    watched: pd.DataFrame
+
+
+def save_run(
+    folder: Path, *, config: Mapping[str, Any], weights: Mapping[str, Tensor], log: pd.DataFrame,
+    metrics: Mapping[str, Any], watched: pd.DataFrame | None = None,
+) -> StoredRun:  # fmt: skip
+    """Write the run to `folder`, all or nothing, and read it back.
+
+    If another process finished the same run first, its folder stays. Raises `InputError` where
+    the folder cannot be written.
+    """
+    parent = output_folder(folder.parent)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
+    contents: dict[str, bytes] = {
+        "config.json": to_json(dict(config)).encode(),
+        "weights.safetensors": save_safetensors(tensors),
+        "log.csv": log.to_csv(index=False).encode(),
+        "metrics.json": to_json(dict(metrics)).encode(),
+        "provenance.json": to_json(provenance()).encode(),
+    }
+    if watched is not None and len(watched):
+        contents[WATCHED] = watched.to_csv(index=False).encode()
+    manifest = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    partial = Path(tempfile.mkdtemp(dir=parent, prefix=f".{folder.name}-"))
+    try:
+        # mkdtemp makes private folders; a result is as readable as any folder the user makes.
+        partial.chmod(parent.stat().st_mode & 0o777)
+        for name, content in contents.items():
+            write_atomically(partial / name, content)
+        write_atomically(partial / MANIFEST, to_json(manifest))
+        try:
+            os.rename(partial, folder)
+        except OSError as error:
+            if not folder.exists():
+                raise InputError(f"cannot write '{folder}' ({error.strerror})") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return load_run(folder)
+
+
+def load_run(folder: Path) -> StoredRun:
+    """Read a stored run, every file checked against the manifest.
+
+    Raises `InputError`, saying which folder to delete, when a file is missing or was changed.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no run folder '{folder}': train first, or mend the path")
+    contents = {}
+    # What was watched is one more file of the runs that have it.
+    optional = (WATCHED,) if (folder / WATCHED).exists() else ()
+    for name in (MANIFEST, *FILES, *optional):
+        try:
+            contents[name] = read_bytes(folder / name, LARGEST)
+        except InputError as error:
+            raise _damaged(folder, str(error)) from error
+    manifest = _object(contents[MANIFEST], folder, MANIFEST)
+    if WATCHED in manifest and not optional:
+        raise _damaged(folder, f"{WATCHED} is missing")
+    for name in (*FILES, *optional):
+        if hashlib.sha256(contents[name]).hexdigest() != manifest.get(name):
+            raise _damaged(folder, f"{name} is not the file that was written")
+    try:
+        weights = weights_of(contents["weights.safetensors"], "weights.safetensors")
+    except (InputError, SafetensorError) as error:
+        raise _damaged(folder, f"weights.safetensors: {error}") from error
+    return StoredRun(
+        folder=folder,
+        config=_object(contents["config.json"], folder, "config.json"),
+        weights=weights,
+        log=pd.read_csv(io.BytesIO(contents["log.csv"])),
+        metrics=_object(contents["metrics.json"], folder, "metrics.json"),
+        watched=pd.read_csv(io.BytesIO(contents[WATCHED])) if optional else pd.DataFrame(),
+    )
+
+
+def _object(content: bytes, folder: Path, name: str) -> dict[str, Any]:
+    try:
+        parsed = parse_json(content.decode("utf-8"), name)
+    except (InputError, UnicodeDecodeError) as error:
+        raise _damaged(folder, str(error)) from error
+    if not isinstance(parsed, dict):
+        raise _damaged(folder, f"{name} is not a JSON object")
+    return parsed
+
+
+def _damaged(folder: Path, what: str) -> InputError:
+    return InputError(
+        f"the stored run '{folder}' is damaged or incomplete: {what}. "
+        "Delete that folder and train again"
+    )
+
 
 LAST, PREVIOUS = (f"checkpoint{part}.safetensors" for part in ("", ".previous"))
 # The largest checkpoint that is read: 500 million weights, the best ones and AdamW's two moments.

@@ -198,11 +198,25 @@ def orthogonal_factor(theta: Tensor) -> Tensor:
     """Q of theta = QR with the diagonal of R positive: the one smooth choice, [d, m] -> [d, m].
 
     LAPACK's Q carries signs that jump as theta moves; fixing them makes Q a smooth function of
-    every theta of full rank.
+    every theta of full rank. On a card, where Householder's QR takes the matrices of a stack one by
+    one, R comes from Cholesky's factors of theta^T theta in float64 (`cholesky_factor`).
     """
+    if theta.is_cuda:
+        return cholesky_factor(theta)
     q, r = torch.linalg.qr(theta)
     fixed: Tensor = q * torch.where(r.diagonal() < 0, -1.0, 1.0).to(q)
     return fixed
+
+
+def cholesky_factor(theta: Tensor) -> Tensor:
+    """The same Q by theta^T theta = R^T R in float64: to some eps cond(theta)^2 where QR gives eps.
+
+    NaN where theta^T theta is not positive definite in float64.
+    """
+    wide = theta.double()
+    R, _ = torch.linalg.cholesky_ex(wide.mT @ wide, upper=True)
+    Q: Tensor = torch.linalg.solve_triangular(R, wide, upper=True, left=False)
+    return Q.to(theta.dtype)
 
 
 def symmetric(q: Tensor, eigenvalues: Tensor) -> Tensor:

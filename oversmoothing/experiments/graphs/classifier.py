@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing.experiments.forms.regions import value_projection
-from oversmoothing.experiments.graphs.drawn import homophilous_graph, labels_of, walk
+from oversmoothing.experiments.graphs.phase import homophilous_graph, labels_of, walk
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Sentence, measured

@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
+from oversmoothing.simulations.drawing.result import UNTESTED, Evidence, measured, proved
 from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.support.sizes import Array
 
@@ -260,6 +261,12 @@ class Advice:
         elif reasons:
             reasons.append(("untested on trained models", "untested"))
         return tuple(reasons) or ((self.known, self.known),)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The same as a result carries it."""
+        known = [proved(", ".join(self.claims))] if self.claims else []
+        return (*known, measured(1, of="model") if self.measured else UNTESTED)
 
     @property
     def how(self) -> str:

@@ -12,7 +12,6 @@ HFC/LFC does there is said, and is no layer's, because n and d are others behind
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,22 +21,23 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report, saved
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.sentences import NARROW
 from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
-from oversmoothing.simulations.drawing.wording import as_html, signed
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
+from oversmoothing.simulations.drawing.result_files import contents, saved
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, json_rows, output_folder, to_json
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 CONVENTIONS = {
     "difference": "second minus first, input by input; the mean over inputs",
     "intervals": "_low and _high: 95 % interval of the mean difference (Student's t over inputs), "
@@ -48,26 +48,19 @@ CONVENTIONS = {
     "log_change": "of log HFC/LFC over the sublayers of a layer; where the depths differ, over all "
     "of them, in the last row",
 }
+# Of a difference in the JSON.
+ENDS = ("change", "low", "high")
 # Columns of the terminal's table.
-TITLES = {
-    "layer": "layer",
-    "first_hfc_lfc": "HFC/LFC, first",
-    "second_hfc_lfc": "HFC/LFC, second",
-    "since_input": "change",
-    "since_input_low": "low",
-    "since_input_high": "high",
-    "cos_mean": "cos",
-    "log_change_attention": "attention",
-    "log_change_ffn": "FFN",
-}
+SHOWN = ("layer", "first_hfc_lfc", "second_hfc_lfc", "since_input", "since_input_low",
+         "since_input_high", "cos_mean", "log_change_attention", "log_change_ffn")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """What two reports on the same inputs say of each other; differences are second less first.
 
-    table: one row a layer, from layer 0 (the input); of models of different depth the input and the
-    end alone. change [inputs]: the difference of what the stacks do to ln HFC/LFC.
+    Its table has one row a layer, from layer 0 (the input), each difference with _low and _high; of
+    models of different depth the input and the end alone. change [inputs]: the difference of what
+    the stacks do to ln HFC/LFC; interval: (mean, low, high) of it.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -78,31 +71,46 @@ class Comparison:
     [0.0, 0.0, 0.0, 0.0]
     """
 
-    first: Report
-    second: Report
-    table: pd.DataFrame
-    change: Array
+    def __init__(self, first: Report, second: Report, rows: pd.DataFrame) -> None:
+        self.first, self.second = first, second
+        self.change = second.change - first.change
+        self.interval = mean_interval(self.change)
+        shown = [name for name in SHOWN if name in rows]
+        self.tables = {"layers": Table(rows, {}, shown, "{:.3f}")}
+        held = (
+            f"Second ({second.model}) minus first ({first.model}), means over {first.inputs}; "
+            "since_input: change of ln HFC/LFC since the input, with the 95 % interval of that "
+            "layer; log_change_attention, log_change_ffn: of ln HFC/LFC over the sublayers."
+        )
+        if "second_layer" in rows:
+            held += " The depths differ: the input and the end are compared alone."
+        title = f"{second.model} minus {first.model}: {first.inputs}"
+        known = measured(first.images, *self.interval[1:])
+        super().__init__(
+            "compare",
+            title,
+            self.tables,
+            [Sentence(self.summary(), known), Sentence(held, measured(first.images))],
+            {
+                "schema_version": SCHEMA_VERSION,
+                "first": first.model,
+                "second": second.model,
+                "modality": first.modality,
+                "inputs": first.images,
+            },
+            details={
+                "outcome": self.outcome,
+                **dict(zip(ENDS, self.interval, strict=True)),
+                "conventions": CONVENTIONS,
+                "summary": self.summary(),
+            },
+            picture=self.plot,
+        )
+
+    save = saved
 
     def __repr__(self) -> str:
         return f"Comparison('{self.first.model}', '{self.second.model}', {self.first.inputs})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the sentence and the table."""
-        return as_html(self.summary(), self.short_table())
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a layer; the columns of `CONVENTIONS`, each with _low and _high."""
-        return self.table.copy()
-
-    def short_table(self, *, wide: bool = False) -> pd.DataFrame:
-        """The columns of the terminal under their titles; wide: all of them, as they are named."""
-        names = [name for name in TITLES if name in self.table]
-        return self.to_frame() if wide else self.table[names].rename(columns=TITLES)
-
-    @property
-    def interval(self) -> tuple[float, float, float]:
-        """(mean, low, high) of the difference of the changes of ln HFC/LFC over the stacks."""
-        return mean_interval(self.change)
 
     @property
     def outcome(self) -> str:
@@ -159,56 +167,11 @@ class Comparison:
         part = f"{mover} {signed(parts[mover])}"
         return f", the largest part of it in layer {int(row['layer'])} ({part})"
 
-    def words(self) -> str:
-        """The sentence, and what the table holds."""
-        held = (
-            f"Second ({self.second.model}) minus first ({self.first.model}), means over "
-            f"{self.first.inputs}; change: of ln HFC/LFC since the input, with the 95 % interval "
-            "of that layer; attention, FFN: of ln HFC/LFC over the sublayers."
-        )
-        if self.first.by_attention.shape[0] != self.second.by_attention.shape[0]:
-            held += " The depths differ: the input and the end are compared alone."
-        return f"{self.summary()}\n{held}"
-
-    def to_json_object(self) -> dict[str, Any]:
-        """{schema_version, first, second, inputs, outcome, change, layers, summary, ...}."""
-        names = ("change", "low", "high")
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "first": self.first.model,
-            "second": self.second.model,
-            "modality": self.first.modality,
-            "inputs": self.first.images,
-            "outcome": self.outcome,
-            **dict(zip(names, map(json_number, self.interval), strict=True)),
-            "conventions": CONVENTIONS,
-            "layers": json_rows(self.table),
-            "summary": self.summary(),
-        }
-
     def plot(self) -> Figure:
         """Both models against depth, and their difference with its intervals."""
         from oversmoothing.experiments.inspection.plots import draw_comparison
 
-        names = (self.first.model, self.second.model)
-        return draw_comparison(
-            self.table, names, f"{names[1]} minus {names[0]}: {self.first.inputs}"
-        )
-
-    def save(self, folder: str | Path) -> dict[str, Path]:
-        """Write compare.json, compare.csv and compare.png; returns their paths by kind.
-
-        Raises `InputError` where the folder cannot be written.
-        """
-        from oversmoothing.simulations.drawing.picture import png
-
-        place = output_folder(folder)
-        record = self.to_json_object() | {"provenance": provenance()}
-        return saved(place, {
-            "json": ("compare.json", to_json(record)),
-            "csv": ("compare.csv", self.table.to_csv(index=False)),
-            "png": ("compare.png", png(self.plot())),
-        })  # fmt: skip
+        return draw_comparison(self.table, (self.first.model, self.second.model), self.title)
 
 
 @undisturbed()
@@ -253,7 +216,7 @@ def compare(first: Report, second: Report) -> Comparison:
             for name in parts[0]:
                 row |= _differs(name, parts[0][name], parts[1][name])
         rows.append(row)
-    return Comparison(first, second, pd.DataFrame(rows), second.change - first.change)
+    return Comparison(first, second, pd.DataFrame(rows))
 
 
 def _changes(report: Report, place: int) -> dict[str, Array]:
@@ -267,12 +230,13 @@ def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
     return named(name, mean_interval(second - first))
 
 
-STAGES_SCHEMA_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Stages:
+class Stages(Result):
     """The reports of the stages, in their order, on the same inputs.
+
+    Its table has the tables of all stages under one another: stage (from 1) and tokens in front; in
+    row 0 of every stage but the first log_change_merging, _low and _high.
+    merging [stages - 1, inputs]: the change of ln HFC/LFC from the end of a stage to the start of
+    the next; the tokens behind are others than those in front.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -283,28 +247,41 @@ class Stages:
     Stages('twice', 2 stages, 4 inputs)
     """
 
-    model: str
-    reports: tuple[Report, ...]
+    def __init__(self, model: str, reports: tuple[Report, ...]) -> None:
+        self.model, self.reports = model, reports
+        ends = [report.logs[-1] for report in reports[:-1]]
+        starts = [report.logs[0] for report in reports[1:]]
+        none = np.empty((0, reports[0].images))
+        self.merging: Array = np.stack(starts) - np.stack(ends) if ends else none
+        rows = self._rows()
+        shown = ("stage", "tokens", *NARROW, "log_change_merging")
+        seen = measured(reports[0].images)
+        super().__init__(
+            "stages",
+            f"{model}, stage by stage: {reports[0].inputs}",
+            {"layers": Table(rows, {}, [name for name in shown if name in rows], "{:.3f}")},
+            [
+                *(Sentence(each, seen) for each in self.said()),
+                *(Sentence(f"Note: {note}.", UNTESTED) for note in reports[0].notes),
+            ],
+            {"schema_version": SCHEMA_VERSION, "model": model},
+            details={
+                "stages": [report.to_json_object() for report in reports],
+                "merging": [
+                    {"after_stage": number}
+                    | dict(zip(("log_change", *ENDS[1:]), mean_interval(change), strict=True))
+                    for number, change in enumerate(self.merging, 1)
+                ],
+                "summary": self.summary(),
+            },
+        )
 
-    @property
-    def merging(self) -> Array:
-        """The change of ln HFC/LFC from the end of a stage to the start of the next.
-
-        [stages - 1, inputs]; the tokens behind are others than those in front.
-        """
-        ends = [report.logs[-1] for report in self.reports[:-1]]
-        starts = [report.logs[0] for report in self.reports[1:]]
-        none = np.empty((0, self.reports[0].images))
-        return np.stack(starts) - np.stack(ends) if ends else none
+    save = saved
 
     def __repr__(self) -> str:
         return f"Stages('{self.model}', {len(self.reports)} stages, {self.reports[0].inputs})"
 
-    def to_frame(self) -> pd.DataFrame:
-        """The tables of all stages under one another: stage (from 1) and tokens in front.
-
-        In row 0 of every stage but the first: log_change_merging, _low and _high.
-        """
+    def _rows(self) -> pd.DataFrame:
         tables = []
         for number, report in enumerate(self.reports, 1):
             table = report.to_frame()
@@ -314,19 +291,6 @@ class Stages:
                 ends = mean_interval(self.merging[number - 2])
                 for name, value in named("log_change_merging", ends).items():
                     table.loc[0, name] = value
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True)
-
-    def short_table(self, *, wide: bool = False) -> pd.DataFrame:
-        """As `Report.short_table`, stage by stage, with the merging in front of each."""
-        tables = []
-        for number, report in enumerate(self.reports, 1):
-            table = report.short_table(wide=wide)
-            table.insert(0, "stage", number)
-            table.insert(2, "tokens", report.tokens)
-            table["merging"] = np.nan
-            if number > 1:
-                table.loc[0, "merging"] = self.merging[number - 2].mean()
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
@@ -356,41 +320,13 @@ class Stages:
         """A paragraph: `said`, one after the other."""
         return " ".join(self.said())
 
-    def words(self) -> str:
-        """The sentences, a line each."""
-        notes = [f"Note: {note}." for note in self.reports[0].notes]
-        return "\n".join((*self.said(), *notes))
-
-    def to_json_object(self) -> dict[str, Any]:
-        """{schema_version, model, stages: the reports' objects, merging, summary}."""
-        names = ("log_change", "low", "high")
+    def beside(self) -> dict[str, str | bytes]:
+        """The files of each stage's report, in stage-1 and so on."""
         return {
-            "schema_version": STAGES_SCHEMA_VERSION,
-            "model": self.model,
-            "stages": [report.to_json_object() for report in self.reports],
-            "merging": [
-                {"after_stage": number}
-                | dict(zip(names, map(json_number, mean_interval(change)), strict=True))
-                for number, change in enumerate(self.merging, 1)
-            ],
-            "summary": self.summary(),
-        }
-
-    def save(self, folder: str | Path) -> dict[str, Path]:
-        """Write stages.json and stages.csv, and the report of each stage into stage-1 and so on.
-
-        Returns the paths by kind. Raises `InputError` where the folder cannot be written.
-        """
-        place = output_folder(folder)
-        pages = {
-            f"stage-{number}": report.save(place / f"stage-{number}")["html"]
+            f"stage-{number}/{name}": held
             for number, report in enumerate(self.reports, 1)
+            for name, held in contents(report).items()
         }
-        paths = saved(place, {
-            "json": ("stages.json", to_json(self.to_json_object())),
-            "csv": ("stages.csv", self.to_frame().to_csv(index=False)),
-        })  # fmt: skip
-        return paths | pages
 
 
 @undisturbed()

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
+from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.layers import Caught, Light
 from oversmoothing.experiments.models.model import (
@@ -36,7 +37,6 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import running
-from oversmoothing.experiments.models.widened import in_float32
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 

@@ -21,10 +21,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.account import log_ratio
 from oversmoothing.experiments.intervals import NAN, mean_interval
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
-from oversmoothing.simulations.state_metrics import SPREAD
+from oversmoothing.simulations.state_metrics import SPREAD, stream_log_ratio
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
 
@@ -238,10 +237,10 @@ def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
             by_hand = np.flatnonzero(~sure)
         if len(by_hand):
             output = weights.joined(Z[None])
-            there = log_ratio(layer.after_attention(X[None], output))
+            there = stream_log_ratio(layer.after_attention(X[None], output))
             for head in by_hand:
                 other = output - Z[head] @ weights.W_O[head]
-                numbers[head, k] = there - log_ratio(layer.after_attention(X[None], other))
+                numbers[head, k] = there - stream_log_ratio(layer.after_attention(X[None], other))
     return numbers
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.account import PART_NAMES
 from oversmoothing.experiments.inspection.budget import (
     BUDGET,
     Budget,
@@ -22,7 +21,7 @@ from oversmoothing.experiments.inspection.budget import (
 )
 from oversmoothing.experiments.inspection.extract import check_inputs, count, stream
 from oversmoothing.experiments.inspection.heads_and_why import head_table
-from oversmoothing.experiments.inspection.observe import Observer
+from oversmoothing.experiments.inspection.observe import PART_NAMES, Observer
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
 from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals, named
@@ -139,7 +138,7 @@ def _report(
         model=model.name,
         tokens=lengths.pop() if len(lengths) == 1 else 0,
         images=logs.shape[1],
-        table=pd.DataFrame(rows),
+        by_layer=pd.DataFrame(rows),
         logs=logs,
         cosines=metrics["cos_mean"],
         by_attention=by_attention,

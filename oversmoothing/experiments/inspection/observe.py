@@ -11,6 +11,16 @@ of generalised Procrustes analysis (Razzhigaev et al. 2024, arXiv 2405.12250): t
 the same tokens, which rises to 1 by itself as d nears the number of tokens; here W is fitted on
 every second input and scored on the others, both ways. With the residual Y is the layer's output,
 of which most is X; without it Y is what the layer adds, output - input.
+
+The exact account of a layer's change of log HFC/LFC: each sublayer's change is a sum of three, by
+switching its norm on in two steps:
+    body     the sublayer with one scale for all tokens (their root mean square) and unit gains;
+    scales   what each token's own scale adds to that;
+    gains    what the norm's gain and shift add.
+For a Pre-LN sublayer X + f(N(X)) the norm stands in front of f (one behind f is switched on with
+it); for a Post-LN one N(X + f(X)) the body is X + f(X) without any norm, and `scales` holds
+centring and scaling. The split depends on this order, as every split of a non-additive quantity
+does; its sum does not. The attention A is the measured one throughout.
 """
 
 from __future__ import annotations
@@ -23,12 +33,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.account import (
-    check_account,
-    kept_parts,
-    layer_account,
-    log_ratio,
-)
 from oversmoothing.experiments.inspection.budget import Budget, Plan
 from oversmoothing.experiments.inspection.heads_and_why import (
     ValueModes,
@@ -42,6 +46,11 @@ from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.spectra import Spectra
+from collections.abc import Callable
+from itertools import pairwise
+
+from oversmoothing.experiments.models.model import Norm
+from oversmoothing.simulations.state_metrics import kept_parts, stream_log_ratio
 
 # Inputs of a first batch whose account is computed from the weights to its end.
 PROVED = 1
@@ -109,7 +118,7 @@ class Observer:
         if not number:
             self._log = self._state(0, trace.before, whole, closely)
         start, end = self._log, self._state(number + 1, trace.after_ffn, whole, closely)
-        middle = log_ratio(trace.after_attention, whole)
+        middle = stream_log_ratio(trace.after_attention, whole)
         assert start is not None
         change = {"attention": middle - start, "ffn": end - middle}
         layer, some, kept = self.model.layers[number], trace.some(slice(closely)), keep[:closely]
@@ -204,7 +213,7 @@ class Observer:
             if not len(kept):
                 continue
             mask = None if bool(kept.all()) else kept
-            measure = partial(log_ratio, keep=mask)
+            measure = partial(stream_log_ratio, keep=mask)
             parts = layer_account(layer, some, measure, mask, verify=verify)
             ends = (logs[0][part], logs[1][part], logs[2][part])
             check_account(number, parts, ends, self.model.dtype)
@@ -302,3 +311,108 @@ def _scores(fitted: Sums, scored: Sums) -> tuple[float, float]:
     left = YY - 2 * (W * XY).sum() + (W * (XX @ W)).sum()
     change = YY - 2 * XY.trace() + XX.trace()
     return float(1 - left / YY), float(1 - left / change)
+
+
+# ----------------------------------------------------------------- the account of a layer
+# Relative errors of a stream in one sublayer, in eps: of float32, and of half precision, whose sums
+# and products are rounded from wider ones.
+ROUNDINGS = 2**8
+HALF_ROUNDINGS = 2
+PARTS = ("body", "scales", "gains")
+SUBLAYERS = ("attention", "ffn")
+PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
+
+
+def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
+    """N with one scale for all tokens of an input and unit gains: (X - row mean) / rms scale."""
+    if norm.kind == "none":
+        return X
+    centred = norm.centred(X)
+    square = norm.square(centred)
+    if keep is None:
+        return centred * square.mean(-2, keepdim=True).rsqrt()
+    weight = keep.unsqueeze(-1).to(square.dtype)
+    return centred * ((square * weight).sum(-2, keepdim=True) / weight.sum(-2, True)).rsqrt()
+
+
+def layer_account(
+    layer: Layer,
+    trace: Trace,
+    log_ratio: Callable[[Tensor], Tensor],
+    keep: Tensor | None = None,
+    *,
+    verify: bool = True,
+) -> dict[str, Tensor]:
+    """{'attention_body', 'attention_scales', ..., 'ffn_gains': change of the natural log, [b]}.
+
+    log_ratio maps a stream [b, n, d] to log HFC/LFC [b], float64, over the kept tokens; keep [b, n]
+    bool or None for all. With verify each part is computed from the weights, so that their sum is
+    the measured change only where the model was read rightly (`check_account`); without, the last
+    step of a sublayer is the measured stream.
+    """
+    assert trace.attention is not None
+    A = trace.attention.to(trace.before.dtype)
+    weights = layer.heads.to(A.device, A.dtype)
+    start, middle, end = map(log_ratio, (trace.before, trace.after_attention, trace.after_ffn))
+
+    def account(
+        norm: Norm, behind: Norm, f: Callable[[Tensor], Tensor], seen: Tensor, base: Tensor,
+        first: Tensor, last: Tensor,
+    ) -> list[Tensor]:  # fmt: skip
+        """The parts of a sublayer's change from log HFC/LFC `first` to the measured `last`: it
+        adds to `base` what it makes of `seen`."""
+        steps: list[Callable[[Norm, Tensor], Tensor]] = [partial(bare, keep=keep), Norm.scaled]
+        steps += [Norm.__call__] if verify else []
+        if layer.placement == "post":
+            added = base + f(seen)
+            logs = [log_ratio(added), *(log_ratio(step(norm, added)) for step in steps[1:])]
+        else:
+            logs = [log_ratio(base + step(behind, f(step(norm, seen)))) for step in steps]
+        logs = [first, *logs, *([] if verify else [last])]
+        return [after - before for before, after in pairwise(logs)]
+
+    def mix(N: Tensor) -> Tensor:
+        return weights.attended(A, N)
+
+    before, between = trace.before, trace.after_attention
+    changes = account(
+        layer.norm_attention, layer.output_norm_attention, mix, before, before, start, middle
+    )
+    if layer.ffn is None:
+        changes += [torch.zeros_like(start)] * len(PARTS)
+    else:
+        seen = before if layer.placement == "parallel" else between
+        changes += account(
+            layer.norm_ffn, layer.output_norm_ffn, layer.ffn, seen, between, middle, end
+        )
+    return dict(zip(PART_NAMES, changes, strict=True))
+
+
+def check_account(
+    number: int, parts: dict[str, Tensor], logs: tuple[Tensor, Tensor, Tensor], dtype: torch.dtype
+) -> None:
+    """Raises `InputError` where the parts of a sublayer of layer `number` do not sum to its change.
+
+    logs: the measured log HFC/LFC [b] in front of the layer, between its sublayers and behind it.
+    A relative error e of a stream moves its log HFC/LFC = L by at most
+        e |X| / |HFC| + e |X| / |LFC| = e (sqrt(1 + exp(-2 L)) + sqrt(1 + exp(2 L))),
+    to first order. e: ROUNDINGS of float32, in which the parts are computed, and HALF_ROUNDINGS of
+    the dtype in which the model ran, where that is half precision.
+    """
+    half = HALF_ROUNDINGS * torch.finfo(dtype).eps if dtype.itemsize < 4 else 0.0
+    e = ROUNDINGS * torch.finfo(torch.float32).eps + half
+    for sublayer, start, end in zip(SUBLAYERS, logs[:-1], logs[1:], strict=True):
+        explained = sum((parts[f"{sublayer}_{part}"] for part in PARTS), torch.zeros_like(start))
+        error = (explained - (end - start)).abs()
+        allowed = e * sum(
+            (1 + torch.exp(sign * 2 * L)).sqrt() for L in (start, end) for sign in (-1, 1)
+        )
+        wrong = ~(error <= allowed)
+        if bool(wrong.any()):
+            size, most = float(error[wrong].max()), float(torch.as_tensor(allowed).max())
+            raise InputError(
+                f"layer {number}: the parts of its {sublayer} sublayer's change of log HFC/LFC do "
+                f"not sum to what is measured: {size:.1e} is left over (at most {most:.1e} is "
+                "rounding): the layer was read wrongly"
+                + (", or open the model with dtype=torch.float32" if half else "")
+            )

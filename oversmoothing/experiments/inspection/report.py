@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -41,23 +40,24 @@ from oversmoothing.experiments.inspection.sentences import (
 from oversmoothing.experiments.inspection.states import merged_words
 from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.experiments.models.model import start_in_words
-from oversmoothing.simulations.drawing.wording import as_html, factor_text, signed
-from oversmoothing.simulations.state_metrics import NAMES
-from oversmoothing.theory.support.files import (
-    json_number,
-    json_rows,
-    output_folder,
-    to_json,
-    write_together,
+from oversmoothing.simulations.drawing.result import (
+    UNTESTED,
+    AsTable,
+    Result,
+    Sentence,
+    Table,
+    measured,
+    plain_table,
 )
+from oversmoothing.simulations.drawing.result_files import saved
+from oversmoothing.simulations.drawing.wording import factor_text, signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SCHEMA_VERSION = 1
-# By kind, the name of a file and what it holds.
-Files = dict[str, tuple[str, str | bytes]]
+# 2: `layers` begins with the input, layer 0.
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -72,22 +72,23 @@ class Reply:
     details: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class Report:
-    """What `inspect` found. `table` has one row a layer, row 0 the input in front of layer 1.
+@dataclass(eq=False, repr=False)
+class Report(Result):
+    """What `inspect` found.
 
-    tokens: 0 where inputs differ in length. images: number of inputs. logs, cosines [layers + 1,
-    images]: log HFC/LFC and the mean cosine, from the input on; by_attention, by_ffn [layers,
-    images]: the changes of log HFC/LFC by sublayer; parts: the account by name, each [layers,
-    accounted]. modality: 'vision', 'text' or 'features'. placement: of the norms, 'pre', 'post' or
-    'parallel'. cls: whether token 0 is CLS; registers: how many follow it. spectra: inputs whose
-    spectra were taken. accounted: inputs on which the norms' shares were measured. closer: inputs
-    that were looked at closely, of which heads has one row a head (`head_table`); tokens_together
-    has the clusters of the tokens of the first of them (`token_clusters`), pixels [k, H, W, 3]
-    those as the model sees them, None where they are no images. account_error: largest |sum of
-    parts - whole change| over their layers; the parts of the first input are all computed from the
-    weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's
-    own output. notes: what the reader must know.
+    by_layer, later `table`: a row a layer, row 0 the input in front of layer 1. tokens: 0 where
+    inputs differ in length. images: number of inputs. logs, cosines [layers + 1, images]: log
+    HFC/LFC and the mean cosine, from the input on; by_attention, by_ffn [layers, images]: the
+    changes of log HFC/LFC by sublayer; parts: the account by name, each [layers, accounted].
+    modality: 'vision', 'text' or 'features'. placement: of the norms, 'pre', 'post' or 'parallel'.
+    cls: whether token 0 is CLS; registers: how many follow it. spectra: inputs whose spectra were
+    taken. accounted: inputs on which the norms' shares were measured. closer: inputs that were
+    looked at closely, of which heads has one row a head (`head_table`); tokens_together has the
+    clusters of the tokens of the first of them (`token_clusters`), pixels [k, H, W, 3] those as the
+    model sees them, None where they are no images. account_error: largest |sum of parts - whole
+    change| over their layers; the parts of the first input are all computed from the weights.
+    av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's own
+    output. notes: what the reader must know.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -101,7 +102,7 @@ class Report:
     model: str
     tokens: int
     images: int
-    table: pd.DataFrame
+    by_layer: pd.DataFrame
     logs: NDArray[np.float64]
     cosines: NDArray[np.float64]
     by_attention: NDArray[np.float64]
@@ -121,16 +122,34 @@ class Report:
     av_error: float = 0.0
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        shown = [name for name in NARROW if name in self.by_layer]
+        self.tables = {"layers": Table(self.by_layer, {}, shown, "{:.3f}")}
+        further = {"heads": self.heads, "merged": self.merged}
+        tables = {name: Table(rows) for name, rows in further.items() if not rows.empty}
+        plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
+        super().__init__(
+            "report",
+            f"{self.model}: {self.inputs}, {self.counted}",
+            self.tables | tables,
+            self._sentences(),
+            {"schema_version": SCHEMA_VERSION} | {name: getattr(self, name) for name in plain},
+            details={
+                **{name: [] for name in further if name not in tables},
+                "account_error": self.account_error,
+                "av_error": self.av_error,
+                "notes": list(self.notes),
+                "conventions": CONVENTIONS,
+                "answer": answer_object(self.answer, self.advice),
+                "summary": self.summary(),
+            },
+            picture=self.plot,
+        )
+
+    save = saved
+
     def __repr__(self) -> str:
         return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the summary and the short table."""
-        return as_html(self.summary(), self.short_table())
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a layer, from layer 0 (the input); the columns of `CONVENTIONS`."""
-        return self.table.copy()
 
     def short_table(self, *, wide: bool = False) -> pd.DataFrame:
         """The columns of the page and the terminal under their titles; wide: all of them.
@@ -221,9 +240,16 @@ class Report:
             lines += [f"  {words} [{known}]" for words, known in reply.details if words]
         return "\n".join(lines[1:])
 
-    def words(self) -> str:
-        """The summary, what to try and what the table counts, a line each."""
-        tried = [f"To try: {each}." for each in self.advice]
+    def text(self, as_table: AsTable | None = None, wide: bool = False) -> str:
+        """The three answers; wide: every sentence, and the table of all layers."""
+        if not wide:
+            return self.short_words()
+        table = (as_table or plain_table)(self.short_table(wide=True), "{:.3f}".format)
+        return f"{self.words()}\n\n{table}"
+
+    def _sentences(self) -> list[Sentence]:
+        """The summary, what to try and what the table counts."""
+        seen = measured(self.images)
         spectra = (
             f" Spectra of {self.spectra} inputs; rho_Q is their median; a real h loses at "
             "consensus iff -s < h < 0, s the minimum over them."
@@ -236,33 +262,14 @@ class Report:
             "change of ln HFC/LFC; cosines signed, over pairs of distinct tokens. H of its layers: "
             f"{start_in_words(starts)}.{spectra}"
         )
-        notes = [f"Note: {note}." for note in self.notes]
-        return "\n".join((*self.said(), *tried, *notes, counted))
+        return [
+            *(Sentence(each, seen) for each in self.said()),
+            *(Sentence(f"To try: {each}.", *each.evidence) for each in self.advice),
+            *(Sentence(f"Note: {note}.", UNTESTED) for note in self.notes),
+            Sentence(counted, seen),
+        ]
 
-    def to_json_object(self) -> dict[str, Any]:
-        """{schema_version, model, tokens, images, conventions, input, layers, summary, ...}.
-
-        `layers` has one object a layer; `input` holds the metrics in front of the first. Unknown
-        is null, infinite is "inf" or "-inf".
-        """
-        first, *rows = json_rows(self.table)
-        plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
-        return {
-            "schema_version": SCHEMA_VERSION,
-            **{name: getattr(self, name) for name in plain},
-            "account_error": json_number(self.account_error),
-            "av_error": json_number(self.av_error),
-            "notes": list(self.notes),
-            "conventions": CONVENTIONS,
-            "input": {name: value for name, value in first.items() if name.startswith(NAMES)},
-            "layers": rows,
-            "heads": json_rows(self.heads),
-            "merged": self.merged.to_dict("records"),
-            "answer": answer_object(self.answer, self.advice),
-            "summary": self.summary(),
-        }
-
-    @property
+    @cached_property
     def merged(self) -> pd.DataFrame:
         """Which tokens came together, in words: `merged_words`; empty where there are none."""
         tokens = self.tokens_together
@@ -275,8 +282,7 @@ class Report:
         """
         from oversmoothing.experiments.inspection.plots import draw
 
-        title = f"{self.model}: {self.inputs}, {self.counted}"
-        return draw(self.table, self.heads, title, without_cls=self.cls)
+        return draw(self.table, self.heads, self.title, without_cls=self.cls)
 
     def plot_tokens(self) -> Figure | None:
         """Which tokens of the first inputs come together, on the images where there are any.
@@ -289,40 +295,26 @@ class Report:
             return None
         return draw_tokens(self.tokens_together, self.pixels, self.model)
 
-    def save(self, folder: str | Path) -> dict[str, Path]:
-        """Write report.html (self-contained), report.json, report.csv and report.png.
-
-        Beside them report_heads.csv, report_tokens.csv and, drawn, report_tokens.png where inputs
-        were looked at closely, and report_words.csv where tokens with words came together. Returns
-        their paths by kind. Raises `InputError` where the folder cannot be written.
-        """
-        from oversmoothing.experiments.inspection.report_page import page
+    @cached_property
+    def _drawn_tokens(self) -> bytes | None:
         from oversmoothing.simulations.drawing.picture import png
 
-        place, picture, tokens = output_folder(folder), png(self.plot()), self.plot_tokens()
-        drawn = None if tokens is None else png(tokens)
-        files: Files = {
-            "html": ("report.html", page(self, picture, drawn)),
-            "json": ("report.json", to_json(self.to_json_object())),
-            "csv": ("report.csv", self.table.to_csv(index=False)),
-            "png": ("report.png", picture),
-        }
-        if drawn is not None:
-            files |= {
-                "heads": ("report_heads.csv", self.heads.to_csv(index=False)),
-                "clusters": ("report_tokens.csv", self.tokens_together.to_csv(index=False)),
-                "tokens": ("report_tokens.png", drawn),
-            }
-        if not self.merged.empty:
-            files["words"] = ("report_words.csv", self.merged.to_csv(index=False))
-        return saved(place, files)
+        figure = self.plot_tokens()
+        return None if figure is None else png(figure)
 
+    def own_page(self) -> str:
+        """The page of a report, with its charts and maps."""
+        from oversmoothing.experiments.inspection.report_page import page
 
-def saved(place: Path, files: Files) -> dict[str, Path]:
-    """Write files into a folder, together or not at all; their paths by kind."""
-    paths = {kind: place / name for kind, (name, _) in files.items()}
-    write_together({paths[kind]: content for kind, (_, content) in files.items()})
-    return paths
+        assert self.picture is not None
+        return page(self, self.picture.file("png"), self._drawn_tokens)
+
+    def beside(self) -> dict[str, str | bytes]:
+        """Which tokens came together, as a table and drawn, where inputs were looked at closely."""
+        if self._drawn_tokens is None:
+            return {}
+        rows = self.tokens_together.to_csv(index=False)
+        return {"report_tokens.csv": rows, "report_tokens.png": self._drawn_tokens}
 
 
 # ------------------------------------------------------------------------------ the three answers
@@ -357,16 +349,16 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     elif outcome.grade > 0 and end >= start:
         short = "No: HFC/LFC rises, though the angles between tokens do not open."
     if outcome.inputs < FEWEST:
-        short += f" (Seen on {inputs}: at least {FEWEST} are needed to speak of others.)"
+        short += f" (Seen on {inputs} alone: to speak of others takes at least {FEWEST}.)"
     elif outcome.certainty == "cannot tell":
         short = f"These {inputs} do not show whether it smooths or sharpens."
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
         others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
         others.remove(NAMED[outcome.grade])
-        short += f" The 95 % intervals over {inputs} do not exclude {' or '.join(others)}."
+        short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
-        f"HFC/LFC, what differs between tokens beside what they share, changes by a factor of "
+        f"HFC/LFC (differences between tokens over what they share) changes by a factor of "
         f"{factor_text(outcome.change)} ({ends}) over {layers(outcome)}; the mean cosine between "
         f"tokens goes from {start:.3f} to {end:.3f}."
     )
@@ -415,7 +407,9 @@ def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
     if not tried:
         unknown = outcome.grade is None or outcome.certainty == "cannot tell"
         short = "Nothing yet: these inputs do not show whether it smooths."
-        return Reply(question, short if unknown else "Nothing: no smoothing was seen to undo.")
+        if outcome.grade is not None and outcome.inputs < FEWEST:
+            short = f"Nothing yet: give at least {FEWEST} inputs."
+        return Reply(question, short if unknown else "Nothing: there is no smoothing to undo.")
     first, *others = tried
     details = [(_sentence(words), known) for words, known in first.grounds if words != known]
     details += [(_sentence(str(each.words)), each.known) for each in others]

@@ -27,10 +27,10 @@ from oversmoothing.experiments.inspection.states import (
     patch_side,
     shortened,
 )
-from oversmoothing.simulations.drawing.web.web_page import as_data, as_link, web_page
+from oversmoothing.simulations.drawing.web_page import as_data, as_link, web_page
 from oversmoothing.simulations.provenance import provenance
 
-# Clusters of an input after a layer that the page lists, and letters of each; report_words.csv has
+# Clusters of an input after a layer that the page lists, and letters of each; merged.csv has
 # all.
 LISTED, LETTERS = 4, 240
 # The charts: a title, what its lines are, whether its axis is logarithmic.

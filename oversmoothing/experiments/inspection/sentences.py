@@ -36,7 +36,7 @@ DOES = {
 NAMED = {
     Grade.STRONG_SHARPENING: "strong sharpening",
     Grade.MILD_SHARPENING: "mild sharpening",
-    Grade.NONE: "no change to speak of",
+    Grade.NONE: "no notable change",
     Grade.MILD_SMOOTHING: "mild smoothing",
     Grade.STRONG_SMOOTHING: "strong smoothing",
     Grade.COLLAPSED: "collapse",

@@ -2,7 +2,8 @@
 
 Nothing of the training changes: the same loss to the bit. What is seen is the first pass of a step
 that is watched, on its first inputs, whatever its precision and however many passes a step
-accumulates. Callbacks for the trainers of two libraries hand the numbers to their own loggers."""
+accumulates. Callbacks for the trainers of two libraries hand the numbers to their own loggers.
+"""
 
 from __future__ import annotations
 

@@ -194,15 +194,13 @@ def folded_spectra(layer: Layer, trace: Trace) -> tuple[Tensor, Tensor]:
     front folded in [b, d]: its gain, its centring and the root mean square of the tokens' scales.
     """
     assert trace.attention is not None
-    A, W, norm = trace.attention.double().mean(1), layer.heads.total(), layer.norm_attention
+    A, norm = trace.attention.double().mean(1), layer.norm_attention
     a = torch.linalg.eigvals(A[:, :-1, :-1] - A[:, -1:, :-1])
+    h = torch.linalg.eigvals(layer.heads.folded(norm).total())
     if norm.kind == "none":
-        return a, torch.linalg.eigvals(W).expand(len(a), -1)
-    inner = norm.gain.cpu().double()[:, None] * W
-    if norm.kind == "layer":
-        inner = inner - inner.mean(0, keepdim=True)
+        return a, h.expand(len(a), -1)
     scale = token_scales(norm, trace.before.double()).square().mean((-2, -1)).sqrt()
-    return a, torch.linalg.eigvals(inner) / scale[:, None]
+    return a, h / scale[:, None]
 
 
 def spectral_gap(a: Tensor, h: Tensor) -> Tensor:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from oversmoothing.experiments.intervals import (
     FEWEST,
@@ -22,6 +21,7 @@ from oversmoothing.experiments.intervals import (
     RESAMPLES,
     in_words,
     percentiles,
+    rank_correlation,
     resampled_share,
 )
 from oversmoothing.simulations.drawing.result import (
@@ -111,8 +111,10 @@ def score(
         *percentiles(values[1], images),
         sign,
         *resampled_share(sign, values[2], images),
-        _spearman(measured.ravel(), predicted.ravel()),
-        float(np.mean([_spearman(y, p) for y, p in zip(measured.T, predicted.T, strict=True)])),
+        rank_correlation(measured, predicted),
+        float(
+            np.mean([rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)])
+        ),
         skill,
         NAN
         if spectral is None
@@ -134,11 +136,6 @@ def calibrated(predicted: Array, trained: Array, measured: Array) -> Array:
 def _one_minus(errors: Array, whole: Array) -> Array:
     """1 - errors / whole; NaN where there is nothing to explain."""
     return 1.0 - errors / np.where(whole > 0, whole, np.nan)
-
-
-def _spearman(y: Array, p: Array) -> float:
-    """Rank correlation, ties at mean ranks; NaN for a constant."""
-    return float(spearmanr(y, p).statistic) if np.ptp(y) and np.ptp(p) else NAN
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,19 @@ read in two ways (a name twice, weights that are no floats) is refused. Weights 
 the tensors are these, mapped into memory. Of a folder of the Hugging
 Face library no code runs: a config that names some is refused before the library sees it, and the
 weights are read here, from files of the folder alone. The library is given tensors.
+
+Within `in_float32` a module's half-precision parameters are `Widened`: float32 to whoever asks,
+without memory of their own. An operation on one gets a float32 copy that lives as long as the
+operation; a view of one is another. So weights that lie in a file stay there.
 """
+
+from __future__ import annotations
 
 import mmap
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
@@ -21,9 +28,71 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as load_bytes, load_file
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import file_size, parse_json, read_json
+
+
+class Widened(Tensor):
+    """A tensor in half precision, `stored`, that every operation takes as float32."""
+
+    stored: Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(cls, stored: Tensor) -> Widened:
+        made: Widened = Tensor._make_wrapper_subclass(
+            cls, stored.shape, stored.stride(), stored.storage_offset(), dtype=torch.float32,
+            device=stored.device,
+        )  # fmt: skip
+        made.stored = stored
+        return made
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"Widened({self.stored!r})"
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func._schema.is_mutable and any(isinstance(each, Widened) for each in args[:1]):
+            raise RuntimeError(f"a weight in half precision is written to ({func})")
+        picked = func is torch.ops.aten.embedding.default  # a table may be larger than a layer
+        if picked or (func.is_view and func is not torch.ops.aten.view.dtype):
+            args, kwargs = tree_map_only(Widened, lambda each: each.stored, (args, kwargs))
+            out = func(*args, **kwargs)
+            return out.float() if picked else tree_map_only(Tensor, Widened, out)
+        args, kwargs = tree_map_only(Widened, lambda each: each.stored.float(), (args, kwargs))
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def in_float32(module: nn.Module) -> Iterator[None]:
+    """Half-precision parameters are `Widened` within, buffers float32; the same as before on
+    leaving."""
+    places = [p for owner in module.modules() for p in (owner._parameters, owner._buffers)]
+    held: list[tuple[dict[str, Any], str, Tensor]] = [
+        (place, name, each)
+        for place in places
+        for name, each in place.items()
+        if each is not None and each.is_floating_point() and each.dtype.itemsize < 4
+    ]
+    wide: dict[int, Tensor] = {}  # a weight may stand in several places
+    for _, _, each in held:
+        if id(each) not in wide:
+            own = isinstance(each, nn.Parameter)
+            made = Widened(each.detach()) if own else each.float()
+            wide[id(each)] = nn.Parameter(made, requires_grad=False) if own else made
+    try:
+        for place, name, each in held:
+            place[name] = wide[id(each)]
+        yield
+    finally:
+        for place, name, each in held:
+            place[name] = each
+
 
 PICKLES = (".bin", ".pt", ".pth")
 # Training code wraps the weights under one of these keys, some of them in one another.

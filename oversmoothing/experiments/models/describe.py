@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.heads import Reading
 from oversmoothing.experiments.models.inputs import Texts, images_of, stacked
 from oversmoothing.experiments.models.layers import layers_of
@@ -34,7 +35,6 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.reader import read, told
 from oversmoothing.experiments.models.tape import Graph, watch
-from oversmoothing.experiments.models.widened import in_float32
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 

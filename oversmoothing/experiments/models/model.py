@@ -205,6 +205,18 @@ class Heads:
         """The same weights in float64 on the CPU, as the theory takes them."""
         return self.to("cpu", torch.float64)
 
+    def folded(self, norm: Norm, centred: bool = True) -> Heads:
+        """The same as `double`, with the norm in front of attention folded into W_V <- C diag(g)
+        W_V: what multiplies the tokens but for each one's own scale and the constant shift. C is I
+        - 1 1^T / d for a LayerNorm; centred: whether that is folded too, or the gain g alone."""
+        own = self.double()
+        if norm.kind == "none":
+            return own
+        W_V = norm.gain.detach().cpu().double()[:, None] * own.W_V
+        if centred and norm.kind == "layer":
+            W_V = W_V - W_V.mean(1, keepdim=True)
+        return replace(own, W_V=W_V)
+
     def attended(self, A: Tensor, X: Tensor) -> Tensor:
         """sum_h A_h X W_V,h W_O,h + biases [b, n, d] of A [b, heads, n, n] and X [b, n, d]."""
         return self.joined(A @ projected(X, self.W_V, self.b_V))

@@ -186,7 +186,7 @@ def _folder(
 def _checkpoint(
     path: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
-    from oversmoothing.experiments.models.timm_vit import has_timm_names, timm_vit
+    from oversmoothing.experiments.models.library import has_timm_names, timm_vit
 
     weights = read_weights(path)
     if not has_timm_names(weights):

@@ -27,7 +27,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from oversmoothing.experiments.models.widened import Widened
+from oversmoothing.experiments.models.checkpoints import Widened
 
 # Names of operations: those that keep every number, or place it elsewhere; sums; products.
 SAME = frozenset(

@@ -35,7 +35,6 @@ from oversmoothing.experiments.repeated.blocks import (
     runs,
 )
 from oversmoothing.experiments.repeated.loop_result import Loops, label
-from oversmoothing.experiments.repeated.outcomes import looped, outcomes
 from oversmoothing.experiments.repeated.predictors import (
     EARLY,
     FEW,
@@ -45,6 +44,8 @@ from oversmoothing.experiments.repeated.predictors import (
     early_predictions,
     few_tokens,
     local_predictions,
+    looped,
+    outcomes,
     token_predictions,
 )
 from oversmoothing.experiments.threads import one_thread

@@ -11,8 +11,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.experiments.repeated.outcomes import COLLAPSED
-from oversmoothing.experiments.repeated.predictors import LINE, LOCAL, choose, score_loops
+from oversmoothing.experiments.repeated.predictors import (
+    COLLAPSED,
+    LINE,
+    LOCAL,
+    choose,
+    score_loops,
+)
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed

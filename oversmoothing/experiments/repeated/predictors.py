@@ -13,33 +13,164 @@ Which predictor, and how well: chosen on half of the blocks and inputs, scored o
 Sign agreement: the share of pairs (block, input) for which the predicted HFC/LFC at the end lies on
 the same side of the line of collapse as the measured one. Intervals: 95 %, a bootstrap over blocks
 and over inputs, which are crossed; NaN below FEWEST inputs.
+
+`looped` runs the blocks and `outcomes` says what became of it: collapse, a power, rest at clusters,
+a cycle, or motion. Attention is recomputed at every loop by the model's own code: the paper's
+regime, tied weights, with norms and FFN. With recall X <- f(X) + B X_0.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from torch import Tensor
 
+from oversmoothing.experiments.inspection.states import ALONE, clusters
 from oversmoothing.experiments.intervals import (
     FEWEST,
     RESAMPLES,
     in_words,
     percentiles,
+    rank_correlation,
     resampled_share,
 )
-from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.ladder.recording import log_energies, log_ratio
 from oversmoothing.experiments.repeated.blocks import BlockMap
-from oversmoothing.experiments.repeated.consensus import loop_laws
-from oversmoothing.experiments.repeated.outcomes import COLLAPSED, looped
+from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+
+# Loops at the end whose streams are kept, for cycles.
+TAIL = 7
+
+
+@dataclass(frozen=True)
+class Looped:
+    """logs [loops + 1, b]: log HFC/LFC; lengths [loops + 1, b]: log ||X||; middle [b, n, d]: the
+    stream at half of the loops; tail: the last TAIL of them, the last one last."""
+
+    logs: Array
+    lengths: Array
+    middle: Tensor
+    tail: tuple[Tensor, ...]
+
+    @property
+    def loops(self) -> int:
+        return len(self.logs) - 1
+
+    def slope(self) -> Array:
+        """[b], of log HFC/LFC over log loops, from half of the loops to all."""
+        octave = math.log(self.loops / (self.loops // 2))
+        slopes: Array = (self.logs[-1] - self.logs[self.loops // 2]) / octave
+        return slopes
+
+
+@torch.no_grad()
+def looped(
+    blocks: Sequence[BlockMap],
+    X: Tensor,
+    loops: int,
+    recall: float = 0.0,
+    start: Tensor | None = None,
+) -> Looped:
+    """`loops` rounds of the blocks from the stream X [b, n, d] in front of the first of them.
+
+    recall: B of X <- f(X) + B X_0 with X_0 = X; start: where the loop starts instead of X.
+    Raises `InputError` where a loop gives numbers that are not finite.
+    """
+    state = X if start is None else start
+    energies = [log_energies(state)]
+    tail: list[Tensor] = []
+    middle = state
+    for number in range(1, loops + 1):
+        for f in blocks:
+            state = f(state)
+        if recall:
+            state = state + recall * X
+        energies.append(log_energies(state))
+        if number == loops // 2:
+            middle = state
+        if number > loops - TAIL:
+            tail.append(state)
+    both = torch.stack(energies)
+    if not bool(torch.isfinite(both[-1]).all()):
+        bad = int((~torch.isfinite(both).all(-1).all(-1)).nonzero()[0])
+        raise InputError(
+            f"loop {bad} of layer {blocks[0].number} gives numbers that are not finite, or equal "
+            "tokens: take fewer loops, or float64"
+        )
+    logs = (both[..., 0] - both[..., 1]).cpu().numpy()
+    lengths = torch.logsumexp(2 * both, dim=-1).cpu().numpy() / 2
+    return Looped(logs, lengths, middle, tuple(tail))
+
+
+# HFC/LFC below which tokens are said to have collapsed, and the other conventions of the words.
+COLLAPSED = 0.2
+FALLING = -0.1
+# Of the direction of the stream over the last octave: rest, and too much for a power of anything;
+# and what a cycle comes back to.
+RESTS, WANDERS = 0.1, 0.5
+RETURNS = 0.2
+
+
+def outcomes(run: Looped) -> list[dict[str, Any]]:
+    """One record an input: end (HFC/LFC), slope (over the last octave of loops), turned (distance
+    of the directions X/||X|| at half of the loops and at the end), period (of a cycle, else 1),
+    clusters (of two tokens or more with cosine .95), largest (share of the largest of them), kind.
+    """
+    records = []
+    for k, slope in enumerate(run.slope()):
+        end = math.exp(run.logs[-1, k])
+        X = run.tail[-1][k]
+        labels = clusters(X)
+        turned = _apart(X, run.middle[k])
+        period = _period([each[k] for each in run.tail])
+        record = {
+            "end": end,
+            "slope": float(slope),
+            "turned": turned,
+            "period": period,
+            "clusters": int(labels.max() + 1) if (labels != ALONE).any() else 0,
+            "largest": float((labels == 0).mean()) if (labels != ALONE).any() else 1 / len(labels),
+        }
+        records.append(record | {"kind": _kind(record)})
+    return records
+
+
+def _kind(record: dict[str, Any]) -> str:
+    if record["end"] <= COLLAPSED:
+        return "collapsed"
+    if record["period"] > 1:
+        return "a cycle"
+    if record["slope"] <= FALLING and record["turned"] <= WANDERS:
+        return "falling as a power"
+    return "at rest elsewhere" if record["turned"] <= RESTS else "still moving"
+
+
+def _period(tail: list[Tensor]) -> int:
+    """The least number of loops after which the direction is back, of what it moves in one; 1
+    where it does not turn to and fro."""
+    last = tail[-1]
+    away = [_apart(last, each) for each in reversed(tail[:-1])]
+    floor = 32 * torch.finfo(last.dtype).eps
+    if not away or away[0] <= floor:
+        return 1
+    back = [p for p, far in enumerate(away, 1) if p > 1 and far <= RETURNS * away[0]]
+    return back[0] if back else 1
+
+
+def _apart(X: Tensor, Y: Tensor) -> float:
+    """||X/||X|| - Y/||Y|| ||."""
+    X, Y = (each.double() / torch.linalg.vector_norm(each.double()) for each in (X, Y))
+    return float(torch.linalg.vector_norm(X - Y))
+
 
 LOCAL, GAP, EARLY = "local law (T12)", "spectral gap (paper)", "first loops, carried on"
 FEW = (4, 8, 16)
@@ -128,12 +259,12 @@ def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
         for _ in range(RESAMPLES if fewer >= FEWEST else 0)
     ]
     agrees = np.array([_agree(measured[k], predicted[k]) for k in drawn])
-    ranks = np.array([_rank(measured[k], predicted[k]) for k in drawn])
+    ranks = np.array([rank_correlation(measured[k], predicted[k]) for k in drawn])
     agree = _agree(measured, predicted)
     below = float((measured <= LINE).mean())
     return LoopScore(
         agree, *resampled_share(agree, agrees, fewer),
-        _rank(measured, predicted), *percentiles(ranks, fewer),
+        rank_correlation(measured, predicted), *percentiles(ranks, fewer),
         float(np.median(np.abs(measured - predicted))), max(below, 1 - below),
         measured.size, blocks, inputs,
     )  # fmt: skip
@@ -182,11 +313,3 @@ def choose(measured: Array, predicted: dict[str, Array], seed: int = 0) -> Chose
 
 def _agree(measured: Array, predicted: Array) -> float:
     return float(((measured <= LINE) == (predicted <= LINE)).mean())
-
-
-def _rank(measured: Array, predicted: Array) -> float:
-    y, p = measured.ravel(), predicted.ravel()
-    if not (np.ptp(y) and np.ptp(p)):
-        return float("nan")
-    # Spearman's: scipy's own function takes most of the time of a bootstrap.
-    return float(np.corrcoef(rankdata(y), rankdata(p))[0, 1])

@@ -21,7 +21,6 @@ from oversmoothing.experiments.inspection.extract import count
 from oversmoothing.experiments.intervals import in_words, mean_interval, named, resampled_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.repeated.blocks import runs
-from oversmoothing.experiments.repeated.consensus import loop_law
 from oversmoothing.experiments.repeated.growth import (
     DISTANCES,
     DRAWS,
@@ -30,6 +29,7 @@ from oversmoothing.experiments.repeated.growth import (
     SIZE,
     Growth,
     growth,
+    loop_law,
 )
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style

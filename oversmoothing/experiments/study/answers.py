@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import nct, spearmanr, t as student
+from scipy.stats import nct, t as student
 
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.intervals import mean_interval, rank_correlation
 from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
 from oversmoothing.experiments.study.study_pictures import drawn
 from oversmoothing.experiments.study.study_runs import ROWS, known
@@ -162,7 +162,7 @@ def _rank(rows: Sequence[Row], measure: str) -> float:
     starts = [RANKS[measure](row) for row in rows]
     if any(each is None for each in starts):
         return NAN
-    return float(spearmanr(starts, losses).statistic)
+    return rank_correlation(np.array(starts), np.array(losses))
 
 
 # ------------------------------------------------------------------------------------ decisions

@@ -28,7 +28,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.extract import prepared, stream
 from oversmoothing.experiments.inspection.heads_and_why import asymmetry, matrices
 from oversmoothing.experiments.models.model import Layer, Model, Trace
-from oversmoothing.experiments.study.lever import folded
+from oversmoothing.experiments.study.lever import folded, with_gain
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.provenance import provenance
@@ -151,10 +151,7 @@ def spectrum(layer: Layer, head: int | None) -> dict[str, float]:
 
 def eigenvalues(layer: Layer, head: int | None, gained: bool = True) -> Complex:
     """Those of H without the exact zeros of its rank: of a head through its r x r core."""
-    own = layer.heads.double()
-    W_V, W_O = own.W_V.detach().numpy(), own.W_O.detach().numpy()
-    if gained and layer.placement != "post" and layer.norm_attention.kind != "none":
-        W_V = layer.norm_attention.gain.detach().cpu().double().numpy()[:, None] * W_V
+    W_V, W_O = with_gain(layer, gained)
     if head is None:
         left = W_V.transpose(1, 0, 2).reshape(len(W_V[0]), -1)
         right = W_O.reshape(-1, W_O.shape[2])

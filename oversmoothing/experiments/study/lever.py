@@ -69,13 +69,16 @@ class Change:
 
 def folded(layer: Layer, head: int | None = None) -> Array:
     """M [d, d] float64 of a layer, or of one of its heads; of Post-LN without a gain."""
-    own = layer.heads.double()
-    W_V, W_O = own.W_V.detach().numpy(), own.W_O.detach().numpy()
+    W_V, W_O = with_gain(layer)
     M: Array = np.einsum("hdr,hre->de", W_V, W_O) if head is None else W_V[head] @ W_O[head]
-    if layer.placement == "post" or layer.norm_attention.kind == "none":
-        return M
-    gained: Array = layer.norm_attention.gain.detach().cpu().double().numpy()[:, None] * M
-    return gained
+    return M
+
+
+def with_gain(layer: Layer, gained: bool = True) -> tuple[Array, Array]:
+    """(W_V, W_O) of all heads in float64, the gain of a norm in front folded into W_V."""
+    gained = gained and layer.placement != "post"
+    own = layer.heads.folded(layer.norm_attention, False) if gained else layer.heads.double()
+    return own.W_V.detach().numpy(), own.W_O.detach().numpy()
 
 
 def shift(model: Model, delta: float, place: tuple[int, int] | None = None) -> Change:

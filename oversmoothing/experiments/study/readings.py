@@ -44,12 +44,8 @@ from oversmoothing.simulations.spectra.batch_verdicts import (
 )
 from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues, mean_attention
 from oversmoothing.simulations.state import undisturbed
-from oversmoothing.theory.spectra.heads import (
-    consensus_block,
-    dense_radius,
-    layer_of_heads,
-    quotient_radius,
-)
+from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
+from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
 from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -96,7 +92,9 @@ def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
         quotient = quotient_radius(layer_of_heads(A, W), beside=consensus)
         if quotient.value is None:
             return "undecided"
-        if abs(rho_c - quotient.value) <= SAFETY * (error + quotient.error):
+        # A bound needs no safety, estimates do.
+        safety = 1.0 if quotient.method == "powers" else SAFETY
+        if abs(rho_c - quotient.value) <= safety * (error + quotient.error):
             return "tie"
         return "consensus" if rho_c > quotient.value else "other"
 

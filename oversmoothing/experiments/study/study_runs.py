@@ -15,6 +15,7 @@ With `folded_` the gain of the norm in front is folded in: the H that acts on no
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -40,15 +41,9 @@ from tqdm import tqdm
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
 from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
+from oversmoothing.experiments.study.stacked import CLIP, Learnt, kept, learning_rate, marks
 from oversmoothing.experiments.study.study_models import StudyNet
-from oversmoothing.experiments.study.study_tasks import (
-    RECIPES,
-    ImageTask,
-    Recipe,
-    Task,
-    loss_of,
-    task,
-)
+from oversmoothing.experiments.study.study_tasks import RECIPES, ImageTask, Task, loss_of, task
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state_metrics import stream_log_ratio
@@ -64,44 +59,71 @@ from oversmoothing.theory.support.files import (
 )
 
 ROWS, WEIGHTS = "rows.jsonl", "weights"
-POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
-WARM = 0.05
-CLIP = 1.0  # of the norm of all gradients together
 LEVERED = 250  # test inputs on which H is moved
 NICE = 19
 TEN = math.log(10)
 PARTS = (0.5,)
 
 
-def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
-    """At step 0, 1, ...: linear warm-up over WARM of the steps, times a cosine to 0."""
-    warm = min(1.0, (step + 1) / max(1.0, WARM * steps))
-    return recipe.rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
-
-
 @one_thread()
-def trained(cell: Cell, seed: int, data: Path | None = None) -> tuple[StudyNet, dict[str, Any]]:
-    """(the network, its row) of one run. data: the folder of real inputs.
+def trained(
+    cell: Cell, seed: int, data: Path | None = None, learnt: Learnt | None = None
+) -> tuple[StudyNet, dict[str, Any]]:
+    """(the network, its row) of one run. data: the folder of real inputs; learnt: what a stack
+    trained, which is measured only.
 
     Raises what `task` does.
     """
     began = time.process_time()
-    own, recipe = task(cell.task, data), RECIPES[cell.task]
+    own = task(cell.task, data)
     began_training = time.process_time()
     net = StudyNet(cell.design, own.reads, seed)
-    start = net.products()
-    watched = Trajectory(own, start)
+    watched = Trajectory(own, net.products())
     watched.see(net, 0, math.nan)
     at_start = start_measures(net, own, seed)
+    diverged = None
+    for step, loss in _learning(net, cell, seed, own) if learnt is None else learnt.onto(net):
+        if not math.isfinite(loss):
+            diverged = step
+            break
+        watched.see(net, step, loss)
+    net.eval()
+    net.cos_start = watched.rows["cos"][-1]
+    seconds = time.process_time() - began_training if learnt is None else learnt.seconds
+    row: dict[str, Any] = {
+        "cell": cell.name, "seed": seed, "digest": cell.digest, "tier": cell.tier,
+        "configuration": cell.configuration, "diverged": diverged,
+        "parameters": sum(p.numel() for p in net.parameters()), "start": at_start,
+        "trajectory": watched.rows,
+    }  # fmt: skip
+    if diverged is None:
+        row["score"] = own.score(net) if learnt is None else learnt.score
+        if cell.tier == "core" and cell.fraction == 1:
+            row["lever"] = lever_measures(net, own, seed)
+            if isinstance(own, ImageTask):
+                row["corruption"] = own.corruption(net)
+    row |= {
+        "seconds": round(seconds, 1),
+        "seconds_in_all": round(time.process_time() - began, 1),
+        "made": {
+            **provenance(), "date": datetime.now(UTC).date().isoformat(), "threads": 1,
+            **({} if learnt is None else learnt.made),
+        },
+    }  # fmt: skip
+    return net, rounded(row)
+
+
+def _learning(net: StudyNet, cell: Cell, seed: int, own: Task) -> Iterator[tuple[int, float]]:
+    """Train, and stop at each point: (step, mean loss since the point before), at the step where
+    it is no number any more with that."""
+    recipe = RECIPES[cell.task]
     decayed, free = net.decayed()
     groups = [{"params": decayed, "weight_decay": recipe.decay},
               {"params": free, "weight_decay": 0.0}]  # fmt: skip
     optimizer = torch.optim.AdamW(groups, lr=recipe.rate, fused=True)
-    count = POINTS[cell.tier]
-    points = {round(k * cell.steps / count) for k in range(1, count + 1)}
-    total, since, diverged = 0.0, 0, None
-    batches = own.batches(seed, cell.fraction, recipe.batch)
+    points, total, since = marks(cell), 0.0, 0
     net.train()
+    batches = own.batches(seed, cell.fraction, recipe.batch)
     for step, (inputs, targets) in zip(range(cell.steps), batches, strict=False):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(recipe, step, cell.steps)
@@ -112,41 +134,19 @@ def trained(cell: Cell, seed: int, data: Path | None = None) -> tuple[StudyNet, 
         optimizer.step()
         total, since = total + float(loss.detach()), since + 1
         if not math.isfinite(total):
-            diverged = step
-            break
-        if step + 1 in points:
-            watched.see(net, step + 1, total / since)
+            yield step, math.nan
+        elif step + 1 in points:
+            yield step + 1, total / since
             total, since = 0.0, 0
-    net.eval()
-    net.cos_start = watched.rows["cos"][-1]
-    trained_for = time.process_time() - began_training
-    row: dict[str, Any] = {
-        "cell": cell.name, "seed": seed, "digest": cell.digest, "tier": cell.tier,
-        "configuration": cell.configuration, "diverged": diverged,
-        "parameters": sum(p.numel() for p in net.parameters()), "start": at_start,
-        "trajectory": watched.rows,
-    }  # fmt: skip
-    if diverged is None:
-        row["score"] = own.score(net)
-        if cell.tier == "core" and cell.fraction == 1:
-            row["lever"] = lever_measures(net, own, seed)
-            if isinstance(own, ImageTask):
-                row["corruption"] = own.corruption(net)
-    row |= {
-        "seconds": round(trained_for, 1),
-        "seconds_in_all": round(time.process_time() - began, 1),
-        "made": {**provenance(), "date": datetime.now(UTC).date().isoformat(), "threads": 1},
-    }
-    return net, rounded(row)
 
 
-def rounded(value: Any) -> Any:
-    """Floats to seven digits, as JSON has them: more than another machine keeps."""
+def rounded(value: Any, digits: int = 7) -> Any:
+    """Floats to so many digits, as JSON has them: seven are more than another machine keeps."""
     if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
+        return {name: rounded(each, digits) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [rounded(each) for each in value]
-    return json_number(float(f"{value:.7g}")) if isinstance(value, float) else value
+        return [rounded(each, digits) for each in value]
+    return json_number(float(f"{value:.{digits}g}")) if isinstance(value, float) else value
 
 
 class Trajectory:
@@ -172,13 +172,7 @@ class Trajectory:
             for name, value in of_layer.items():
                 seen.setdefault(name, []).append(value)
         for name, value in seen.items():
-            self.rows.setdefault(name, []).append(_short(value))
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_short(each) for each in value]
-    return float(f"{value:.3g}") if isinstance(value, float) else value
+            self.rows.setdefault(name, []).append(rounded(value, 3))
 
 
 def h_measures(block: Any, start: Tensor) -> dict[str, float]:
@@ -283,14 +277,16 @@ def run_blocks(
     workers: int = 1,
     data: Path | None = None,
     blocks: int | None = None,
+    device: torch.device | None = None,
     progress: bool = True,
 ) -> int:
     """Train what is missing, block by block, and keep each row as soon as it is there.
 
-    blocks: stop behind so many that had something left. Interrupted at any moment, the next call
-    goes on with the first run that has no row; a run in work is lost, minutes at most. Returns how
-    many runs were made. Raises `InputError` for a folder that is in use or damaged, and what `task`
-    does.
+    blocks: stop behind so many that had something left. device: a card, on which all runs of one
+    task and length in these blocks are trained together (`stacked`); the processes then measure.
+    Interrupted at any moment, the next call goes on with the first run that has no row; a run or a
+    stack in training is lost, minutes at most. Returns how many runs were made. Raises `InputError`
+    for a folder that is in use or damaged, and what `task` does.
     """
     folder = output_folder(folder, room=2**24)
     output_folder(folder / WEIGHTS)
@@ -300,6 +296,11 @@ def run_blocks(
         there = set(known(rows, chosen))
         left = [[r for r in b if (r[0].name, r[1]) not in there] for b in chosen.blocks(tiers)]
         left = [block for block in left if block][:blocks]
+        if device is not None:
+            alike: dict[tuple[Any, ...], list[tuple[Cell, int]]] = {}
+            for cell, seed in itertools.chain(*left):
+                alike.setdefault((cell.task, cell.steps, cell.tier), []).append((cell, seed))
+            left = list(alike.values())
         bar = tqdm(
             total=sum(map(len, left)), unit="run", file=sys.stderr,
             disable=None if progress else True,
@@ -313,10 +314,19 @@ def run_blocks(
             try:
                 for block in left:
                     bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
+                    learnt: list[Path] = []
+                    if device is not None:
+                        own = task(block[0][0].task, data)
+                        place = output_folder(folder / "stack")
+                        learnt = kept(block, place, own, device, progress=progress)
                     with _unheard():
-                        waiting = {pool.submit(_one, cell, seed, folder, data)
-                                   for cell, seed in block}  # fmt: skip
+                        waiting = {
+                            pool.submit(_one, *run, folder, data, *learnt[k : k + 1])
+                            for k, run in enumerate(block)
+                        }
                     made += _kept(waiting, rows, folder / ROWS, bar)
+                    for path in learnt:
+                        path.unlink()
             except BaseException:
                 # What is in work is lost: it would be waited for, minutes long.
                 for worker in set(active_children()) - before:
@@ -345,8 +355,11 @@ def _begin(parent: int) -> None:
     end_with(parent)
 
 
-def _one(cell: Cell, seed: int, folder: Path, data: Path | None) -> dict[str, Any]:
-    net, row = trained(cell, seed, data)
+def _one(
+    cell: Cell, seed: int, folder: Path, data: Path | None, learnt: Path | None = None
+) -> dict[str, Any]:
+    of_stack = None if learnt is None else Learnt.kept(learnt, cell.digest)
+    net, row = trained(cell, seed, data, of_stack)
     weights = {name: value.contiguous() for name, value in net.state_dict().items()}
     said = {"cell": cell.name, "seed": str(seed), "configuration": json.dumps(cell.configuration),
             "cos_start": json.dumps(net.cos_start)}  # fmt: skip
@@ -422,9 +435,9 @@ def cost(
     done = [
         (there[cell.name, seed]["seconds_in_all"], cell.seconds)
         for cell, seed in runs
-        if (cell.name, seed) in there
+        if (cell.name, seed) in there and "device" not in there[cell.name, seed]["made"]
     ]
-    # What the runs so far took, against what they were thought to.
+    # What the runs so far took, those on a card apart, against what they were thought to.
     factor = sum(a for a, _ in done) / sum(b for _, b in done) if done else 1.0
     hours = factor * sum(left) / 3600
     source = "as those before took" if done else "as pilots took"

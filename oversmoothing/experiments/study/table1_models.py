@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
 from oversmoothing.experiments.intervals import named, share_interval
-from oversmoothing.experiments.models.timm_vit import TimmViT
+from oversmoothing.experiments.models.library import TimmViT
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.head_values import LayerDominance

@@ -1,9 +1,7 @@
 """The H of a layer in each reading, from the described weights, with the exact zeros that it has.
 
 Norm 'unfolded' takes W_V as it is, as the paper does. 'folded' puts the norm in front of the
-attention into it, W_V <- C diag(g) W_V with C = I - 1 1^T / d for LayerNorm and C = I for RMSNorm:
-what multiplies the tokens but for each token's own scale and the constant shift. C makes one
-eigenvalue of H exactly 0.
+attention into it (`Heads.folded`); the centring of a LayerNorm makes one eigenvalue of H exactly 0.
 """
 
 from importlib import resources
@@ -11,7 +9,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from torch import Tensor
 
 from oversmoothing.experiments.inspection.heads_and_why import asymmetry
 from oversmoothing.experiments.models.model import Layer, Model, start_spread
@@ -31,13 +28,8 @@ Folding = Literal["unfolded", "folded"]
 def factors(layer: Layer, folding: Folding) -> tuple[Array, Array]:
     """(W_V [heads, d, r], W_O [heads, r, d]) in float64, the norm folded in where asked."""
     own = layer.heads
-    W_V, W_O = _double(own.W_V), _double(own.W_O)
-    norm = layer.norm_attention
-    if folding == "folded" and norm.kind != "none":
-        W_V = _double(norm.gain)[:, None] * W_V
-        if norm.kind == "layer":
-            W_V = W_V - W_V.mean(axis=1, keepdims=True)
-    return W_V, W_O
+    own = own.folded(layer.norm_attention) if folding == "folded" else own.double()
+    return own.W_V.detach().numpy(), own.W_O.detach().numpy()
 
 
 def own_values(layer: Layer, folding: Folding) -> list[HeadValues]:
@@ -65,11 +57,6 @@ def _whole(W: Array, layer: Layer, folding: Folding) -> HeadValues:
         Q = complement_basis(len(W))
         return head_values(Q, Q.T @ W)
     return dense_values(W.T)
-
-
-def _double(value: Tensor) -> Array:
-    result: Array = value.detach().cpu().double().numpy()
-    return result
 
 
 OF = ("whole", "heads")

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.simulations.drawing.web.web_page import as_data, web_page
+from oversmoothing.simulations.drawing.web_page import as_data, web_page
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.spectra.algebraic import factors

@@ -25,13 +25,8 @@ from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.experiments.threads import interleaved_medians, one_thread
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_panels,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.progress import steps
@@ -48,11 +43,8 @@ REPEATS = 5
 TOKENS, FEATURES, IN_TURN, ONCE_FROM = (8, 16, 32, 64, 128), 16, 3, 100
 # What is timed in turn, and what its seconds are divided by.
 YARDSTICK = {
-    "verdict": "verdict",
-    "certify": "verdict",
-    "check": "verdict",
-    "forward": "forward",
-    "enclose": "forward",
+    **dict.fromkeys(("verdict", "certify", "check"), "verdict"),
+    **dict.fromkeys(("forward", "enclose"), "forward"),
 }
 # Of a multiple: its words, colour, marker and line.
 LOOK = {
@@ -111,27 +103,23 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
 
     NaN where a value is NaN or not positive, or of fewer than two sizes; the error is NaN for two.
     """
-    x, y = np.log(np.asarray(sizes, float)), np.asarray(values, float)
-    if len(x) < 2 or not (y > 0).all():
+    if len(sizes) < 2 or not (np.asarray(values, float) > 0).all():
         return math.nan, math.nan
-    y = np.log(y)
-    centred = x - x.mean()
-    slope = float(centred @ y / (centred @ centred))
+    x, y = np.log(sizes), np.log(values)
     if len(x) == 2:
-        return slope, math.nan
-    rest = y - y.mean() - slope * centred
-    return slope, float(np.sqrt(rest @ rest / (len(x) - 2) / (centred @ centred)))
+        return float(np.polyfit(x, y, 1)[0]), math.nan
+    fit, covariance = np.polyfit(x, y, 1, cov=True)
+    return float(fit[0]), math.sqrt(covariance[0, 0])
 
 
 def growth_rows(series: Series, seconds: Sequence[float]) -> list[dict[str, Any]]:
     """The rows of a series, from the seconds at its sizes, with the exponent in each."""
     slope, error = exponent(series.sizes, seconds)
-    common = {"kind": "growth", "what": series.name, "variable": series.variable}
-    fit = {"exponent": slope, "exponent_error": error, "expected": series.time}
     return [
-        common | {"size": size, "seconds": value} | fit
+        {"kind": "growth", "what": series.name, "variable": series.variable, "size": size,
+         "seconds": value, "exponent": slope, "exponent_error": error, "expected": series.time}
         for size, value in zip(series.sizes, seconds, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def _grown(series: Series) -> list[dict[str, Any]]:
@@ -210,8 +198,9 @@ def draw(table: pd.DataFrame) -> Figure:
     """Seconds against tokens and against layers, then multiples of floats; all axes logarithmic."""
     figure, axes = new_figure(1, 3, height=3.0)
     grown, proofs = (table[table["kind"] == kind] for kind in ("growth", "proof"))
-    for axis, variable in zip(axes[0], ("n", "L"), strict=False):
-        parts = grown[grown["variable"] == variable].groupby("what", sort=False)
+    by_size = [grown[grown["variable"] == variable] for variable in ("n", "L")]
+    for axis, each in zip(axes[0], by_size, strict=False):
+        parts = each.groupby("what", sort=False)
         for (name, part), colour in zip(parts, ("black", "green"), strict=False):
             _growth(axis, str(name).split(",")[0], part, PALETTE[colour])
         axis.legend(loc="upper left", fontsize=7)
@@ -222,13 +211,9 @@ def draw(table: pd.DataFrame) -> Figure:
         )
     axes[0, 2].axhline(1, color=PALETTE["grey"], linewidth=0.8)
     axes[0, 2].legend(loc="upper left", fontsize=7)
-    for axis, part, name, title in zip(
-        axes[0],
-        (grown[grown["variable"] == "n"], grown[grown["variable"] == "L"], proofs),
-        ("tokens n (d = 16)", "layers L (n = 32, d = 16)", "tokens n (d = 16)"),
-        ("one more layer", "a run of L layers", "a proof over floats"),
-        strict=True,
-    ):
+    names = "tokens n (d = 16)", "layers L (n = 32, d = 16)", "tokens n (d = 16)"
+    titles = "one more layer", "a run of L layers", "a proof over floats"
+    for axis, part, name, title in zip(axes[0], (*by_size, proofs), names, titles, strict=True):
         axis.set(xscale="log", yscale="log", xlabel=name, title=title)
         low, high = axis.get_ylim()
         # Room for the words above what is drawn.
@@ -301,7 +286,5 @@ FIGURE = PaperFigure(
         "One machine, one thread, a few sizes and random matrices, measured when the figure was "
         "drawn: a fitted slope is no law, and near a tie or with a start X_0 a proof costs more."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -6,8 +6,9 @@ A recorded run of `oversmoothing probe MODEL ladder` on held-out images.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure
 from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 
 RECORDED = (
     "oversmoothing probe deit-tiny-patch16-224 ladder --images cifar100 --calibration 500 "
@@ -63,7 +64,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the best and what no theory gives."""
     plain, best = table[table["rung"] == "P0'"].iloc[0], table.sort_values("r2").iloc[-1]
     return (
         f"R² over all layers and 200 held-out images, whiskers 95 % intervals over "
@@ -84,7 +84,5 @@ FIGURE = PaperFigure(
         "One model on one kind of images. R² is over all layers and images together, and most of "
         "it is the difference between layers, which a mean for each layer has already."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -16,14 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    VERDICT_COLOUR,
-    Context,
-    PaperFigure,
-    label_panels,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark
+from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
@@ -124,19 +118,18 @@ def draw(data: pd.DataFrame) -> Figure:
         axis.set_xlabel("Re $h$, an eigenvalue of $H$")
     axes[0, 0].set_ylabel("Im $h$")
     label_panels(axes)
-    dot: Any = {"linestyle": "none", "marker": "o", "markersize": 3.5}
-    ring: Any = dot | {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
+    ring: Any = {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
     smooth, bounded = VERDICT_COLOUR[Outcome.SMOOTHING], VERDICT_COLOUR[Outcome.NON_SMOOTHING]
     universal, segment = "$|h + 1/2| \\leq 1/2$", "real $h$: $[-1, 0)$"
-    discs = "consensus loses: union of discs $D(a)$"
+    discs = "tokens stay apart: union of discs $D(a)$"
     figure.legend(
         handles=[
-            Line2D([], [], color=smooth, label=f"run to {DEPTH} layers smooths", **dot),
-            Line2D([], [], color=bounded, label=f"run to {DEPTH} layers does not", **dot),
-            Line2D([], [], label="not as the discs say (twice: $h$, $\\bar h$)", **ring),
+            mark(f"run of {DEPTH} layers: alike", color=smooth, markersize=3.5),
+            mark(f"run of {DEPTH} layers: apart", color=bounded, markersize=3.5),
+            mark("run and discs differ ($h$ and $\\bar h$)", **ring),
             Patch(facecolor=_TINT, edgecolor=PALETTE["vermillion"], label=discs),
-            Line2D([], [], color="black", ls="--", label=f"safe for every $A$: {universal}"),
-            Line2D([], [], color="black", lw=4.0, label=f"safe for every $A$, {segment}"),
+            Line2D([], [], color="black", ls="--", label=f"apart for every $A$: {universal}"),
+            Line2D([], [], color="black", lw=4.0, label=f"apart for every $A$, {segment}"),
         ],
         loc="outside lower center",
         ncols=3,
@@ -185,12 +178,11 @@ def _dots(axis: Axes, runs: pd.DataFrame) -> None:
 
 
 def words(data: pd.DataFrame) -> str:
-    """What is shown, how the runs were judged, and how many of them agree with the discs."""
     lines = [
         "The plane of an eigenvalue h of H, for one A with real and one with complex eigenvalues "
         f"(n = {TOKENS}; X' = X + A X W, H = W^T). Tinted: union over the eigenvalues a of A other "
         "than 1 of the discs D(a), centre -(1 - conj a)/(1 - |a|^2), radius |1 - a|/(1 - |a|^2), "
-        "where consensus loses. Dashed: |h + 1/2| <= 1/2, where it loses for every A. Each dot is "
+        "where tokens stay apart. Dashed: |h + 1/2| <= 1/2, where they do for every A. Each dot is "
         f"one run of {DEPTH} layers with H real 2 x 2 of eigenvalues h and conj h (1 x 1 for real "
         f"h) from random X_0; it smooths when log HFC/LFC, averaged over {WINDOW} layers, falls by "
         f"more than {DECAY} between layers {DEPTH // 2} and {DEPTH}."
@@ -237,7 +229,5 @@ FIGURE = PaperFigure(
         "H has one eigenvalue or one pair here. With several the largest |1 + h| and the largest "
         "|1 + h a| are compared over all of them, and no single point decides."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -7,14 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_panels,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
 from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 
 RECORDED = (
     "oversmoothing probe deit-tiny-patch16-224 loop --images photographs --count 20 --every 30"
@@ -81,7 +76,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the counts."""
     blocks, first = table[table["kind"] == "block"], table.iloc[0]
     falls = blocks["end"] <= first["collapsed_at"]
     scores = table[table["kind"] == "score"]
@@ -110,7 +104,5 @@ FIGURE = PaperFigure(
         "blocks of one model on few photographs. Only (a)'s chosen predictor was scored on unseen"
         " runs."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -13,15 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from oversmoothing.paper_figures.figure_base import (
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark
+from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     VERDICT_COLOUR,
-    Context,
-    PaperFigure,
-    label_panels,
+    decade_axis,
     new_figure,
+    plot_log,
 )
-from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax, SymmetricIndefinite, sinkhorn
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
@@ -162,15 +161,15 @@ def draw(data: pd.DataFrame) -> Figure:
     axes[2, 0].set_ylabel("effective rank $-$ 1")
     label_panels(axes)
     grey: Any = {"color": PALETTE["grey"], "linestyle": "--", "linewidth": 1.0}
-    marker: Any = {"color": PALETTE["black"], "linestyle": "none", "markerfacecolor": "none"}
+    hollow: Any = {"color": PALETTE["black"], "markerfacecolor": "none"}
     figure.legend(
         handles=[
             Line2D([], [], color=PALETTE["black"], label="closed form"),
-            Line2D([], [], marker="o", label="simulation", **marker),
+            mark("simulation", **hollow),
             Line2D(
                 [], [], color=PALETTE["black"], linestyle=":", label="smallest cosine, closed form"
             ),
-            Line2D([], [], marker="v", label="smallest cosine, simulation", **marker),
+            mark("smallest cosine, simulation", "v", **hollow),
             Line2D([], [], label="asymptotic rate or limit", **grey),
         ],
         loc="outside lower center",
@@ -243,7 +242,6 @@ def _drawn_rank(table: pd.DataFrame) -> pd.Series:
 
 
 def words(data: pd.DataFrame) -> str:
-    """What is shown, the conventions, and for each case the verdict against the measurement."""
     both = data.pivot_table(
         index=["case", "depth"], columns="source", values="log_hfc_lfc", dropna=False
     ).dropna()
@@ -308,7 +306,5 @@ FIGURE = PaperFigure(
         "attention, no norm and no FFN: what a trained network does is in the figures of the "
         "digits models."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -19,14 +19,12 @@ from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.intervals import mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
     Comparison,
     Context,
     PaperFigure,
     at_accuracy,
     label_ends,
     label_panels,
-    new_figure,
     sign,
     unchecked,
 )
@@ -38,7 +36,7 @@ from oversmoothing.paper_figures.models_shown import (
     on_imagenet,
     trained_here,
 )
-from oversmoothing.simulations.drawing.picture import band, decade_axis
+from oversmoothing.simulations.drawing.picture import PALETTE, band, decade_axis, new_figure
 
 IMAGES = 50
 STREAM = ("log_hfc_lfc", "cos_mean", "effective_rank")
@@ -159,7 +157,6 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, in which convention, and what each model does to HFC/LFC."""
     does, runs = [], []
     for model, part in table.groupby("model", sort=False):
         row = part.iloc[0]
@@ -187,8 +184,5 @@ FIGURE = PaperFigure(
         "The models are not the paper's, one seed each, and a finite network says nothing of a "
         "limit. The bands are over images: another training may differ."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-    compared=compared,
-)
+    data=data, draw=draw, words=words, compared=compared,
+)  # fmt: skip

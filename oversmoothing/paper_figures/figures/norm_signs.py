@@ -16,15 +16,14 @@ from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
-    PALETTE,
     REPRODUCED,
     Comparison,
     Context,
     PaperFigure,
     label_panels,
-    new_figure,
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.generators.attention import SymmetricPsd
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.sizes import Array
@@ -177,7 +176,6 @@ def _none(what: str, paper: str, difference: float, draws: str) -> Comparison:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, and each comparison in words."""
     return (
         f"(a) n = {TOKENS}, d = {WIDTH}, attention of symmetric PSD scores, H = -S or S, "
         f"S symmetric positive definite of mean eigenvalue about {1.1 * STRENGTH:.2f}; a mark a "
@@ -198,8 +196,5 @@ FIGURE = PaperFigure(
         "On the left attention is frozen and there is no FFN; on the right one layer at a time is"
         " flipped in a model that was trained without the flip."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-    compared=compared,
-)
+    data=data, draw=draw, words=words, compared=compared,
+)  # fmt: skip

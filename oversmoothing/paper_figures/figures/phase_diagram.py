@@ -4,13 +4,15 @@ Over the temperature of attention and the largest eigenvalue of H, for three asy
 W_Q W_K^T. `oversmoothing sweep CONFIG --figure X Y PANEL` draws the same of any sweep.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
 from oversmoothing.simulations.sweep import phase_diagram as diagram
-from oversmoothing.simulations.sweep.config import Config, example, make_config
+from oversmoothing.simulations.sweep.config import PARAMETERS, Config, example
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
 
@@ -19,17 +21,9 @@ def configuration(seed: int) -> Config:
     """The packaged example, its draws shifted to another seed."""
     base = example("phase_diagram")
     number = len(base.axes["seed"])
-    axes = {name: list(values) for name, values in base.axes.items()}
-    axes["seed"] = list(range(seed * number, (seed + 1) * number))
-    return make_config({"fixed": _given(base), "axes": axes, "measures": list(base.measures)})
-
-
-def _given(config: Config) -> dict[str, object]:
-    """The fixed values without those that no point uses."""
-    from oversmoothing.simulations.sweep.points import Points
-
-    first = Points(config)[0]
-    return {name: value for name, value in config.fixed.items() if name in first}
+    check = PARAMETERS["seed"].check
+    seeds = tuple(check(each) for each in range(seed * number, (seed + 1) * number))
+    return replace(base, axes=base.axes | {"seed": seeds})
 
 
 def data(context: Context) -> pd.DataFrame:
@@ -54,7 +48,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the counts and the agreement."""
     config = example("phase_diagram")
     fixed = config.fixed
     return (
@@ -74,7 +67,5 @@ FIGURE = PaperFigure(
         "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "
         "neither. A share is of a few draws in each cell, and the line averages neighbours."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -15,13 +15,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import PALETTE, Context, PaperFigure, new_figure, paler
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, mark, paler
 from oversmoothing.paper_figures.statement_regions import PANELS, Panel
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.theory.proofs.papers import cited
 
 POINTS = 60
@@ -120,15 +120,14 @@ def draw(table: pd.DataFrame) -> Figure:
         _panel(axis, panel, table[table["claim"] == panel.claim])
     for axis in places[len(PANELS) :]:
         axis.axis("off")
-    dot = {"linestyle": "none", "marker": "o", "markersize": 4}
     legend = places[len(PANELS)].legend(
         handles=[
             Patch(color=paler(COLOUR[HOLDS]), label="the theory: holds"),
             Patch(color=paler(COLOUR[FAILS]), label="the theory: fails"),
             Patch(facecolor="white", edgecolor=PALETTE["grey"], label="the theory is silent"),
-            *(Line2D([], [], color=COLOUR[each], label=f"checked: {each}", **dot)  # type: ignore[arg-type]
+            *(mark(f"checked: {each}", color=COLOUR[each], markersize=4)
               for each in (HOLDS, FAILS, OPEN)),
-            Line2D([], [], linestyle="none", marker="X", color="black", label="not as said"),
+            mark("not as said", "X", color="black"),
         ],
         loc="center left", fontsize=6.5, frameon=False,
     )  # fmt: skip
@@ -209,7 +208,5 @@ FIGURE = PaperFigure(
         "A slice each, small cases of two to fourteen tokens: a region in two parameters is not "
         "all of a statement, and points that agree are no proof; the proofs stand in the ledger."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

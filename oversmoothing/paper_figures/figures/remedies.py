@@ -5,13 +5,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.remedies.shift import remedies_table
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_panels,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 
 DRAWS = 40
 # Marks so near to each other have their names in one place.
@@ -80,7 +75,6 @@ def _together(shown: pd.DataFrame) -> list[tuple[tuple[float, float], list[str]]
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the counts and the largest disagreement."""
     clear, right = table["runs_clear"].sum(), table["runs_right"].sum()
     left_out = table[~np.isfinite(table["log_shift_C"])]["remedy"]
     beyond = f" {', '.join(left_out)} takes consensus away altogether." if len(left_out) else ""
@@ -103,7 +97,5 @@ FIGURE = PaperFigure(
         "Drawn linear layers with one setting of each remedy: no trained model, no accuracy. What"
         " a remedy does to training is another question."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

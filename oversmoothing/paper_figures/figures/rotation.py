@@ -8,13 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
-    Context,
-    PaperFigure,
-    label_ends,
-    new_figure,
-)
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_ends
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.verdict import verdict
 
@@ -92,7 +87,6 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, with the verdicts and the slope."""
     turning = table[table["run"] == "in turn"]
     slope = np.polyfit(turning["layer"], turning["log_hfc_lfc"], 1)[0]
     return (
@@ -113,7 +107,5 @@ FIGURE = PaperFigure(
         "A small construction that shows what is possible. How often trained weights do so is not "
         "said by it."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -19,16 +19,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from oversmoothing.paper_figures.figure_base import (
+from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark, paler
+from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     VERDICT_COLOUR,
-    Context,
-    PaperFigure,
-    label_panels,
+    decade_axis,
     new_figure,
-    paler,
+    plot_log,
 )
-from oversmoothing.simulations.drawing.picture import decade_axis, plot_log
 from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM, evolve_streams
 from oversmoothing.simulations.engine.layers import Drawn, Fixed
 from oversmoothing.simulations.generators.attention import draw_mixing
@@ -158,12 +156,11 @@ def draw(data: pd.DataFrame) -> Figure:
     axes[0, 1].set_ylabel("turn of $R$ (right angles)")
     _layers(axes[0, 2], data[data["kind"] == "layer"])
     label_panels(axes)
-    dot: Any = {"linestyle": "none", "marker": "o", "markeredgecolor": "white", "color": "black"}
     figure.legend(
         handles=[
             *(Patch(color=paler(VERDICT_COLOUR[name]), label=name) for name in OUTCOMES[:3]),
-            Line2D([], [], label="dot: simulated run", **dot),
-            Line2D([], [], linestyle="none", marker="X", color="black", label="does otherwise"),
+            mark("dot: simulated run", markeredgecolor="white", color="black"),
+            mark("does otherwise", "X", color="black"),
             Line2D([], [], color="black", lw=1.2, ls="--",
                    label="right of it and below 0: apart for every attention"),
         ],
@@ -216,7 +213,6 @@ def _layers(axis: Axes, table: pd.DataFrame) -> None:
 
 
 def words(data: pd.DataFrame) -> str:
-    """What is shown, how many runs agree, and the layers at which four streams agree."""
     runs = data[data["kind"] == "run"]
     right = int((runs["measured"] == runs["outcome"]).sum())
     off = runs[runs["measured"] != runs["outcome"]]
@@ -257,7 +253,5 @@ FIGURE = PaperFigure(
         "One feature, one doubly stochastic attention and fixed mixings: streams of a trained "
         "network mix anew in every layer, and that streams agree is not that tokens do."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-)
+    data=data, draw=draw, words=words,
+)  # fmt: skip

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training_config import TRAINED
@@ -26,12 +25,11 @@ from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
 from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
 from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.paper_figures.figure_base import (
-    PALETTE,
     Comparison,
     Context,
     PaperFigure,
     at_accuracy,
-    new_figure,
+    mark,
     number,
     sign,
     unchecked,
@@ -46,6 +44,7 @@ from oversmoothing.paper_figures.models_shown import (
     trained_here,
     untrained,
 )
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 
 RECORDED = (
@@ -82,7 +81,9 @@ def data(context: Context) -> pd.DataFrame:
     smallest and largest cos(H_start, H_end) of its layers, NaN where the start is unknown. Raises
     what `digits_models` does, and `RequirementError` where the table contradicts a theorem.
     """
-    spectra = _digits_spectra(context)
+    models = {name: digits_models(context)[name].model for name in TRAINED}
+    spectra = dominance_table(models, digits().validation.pixels)
+    require_theorems(spectra)
     parts = []
     for shown in (untrained(context), *trained_here(context, IMAGES)):
         # The heads of the project's own ViTs share H: E2 is their operator, and E1 has no meaning.
@@ -100,13 +101,6 @@ def data(context: Context) -> pd.DataFrame:
     counts = ["count", "cases", "images", "layers", "layers_within_unit", "consensus_within_unit",
               "layers_beyond_one"]  # fmt: skip
     return table.astype(dict.fromkeys(counts, "Int64"))
-
-
-def _digits_spectra(context: Context) -> pd.DataFrame:
-    models = {name: digits_models(context)[name].model for name in TRAINED}
-    table = dominance_table(models, digits().validation.pixels)
-    require_theorems(table)
-    return table
 
 
 def _known(shown: Shown) -> dict[str, Any]:
@@ -194,13 +188,9 @@ def draw(table: pd.DataFrame) -> Figure:
     axis.set_yticks([-place for place in range(len(names))], names, fontsize=7)
     axis.set(xlim=(-3, 103), xlabel="consensus dominates (% of cases)")
     axis.set_ylim(-len(names) + 0.25, 0.45)
-    blank = {"linestyle": "none"}
-    handles = [Line2D([], [], marker="D", color="black", label="the paper, as printed", **blank)]  # type: ignore[arg-type]
-    handles += [
-        Line2D([], [], marker=marker, color=PALETTE["blue"], label=MEANING[name], **blank)  # type: ignore[arg-type]
-        for name, marker in MARKER.items()
-        if name in used
-    ]
+    handles = [mark("the paper, as printed", "D", color="black")]
+    handles += [mark(MEANING[name], marker, color=PALETTE["blue"])
+                for name, marker in MARKER.items() if name in used]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
@@ -328,8 +318,5 @@ FIGURE = PaperFigure(
         "DeiT-B/16, and digits models beside those of CIFAR-100, where no run of CIFAR-100 is "
         "there."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-    compared=compared,
-)
+    data=data, draw=draw, words=words, compared=compared,
+)  # fmt: skip

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.intervals import mean_interval, named
@@ -24,7 +23,6 @@ from oversmoothing.experiments.study.protocol import Protocol, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
-    PALETTE,
     REPRODUCED,
     UNCHECKED,
     Comparison,
@@ -32,10 +30,11 @@ from oversmoothing.paper_figures.figure_base import (
     PaperFigure,
     at_accuracy,
     label_panels,
-    new_figure,
+    mark,
     unchecked,
 )
 from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.drawing.wording import signed
 
 # Table -> the questions of the study that ask it, and where along the axis the numbers are.
@@ -67,7 +66,8 @@ def data(context: Context) -> pd.DataFrame:
     own = known(rows, chosen)
     asked = answered(chosen, own)
     parts = []
-    for title, paper in (("Table 2", _table_2()), ("Table 3", _table_3())):
+    for title in TABLES:
+        paper = _typed_in(title)
         vit = paper[paper["variant"] == "vit"].set_index("x")["error"]
         paper["gap"] = paper["error"] - paper["x"].map(vit)
         parts.append(paper.assign(table=title, kind="error", source=PAPER))
@@ -91,23 +91,17 @@ def _size(chosen: Protocol, source: str) -> str:
     return f"{pixels}depth {cell.design.depth}, width {cell.design.width}, {cell.steps} steps"
 
 
-def _table_2() -> pd.DataFrame:
-    """Typed in: 100 less the accuracies, with their sd."""
-    rows = [
-        (variant, fraction, 100 - right, sd)
-        for variant, row in DATA_EFFICIENCY.items()
-        for fraction, (right, sd) in row.items()
-    ]
+def _typed_in(title: str) -> pd.DataFrame:
+    """100 less the accuracies, with their sd in Table 2."""
+    if title == "Table 2":
+        rows = [(variant, fraction, 100 - right, sd)
+                for variant, row in DATA_EFFICIENCY.items()
+                for fraction, (right, sd) in row.items()]  # fmt: skip
+    else:
+        rows = [(variant, severity, 100 - right, np.nan)
+                for variant, row in CORRUPTION.items()
+                for severity, right in zip(SEVERITIES, row, strict=True)]  # fmt: skip
     return pd.DataFrame(rows, columns=["variant", "x", "error", "sd"])
-
-
-def _table_3() -> pd.DataFrame:
-    rows = [
-        (variant, severity, 100 - right)
-        for variant, row in CORRUPTION.items()
-        for severity, right in zip(SEVERITIES, row, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["variant", "x", "error"]).assign(sd=np.nan)
 
 
 def _by_seed(
@@ -161,16 +155,8 @@ def draw(table: pd.DataFrame) -> Figure:
     if len(sources) == 1:
         words = "no runs of ours in this folder:\noversmoothing study core"
         second.text(0.5, 0.9, words, ha="center", va="top", transform=second.transAxes)
-    handles = [
-        Line2D(
-            [], [], linestyle="none", label=_whose(source), **_look(source, PALETTE["grey"], "s")
-        )
-        for source in sources
-    ]
-    handles += [
-        Line2D([], [], linestyle="none", label=LABEL[variant], marker=marker, color=COLOUR[variant])
-        for variant, marker in _MARKER.items()
-    ]
+    handles = [mark(_whose(source), **_look(source, PALETTE["grey"], "s")) for source in sources]
+    handles += [mark(LABEL[each], marker, color=COLOUR[each]) for each, marker in _MARKER.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5)
     label_panels(axes)
     return figure
@@ -289,7 +275,6 @@ def _listed(part: pd.DataFrame) -> str:
 
 
 def words(table: pd.DataFrame) -> str:
-    """What is shown, and of what models ours are."""
     own = table[(table["kind"] == "error") & (table["source"] != PAPER)]
     of = " ".join(
         f"{DATA[str(source)]}: {part['size'].iloc[0]}, mean and sd over {_seeds(part)}"
@@ -319,8 +304,5 @@ FIGURE = PaperFigure(
         "numbers are not comparable, only which model errs less. With few seeds that often stays "
         "open."
     ),
-    data=data,
-    draw=draw,
-    words=words,
-    compared=compared,
-)
+    data=data, draw=draw, words=words, compared=compared,
+)  # fmt: skip

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 
 from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
+from oversmoothing.simulations.drawing.depth_plot import run_result
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, measured, proved
 from oversmoothing.simulations.engine.evolve import evolve, without_eigenvectors
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.evolve_streams import (
@@ -64,14 +65,6 @@ class Configuration:
     attention_options: dict[str, Any] = field(default_factory=dict)
     value_options: dict[str, Any] = field(default_factory=dict)
 
-    def to_json_object(self) -> dict[str, Any]:
-        """The fields; complex eigenvalues as strings."""
-        result = asdict(self)
-        options = result["value_options"]
-        if "eigenvalues" in options:
-            options["eigenvalues"] = [f"{h:g}" for h in options["eigenvalues"]]
-        return result
-
 
 def log_spaced_depths(depth: int, points: int) -> list[int]:
     """0 and at most `points` layers from 1 to `depth`, evenly spaced in the logarithm."""
@@ -83,13 +76,17 @@ def log_spaced_depths(depth: int, points: int) -> list[int]:
     return [0, *(int(layer) for layer in np.unique(spaced))]
 
 
+# Evidence of what was seen in one run.
+_ONE = measured(1, of="run")
+
+
 def simulate(
     configuration: Configuration, *, device: str = "auto", progress: bool = False
-) -> tuple[pd.DataFrame, str, dict[str, Any]]:
+) -> Result:
     """Draw A, H and X_0 (entries N(0, 1)) from the seed, run them and predict them.
 
-    The metrics by layer, what the theory says in words, and the same as a JSON object. Beside every
-    metric the table has predicted_log_hfc_lfc (closed form; NaN where there is none: the object's
+    The metrics by layer, and what the theory says, in words and as details. Beside every
+    metric the table has predicted_log_hfc_lfc (closed form; NaN where there is none: the detail
     closed_form_note says why), log_rate (log r = log rho_Q / rho_C, the asymptotic slope per layer
     of a smoothing run) and predicted_limit (of HFC/LFC; NaN where it has none or depends on more
     than this).
@@ -141,16 +138,24 @@ def simulate(
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
     largest = float(off.max()) if len(off) else None
-    words = f"{said}{answer.verdict} ({answer.status}): {answer.reason}"
+    words = [_verdict_said(answer, "T3"), *[Sentence(said.strip(), _ONE)] * bool(said)]
     if note is not None:
-        words += f"\nno closed form to compare with: {note}"
+        words.append(Sentence(f"no closed form to compare with: {note}", UNTESTED))
     elif largest is not None:
-        words += f"\nlargest |log HFC/LFC measured - predicted|: {largest:.2e} (natural log)"
-    return table, words, {
+        off_by = f"largest |log HFC/LFC measured - predicted|: {largest:.2e} (natural log)"
+        words.append(Sentence(off_by, _ONE))
+    details = {
         "verdict": answer.to_json_object(),
         "largest_error_of_log_hfc_lfc": json_number(largest),
         "closed_form_note": note,
-    }  # fmt: skip
+    }
+    rate = float(table["log_rate"].iloc[0])
+    return run_result("simulate", c, device, table, words, details, rate)
+
+
+def _verdict_said(answer: Any, statement: str) -> Sentence:
+    known = proved(statement) if answer.status in ("exact", "certified") else UNTESTED
+    return Sentence(f"{answer.verdict} ({answer.status}): {answer.reason}", known)
 
 
 _EXPONENT_LAYERS = 2000
@@ -201,8 +206,8 @@ class HeadsConfiguration:
 
 def simulate_heads(
     configuration: HeadsConfiguration, *, device: str = "auto", progress: bool = False
-) -> tuple[pd.DataFrame, str, dict[str, Any]]:
-    """The metrics by layer, what the theory says in words, and the same as a JSON object.
+) -> Result:
+    """The metrics by layer, and what the theory says, in words and as the detail `theory`.
 
     Raises `InputError` for depths that are none.
     """
@@ -214,7 +219,9 @@ def simulate_heads(
         X0=X0.astype(c.dtype), attention=attention, weights=weights, depth=depths,
         residual=not c.no_residual, device=device, progress=progress,
     ).metrics()  # fmt: skip
-    return table, *_theory(attention, weights, not c.no_residual)
+    said, theory = _theory(attention, weights, not c.no_residual)
+    rate = predicted_rate(theory)
+    return run_result("heads", c, device, table, [said], {"theory": theory}, rate)
 
 
 def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
@@ -247,17 +254,15 @@ def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
     )
 
 
-def _theory(attention: Any, weights: Any, residual: bool) -> tuple[str, dict[str, Any]]:
+def _theory(attention: Any, weights: Any, residual: bool) -> tuple[Sentence, dict[str, Any]]:
     """What is known of this stack: a verdict, exponents, or why neither."""
     first = attention.at(0, ATTENTION_STREAM)
     if isinstance(first, FromState):
-        return "attention follows the state: no verdict for every depth (T8).", {"kind": "none"}
+        words = "attention follows the state: no verdict for every depth (T8)."
+        return Sentence(words, UNTESTED), {"kind": "none"}
     if isinstance(attention, Fixed) and isinstance(weights, Fixed):
         answer = heads_verdict(A=first, W=weights.value, residual=residual)
-        return (
-            f"{answer.verdict} ({answer.status}): {answer.reason}",
-            {"kind": "verdict", **answer.to_json_object()},
-        )
+        return _verdict_said(answer, "T6"), {"kind": "verdict", **answer.to_json_object()}
     exponents = lyapunov_exponents(
         attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
     )
@@ -269,7 +274,7 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[str, dict[str
         f"gamma_Q - gamma_C = {gap:.5f} +- {error:.5f} a layer over {exponents.layers} layers: "
         f"HFC/LFC {does} (T7a)."
     )
-    return words, {
+    return Sentence(words, measured(exponents.layers, of="layer")), {
         "kind": "exponents",
         "gamma_consensus": json_number(exponents.gamma_consensus),
         "gamma_quotient": json_number(exponents.gamma_quotient),
@@ -350,8 +355,8 @@ class Agreement:
 
 def simulate_streams(
     configuration: StreamsConfiguration, *, device: str = "auto", progress: bool = False
-) -> tuple[pd.DataFrame, str, dict[str, Any]]:
-    """The metrics by layer, what the theory says in words, and the same as a JSON object."""
+) -> Result:
+    """The metrics by layer, and what the theory says, in words and as the detail `theory`."""
     c = configuration
     s, n, d = c.streams, c.n, c.d
     rng = np.random.default_rng([c.seed, 7])
@@ -373,19 +378,21 @@ def simulate_streams(
 
     table = run(log_spaced_depths(c.depth, c.points), progress).metrics()
     agreement = _agreement(c, mixing, run)
-    words: list[str] = []
+    words: list[Sentence] = []
     theory: dict[str, Any] = {"kind": "changing" if c.changing else "fixed"}
     if not c.changing:
         answer = stream_verdict(
             read_streams(R=mixing.at(0, MIXING_STREAM), p=p, q=q, A=A, H=W.T), agree_to=c.agree_to
         )
-        words.append(str(answer))
+        words.append(_verdict_said(answer, "T13"))
+        words += [Sentence(each, *words[0].evidence) for each in answer.stream_words()]
         theory["verdict"] = answer.to_json_object()
-        rate = answer.rate
-        theory["log_rate"] = json_number(math.log(rate) if rate else None)
-    words.append(_words(c, agreement))
+        theory["log_rate"] = json_number(math.log(answer.rate) if answer.rate else None)
+    promised = () if agreement.certified is None else (proved("T13b"),)
+    words.append(Sentence(_words(c, agreement), _ONE, *promised))
     theory["agreement"] = vars(agreement) | {"agree_to": c.agree_to}
-    return table, "\n".join(words), theory
+    rate = predicted_rate(theory)
+    return run_result("streams", c, device, table, words, {"theory": theory}, rate)
 
 
 def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> Agreement:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from oversmoothing.simulations.drawing.picture import (
     plot_log,
     style,
 )
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table
+from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.errors import InputError
 
 COSINES = {"cos_mean": ("mean of the pairs", "blue"), "cos_min": ("least of them", "vermillion")}
 CLOSED_FORM = "closed form"
-# From this depth on the axis may be logarithmic.
+# From this depth, or order of magnitude, on an axis may be logarithmic.
 GREAT = 100
 # Up to so many depths each has a marker.
 _MARKED = 80
@@ -66,10 +69,40 @@ def draw_run(table: pd.DataFrame, title: str, log_rate: float | None = None) -> 
                 ratio, table["depth"], values, color=PALETTE[colour], linestyle=line, label=label
             )
             ratio.lines[0].set_label("simulation")
-            ratio.legend()
+            falls = table["log_hfc_lfc"].iloc[-1] < 0
+            ratio.legend(loc="lower left" if falls and _steep(table) else "best")
         cosine.figure.suptitle(title)
     figure: Figure = cosine.figure
     return figure
+
+
+# Of a run, the columns that a terminal shows, and the units of those that have one.
+SHOWN = ("depth", "log_hfc_lfc", "predicted_log_hfc_lfc", "cos_mean", "cos_min", "effective_rank")
+UNITS = dict.fromkeys(("log_hfc_lfc", "predicted_log_hfc_lfc"), "ln")
+
+
+def run_result(
+    name: str, configuration: Any, device: str, table: pd.DataFrame, said: Sequence[Sentence],
+    details: dict[str, Any], log_rate: float | None,
+) -> Result:  # fmt: skip
+    """A run of layers; configuration: a dataclass with n, d and seed. log_rate: the slope of log
+    HFC/LFC that is predicted."""
+    asked = asdict(configuration)
+    if "eigenvalues" in (options := asked.get("value_options", {})):
+        options["eigenvalues"] = [f"{h:g}" for h in options["eigenvalues"]]
+    n, d = asked["n"], asked["d"]
+    title = f"{name}: {n} token{'s' * (n != 1)}, {d} feature{'s' * (d != 1)}, seed {asked['seed']}"
+    shown = [column for column in SHOWN if column in table]
+    units = {column: unit for column, unit in UNITS.items() if column in table}
+    return Result(
+        name,
+        title,
+        {"layers": Table(table, units, shown, "{:.6g}", few=True)},
+        said,
+        {"schema_version": 2, "configuration": asked, "device": str(choose_device(device))},
+        details=details,
+        picture=lambda: draw_run(table, title, log_rate),
+    )
 
 
 def predictions(table: pd.DataFrame, log_rate: float | None = None) -> dict[str, pd.Series]:
@@ -88,16 +121,22 @@ def predictions(table: pd.DataFrame, log_rate: float | None = None) -> dict[str,
         curves["predicted limit"] = pd.Series(np.log(limit), index=table.index)
     elif log_rate is not None and -np.inf < log_rate < 0 and known.any():
         last = table[known].iloc[-1]
-        curves["predicted rate, through the last"] = last["log_hfc_lfc"] + log_rate * (
-            depth - last["depth"]
-        )
+        curves["predicted rate"] = last["log_hfc_lfc"] + log_rate * (depth - last["depth"])
     return curves
 
 
-def great(depths: Sequence[int] | pd.Series) -> bool:
-    """Whether a linear axis would crowd these depths: few of them lie in its second half."""
-    given = np.asarray(depths, dtype=float)
-    return bool(given.max() >= GREAT and np.mean(given >= given.max() / 2) < 0.4)
+def great(values: Sequence[int] | pd.Series) -> bool:
+    """Whether a linear axis would crowd these depths, or orders of magnitude: few of them lie in
+    its second half."""
+    sizes = np.abs(np.asarray(values, dtype=float))
+    sizes = sizes[np.isfinite(sizes)]
+    largest = max(sizes, default=0)
+    return bool(largest >= GREAT and np.mean(sizes >= largest / 2) < 0.4)
+
+
+def _steep(table: pd.DataFrame) -> bool:
+    """Whether the axis of the ratio is logarithmic in the orders of magnitude themselves."""
+    return great(table["depth"]) and great(table["log_hfc_lfc"] / np.log(10.0))
 
 
 def _ratio(axis: Axes, table: pd.DataFrame) -> None:
@@ -111,6 +150,9 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
         scale = 1 / np.log(10.0)
         band(axis, low.index, low * scale, high * scale, PALETTE["blue"])
         axis.legend([axis.lines[0]], [_runs(table)])
+    if _steep(table):
+        axis.set_yscale("symlog", linthresh=1.0)
+        axis.set_ylabel("HFC/LFC (Frobenius); each step\nten times as many powers of ten")
     decade_axis(axis)
 
 
@@ -162,21 +204,3 @@ def _layers(axis: Axes, depths: pd.Series) -> None:
 def _nothing(axis: Axes, why: str) -> None:
     axis.text(0.5, 0.5, why, ha="center", va="center", transform=axis.transAxes)
     axis.set_yticks([])
-
-
-def caption(table: pd.DataFrame, of: str, finding: str, log_rate: float | None = None) -> str:
-    """What `draw_run` shows, in which convention; of: the run, finding: what is said of it."""
-    drawn = int(np.isfinite(table["log_hfc_lfc"]).sum())
-    axes = [
-        name for name, log in (("the ratio", drawn), ("the layer", great(table["depth"]))) if log
-    ]
-    shown = (
-        f"{of}: HFC/LFC (ratio of Frobenius norms) and signed cosines over pairs of distinct "
-        f"tokens, against the layer{'; logarithmic: ' * bool(axes)}{' and '.join(axes)}"
-    )
-    if drawn < len(table):
-        shown += f"; {len(table) - drawn} of {len(table)} ratios are 0, infinite or undefined"
-    names = list(predictions(table, log_rate))
-    if names:
-        shown += f"; beside the simulation: {' and '.join(names)}"
-    return f"{shown}.\n{finding}"

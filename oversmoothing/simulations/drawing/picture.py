@@ -94,37 +94,28 @@ STYLE: Any = {
 def style() -> Iterator[None]:
     """The house style for artists created within; nothing global is left behind."""
     smaller = WIDTHS[_page.get()] / FULL_WIDTH
-    with mpl.rc_context({key: _scaled(key, value, smaller) for key, value in STYLE.items()}):
+    sized = {key: value * smaller for key, value in STYLE.items()
+             if key.endswith(("size", "width")) and isinstance(value, float)}  # fmt: skip
+    with mpl.rc_context(STYLE | sized):
         yield
 
 
 @contextmanager
 def page_width(name: str) -> Iterator[None]:
     """Figures created within fit the text of a page of 'one-column' or 'two-column'."""
-    token = _page.set(name if name in WIDTHS else _refused(name))
+    if name not in WIDTHS:
+        raise InputError(f"no page '{name}'; there are {', '.join(WIDTHS)}")
+    token = _page.set(name)
     try:
         yield
     finally:
         _page.reset(token)
 
 
-def _refused(name: str) -> str:
-    raise InputError(f"no page '{name}'; there are {', '.join(WIDTHS)}")
-
-
-def _scaled(key: str, value: Any, smaller: float) -> Any:
-    sized = key.endswith(("size", "width")) and isinstance(value, float)
-    return value * smaller if sized else value
-
-
 def new_figure(
-    rows: int = 1,
-    columns: int = 1,
-    *,
-    width: float = FULL_WIDTH,
-    height: float = 2.6,
+    rows: int = 1, columns: int = 1, *, width: float = FULL_WIDTH, height: float = 2.6,
     **subplots: Any,
-) -> tuple[Figure, NDArray[np.object_]]:
+) -> tuple[Figure, NDArray[np.object_]]:  # fmt: skip
     """A figure in the house style and its axes, always an array [rows, columns].
 
     width, height in inches on a page of two columns, less on one of one. Further keywords go to
@@ -149,22 +140,11 @@ class FigureFiles(NamedTuple):
 
 
 def write_figure(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str
-) -> FigureFiles:
-    """The files of `figure_contents`, written together: a failure leaves the earlier four."""
-    return FigureFiles(*write_together(figure_contents(figure, table, caption, stem, title)))
-
-
-def figure_contents(
-    figure: Figure,
-    table: pd.DataFrame,
-    caption: str,
-    stem: Path,
-    title: str,
+    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str,
     kinds: Sequence[str] = ("png", "pdf"),
-) -> dict[str | os.PathLike[str], str | bytes]:
-    """The picture as STEM.pdf and STEM.png (or other KINDS), its table as STEM.csv, its caption as
-    STEM.txt.
+) -> list[Path]:  # fmt: skip
+    """The table as STEM.csv, the caption as STEM.txt, the picture as STEM.png, STEM.pdf (or other
+    KINDS), written together: a failure leaves the earlier ones. Returns the paths, in this order.
 
     No date enters a file: the same input gives the same bytes.
     """
@@ -175,14 +155,7 @@ def figure_contents(
     for kind in dict.fromkeys(kinds):
         metadata = {"Title": title, **KINDS[kind]}
         contents[stem.with_suffix(f".{kind}")] = rendered(figure, kind, metadata)
-    return contents
-
-
-def write_kinds(
-    figure: Figure, table: pd.DataFrame, caption: str, stem: Path, title: str, kinds: Sequence[str]
-) -> list[Path]:
-    """As `write_figure`, with the picture as the given KINDS alone. Returns the paths."""
-    return write_together(figure_contents(figure, table, caption, stem, title, kinds))
+    return write_together(contents)
 
 
 def rendered(
@@ -227,11 +200,12 @@ class _DecadeLocator(Locator):
         if span >= 1.8:
             ticks: Any = MaxNLocator(nbins=5, integer=True, min_n_ticks=2).tick_values(vmin, vmax)
         else:
-            steps = [1.0, 2.0, 5.0] if span >= 0.6 else np.arange(1.0, 10.0, 0.2).tolist()
-            if 0.2 < span < 0.6:
-                steps = list(range(1, 10))
             decades = np.arange(np.floor(vmin), np.ceil(vmax) + 1)
-            ticks = np.add.outer(decades, np.log10(steps)).ravel()
+            coarse = [np.array([1.0, 2.0, 5.0])] * int(span >= 0.6)
+            for steps in [*coarse, *(np.arange(1.0, 10.0, by) for by in (1.0, 0.2, 0.05))]:
+                ticks = np.add.outer(decades, np.log10(steps)).ravel()
+                if np.sum((vmin <= ticks) & (ticks <= vmax)) >= 2:
+                    break
         return [float(t) for t in ticks if vmin - 1e-9 <= t <= vmax + 1e-9]
 
 
@@ -241,10 +215,13 @@ def _decade_label(value: float, _: int | None = None) -> str:
     power = abs(mantissa - 1.0) < 1e-6
     if -2 < value < 3.5:
         return f"{10.0**value:.3g}"
+    if abs(value) in 10.0 ** np.arange(5, 19):
+        return f"$10^{{{'-' if value < 0 else ''}10^{{{len(str(abs(whole))) - 1}}}}}$"
     return f"$10^{{{whole}}}$" if power else f"${mantissa:.2g}\\cdot 10^{{{whole}}}$"
 
 
 def decade_axis(axis: Axes) -> None:
     """Label a y axis that carries log10 values with the numbers themselves (powers of ten)."""
-    axis.yaxis.set_major_locator(_DecadeLocator())
+    if axis.get_yscale() == "linear":
+        axis.yaxis.set_major_locator(_DecadeLocator())
     axis.yaxis.set_major_formatter(FuncFormatter(_decade_label))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from oversmoothing.simulations.drawing.wording import as_html, formatters
+from oversmoothing.simulations.drawing.wording import as_html, few, formatters
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number
@@ -23,6 +23,8 @@ from oversmoothing.theory.support.files import json_number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# How a table and its wording of numbers become text.
+AsTable = Callable[[pd.DataFrame, Any], str]
 Kind = Literal["number", "integer", "truth", "text"]
 # Keys of the JSON that are no table and no part of the configuration.
 RESERVED = ("words", "form", "provenance")
@@ -120,7 +122,8 @@ class Sentence:
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows with the unit of each column; a column that `units` leaves out is a plain number or
-    word. shown: the columns that a terminal shows (none: all); number: how it writes a float.
+    word. shown: the columns that a terminal shows (none: all); number: how it writes a float; few:
+    whether it shows some of the rows alone, evenly spaced.
 
     A column holds floats, whole numbers of any size, truth values or text (of which some may be
     missing). Raises `InputError` for a column of several kinds, columns of one name, a table
@@ -131,6 +134,7 @@ class Table:
     units: Mapping[str, str] = field(default_factory=dict)
     shown: Sequence[str] = ()
     number: str = "{:.3g}"
+    few: bool = False
     kinds: Mapping[str, Kind] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -148,13 +152,17 @@ class Table:
         return isinstance(other, Table) and (
             self.rows.equals(other.rows) and list(self.rows) == list(other.rows)
             and self.kinds == other.kinds and dict(self.units) == dict(other.units)
-            and tuple(self.shown) == tuple(other.shown) and self.number == other.number
+            and tuple(self.shown) == tuple(other.shown)
+            and (self.number, self.few) == (other.number, other.few)
         )  # fmt: skip
 
-    def for_reader(self) -> pd.DataFrame:
-        """The columns of `shown`, each unit behind its name."""
+    def for_reader(self, wide: bool = False) -> pd.DataFrame:
+        """The columns of `shown` (wide: all), each unit behind its name; of a table of `few` some
+        rows."""
         units = {name: f"{name} [{unit}]" for name, unit in self.units.items() if unit}
-        return self.rows[list(self.shown or self.rows)].rename(columns=units)
+        rows = self.rows.iloc[few(len(self.rows))] if self.few else self.rows
+        shown = () if wide else self.shown
+        return rows[list(shown or self.rows)].rename(columns=units)
 
     def to_json_object(self) -> list[dict[str, Any]]:
         """A row as a JSON object, numbers as `json_number` writes them."""
@@ -271,19 +279,23 @@ class Result:
         """The rows of the main table."""
         return next(iter(self.tables.values())).rows
 
+    def to_frame(self) -> pd.DataFrame:
+        """A copy of the main table."""
+        return self.table.copy()
+
     def words(self) -> str:
         """The sentences, a line each."""
         return "\n".join(each.says for each in self.sentences)
 
-    def text(self, as_table: Callable[[pd.DataFrame, Any], str] | None = None) -> str:
+    def text(self, as_table: AsTable | None = None, wide: bool = False) -> str:
         """What a terminal shows: what was asked, the answer (the first sentence), the tables of at
         most LONG rows that carry it, and the other sentences, each with its evidence.
 
-        as_table: how a table and its wording of numbers become text; plain where None.
+        as_table: how a table and its wording of numbers become text; plain where None. wide: every
+        column of the tables.
         """
-        drawn = [
-            (as_table or _as_text)(t.for_reader(), t.number.format) for t in self._for_reader()
-        ]
+        as_text = as_table or plain_table
+        drawn = [as_text(t.for_reader(wide), t.number.format) for t in self._for_reader()]
         said = [f"  {each}" for each in self.sentences]
         parts = ["\n".join([self.title, *said[:1]]), *drawn, "\n".join(said[1:])]
         return "\n\n".join(filter(None, parts))
@@ -293,7 +305,7 @@ class Result:
         screens."""
         main, *others = self.tables.values()
         chosen = [main, *(each for each in others if each.shown)]
-        return [each for each in chosen if len(each.rows) <= LONG]
+        return [each for each in chosen if each.few or len(each.rows) <= LONG]
 
     def to_json_object(self) -> dict[str, Any]:
         """Configuration, rows, details and words by name; `form` says how to read them back."""
@@ -320,12 +332,21 @@ class Result:
                     "units": dict(table.units),
                     "shown": list(table.shown),
                     "number": table.number,
+                    "few": table.few,
                 }
                 for name, table in self.tables.items()
             },
             "evidence": [[x.to_json_object() for x in each.evidence] for each in self.sentences],
             "picture": self.picture is not None,
         }
+
+    def own_page(self) -> str | None:
+        """A page of HTML in the place of that which every result has; None for that one."""
+        return None
+
+    def beside(self) -> dict[str, str | bytes]:
+        """Files by name that stand beside those of every result."""
+        return {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Result) and (
@@ -339,7 +360,8 @@ class Result:
         return as_html(self.words(), next(iter(self.tables.values())).for_reader())
 
 
-def _as_text(rows: pd.DataFrame, number: Callable[[float], str]) -> str:
+def plain_table(rows: pd.DataFrame, number: Callable[[float], str]) -> str:
+    """A table as text without a frame."""
     return str(rows.to_string(index=False, formatters=formatters(rows, number), na_rep="-"))
 
 

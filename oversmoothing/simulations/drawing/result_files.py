@@ -17,7 +17,13 @@ import pandas as pd
 
 from oversmoothing.simulations.drawing.result import Evidence, Picture, Result, Sentence, Table
 from oversmoothing.theory.support.errors import InputError, required
-from oversmoothing.theory.support.files import read_bytes, read_json, to_json, write_together
+from oversmoothing.theory.support.files import (
+    output_folder,
+    read_bytes,
+    read_json,
+    to_json,
+    write_together,
+)
 
 SCHEMA = 1
 # Rows of a table on the page; the files have all of them.
@@ -30,23 +36,35 @@ def write(result: Result, folder: Path, rows: Literal["csv", "parquet"] = "csv")
     Raises `InputError` where a file cannot be written (then none is), and where Parquet has no form
     for a text (a half of a surrogate pair).
     """
-    stem = folder / result.name
-    record = result.to_json_object()
-    contents: dict[str | os.PathLike[str], str | bytes] = {stem.with_suffix(".json"): ""}
+    return write_together({folder / name: held for name, held in contents(result, rows).items()})
+
+
+def saved(result: Result, folder: str | os.PathLike[str]) -> dict[str, Path]:
+    """Write all files; their paths by kind, 'json', 'csv', 'html' and so on, further tables by name
+    and other files by theirs. Raises `InputError` where they cannot be written."""
+    place, kinds = output_folder(Path(folder)), {f"{name}.csv": name for name in result.tables}
+    kinds |= {f"{result.name}.{k}": k for k in ("json", "csv", "txt", "html", "png", "pdf")}
+    names = {path: str(path.relative_to(place)) for path in write(result, place)}
+    return {kinds.get(name, name): path for path, name in names.items()}
+
+
+def contents(result: Result, rows: Literal["csv", "parquet"] = "csv") -> dict[str, str | bytes]:
+    """What `write` writes, by name."""
+    record, own = result.to_json_object(), result.name
+    files: dict[str, str | bytes] = {f"{own}.json": ""}
     for place, (name, table) in enumerate(result.tables.items()):
-        path = (folder / name if place else stem).with_suffix(f".{rows}")
+        file = f"{name if place else own}.{rows}"
         if rows == "parquet":
             del record[name]
-            contents[path] = _parquet(table)
+            files[file] = _parquet(table)
         else:
-            contents[path] = table.rows.to_csv(index=False)
-    contents[stem.with_suffix(".json")] = to_json(record)
-    contents[stem.with_suffix(".txt")] = result.words().strip() + "\n"
-    contents[stem.with_suffix(".html")] = page(result)
+            files[file] = table.rows.to_csv(index=False)
+    files[f"{own}.json"] = to_json(record)
+    files[f"{own}.txt"] = result.words().strip() + "\n"
+    files[f"{own}.html"] = result.own_page() or page(result)
     if result.picture is not None:
-        for kind in ("png", "pdf"):
-            contents[stem.with_suffix(f".{kind}")] = result.picture.file(kind)
-    return write_together(contents)
+        files |= {f"{own}.{kind}": result.picture.file(kind) for kind in ("png", "pdf")}
+    return files | result.beside()
 
 
 def read(path: str | os.PathLike[str]) -> Result:
@@ -66,7 +84,8 @@ def read(path: str | os.PathLike[str]) -> Result:
             else:
                 rows = _from_parquet(place.with_name(f"{name if number else place.stem}.parquet"))
             columns = {each: _cells(rows[each], kind) for each, kind in own["kinds"].items()}
-            tables[name] = Table(pd.DataFrame(columns), own["units"], own["shown"], own["number"])
+            look = own["units"], own["shown"], own["number"], own.get("few", False)
+            tables[name] = Table(pd.DataFrame(columns), *look)
             if tables[name].kinds != own["kinds"]:
                 raise InputError(f"'{path}' is damaged: table '{name}' has other kinds of columns")
         evidence = [[Evidence(**_ends(each)) for each in one] for one in form["evidence"]]
@@ -92,10 +111,10 @@ def read(path: str | os.PathLike[str]) -> Result:
 
 def page(result: Result) -> str:
     """The result as one HTML page that asks no network; of long tables the first `ROWS` rows."""
-    from oversmoothing.simulations.drawing.web.web_page import as_link, typeset, web_page
+    from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 
     return web_page(
-        "oversmoothing.simulations.drawing.web",
+        "oversmoothing.simulations.drawing",
         "result.html",
         filters={"typeset": typeset},
         title=result.title,

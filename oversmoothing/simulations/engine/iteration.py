@@ -53,6 +53,8 @@ _RANGE_BITS = {torch.float64: 900, torch.float32: 96}
 GROWTH_BITS = {torch.float64: 450, torch.float32: 56}
 _SHRINK_BITS = {torch.float64: 500, torch.float32: 64}
 _LONGEST = 1 << 20
+# Multiplications of a layer from which threads share them: below, they wait longer than they work.
+_SHARED = 1e6
 
 
 def range_bits(x: float, size: int, dtype: torch.dtype, residual: bool) -> float:
@@ -111,20 +113,29 @@ class Iteration:
 
     def advance_to(self, target: int, bar: Bar) -> None:
         """Move the state on to the layer `target`."""
-        while self.layer < target:
-            Z, exponents = self.rescaled(self.layers.reach(self.layer))
-            most = min(target - self.layer, self._longest)
-            Z, exponents, number = self.layers.block(self, Z, exponents, most)
-            # A part far below those that feed it is none that shrank.
-            if number > 1 and bool((self._full & (self._largest(Z) < self._smallest)).any()):
-                # Shrunk past the range of the floats within one block: again, in shorter blocks.
-                self._longest = max(1, number // 2)
-                continue
-            self.layers.keep(self)
-            self.Z, self.exponents, self._scaled = Z, exponents, False
-            self.layer += number
-            self._longest = min(2 * self._longest, _LONGEST)
-            bar.update(number)
+        threads = torch.get_num_threads()
+        if self.Z.numel() * sum(self.Z.shape[-2:]) < _SHARED:
+            torch.set_num_threads(1)
+        try:
+            while self.layer < target:
+                self._advance(target, bar)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _advance(self, target: int, bar: Bar) -> None:
+        Z, exponents = self.rescaled(self.layers.reach(self.layer))
+        most = min(target - self.layer, self._longest)
+        Z, exponents, number = self.layers.block(self, Z, exponents, most)
+        # A part far below those that feed it is none that shrank.
+        if number > 1 and bool((self._full & (self._largest(Z) < self._smallest)).any()):
+            # Shrunk past the range of the floats within one block: again, in shorter blocks.
+            self._longest = max(1, number // 2)
+            return
+        self.layers.keep(self)
+        self.Z, self.exponents, self._scaled = Z, exponents, False
+        self.layer += number
+        self._longest = min(2 * self._longest, _LONGEST)
+        bar.update(number)
 
     def rescaled(self, reach: Tensor | None = None) -> Kept:
         """The state with the largest entry of a part in [1/2, 1), less where a larger one feeds it;

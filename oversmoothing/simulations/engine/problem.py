@@ -23,9 +23,8 @@ from torch import Tensor
 from oversmoothing.simulations.state import centred, normalise
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
-from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.support.sizes import Array, plain
 
 DEEPEST = 2**53
 
@@ -158,7 +157,7 @@ class Problem:
         return extended
 
     @cached_property
-    def reach(self) -> Bool[NDArray[np.bool_], "*a n n"] | None:
+    def reach(self) -> Bool[np.ndarray, "*a n n"] | None:
         """Whether token k depends on token j after some layers, itself included, [*a, n, n].
 
         Read off the zeros of A; None where each depends on all.

@@ -48,7 +48,7 @@ Values = Array | float
 TRUSTED_CONDITION = 1e7
 
 
-def normalised(A: Float[NDArray[np.floating], "*batch n n"]) -> Float64[Array, "*batch n n"]:
+def normalised(A: Float[np.ndarray, "*batch n n"]) -> Float64[Array, "*batch n n"]:
     """A [n, n] in float64 with each row divided by its sum."""
     double = A.astype(np.float64)
     return np.asarray(double / double.sum(axis=-1, keepdims=True))

@@ -208,9 +208,7 @@ class LayerDominance:
         return bool(((self.h.imag == 0) & (self.h.real >= -1) & (self.h.real < 0)).all())
 
 
-def mean_attention(
-    attention: Float[NDArray[np.floating], "m heads n n"],
-) -> Float64[Array, "m n n"]:
+def mean_attention(attention: Float[np.ndarray, "m heads n n"]) -> Float64[Array, "m n n"]:
     """Attention of the heads [m, heads, n, n] -> mean over heads [m, n, n], float64, rows sum to 1.
 
     The model's float32 rows sum to 1 within rounding; each is divided by its sum. Raises

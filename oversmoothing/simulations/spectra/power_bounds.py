@@ -31,7 +31,7 @@ from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.sizes import Array, Complex
 
 Floating = NDArray[np.floating]
-Batch = Float[Floating, "b n n"]
+Batch = Float[np.ndarray, "b n n"]
 Each = Float64[Array, " b"]
 
 # Roundings on the way from A to C: a pairwise sum over a row, a division, a subtraction.
@@ -76,7 +76,7 @@ def centred(A: Batch, dtype: type) -> tuple[Batch, Each]:
     return X, _CENTRING * unit * size
 
 
-def norms(X: Float[Floating, "b _ _"]) -> Each:
+def norms(X: Float[np.ndarray, "b _ _"]) -> Each:
     """Frobenius norms [b]."""
     flat = X.reshape(len(X), -1)
     return np.asarray(np.sqrt(np.vecdot(flat, flat).astype(np.float64)))

@@ -19,7 +19,6 @@ from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
     PALETTE,
     VERDICT_COLOUR,
-    FigureFiles,
     new_figure,
     style,
     write_figure,
@@ -284,6 +283,6 @@ def caption(table: pd.DataFrame) -> str:
     return text + ("." if runs else "")
 
 
-def write(table: pd.DataFrame, folder: Path, name: str, title: str) -> FigureFiles:
+def write(table: pd.DataFrame, folder: Path, name: str, title: str) -> list[Path]:
     """folder/NAME.png, .pdf, .csv and .txt from `cells`."""
     return write_figure(draw(table), table, caption(table), folder / name, title)

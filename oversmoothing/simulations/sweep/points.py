@@ -11,8 +11,8 @@ Y = Q^T X and c = pi^T X, each with its own power of two, since HFC and LFC part
 range of a float (T1c-d, T11.9):
     Y' = Y + sum_h B_h Y W_h   and   c' = c + sum_h (c + pi^T (A_h - I) HFC) W_h.
 One head: pi is its Perron vector, the second system is autonomous, and the mean is recovered at the
-end. Several heads have no common one: pi = 1/n, and c is the mean. Small operators are squared, so
-that a thousand layers take ten products. The iterations in torch do the
+end. Several heads have no common one: pi = 1/n, and c is the mean. Small operators are squared
+(`heads_together`), so that a thousand layers take ten products. The iterations in torch do the
 same to batches: for the small matrices of a point, a call of torch costs more than its products,
 and importing it more than a hundred points.
 
@@ -34,16 +34,13 @@ from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import PARAMETERS, SCHEMA_VERSION, Config, Value
+from oversmoothing.simulations.sweep.heads_together import Powers, couplings
 from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
-from oversmoothing.theory.layer.attention import complement_basis, quotient, stationary_distribution
+from oversmoothing.theory.layer.attention import complement_basis, quotient
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import add, normalise
-from oversmoothing.theory.spectra.heads import (
-    dense_quotient_radius,
-    dense_radius,
-    layer_of_heads,
-    stacked,
-)
+from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, stacked
+from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.decide import compare_radii
@@ -135,6 +132,7 @@ def generator(what: str, known: Mapping[str, type[Generator]], point: Point) -> 
 
 
 # Rows of the dense quotient operator of several heads: 1024 take seconds, and the time is cubic.
+# More are left to Arnoldi's method.
 OPERATOR_LIMIT = 1024
 
 # Column -> type, beside the parameters. `measure` names the group; None is always computed.
@@ -169,9 +167,10 @@ def columns(measures: tuple[str, ...]) -> dict[str, type]:
     rest is null.
     margin = rho_C - rho_Q and margin_error, how far rounding may have moved it. predicted_log_rate:
     log(rho_Q / rho_C). log_hfc_lfc: natural log at the point's depth L. slope: its change per layer
-    from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L.
-    method: 'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this
-    X_0 (T4), null where near-ties leave them open.
+    from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L; no
+    cosines (NaN) where a token is less than 1e-6 of another, so that roundings turn it. method:
+    'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this X_0 (T4),
+    null where near-ties leave them open.
     """
     state = any(measure in OF_A_STATE for measure in measures)
     return {
@@ -214,22 +213,15 @@ def _verdict(layer: Layer) -> dict[str, Any]:
     else:
         # T7a for equal layers: spec(I + sum H_h) against spec(I + sum H_h (x) B_h).
         status = "estimated"
-        W = layer.H.sum(axis=0)
-        consensus = dense_radius(np.eye(len(W)) + W, "dense")
+        consensus = dense_radius(consensus_block(layer), "dense")
         rho_c = consensus.value or 0.0
         known = {"status": status, "rho_consensus": rho_c}
-        B = quotient(layer.given["A"].floats)
-        rows = B.shape[-1] * layer.d
-        if rows > OPERATOR_LIMIT:
-            return known | {
-                "verdict": Outcome.UNDECIDED,
-                "note": f"the quotient operator of several heads has {rows} rows, more than "
-                f"{OPERATOR_LIMIT}",
-            }
         if layer.n == 1:
             return known | {"verdict": Outcome.TRIVIAL}
-        other = dense_quotient_radius(B, layer.H)
-        rho_q, error = other.value or 0.0, consensus.error + other.error
+        other = quotient_radius(layer, dense_size=OPERATOR_LIMIT, beside=consensus)
+        if other.value is None:
+            return known | {"verdict": Outcome.UNDECIDED, "note": other.reason}
+        rho_q, error = other.value, consensus.error + other.error
         name = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
     return verdict_columns(status, name, rho_c, rho_q, error)
 
@@ -270,7 +262,7 @@ def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> di
         row["slope"] = (last - first) / (depth - half) if finite else math.nan
     X = dense(late)
     if "cosine" in measures:
-        row["cos_mean"], row["cos_min"] = map(float, cosine_extremes(X))
+        row["cos_mean"], row["cos_min"] = map(float, known_cosines(X))
     if "rank" in measures:
         row["effective_rank"] = float(effective_rank(X))
     return row
@@ -311,19 +303,23 @@ def iterate(
     Raises `InputError` where one layer leaves the range of floats.
     """
     n, d = X0.shape
+    if 0 < (n - 1) * d <= min(SQUARED, max(depths, default=0) - 1):
+        powers = Powers(A[None], H[None]).states(X0[None], depths)
+        squared = [
+            ScaledState(depth, hfc[0], mean[0, 0], float(hfc_scale[0]), float(mean_scale[0]))
+            for depth, (hfc, mean, hfc_scale, mean_scale) in zip(depths, powers, strict=True)
+        ]
+        for state in squared:
+            _finite(state.hfc + state.mean, 0)
+        return squared
     Q, B, W = complement_basis(n), quotient(A), np.swapaxes(H, -1, -2)
-    pi, weights = _couplings(A, Q)
+    pi, weights = (x[0] for x in couplings(A[None], Q))
     to_mean = (1.0 / n - pi) @ Q
     Y, y_scale = normalise(Q.T @ X0)
     c, c_scale = normalise(pi @ X0)
     states = []
     depth = 0
-    together = (n - 1) * d <= _SQUARED and max(depths, default=0) > (n - 1) * d
-    leap = _Leap(B, W, weights) if together else None
     for wanted in depths:
-        if leap is not None:
-            Y, y_scale, c, c_scale = leap.over(wanted - depth, Y, y_scale, c, c_scale)
-            depth = wanted
         while depth < wanted:
             fed, scale = add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
             c, c_scale = add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
@@ -339,58 +335,7 @@ def iterate(
 
 
 # Rows of the operator up to which its squares are quicker than as many layers as it has rows.
-_SQUARED = 192
-
-
-class _Leap:
-    """Many layers at once: (y, c) -> (M y, N c + K y) with y = vec(Y) row by row, by squares.
-
-    M, N and K have powers of two of their own, as y and c have.
-    """
-
-    def __init__(self, B: Array, W: Array, weights: Array) -> None:
-        operator = np.eye(B.shape[-1] * W.shape[-1])
-        K = np.zeros((W.shape[-1], len(operator)))
-        for B_h, W_h, w_h in zip(B, W, weights, strict=True):
-            operator += np.kron(B_h, W_h.T)
-            K += np.kron(w_h[None], W_h.T)
-        N = np.eye(W.shape[-1]) + W.sum(axis=0).T
-        # The layers 1, 2, 4, ...
-        self._squares = [(normalise(operator), normalise(N), normalise(K))]
-
-    def over(
-        self, layers: int, Y: Array, y_scale: int, c: Array, c_scale: int
-    ) -> tuple[Array, int, Array, int]:
-        """(Y, y_scale, c, c_scale) after as many layers."""
-        y = Y.reshape(-1)
-        for k in range(layers.bit_length()):
-            if k == len(self._squares):
-                self._square()
-            if layers >> k & 1:
-                (M, m), (N, n), (K, e) = self._squares[k]
-                c, c_scale = _finite(*add(N @ c, n + c_scale, K @ y, e + y_scale))
-                y, y_scale = _finite(M @ y, m + y_scale)
-        return y.reshape(Y.shape), y_scale, c, c_scale
-
-    def _square(self) -> None:
-        (M, m), (N, n), (K, e) = self._squares[-1]
-        K, e = add(N @ K, n + e, K @ M, e + m)
-        self._squares.append((_finite(M @ M, 2 * m), _finite(N @ N, 2 * n), _finite(K, e)))
-
-
-def _couplings(
-    A: Float64[Array, "heads n n"], Q: Float64[Array, "n m"]
-) -> tuple[Float64[Array, " n"], Float64[Array, "heads m"]]:
-    """pi [n], and pi^T (A_h - I) Q [heads, n-1], which is 0 for one head."""
-    heads, n = len(A), A.shape[-1]
-    if heads == 1:
-        return stationary_distribution(A[0]), np.zeros((1, n - 1))
-    weights = A.mean(axis=-2) @ Q
-    for h in range(heads):
-        # A doubly stochastic head feeds nothing, whatever rounding says.
-        if (stationary_distribution(A[h]) == 1.0 / n).all():
-            weights[h] = 0.0
-    return np.full(n, 1.0 / n), weights
+SQUARED = 192
 
 
 def _finite(x: Array, exponent: int) -> tuple[Array, int]:
@@ -410,6 +355,18 @@ def dense(state: ScaledState) -> Array:
         part * 2.0 ** max(scale - top, -1074.0) if part.any() else part for part, scale in parts
     )
     return hfc + mean
+
+
+# A token this much smaller than another has lost too many digits for a cosine.
+_LOST = 1e-6
+
+
+def known_cosines(X: Array) -> tuple[Array, Array]:
+    """`cosine_extremes` of states X [..., n, d] known to eps; NaN where a token is lost."""
+    size = np.linalg.norm(X, axis=-1)
+    lost = (size > 0) & (size < _LOST * size.max(axis=-1, keepdims=True))
+    mean, least = (np.where(lost.any(axis=-1), np.nan, x) for x in cosine_extremes(X))
+    return mean, least
 
 
 def cosine_extremes(X: Array) -> tuple[Array, Array]:

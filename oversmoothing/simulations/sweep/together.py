@@ -2,17 +2,17 @@
 
 What is drawn, proved and measured is that of `points.outcome`, one array operation for all points:
 their draws keep their seeds, the radii come from the discs of `decide_stack`, and the same bases
-give X_L at half depth and at full depth (T1a). No operation here mixes points, so that a point's
-bytes do not depend on its neighbours. Several heads, heads of low rank, several closed classes,
-what discs leave open or may overflow, near-defective bases and depths that need refined eigenvalues
-go point by point.
+give X_L at half depth and at full depth (T1a), of several heads the powers of the operator. No
+operation here mixes points, so that a point's bytes do not depend on its neighbours. One head of
+low rank, large operators of several, several closed classes, what discs leave open or may overflow,
+near-defective bases and depths that need refined eigenvalues go point by point.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,16 @@ from oversmoothing.simulations.generators.attention import ATTENTION, DoublyStoc
 from oversmoothing.simulations.generators.options import Generator
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from oversmoothing.simulations.sweep.config import Value
+from oversmoothing.simulations.sweep.heads_together import Powers
 from oversmoothing.simulations.sweep.points import (
     OF_A_STATE,
+    SQUARED,
     Point,
     columns,
-    cosine_extremes,
     effective_rank,
     entropy_of,
     generator,
+    known_cosines,
     outcome,
     verdict_columns,
 )
@@ -41,9 +43,10 @@ from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.by_discs import Decision, decide_stack
-from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
-# Entries of A, or of H, of the points that are worked on together.
+# Entries of A, or of H, of the points that are worked on together; of the operator of several
+# heads four times as many.
 _TOGETHER = 2**16
 # Entries of H beyond this, or its inverse, are left to the checks for overflow of a single point.
 _LARGE = 1e100
@@ -62,7 +65,9 @@ def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[st
     shapes = [_shape(point) for point in points]
     order = sorted(range(len(points)), key=lambda k: shapes[k])
     for shape, group in groupby(order, lambda k: shapes[k]):
-        places, size = list(group), max(1, _TOGETHER // max(1, *shape[:2]) ** 2)
+        n, d, heads, _ = shape
+        entries = max(n, d, 1) ** 2 if heads < 2 else ((n - 1) * d) ** 2 // 4
+        places, size = list(group), max(1, _TOGETHER // entries)
         for start in range(0, len(places) if all(shape) else 0, size):
             some = places[start : start + size]
             for k, row in zip(some, _rows([points[k] for k in some], measures), strict=True):
@@ -73,11 +78,14 @@ def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[st
     ]
 
 
-def _shape(point: Point) -> tuple[int, int, int]:
-    """(n, d, depth) of points that are worked on together; zeros for others."""
-    n, d, depth = (int(point[name]) for name in ("n", "d", "depth"))
-    alone = int(point["heads"]) > 1 or n == 1 or point["value"] == "low_rank" or depth >= DEEP
-    return (0, 0, 0) if alone else (n, d, depth)
+def _shape(point: Point) -> tuple[int, int, int, int]:
+    """(n, d, heads, depth) of points that are worked on together; zeros for others."""
+    n, d, heads, depth = (int(point[name]) for name in ("n", "d", "heads", "depth"))
+    if heads == 1:
+        alone = point["value"] == "low_rank" or depth >= DEEP
+    else:
+        alone = (n - 1) * d > min(SQUARED, depth - 1)
+    return (0, 0, 0, 0) if alone or n == 1 else (n, d, heads, depth)
 
 
 def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any] | None]:
@@ -88,24 +96,54 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
         return table
     with np.errstate(all="ignore"):
         A, H, X0 = _drawn(points, state)
-        sums, size = A.sum(axis=-1), np.abs(H).max(axis=(1, 2))
-        good = (np.abs(sums - 1) <= row_sum_tolerance(A.shape[-1])).all(axis=-1)
+        sums, size = A.sum(axis=-1), np.abs(H).max(axis=(1, 2, 3))
+        good = (np.abs(sums - 1) <= row_sum_tolerance(A.shape[-1])).all(axis=(1, 2))
         good &= (size < _LARGE) & ((size > 1 / _LARGE) | (size == 0))
         places = np.flatnonzero(good)
         if len(places) < len(points):
             A, H, X0 = A[places], H[places], X0[places]
-        decided = list(decide_stack(A, H))
-        kept = [i for i, each in enumerate(decided) if each[0].outcome is not Outcome.UNDECIDED]
-        rows = {i: _verdict(decided[i][0]) for i in kept}
-        if state:
-            seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
-            kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
-            measured = _states(A, X0, {i: decided[i][1:] for i in kept}, points[0], measures)
-            rows = {i: rows[i] | row for i, row in measured.items()}
+        depth = int(points[0]["depth"])
+        rows = (_of_one if A.shape[1] == 1 else _of_heads)(A, H, X0, depth, measures)
     names = columns(measures)
     for i, row in rows.items():
         table[places[i]] = {name: row.get(name) for name in names}
     return table
+
+
+def _of_one(
+    A: Array, H: Array, X0: Array, depth: int, measures: tuple[str, ...]
+) -> dict[int, dict[str, Any]]:
+    """The columns by place, of one head; X0 is empty where no state is asked for."""
+    A, H = A[:, 0], H[:, 0]
+    decided = list(decide_stack(A, H))
+    kept = [i for i, each in enumerate(decided) if each[0].outcome is not Outcome.UNDECIDED]
+    rows = {i: _verdict(decided[i][0]) for i in kept}
+    if not X0.size:
+        return rows
+    seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
+    kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
+    measured = _states(A, X0, {i: decided[i][1:] for i in kept}, depth, measures)
+    return {i: rows[i] | row for i, row in measured.items()}
+
+
+def _of_heads(
+    A: Array, H: Array, X0: Array, depth: int, measures: tuple[str, ...]
+) -> dict[int, dict[str, Any]]:
+    """The same of several heads."""
+    powers = Powers(A, H / A.shape[1])
+    rows = dict[int, dict[str, Any]]()
+    for i, (fixed, moving) in enumerate(zip(powers.consensus_radii(), powers.radii(), strict=True)):
+        if fixed is not None and moving is not None:
+            rho_c, rho_q = fixed.shown, moving.shown
+            error = sum(max(x.high - x.shown, x.shown - x.low) for x in (fixed, moving))
+            outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
+            if outcome is not Outcome.UNDECIDED:
+                rows[i] = verdict_columns("estimated", outcome, rho_c, rho_q, error)
+    if not X0.size:
+        return rows
+    early, late = (_States(*each) for each in powers.states(X0, [depth // 2, depth]))
+    measured = _measured(early, late, depth, range(len(A)), measures, "iteration")
+    return {i: rows[i] | row for i, row in measured.items() if i in rows}
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:
@@ -128,17 +166,17 @@ class _Together:
 
 
 def _drawn(points: list[Point], state: bool) -> tuple[Array, Array, Array]:
-    """A [p, n, n], H [p, d, d] and X_0 [p, n, d] as `points.draw` has them; NaN where it refuses.
-
-    Without state X_0 is empty.
+    """A [p, heads, n, n], H [p, heads, d, d], times heads, and X_0 [p, n, d] as `points.draw` has
+    them; NaN where it refuses. Without state X_0 is empty.
     """
-    n, d, p = int(points[0]["n"]), int(points[0]["d"]), len(points)
+    n, d, heads = (int(points[0][name]) for name in ("n", "d", "heads"))
+    p = len(points)
     # SeedSequence takes the words of a number faster than the number.
     words = [
         np.frombuffer(seed.to_bytes(-(-seed.bit_length() // 32) * 4, "little"), dtype="<u4")
         for seed in map(entropy_of, points)
     ]
-    A, H = np.full((p, n, n), np.nan), np.full((p, d, d), np.nan)
+    A, H = np.full((p, heads, n, n), np.nan), np.full((p, heads, d, d), np.nan)
 
     def rng(place: int, *key: int) -> np.random.Generator:
         return np.random.Generator(
@@ -146,20 +184,21 @@ def _drawn(points: list[Point], state: bool) -> tuple[Array, Array, Array]:
         )
 
     for places, drawn in _alike("attention", ATTENTION, points):
-        each = [rng(k, 0, 0) for k in places]
+        each = [rng(k, 0, h) for k in places for h in range(heads)]
         try:
             if isinstance(drawn, DoublyStochastic):
                 # Its rounds end for all of a batch together.
                 raise InputError("one by one")
-            A[places] = drawn.draw(n, rng=_Together(each), batch=(len(places),))  # type: ignore[arg-type]
+            together = drawn.draw(n, rng=_Together(each), batch=(len(each),))  # type: ignore[arg-type]
+            A[places] = together.reshape(len(places), heads, n, n)
         except InputError:
-            for k in places:
+            for k, h in product(places, range(heads)):
                 with suppress(InputError):
-                    A[k] = drawn.draw(n, rng=rng(k, 0, 0))
+                    A[k, h] = drawn.draw(n, rng=rng(k, 0, h))
     for places, made in _alike("value", VALUE_PROJECTION, points):
-        for k in places:
+        for k, h in product(places, range(heads)):
             with suppress(InputError):
-                H[k] = made.draw(d, rng=rng(k, 1, 0))
+                H[k, h] = made.draw(d, rng=rng(k, 1, h))
     X0 = [rng(k, 2).standard_normal((n, d)) for k in range(p)] if state else np.empty((p, 0, d))
     return A, H, np.asarray(X0)
 
@@ -257,8 +296,8 @@ class _States:
 
     hfc: Array
     mean: Array
-    hfc_scale: Array
-    mean_scale: Array
+    hfc_scale: NDArray[Any]
+    mean_scale: NDArray[Any]
 
     @property
     def log_hfc_lfc(self) -> Array:
@@ -324,13 +363,10 @@ def _states(
     A: Array,
     X0: Array,
     spectra: dict[int, tuple[Discs, Discs]],
-    point: Point,
+    depth: int,
     measures: tuple[str, ...],
 ) -> dict[int, dict[str, Any]]:
-    """The columns of `measures` by place in A, where bases are plain and all of them finite.
-
-    point: one of the points, whose depth is that of all.
-    """
+    """The columns of `measures` by place in A, where bases are plain and all of them finite."""
     places = [i for i, (a, h) in spectra.items() if a.basis is not None and h.basis is not None]
     while places:
         attention, value = (_Bases([spectra[i][side] for i in places]) for side in (0, 1))
@@ -340,27 +376,38 @@ def _states(
         places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
     else:
         return {}
-    depth, values = int(point["depth"]), dict[str, Array]()
-    half = depth // 2
-    early, late = _at_depths(A[places], X0[places], attention, value, [half, depth])
+    early, late = _at_depths(A[places], X0[places], attention, value, [depth // 2, depth])
+    return _measured(early, late, depth, places, measures, "closed form")
+
+
+def _measured(
+    early: _States,
+    late: _States,
+    depth: int,
+    places: Sequence[int],
+    measures: tuple[str, ...],
+    method: str,
+) -> dict[int, dict[str, Any]]:
+    """The columns of `measures` of states at half the depth and there, where all are finite."""
+    values = dict[str, Array]()
     if "ratio" in measures:
         values["log_hfc_lfc"] = late.log_hfc_lfc
-        values["slope"] = (values["log_hfc_lfc"] - early.log_hfc_lfc) / (depth - half)
+        values["slope"] = (late.log_hfc_lfc - early.log_hfc_lfc) / (depth - depth // 2)
     X = late.dense()
     good = np.asarray(np.isfinite(X).all(axis=(1, 2)) & X.any(axis=-1).all(axis=-1))
     X = np.where(good[:, None, None], X, 1.0)
-    if "cosine" in measures:
-        values["cos_mean"], values["cos_min"] = cosine_extremes(X)
     if "rank" in measures:
         values["effective_rank"] = effective_rank(X)
     for column in values.values():
         good &= np.isfinite(column)
+    if "cosine" in measures:
+        values["cos_mean"], values["cos_min"] = known_cosines(X)
     table = [
         dict(zip(values, row, strict=True))
         for row in zip(*map(np.ndarray.tolist, values.values()), strict=True)
     ]
     return {
-        i: {"method": "closed form"} | row
+        i: {"method": method} | row
         for i, row, fine in zip(places, table, good.tolist(), strict=True)
         if fine
     }

@@ -47,8 +47,7 @@ def fixed() -> None:
 def attained() -> sp.Expr:
     m, s, w = sp.symbols("m s w", positive=True)
     X = sp.Matrix([s, -s])
-    weights = (m * X * X.T).applyfunc(sp.exp)
-    A = sp.Matrix(2, 2, lambda i, j: weights[i, j] / sum(weights.row(i)))
+    A = attention(X, sp.Matrix([[m]]), sp.zeros(2))
     z = m * s**2
     bound = (sp.exp(2 * z) - 1) / (sp.exp(2 * z) + 1)
     return A * X * w - w * bound * X
@@ -63,7 +62,7 @@ def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
         for k in range(i):
             s = spread(L[i], L[k])
             r = Fraction(2) ** int(s / 2)
-            apart = sum((abs(p - q) for p, q in zip(A[i], A[k], strict=True)), Fraction(0)) / 2
+            apart = dobrushin([A[i], A[k]])
             assert s**2 <= squared_frobenius(M) * diameter**2
             assert apart * (r + 1) <= r - 1
             most = max(most, apart)

@@ -119,7 +119,7 @@ def law_no_residual(walsh: draw.Known, x: list[int]) -> None:
 
 SYMMETRIC_RULE = given.Hypothesis(
     "A and H are symmetric",
-    lambda case: all([list(row) for row in zip(*M, strict=True)] == M for M in (case.A, case.H)),
+    lambda case: SYMMETRIC.holds(case) and exact.transposed(case.H) == case.H,
     (given.case("1/2 1/2; 1/4 3/4"), given.case(H="0 1; 0 0")),
 )
 

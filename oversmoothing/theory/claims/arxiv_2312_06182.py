@@ -3,17 +3,19 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import product as pairs
 from typing import Any
 
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import logits
 from oversmoothing.theory.claims.t7 import dobrushin, oscillation
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.checks import L, induction, ratio_is
+from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import (
     A3,
     AA,
@@ -78,11 +80,10 @@ def operator(A: Matrix, H: Matrix, tau: Fraction, place: str) -> Matrix:
 
 # ------------------------------------------------------------------------ N-2312.06182-bound
 
-_NOT_DOUBLY = given.case("1/2 1/2; 1/4 3/4")
 SYMMETRIC = given.Hypothesis(
     "A is symmetric and row-stochastic",
     lambda case: given.is_stochastic(case.A) and exact.transposed(case.A) == case.A,
-    (_NOT_DOUBLY, given.case("1 1; 1 0")),
+    (given.case("1/2 1/2; 1/4 3/4"), given.case("1 1; 1 0")),
 )
 
 
@@ -192,7 +193,7 @@ _A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER = PAPER.case("a_mean_that_attent
 @PAPER.step
 def once() -> None:
     equal(exact.squared_norms(_X0_EVERY_LAYER), (32, 2))
-    once = exact.product(exact.product(_A_EVERY_LAYER, _X0_EVERY_LAYER), _H_EVERY_LAYER)
+    once = exact.product(_A_EVERY_LAYER, _X0_EVERY_LAYER, _H_EVERY_LAYER)
     equal(once, exact.column("1 -1"))
     equal(exact.squared_norms(once), (2, 0))
 
@@ -241,10 +242,8 @@ def law_remedy(attention: Any, tau: Any) -> None:
     """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
     A, H, X0 = attention
     expected = exact.characteristic(exact.scaled(1 - tau, exact.plus_identity(H)))
-    if len(A) > 1:
-        expected *= exact.characteristic(
-            exact.plus_identity(exact.kronecker(H, rational_quotient(A)))
-        )
+    quotient = exact.kronecker(H, rational_quotient(A))
+    expected *= exact.characteristic(exact.plus_identity(quotient))
     for place in (AFTER, BEFORE):
         equal(exact.characteristic(operator(A, H, tau, place)), expected)
         X = X0
@@ -258,8 +257,7 @@ def law_remedy(attention: Any, tau: Any) -> None:
 
 def _differences(X: Matrix, M: Matrix) -> Matrix:
     """l_ij - l_in: what a softmax sees of logits x_i^T M x_j."""
-    logits = exact.product(X, M, exact.transposed(X))
-    return [[x - row[-1] for x in row] for row in logits]
+    return [[x - row[-1] for x in row] for row in logits(X, M)]
 
 
 @PAPER.step
@@ -381,9 +379,8 @@ def law_residual(attention: Any, h: Any, point: Any) -> None:
     """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
     (A, a), (x, y) = attention, point
     assume(h != -1)
-    t_falls(
-        A, exact.from_integers([[x], [y]]), lambda X: exact.layer(A, [[h]], X), 1 + h * a, 1 + h, 5
-    )
+    X = exact.from_integers([[x], [y]])
+    t_falls(A, X, partial(exact.layer, A, [[h]]), 1 + h * a, 1 + h, 5)
 
 
 # ----------------------------------------------------------------- N-2312.06182-residual-gap
@@ -391,21 +388,16 @@ def law_residual(attention: Any, h: Any, point: Any) -> None:
 _A_GAP, _H_GAP, _X0_GAP = PAPER.case("one_a_two_signs")
 
 
-def _state(h: sp.Rational) -> sp.Matrix:
-    mean, half = (1 + h) ** L, (1 + h / 2) ** L
-    return sp.Matrix([mean - half, mean + half])
-
-
 @PAPER.step
 def slower() -> None:
-    state = _state(sp.Integer(1))
+    state = around(2**L, sp.Rational(3, 2) ** L)
     induction(_A_GAP, _H_GAP, _X0_GAP, state)
     ratio_is(state, sp.Rational(9, 16) ** L)
 
 
 @PAPER.step
 def reversed() -> None:
-    state = _state(sp.Rational(-1, 2))
+    state = around(sp.Rational(1, 2) ** L, sp.Rational(3, 4) ** L)
     induction(_A_GAP, exact.matrix("-1/2"), _X0_GAP, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -69,10 +70,8 @@ def law_heads(*heads: tuple[Matrix, Matrix]) -> None:
         consensus = exact.plus(consensus, H)
         quotient = exact.plus(quotient, exact.kronecker(H, rational_quotient(A)))
         whole = exact.plus(whole, exact.kronecker(H, A))
-    equal(
-        exact.characteristic(whole),
-        exact.characteristic(consensus) * exact.characteristic(quotient),
-    )
+    expected = exact.characteristic(consensus) * exact.characteristic(quotient)
+    equal(exact.characteristic(whole), expected)
 
 
 # ----------------------------------------------------------------- P-2401.04301v1-heads-each
@@ -133,7 +132,7 @@ def law_layers(attention: tuple[Matrix, Fraction], values: list[Fraction]) -> No
     assume(-1 not in values)
     X = exact.column("1 3")
     for h in values:
-        t_falls(A, X, lambda Z, h=h: exact.layer(A, [[h]], Z), 1 + h * a, 1 + h, 1)  # type: ignore[misc]
+        t_falls(A, X, partial(exact.layer, A, [[h]]), 1 + h * a, 1 + h, 1)
         X = exact.layer(A, [[h]], X)
 
 
@@ -206,13 +205,8 @@ def neighbours() -> None:
     generic = verdict(A=_A_RANK, H=_H_RANK)
     equal((generic.verdict, generic.limit_rank), ("NON_SMOOTHING", 2))
     for e in (Fraction(1, 50), Fraction(-1, 70)):
-        A = [
-            [x + e * (i - 1) * (j - 1) for j, x in enumerate(row)] for i, row in enumerate(_A_RANK)
-        ]
-        H = [
-            [_H_RANK[0][0] + e, _H_RANK[0][1] - 2 * e],
-            [_H_RANK[1][0] + 3 * e, _H_RANK[1][1] + 5 * e],
-        ]
+        A = exact.plus(_A_RANK, exact.matrix("1 0 -1; 0 0 0; -1 0 1"), e)
+        H = exact.plus(_H_RANK, exact.matrix("1 -2; 3 5"), e)
         assert spectra.diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour"
         near = verdict(A=A, H=H)
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
@@ -317,12 +311,6 @@ def law_thm1(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
 _A_THM1_COMPLEX, _H_THM1_COMPLEX = PAPER.case("another_high_frequency_mode")
 
 
-def _modulus(re: Fraction, im: Fraction) -> Fraction:
-    """|1 + h a|^2 for h = -1/2 + i and a = re + i im."""
-    x, y = Fraction(-1, 2) * re - im, Fraction(-1, 2) * im + re
-    return (1 + x) ** 2 + y**2
-
-
 @PAPER.step
 def spectrum_thm1_complex() -> None:
     # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
@@ -332,19 +320,17 @@ def spectrum_thm1_complex() -> None:
         equal(exact.product(_A_THM1_COMPLEX, vector), exact.scaled(value, vector))
     # v = p + iq = (1, i, -1, -i): A v = -i v/5 = q/5 - i p/5.
     p, q = exact.column("1 0 -1 0"), exact.column("0 1 0 -1")
-    equal(
-        (exact.product(_A_THM1_COMPLEX, p), exact.product(_A_THM1_COMPLEX, q)),
-        (exact.scaled("1/5", q), exact.scaled("-1/5", p)),
-    )
+    equal(exact.product(_A_THM1_COMPLEX, p), exact.scaled("1/5", q))
+    equal(exact.product(_A_THM1_COMPLEX, q), exact.scaled("-1/5", p))
 
 
 @PAPER.step
 def moduli_thm1_complex() -> None:
-    fifth, zero = Fraction(1, 5), Fraction(0)
-    equal(_modulus(Fraction(1), zero), Fraction(5, 4))
-    equal(_modulus(-fifth, zero), Fraction(5, 4))
-    equal(_modulus(zero, -fifth), Fraction(29, 20))
-    equal(_modulus(zero, fifth), Fraction(13, 20))
+    h, fifth, zero = (Fraction(-1, 2), Fraction(1)), Fraction(1, 5), Fraction(0)
+    equal(spectra.squared_modulus(h, 1), Fraction(5, 4))
+    equal(spectra.squared_modulus(h, -fifth), Fraction(5, 4))
+    equal(spectra.squared_modulus(h, (zero, -fifth)), Fraction(29, 20))
+    equal(spectra.squared_modulus(h, (zero, fifth)), Fraction(13, 20))
 
 
 @PAPER.step
@@ -473,10 +459,8 @@ def turning() -> None:
     start = exact.matrix("0 1")
     for depth, X in enumerate(states(_VALUES, _DEPTH, _X0_UNTIED)):
         mean, high = (exact.product(start, exact.power(_frame(a), depth)) for a in ("1", "1/2"))
-        equal(
-            exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(R, depth)),
-            [*mean, *high],
-        )
+        sides = exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(R, depth))
+        equal(sides, [*mean, *high])
 
 
 @PAPER.step

@@ -192,10 +192,8 @@ _A_SOME, _H_SOME, _X0_SOME = PAPER.case("at_1_beside_3")
 def multipliers() -> None:
     equal(spectra.values(_A_SOME), [Fraction(-1, 2), Fraction(1)])
     equal(spectra.values(_H_SOME), [-3, 1])
-    equal(
-        [(1 + h, 1 + h * spectra.values(_A_SOME)[0]) for h in (1, -3)],
-        [(2, Fraction(1, 2)), (-2, Fraction(5, 2))],
-    )
+    pairs = [(1 + h, 1 - h / 2) for h in spectra.values(_H_SOME)]
+    equal(pairs, [(-2, Fraction(5, 2)), (2, Fraction(1, 2))])
 
 
 @PAPER.step
@@ -330,9 +328,8 @@ def both_outcomes() -> None:
 @PAPER.step
 def no_input_convergence() -> None:
     difference = sp.Rational(3, 2) ** L
-    induction(
-        AA, exact.matrix("1"), exact.column("1 2"), around(3 * 2**L / sp.Integer(2), difference / 2)
-    )
+    state = around(3 * 2**L / sp.Integer(2), difference / 2)
+    induction(AA, exact.matrix("1"), exact.column("1 2"), state)
     equal(sp.limit(difference, L, sp.oo), sp.oo)
     equal(sp.limit(difference / 2**L, L, sp.oo), 0)
 

@@ -15,6 +15,11 @@ PAPER = Chapter(__file__)
 # ---------------------------------------------------------------------- N-2410.07799-outlier
 
 
+def removed(A: Matrix) -> Matrix:
+    """A - 11^T/n."""
+    return exact.plus(A, exact.uniform(len(A)), -1)
+
+
 @PAPER.step
 def moment() -> sp.Expr:
     n, a = sp.symbols("n a", positive=True)
@@ -25,22 +30,14 @@ def moment() -> sp.Expr:
 def law_outlier(A: Matrix) -> None:
     """Spectrum and norm of A - J; ||A 1|| = ||1||."""
     n = len(A)
-    rest = exact.plus(A, exact.uniform(n), -1)
+    rest = removed(A)
     equal(squared_frobenius(rest), squared_frobenius(A) - 1)
     assert squared_frobenius(rest) <= n * max(map(max, A)) - 1
-    quotient = rational_quotient(A)
-    expected = exact.characteristic(quotient) if quotient else exact.characteristic([[Fraction(0)]])
-    polynomial = exact.characteristic(rest)
-    zero = exact.characteristic([[Fraction(0)]])
-    equal(polynomial, expected * zero if quotient else zero)
+    expected = exact.characteristic(rational_quotient(A))
+    equal(exact.characteristic(rest), expected * exact.characteristic([[Fraction(0)]]))
 
 
 # ---------------------------------------------------------------------- N-2410.07799-removal
-
-
-def removed(A: Matrix) -> Matrix:
-    """A - 11^T/n."""
-    return exact.plus(A, exact.uniform(len(A)), -1)
 
 
 @PAPER.law(draw.exact_cases(4, 2))
@@ -51,11 +48,8 @@ def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
         Y, Z = exact.layer(A, H, Y), exact.layer(removed(A), H, Z)
         equal(exact.centred(Y), exact.centred(Z))
     whole = exact.characteristic(exact.plus_identity(exact.kronecker(H, removed(A))))
-    expected = exact.characteristic(exact.identity(len(H)))
-    B = rational_quotient(A)
-    if B:
-        expected *= exact.characteristic(exact.plus_identity(exact.kronecker(H, B)))
-    equal(whole, expected)
+    rest = exact.plus_identity(exact.kronecker(H, rational_quotient(A)))
+    equal(whole, exact.characteristic(exact.identity(len(H))) * exact.characteristic(rest))
 
 
 # --------------------------------------------------------------- N-2410.07799-removal-always
@@ -82,7 +76,7 @@ def without() -> None:
 # ------------------------------------------------------------------------- N-2410.07799-sink
 
 _SINK, _ = PAPER.case("all_tokens_look_at")
-_REST = exact.plus(_SINK, exact.uniform(4), -1)
+_REST = removed(_SINK)
 
 
 @PAPER.step

@@ -34,9 +34,7 @@ def signed() -> None:
     X, last = exact.identity(2), exact.matrix("1 0; -1 0")
     for depth in range(1, 6):
         X = exact.product(AA, X)
-        equal(
-            exact.product(X, last), exact.scaled(Fraction(1, 2**depth), exact.matrix("1 0; -1 0"))
-        )
+        equal(exact.product(X, last), exact.scaled(Fraction(1, 2**depth), last))
         equal(exact.squared_norms(exact.product(X, last))[1], 0)
 
 

@@ -1,7 +1,7 @@
 """What the claims of t1.md execute."""
 
 from fractions import Fraction
-from math import factorial
+from math import factorial, prod
 from typing import Any
 
 import flint
@@ -10,7 +10,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import from_flint, normalised_rows, to_flint, to_fractions
+from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import (
     A3,
@@ -35,10 +35,7 @@ T1 = Chapter(__file__)
 
 def _pairs_polynomial(A: Matrix, values: list[Fraction]) -> Any:
     """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
-    result = exact.characteristic(exact.plus_identity(A, values[0]))
-    for h in values[1:]:
-        result = result * exact.characteristic(exact.plus_identity(A, h))
-    return result
+    return prod(exact.characteristic(exact.plus_identity(A, h)) for h in values)
 
 
 @st.composite
@@ -52,9 +49,8 @@ def _jordan(pick: st.DrawFn) -> draw.Known:
 @T1.search(draw.attention(1, 4, zeros=True), _jordan())
 def law_a(A: Matrix, value: draw.Known) -> None:
     H, values = value
-    assert exact.characteristic(exact.plus_identity(exact.kronecker(H, A))) == _pairs_polynomial(
-        A, values
-    )
+    whole = exact.plus_identity(exact.kronecker(H, A))
+    assert exact.characteristic(whole) == _pairs_polynomial(A, values)
 
 
 # --------------------------------------------------------------------------------------- T1b
@@ -62,10 +58,8 @@ def law_a(A: Matrix, value: draw.Known) -> None:
 
 @T1.search(draw.exact_cases(), at=lambda *case: case)
 def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
-    c = X[0]
-    moved = exact.layer(A, H, [c] * len(A))
-    expected = [sum(x * y for x, y in zip(row, c, strict=True)) for row in exact.plus_identity(H)]
-    assert all(row == expected for row in moved)
+    expected = exact.applied(exact.plus_identity(H), X[0])
+    assert exact.layer(A, H, [X[0]] * len(A)) == [expected] * len(A)
 
 
 # --------------------------------------------------------------------------------------- T1c
@@ -75,12 +69,9 @@ def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
 def law_c(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     A, H, X = case
     B = rational_quotient(A)
-    moved = exact.layer(A, H, X, depth)
     if B:
-        y = to_flint(exact.differences(X))
-        for _ in range(depth):
-            y = y + to_flint(B) * y * to_flint(H).transpose()
-        assert from_flint(y) == exact.differences(moved)
+        apart = exact.layer(B, H, exact.differences(X), depth)
+        assert apart == exact.differences(exact.layer(A, H, X, depth))
         assert exact.characteristic(A) == exact.characteristic(B) * flint.fmpq_poly([-1, 1])
 
 
@@ -93,13 +84,11 @@ def law_d(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     n, pi = len(A), spectra.stationary(A)
     moved = exact.layer(A, H, X, depth)
     # c_L^T = (I + H)^L c_0^T, exactly.
-    start = [[entry] for entry in exact.weighted_mean(pi, X)]
-    expected = to_flint(exact.power(exact.plus_identity(H), depth)) * to_flint(start)
     c = exact.weighted_mean(pi, moved)
-    assert to_flint([[entry] for entry in c]) == expected
+    power = exact.power(exact.plus_identity(H), depth)
+    assert c == exact.applied(power, exact.weighted_mean(pi, X))
     mean = exact.weighted_mean([Fraction(1, n)] * n, moved)
-    high = [[x - m for x, m in zip(row, mean, strict=True)] for row in moved]
-    static = exact.weighted_mean([Fraction(1, n) - p for p in pi], high)
+    static = exact.weighted_mean([Fraction(1, n) - p for p in pi], exact.centred(moved))
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
@@ -140,7 +129,8 @@ def law_e(A: Matrix, X: Matrix) -> None:
     """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
     n, pi = len(A), spectra.stationary(A)
     hfc, lfc = exact.squared_norms(X)
-    c = n * sum((x * x for x in exact.weighted_mean(pi, X)), Fraction(0))
+    mean = exact.weighted_mean(pi, X)
+    c = n * exact.dot(mean, mean)
     assume(hfc > 0)
     spread = n * spectra.squared_deviation(pi) * hfc
     # |sqrt lfc - sqrt c| <= sqrt spread, for sqrt lfc = s m, sqrt c = s c, sqrt spread = k u; that
@@ -240,9 +230,12 @@ def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
 def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
     """Integer tokens, a degree, and column factors."""
     n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
-    X = pick(draw.lists(draw.lists(st.integers(-2, 2), d), n))
-    L = [[Fraction(sum(x * y for x, y in zip(a, b, strict=True))) for b in X] for a in X]
-    return L, pick(st.integers(1, 6)), pick(draw.lists(st.integers(1, 5), n))
+    X = exact.from_integers(pick(draw.lists(draw.lists(st.integers(-2, 2), d), n)))
+    return (
+        exact.product(X, exact.transposed(X)),
+        pick(st.integers(1, 6)),
+        pick(draw.lists(st.integers(1, 5), n)),
+    )
 
 
 @T1.certified
@@ -333,8 +326,7 @@ def attained_h() -> None:
     # v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
     v = exact.matrix("0; 1; 1")
     assert exact.layer(CAUSAL, exact.matrix("1"), v) == exact.matrix("0; 3/2; 3/2")
-    hfc, lfc = exact.squared_norms(v)
-    assert hfc / lfc == Fraction(1, 2)
+    assert exact.squared_ratio(v) == Fraction(1, 2)
 
 
 @T1.step

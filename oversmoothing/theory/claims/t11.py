@@ -12,6 +12,7 @@ from oversmoothing.theory.claims.lemmas import complement, symbolic_attention, s
 from oversmoothing.theory.claims.t7 import dobrushin, threshold
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
+from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
@@ -112,14 +113,6 @@ def depths() -> None:
             assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
 
 
-def _mixes(A: Matrix) -> bool:
-    return A[0][-1] > 0 and exact.flat(1 - A[0][-1] * len(A), len(A)) == A
-
-
-def _scalar(H: Matrix) -> bool:
-    return H[0][0] > 0 and exact.identity(len(H), H[0][0]) == H
-
-
 @T11.search(
     st.integers(2, 4),
     draw.fractions(Fraction(1, 12), 1),
@@ -139,12 +132,14 @@ def law_2(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth:
 
 UNIFORM_MIX = given.Hypothesis(
     "A = (1-s) I + s 11^T/n with 0 < s <= 1",
-    lambda case: _mixes(case.A),
+    lambda case: (
+        case.A[0][-1] > 0 and exact.flat(1 - case.A[0][-1] * len(case.A), len(case.A)) == case.A
+    ),
     (given.case("1 0; 0 1"), given.case("1/2 1/2; 1/4 3/4")),
 )
 POSITIVE_MULTIPLE = given.Hypothesis(
     "H = h I with h > 0",
-    lambda case: _scalar(case.H),
+    lambda case: case.H[0][0] > 0 and exact.identity(len(case.H), case.H[0][0]) == case.H,
     (given.case(H="-1"), given.case(H="1 0; 0 2")),
 )
 
@@ -250,12 +245,12 @@ _DEPTH = 10**6
 _PREDICTED = -287683.1710640696
 
 
-def naive_layers(A: Array, h: float, x: Array, depth: int) -> list[Array]:
-    """The states x + h A x at layers 0 ... depth, with nothing split off."""
-    states = [x]
+def naive_layers(h: float, depth: int) -> list[Array]:
+    """From (1, 2) the states x + h AA x at layers 0 ... depth, with nothing split off."""
+    states = [np.array([1.0, 2.0])]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(depth):
-            states.append(states[-1] + h * (A @ states[-1]))
+            states.append(states[-1] + h * (to_float(AA) @ states[-1]))
     return states
 
 
@@ -280,8 +275,7 @@ def scaled_row(h: float, truth: float) -> by.Measurement:
 @T11.step
 def closed_form() -> None:
     X = exact.layer(AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
-    hfc, lfc = exact.squared_norms(X)
-    assert hfc / lfc == Fraction(1, 9) * Fraction(3, 4) ** 18
+    assert exact.squared_ratio(X) == Fraction(1, 9) * Fraction(3, 4) ** 18
     with at_precision(192):
         log = flint.arb(flint.fmpq(3, 4)).log() * _DEPTH - flint.arb(3).log()
         assert float(log.mid()) == _PREDICTED
@@ -290,7 +284,7 @@ def closed_form() -> None:
 @T11.step
 def naive() -> None:
     # x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf.
-    states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), 1.0, np.array([1.0, 2.0]), 1200)
+    states = naive_layers(1.0, 1200)
     finite = [bool(np.isfinite(x).all()) for x in states]
     assert finite.index(False) == 1024 and not any(finite[1024:])
 
@@ -319,7 +313,7 @@ def grows_in_floats(effort: by.Effort) -> by.Measurements:
 @T11.step
 def naive_6() -> None:
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
-    states = naive_layers(np.array([[0.75, 0.25], [0.25, 0.75]]), -0.5, np.array([1.0, 2.0]), 2500)
+    states = naive_layers(-0.5, 2500)
     assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
     answer = verdict(A=AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
     expected = 10**6 * math.log(1.5) - math.log(3)
@@ -398,10 +392,6 @@ def _cases_7(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return A, [[pick(draw.fractions(-2, 2, 3))]], exact.from_integers(X)
 
 
-def _has_zero(X: Matrix) -> bool:
-    return any(not any(row) for row in X) or not given.has_low(X)
-
-
 @T11.search(_cases_7(), at=lambda *case: case)
 def law_7(A: Matrix, H: Matrix, X: Matrix) -> None:
     answer = verdict(A=A, H=H, X0=X, depth=[0, 2])
@@ -416,7 +406,7 @@ def law_7(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 SOMETHING_VANISHES = given.Hypothesis(
     "X_0 is zero, has a zero row, or has mean zero",
-    lambda case: case.X0 is not None and _has_zero(case.X0),
+    lambda case: case.X0 is not None and not (all(map(any, case.X0)) and given.has_low(case.X0)),
     (given.case(), given.case(X0="1; 2")),
 )
 
@@ -510,12 +500,11 @@ def exact_saturation() -> None:
     assert sum(rounded[0]) != sum(rounded[1])
     assert all(abs(sum(row, Fraction(0)) - 1) <= e for row in rounded)
     H, X = exact.matrix("1/2"), exact.matrix("1; 2")
-    hfc, lfc = exact.squared_norms(exact.layer(rounded, H, X, 200))
+    saturated, falls = (exact.squared_ratio(exact.layer(A, H, X, 200)) for A in (rounded, AA))
     floor = (e / (2 + e)) ** 2
     # The other mode has decayed by (5/6)^200 < 10^-15 of its start 1/3.
-    assert abs(hfc / lfc / floor - 1) < Fraction(1, 10**7)
-    hfc, lfc = exact.squared_norms(exact.layer(AA, H, X, 200))
-    assert hfc / lfc == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
+    assert abs(saturated / floor - 1) < Fraction(1, 10**7)
+    assert falls == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
 @T11.step
@@ -584,25 +573,18 @@ def no_leak() -> None:
 # ------------------------------------------------------------------------------------ T11.10
 
 
-def _softmax(logits: list[list[float]]) -> list[list[float]]:
-    z = np.array(logits)
-    with np.errstate(invalid="ignore"):
-        weights = np.exp(z - z.max(axis=1, keepdims=True))
-        rows: list[list[float]] = (weights / weights.sum(axis=1, keepdims=True)).tolist()
-    return rows
-
-
 @T11.step
 def masked() -> None:
-    A = _softmax([[0.0, -math.inf], [1.0, 2.0]])
-    assert A[0] == [1.0, 0.0]
+    A = softmax(np.array([[0.0, -math.inf], [1.0, 2.0]]))
+    assert A[0].tolist() == [1.0, 0.0]
     assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
 
 
 @T11.step
 def nothing_left() -> None:
-    A = _softmax([[-math.inf, -math.inf], [1.0, 2.0]])
+    with np.errstate(invalid="ignore"):
+        A = softmax(np.array([[-math.inf, -math.inf], [1.0, 2.0]]))
     refused = 0
     for bad in (A, [[0, 0], ["1/2", "1/2"]]):
         try:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, layer_at_consensus
 from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.claims.t8 import attention, derivative, jacobian, layer_norm
+from oversmoothing.theory.claims.t8 import NORM, attention, derivative, jacobian
+from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import A3, AA, Chapter, Matrix, by, draw, exact
 from oversmoothing.theory.support.sizes import Array
 
@@ -50,10 +51,7 @@ class LoopedBlock:
         )  # fmt: skip
 
     def _rows(self, X: Array) -> Array:
-        centred = X - X.mean(-1, keepdims=True)
-        s = np.sqrt((centred**2).mean(-1, keepdims=True) + self.norm.eps)
-        rows: Array = self.norm.gain * centred / s
-        return rows
+        return np.array([self.norm(x) for x in X])
 
     def _ffn(self, X: Array) -> Array:
         image: Array = np.tanh(X) @ self.B.T + self.b
@@ -63,9 +61,7 @@ class LoopedBlock:
         logits = N @ N.T
         if self.causal:
             logits = np.where(np.tri(len(N), dtype=bool), logits, -np.inf)
-        weights = np.exp(logits - logits.max(-1, keepdims=True))
-        A: Array = weights / weights.sum(-1, keepdims=True)
-        return A
+        return softmax(logits)
 
 
 def small_block(placement: Literal["pre", "post"], causal: bool, seed: int) -> LoopedBlock:
@@ -193,8 +189,8 @@ def law_a(
 # -------------------------------------------------------------------------------------- T12b
 
 # W sends N(c) to (1, 1, 1), so that c' = c + (1, 1, 1), with s = 1 at both.
-_GAMMA, _BETA = sp.Matrix([2, -1, 3]), sp.Matrix([1, 0, -2])
-_C, _W = sp.Matrix([1, 2, 3]), sp.Matrix([[1, 0, 2], [-1, 1, 0], [2, 1, 3]])
+_X, _W = sp.Matrix([[1, 2, 3], [1, 2, 3]]), sp.Matrix([[1, 0, 2], [-1, 1, 0], [2, 1, 3]])
+_ATTENDED = _X + sp.ones(2, 3)
 _V = sp.Matrix([[1, 0, 2], [0, -1, 1], [1, 1, 0]])
 # Differences between two tokens, and a direction along consensus.
 _ACROSS = sp.Matrix([[1, 0, 2], [-1, 0, -2]])
@@ -202,28 +198,22 @@ _ACROSS = sp.Matrix([[1, 0, 2], [-1, 0, -2]])
 
 def _block(X: sp.Matrix) -> sp.Matrix:
     """Pre-LN, logits from the content, the FFN y -> (y o y) V."""
-    norm = layer_norm(_GAMMA, _BETA, sp.Rational(1, 3))
-    middle = X + attention(norm(X), sp.eye(3), sp.zeros(2, 2)) * norm(X) * _W
-    return middle + norm(middle).applyfunc(lambda y: y**2) * _V
+    return _without_attention(X + attention(NORM(X), sp.eye(3), sp.zeros(2, 2)) * NORM(X) * _W)
 
 
 def _without_attention(X: sp.Matrix) -> sp.Matrix:
-    """The FFN alone, at the point that attention leads to."""
-    norm = layer_norm(_GAMMA, _BETA, sp.Rational(1, 3))
-    middle = X + sp.ones(2, 3)
-    return middle + norm(middle).applyfunc(lambda y: y**2) * _V
+    return X + NORM(X).applyfunc(lambda y: y**2) * _V
 
 
 @T12.step
 def across() -> sp.Matrix:
-    X = sp.ones(2, 1) * _C.T
-    return derivative(_block, X, _ACROSS) - derivative(_without_attention, X, _ACROSS)
+    return derivative(_block, _X, _ACROSS) - derivative(_without_attention, _ATTENDED, _ACROSS)
 
 
 @T12.step
 def along() -> None:
-    X, D = sp.ones(2, 1) * _C.T, sp.ones(2, 1) * sp.Matrix([[1, 0, 0]])
-    assert derivative(_block, X, D) != derivative(_without_attention, X, D)
+    D = sp.ones(2, 1) * sp.Matrix([[1, 0, 0]])
+    assert derivative(_block, _X, D) != derivative(_without_attention, _ATTENDED, D)
 
 
 # -------------------------------------------------------------------------------------- T12c

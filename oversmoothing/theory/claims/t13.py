@@ -21,9 +21,9 @@ def _outer(p: Vector, q: Vector) -> Matrix:
     return [[x * y for y in q] for x in p]
 
 
-def _families(psi: Any, R: Matrix, p: Vector, q: Vector) -> Any:
-    """prod over the roots t of psi of det(x - R - t p q^T), from chi and N."""
-    chi = exact.characteristic(R)
+def _families(M: Matrix, R: Matrix, p: Vector, q: Vector) -> Any:
+    """prod over the eigenvalues t of M of det(x - R - t p q^T), from chi and N."""
+    psi, chi = exact.characteristic(M), exact.characteristic(R)
     N = chi - exact.characteristic(exact.plus(R, _outer(p, q)))
     total, power = flint.fmpq_poly([0]), flint.fmpq_poly([1])
     for c in reversed(psi.coeffs()):
@@ -49,12 +49,8 @@ def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) ->
         exact.kronecker(R, exact.identity(n * d)),
         exact.kronecker(_outer(p, q), exact.kronecker(H, A)),
     )
-    consensus = _families(exact.characteristic(H), R, p, q)
-    B = rational_quotient(A)
-    rest = flint.fmpq_poly([1])
-    if B:
-        rest = _families(exact.characteristic(exact.kronecker(H, B)), R, p, q)
-    assert exact.characteristic(whole) == consensus * rest
+    rest = _families(exact.kronecker(H, rational_quotient(A)), R, p, q)
+    assert exact.characteristic(whole) == _families(H, R, p, q) * rest
 
 
 # -------------------------------------------------------------------------------------- T13b
@@ -99,29 +95,23 @@ R_IS_ROW_STOCHASTIC = given.ROW_STOCHASTIC.said("R is row-stochastic: R >= 0 and
 
 # -------------------------------------------------------------------------------------- T13c
 
-Vector_c = list[Fraction]
-
 
 @st.composite
-def _drawn_c(pick: st.DrawFn) -> tuple[Matrix, Vector_c, Fraction, bool]:
+def _drawn_c(pick: st.DrawFn) -> tuple[Matrix, Vector, Fraction, bool]:
     R = pick(draw.attention(1, 4, zeros=True))
     free = pick(draw.lists(draw.fractions(-2, 2, 4), len(R)))
     return R, free, pick(draw.fractions(-3, 3, 4)), pick(st.booleans())
 
 
 @T13.search(_drawn_c())
-def law_c(R: Matrix, free: Vector_c, t: Fraction, left: bool) -> None:
+def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
     """R 1 = 1 and p = 1, or the transpose: chi_R/(x - 1) (x - 1 - kappa t)."""
     ones = [Fraction(1)] * len(R)
     p, q = (free, ones) if left else (ones, free)
     M = exact.transposed(R) if left else R
-    outer = [[x * y for y in q] for x in p]
-    kappa = exact.dot(p, q)
-    moved = exact.characteristic(exact.plus(M, outer, t))
-    one, active = ([[Fraction(1)]], [[1 + kappa * t]])
-    assert moved * exact.characteristic(one) == exact.characteristic(M) * exact.characteristic(
-        active
-    )
+    moved = exact.characteristic(exact.plus(M, _outer(p, q), t))
+    one, active = (exact.characteristic([[x]]) for x in (Fraction(1), 1 + exact.dot(p, q) * t))
+    assert moved * one == exact.characteristic(M) * active
 
 
 # -------------------------------------------------------------------------------------- T13d
@@ -132,14 +122,8 @@ def rotation() -> None:
     R, half = exact.matrix("24/25 -7/25; 7/25 24/25"), exact.matrix("1/2 1/2; 1/2 1/2")
     assert AA[0][0] - AA[1][0] == Fraction(1, 2)
     assert exact.product(exact.transposed(R), R) == exact.identity(2)
-    consensus, rest = (
-        exact.characteristic(exact.plus(R, half, t)) for t in (Fraction(-1), Fraction(-1, 2))
-    )
-    assert consensus(_value(4, 5)) < 0
-    assert rest[0] == _value(13, 25) < _value(16, 25)
+    turned = [exact.plus(R, half, Fraction(-1, k)) for k in (1, 2)]
+    consensus, rest = map(exact.characteristic, turned)
+    assert consensus(flint.fmpq(4, 5)) < 0
+    assert rest[0] == flint.fmpq(13, 25) < flint.fmpq(16, 25)
     assert rest[1] * rest[1] < 4 * rest[0]
-
-
-def _value(p: int, q: int) -> flint.fmpq:
-    """p/q as FLINT has it."""
-    return flint.fmpq(p, q)

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
-from oversmoothing.theory.numbers.exact import exact_stationary, to_flint, to_float
+from oversmoothing.theory.numbers.exact import exact_stationary, from_flint, to_flint, to_float
 from oversmoothing.theory.proofs.kit import (
     Chapter,
     Matrix,
@@ -56,9 +56,9 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     if inside:
         left = [[Fraction(int(i == j)) - A[i][j] for j in inside] for i in inside]
         right = [[sum((A[i][j] for j in m), Fraction(0)) for m in classes] for i in inside]
-        shares = to_flint(left).solve(to_flint(right)).tolist()
+        shares = from_flint(to_flint(left).solve(to_flint(right)))
         for i, row in zip(inside, shares, strict=True):
-            W[i] = [Fraction(int(x.p), int(x.q)) for x in row]
+            W[i] = row
     return pi, W
 
 
@@ -129,21 +129,20 @@ def law_b(A: Matrix, H: Matrix, seed: int) -> None:
 # -------------------------------------------------------------------------------------- T14c
 
 _HALF = exact.matrix("1/2")
+_PAIRS = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
 
 
 @T14.step
 def generic() -> None:
-    A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
-    assert verdict(A=A, H=_HALF).verdict == "TIE"
-    assert verdict(A=A, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
+    assert verdict(A=_PAIRS, H=_HALF).verdict == "TIE"
+    assert verdict(A=_PAIRS, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
 
 
 @T14.step
 def one_state() -> None:
-    A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
-    even = verdict(A=A, H=_HALF, X0=exact.matrix("1; 3; 0; 4"))
+    even = verdict(A=_PAIRS, H=_HALF, X0=exact.matrix("1; 3; 0; 4"))
     assert (even.verdict_x0, even.tends_to) == ("SMOOTHING", "zero")
-    odd = verdict(A=A, H=_HALF, X0=exact.matrix("1; 3; 0; 6"))
+    odd = verdict(A=_PAIRS, H=_HALF, X0=exact.matrix("1; 3; 0; 6"))
     assert (odd.verdict_x0, odd.tends_to) == ("TIE", "constant")
     # Class means 2 and 3 on two tokens each.
     assert odd.limit is not None and abs(odd.limit - 1 / 5) < 1e-15
@@ -160,7 +159,7 @@ def law_c(A: Matrix, h: Fraction, seed: int) -> None:
     pi, W = families(A)
     c = [row[0] for row in exact.product(pi, X)]
     answer = verdict(A=A, H=[[h]], X0=X)
-    ends = [sum((w * x for w, x in zip(row, c, strict=True)), Fraction(0)) for row in W]
+    ends = exact.applied(W, c)
     mean = sum(ends, Fraction(0)) / len(ends)
     spread = sum((x - mean) ** 2 for x in ends)
     if not any(c):
@@ -213,9 +212,8 @@ def own_terms() -> None:
         (1 / 2, 0), (3 / 4, 0), (7 / 8, 0)
     ]  # fmt: skip
     # Row 1 is 1, 1/2, 1/4 ... (1/2)^L: the others' multipliers are not in it.
-    assert exact.layer(LOST, exact.matrix("-1/2"), exact.column("1 3 2"), 9)[0][0] == Fraction(
-        1, 512
-    )
+    late = exact.layer(LOST, exact.matrix("-1/2"), exact.column("1 3 2"), 9)
+    assert late[0][0] == Fraction(1, 512)
 
 
 @T14.step
@@ -389,7 +387,7 @@ def _between(A: Matrix, H: Matrix, X0: Matrix) -> CosineLimit:
 def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
     inner = exact.dot(x, y)
     squared = inner**2 / (exact.dot(x, x) * exact.dot(y, y))
-    return math.copysign(math.sqrt(squared), inner)
+    return math.sqrt(squared) * (1 if inner > 0 else -1)
 
 
 @T14.search(
@@ -474,14 +472,9 @@ def law_h(A: Matrix, x: Fraction, y: Fraction, seed: int) -> None:
             continue
         for depth, state in zip(depths, states, strict=True):
             value = limit.values[depth % len(limit.values)]
-            inner, sizes = (
-                exact.dot(state[i], state[j]),
-                exact.dot(state[i], state[i]) * exact.dot(state[j], state[j]),
-            )
-            assert (
-                value is not None
-                and abs(float(inner * abs(inner) / sizes) - value * abs(value)) < 0.1
-            )
+            assert value is not None
+            cosine = _cosine(state[i], state[j])
+            assert abs(cosine * abs(cosine) - value * abs(value)) < 0.1
 
 
 # -------------------------------------------------------------------------------------- T14i

@@ -206,8 +206,7 @@ def rank_two_profiles() -> None:
     A, H = _skew_attention(), _H_PAIR
     assert all(min(row) > 0 and sum(row) == 1 for row in A)
     # v = Re/Im columns 2, 3 of _S; w = (1, 0) + i... from (H - h) w = 0: w = (2, 1 - i, 0).
-    p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
-    X0 = [[Fraction(2 * a), Fraction(a + b), Fraction(0)] for a, b in zip(p, q, strict=True)]
+    X0 = exact.from_integers([2 * a, a + b, 0] for _, a, b in _S.tolist())
     start = _second_symmetric(X0)
     assert start > 0
     states = exact_state(A, H, X0, [0, 1, 2, 3, 8, 30])
@@ -225,8 +224,7 @@ def rank_two_profiles() -> None:
 @T3.step
 def normal_is_constant() -> None:
     # H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant.
-    p, q = [[int(_S[i, k]) for i in range(3)] for k in (1, 2)]
-    X0 = [[Fraction(a), Fraction(b), Fraction(0)] for a, b in zip(p, q, strict=True)]
+    X0 = exact.from_integers([a, b, 0] for _, a, b in _S.tolist())
     states = exact_state(_skew_attention(), _H_NORMAL, X0, [0, 1, 2, 3, 8, 30])
     assert len({squared_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
 

@@ -59,14 +59,11 @@ def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
     return math.nan if first is None or last is None else last - first
 
 
-def middle(x: flint.arb) -> float:
-    return float(x.mid())
-
-
 def cosines(X: flint.arb_mat) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """All pairwise cosines [n, n], with their signs."""
     n = X.nrows()
-    return np.array([[middle(measured.cosine(X, i, k, BITS)) for k in range(n)] for i in range(n)])
+    rows = [[measured.cosine(X, i, k, BITS) for k in range(n)] for i in range(n)]
+    return np.array([[float(x.mid()) for x in row] for row in rows])
 
 
 def radii(dominance: ExactDominance) -> tuple[float, float]:
@@ -340,8 +337,7 @@ def collapse() -> None:
     H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
     states = exact_state(AQ, H, X, [40, 41])
     for depth, state in states.items():
-        hfc, lfc = exact.squared_norms(state)
-        assert abs(hfc / lfc - Fraction(1, 9)) < Fraction(1, 10**6)
+        assert abs(exact.squared_ratio(state) - Fraction(1, 9)) < Fraction(1, 10**6)
         x, y = state
         inner, squares = exact.dot(x, y), exact.dot(x, x) * exact.dot(y, y)
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
@@ -352,10 +348,8 @@ def depends_on_start() -> None:
     # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
     for x, y in ((1, 2), (5, 2), (-1, 4)):
         for depth in range(1, 7):
-            hfc, lfc = exact.squared_norms(
-                exact.layer(AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
-            )
-            assert hfc / lfc == Fraction(x - y, x + y) ** 2
+            X = exact.layer(AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
+            assert exact.squared_ratio(X) == Fraction(x - y, x + y) ** 2
 
 
 @T4.step
@@ -393,10 +387,7 @@ def law_d(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
     h = -2 / (1 + a)
     assume(given.contains_both_radii(A, [[h]], X0))
     # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
-    one, two = (
-        exact.product(spectra.projector(A, Fraction(1)), X0),
-        exact.product(spectra.projector(A, a), X0),
-    )
+    one, two = (exact.product(spectra.projector(A, x), X0) for x in (Fraction(1), a))
     states = exact_state(A, [[h]], X0, [4, 5, 20, 21])
     for depth, state in states.items():
         S = exact.plus(two, one, (-1) ** depth)
@@ -531,9 +522,7 @@ _BITS = 512
 
 def with_sink(Z: Matrix, size: Fraction, u: list[Fraction], v: list[Fraction]) -> Matrix:
     """Z + size u v^T."""
-    return [
-        [z + size * x * y for z, y in zip(row, v, strict=True)] for row, x in zip(Z, u, strict=True)
-    ]
+    return exact.plus(Z, exact.product([[x] for x in u], [v]), size)
 
 
 def _sigma(X: Matrix) -> list[flint.arb]:

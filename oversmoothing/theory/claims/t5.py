@@ -20,8 +20,8 @@ from oversmoothing.theory.depth.bounds import (
 )
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
-from oversmoothing.theory.depth.rates_measured import random_case
 from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
@@ -77,10 +77,8 @@ def one_real_a_does_not() -> None:
 
 @T5.simulated
 def measure_a(effort: by.Effort) -> by.Measurements:
-    thirds, start = (
-        exact.matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2"),
-        exact.matrix("1; 2; 4"),
-    )
+    thirds = exact.matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2")
+    start = exact.matrix("1; 2; 4")
     rho_c, rho_q = radii(exact_dominance(thirds, exact.matrix("-1/2")))
     for name, A, H, expected in (
         ("SMOOTHING, A3, h = 1/2", A3, exact.matrix("1/2"), 1.25 / 1.5),
@@ -109,9 +107,7 @@ def rate_at_real_size(effort: by.Effort) -> by.Settled:
     """The slope of log HFC/LFC between 1e5 and 2e5 layers lies in the certified log r."""
     rng = np.random.default_rng([5, effort.seed])
     for k, share in enumerate((0.2, 0.5, 1.0)):
-        logits = share * rng.standard_normal((197, 197))
-        weights = np.exp(logits)
-        A = weights / weights.sum(axis=1, keepdims=True)
+        A = softmax(share * rng.standard_normal((197, 197)))
         H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
         answer = certified.certify_spectra(
             layer_discs.attention_discs(A), layer_discs.value_discs(H)
@@ -313,13 +309,11 @@ def coefficient(effort: by.Effort) -> by.Measurements:
             excess, ell = _excess([eps]), -eps.log()
             second = (excess - eps * (1 + ell)) / (eps * eps * ell * ell)
             first = excess / (eps * (1 + ell))
-            for what, expected, value in (
-                ("first order", 1.0, first),
-                ("second coefficient", 0.5, second),
+            for what, expected, ball in (
+                (f"first order, eps = 1e-{digits}", 1.0, first),
+                (f"second coefficient, eps = 1e-{digits}", 0.5, second),
             ):
-                yield by.Measurement(
-                    f"{what}, eps = 1e-{digits}", expected, float(value.mid()), 1e-6
-                )
+                yield by.Measurement(what, expected, float(ball.mid()), 1e-6)
     A, H, start = _SPACED
     for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
         X = measured.states(A, H, start, [depth])[depth]
@@ -331,7 +325,7 @@ def coefficient(effort: by.Effort) -> by.Measurements:
             yield by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance)
     # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
     slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
-    rate = rates.rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
+    rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
     yield by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)
 
 
@@ -344,10 +338,8 @@ def law_c(values: list[Fraction]) -> None:
         excess, slack = _excess(s), flint.arb(2) ** -300
         assert excess + slack > S + E + E * E / (2 * (1 + S)), "below the lower bound"
         assert excess - slack < S + E + E * E / 2 * E.exp(), "above the upper bound"
-    assert (
-        abs(rates.effective_rank_excess([float(v) for v in values]) / float(excess.mid()) - 1)
-        < 1e-12
-    )
+    floats = rates.effective_rank_excess([float(v) for v in values])
+    assert abs(floats / float(excess.mid()) - 1) < 1e-12
 
 
 # --------------------------------------------------------------------------------------- T5d
@@ -394,7 +386,7 @@ def _above(A: Matrix, H: Matrix, X0: Matrix, eps: float, depths: Iterable[int]) 
 def certify_d(effort: by.Effort) -> by.Settled:
     """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
     for seed in range(12):
-        A, H, X0 = random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
+        A, H, X0 = measured.random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
         bound = certified_depth_in_balls(A, H, X0, Fraction(1, 1000))
         if bound is None:
             yield False

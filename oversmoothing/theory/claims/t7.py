@@ -11,8 +11,9 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import binary_softmax
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.checks import symbolic
+from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import (
     AA,
     CAUSAL,
@@ -32,10 +33,10 @@ T7 = Chapter(__file__)
 # ------------------------------------------------------------------------ adversarial_layers
 
 
-def hfc_floor(X: Matrix, bound: Fraction, n: int, factor: Fraction = Fraction(1)) -> None:
-    """HFC/LFC >= 1/(K sqrt(2n)), as squares; factor: kappa(V)^2."""
+def hfc_floor(X: Matrix, squared: Fraction) -> None:
+    """HFC/LFC >= 1/(K sqrt(2n)), as squares; squared: K^2."""
     hfc, lfc = exact.squared_norms(X)
-    assert hfc * 2 * n * bound * bound * factor >= lfc
+    assert hfc * 2 * len(X) * squared >= lfc
 
 
 def one_step(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fraction) -> None:
@@ -78,14 +79,13 @@ def one_feature(draw_from: st.DrawFn) -> tuple[list[Fraction], Fraction, Fractio
 @T7.search(one_feature())
 def feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[Layer]) -> None:
     assume(oscillation(x) > 0)
-    n = len(x)
-    k = 1 - Fraction(1, n)
+    k = 1 - Fraction(1, len(x))
     bound = max(abs(mean(x)) / oscillation(x), k * s / (2 - s * (1 + tau)))
     for h, kind, drawn_A in layers:
         A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), tau)
         x = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
         assert abs(mean(x)) <= bound * oscillation(x)
-        hfc_floor([[e] for e in x], bound, n)
+        hfc_floor([[e] for e in x], bound**2)
 
 
 @st.composite
@@ -102,11 +102,10 @@ def common_basis(draw_from: st.DrawFn) -> tuple[Matrix, Matrix, Fraction, list[A
 
 @T7.search(common_basis())
 def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
-    n = len(X)
     features = exact.transposed(exact.product(X, V))
     assume(all(oscillation(y) > 0 or mean(y) == 0 for y in features))
     assume(any(oscillation(y) > 0 for y in features))
-    k = 1 - Fraction(1, n)
+    k = 1 - Fraction(1, len(X))
     start = max(abs(mean(y)) / oscillation(y) for y in features if oscillation(y) > 0)
     bound = max(start, k / (1 - tau))
     for sizes, shares, A, kind in layers:
@@ -121,7 +120,7 @@ def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
         features = exact.transposed(exact.product(X, V))
         for y in features:
             assert abs(mean(y)) <= bound * oscillation(y)
-        hfc_floor(X, bound, n)
+        hfc_floor(X, bound**2)
 
 
 @st.composite
@@ -141,10 +140,9 @@ def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fra
 
 @T7.search(matrix_layers())
 def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[Any]) -> None:
-    n = len(X)
     assume(squared_diameter(X) > 0)
     r = max(1 - p, q - 1)
-    k = 1 - Fraction(1, n)
+    k = 1 - Fraction(1, len(X))
 
     def squared_mean(Z: Matrix) -> Fraction:
         return sum((mean(column) ** 2 for column in exact.transposed(Z)), Fraction(0))
@@ -159,8 +157,7 @@ def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[
         X = exact.plus(X, exact.product(contraction_to(A, tau), X, W))
         assert squared_diameter(X) >= (1 - tau * q) ** 2 * before
         assert squared_mean(X) <= bound * squared_diameter(X)
-        hfc, lfc = exact.squared_norms(X)
-        assert hfc * 2 * n * bound >= lfc
+        hfc_floor(X, bound)
 
 
 # ------------------------------------------------------------------------------- oscillation
@@ -262,14 +259,9 @@ def moving_features(instance: given.Instance) -> bool:
     """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
     if instance.X0 is None:
         return True
-    for factor in factors(instance.H):
-        part = exact.product(
-            instance.X0, exact.transposed(spectra.spectral_projector(instance.H, factor))
-        )
-        hfc, lfc = exact.squared_norms(part)
-        if hfc == 0 < lfc:
-            return False
-    return True
+    projectors = (spectra.spectral_projector(instance.H, f) for f in factors(instance.H))
+    parts = (exact.product(instance.X0, exact.transposed(E)) for E in projectors)
+    return not any(hfc == 0 < lfc for hfc, lfc in map(exact.squared_norms, parts))
 
 
 T7.search(
@@ -333,15 +325,11 @@ def frame_identity() -> None:
         values = (Fraction(-1), low)
         turn, frames = exact.identity(2), []
         for X in states(values, 5):
-            mode, total = (
-                exact.product(exact.matrix("1 -1"), X, turn),
-                exact.product(exact.matrix("1 1"), X, turn),
-            )
-            frames.append((mode, total))
+            frames.append(exact.product(exact.matrix("1 -1; 1 1"), X, turn))
             turn = exact.product(turn, R)
-        for (mode, total), (next_mode, next_total) in pairwise(frames):
-            assert next_mode == exact.product(mode, frame(values, _HALF))
-            assert next_total == exact.product(total, frame(values, Fraction(1)))
+        for (mode, total), following in pairwise(frames):
+            moved = ((mode, _HALF), (total, Fraction(1)))
+            assert following == [exact.product([y], frame(values, a))[0] for y, a in moved]
 
 
 @T7.step
@@ -371,14 +359,10 @@ def mode_quadratic() -> None:
 
 
 def conserved(N: Matrix) -> Matrix:
-    """Q symmetric with N Q N^T = det(N) Q: exists for complex eigenvalues, unique up to scale."""
-    a, b, c = sp.symbols("a b c")
-    form = sp.Matrix([[a, b], [b, c]])
-    n = symbolic(N)
-    equations = list(n * form * n.T - n.det() * form)
-    (solution,) = sp.solve([e.subs(a, 1) for e in equations], [b, c], dict=True)
-    values = form.subs(a, 1).subs(solution)
-    return [[Fraction(int(values[i, j].p), int(values[i, j].q)) for j in (0, 1)] for i in (0, 1)]
+    """Q symmetric with N Q N^T = det(N) Q, Q_11 = 1: y Q y^T is det(y, y N) up to a factor, and
+    det(y N, y N^2) = det(N) det(y, y N)."""
+    (a, b), (c, d) = N
+    return [[Fraction(1), (d - a) / (2 * b)], [(d - a) / (2 * b), -c / b]]
 
 
 @T7.step
@@ -391,9 +375,8 @@ def deep_bound() -> None:
         # y Q y^T >= |y|^2 det Q/trace Q, and HFC^2 = |x_1 - x_2|^2/2.
         smallest = exact.determinant(Q) / (Q[0][0] + Q[1][1])
         for depth, X in enumerate(states((Fraction(-1), low), 60)):
-            assert (
-                exact.squared_norms(X)[0] <= energy * exact.determinant(N) ** depth / smallest / 2
-            )
+            bound = energy * exact.determinant(N) ** depth / smallest / 2
+            assert exact.squared_norms(X)[0] <= bound
 
 
 @T7.step
@@ -525,9 +508,7 @@ def _following(x: np.ndarray, depth: int) -> np.ndarray:
     """Two tokens under A = softmax(x x^T), h = 1/2, in the scale of the state."""
     log_scale = 0.0
     for _ in range(depth):
-        logits = np.exp(2 * log_scale) * np.outer(x, x)
-        A = np.exp(logits - logits.max(axis=1, keepdims=True))
-        x = x + A @ x / A.sum(axis=1) / 2
+        x = x + softmax(np.exp(2 * log_scale) * np.outer(x, x)) @ x / 2
         size = np.abs(x).max()
         x, log_scale = x / size, log_scale + math.log(size)
     return x
@@ -591,8 +572,7 @@ def tight() -> list[sp.Expr]:
 def law_d(S: Logits, c: int) -> None:
     """Base 2 in the place of e, so that all is exact: 2^(-c g) in the place of e^(-c g)."""
     n = len(S)
-    weights: Matrix = [[Fraction(2) ** (c * x) for x in row] for row in S]
-    A = [[x / sum(row) for x in row] for row in weights]
+    A = binary_softmax(exact.scaled(c, exact.from_integers(S)))
     gap = min(max(row) - sorted(row)[-2] for row in S)
     slack = (n - 1) * Fraction(1, 2 ** (c * gap))
     tops = {row.index(max(row)) for row in S}
@@ -602,11 +582,9 @@ def law_d(S: Logits, c: int) -> None:
 
 # --------------------------------------------------------------------------------------- T7e
 
-Heads_e = list[tuple[Matrix, Matrix]]
-
 
 @st.composite
-def _layers_e(pick: st.DrawFn) -> list[Heads_e]:
+def _layers_e(pick: st.DrawFn) -> list[Heads]:
     """One to three layers of one or two causal heads (A, W)."""
     n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
     return pick(draw.lists(draw.heads(draw.causal_attention(n, n), d, 2), 1, 3))
@@ -620,7 +598,7 @@ def threshold() -> None:
 
 
 @T7.search(_layers_e(), at=lambda layers: given.of_attention(layers[0][0][0]))
-def law_e(layers: list[Heads_e]) -> None:
+def law_e(layers: list[Heads]) -> None:
     """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""
     n, d = len(layers[0][0][0]), len(layers[0][0][1])
     whole, blocks = exact.identity(n * d), [exact.identity(d)] * n

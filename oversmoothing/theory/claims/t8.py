@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import (
     AA,
     AM,
@@ -33,8 +34,12 @@ Map = Callable[[sp.Matrix], sp.Matrix]
 
 def attention(X: sp.Matrix, M: sp.Matrix, bias: sp.Matrix) -> sp.Matrix:
     """softmax(X M X^T + bias), row by row."""
-    weights = (X * M * X.T + bias).applyfunc(sp.exp)
-    return sp.Matrix(X.rows, X.rows, lambda i, j: weights[i, j] / sum(weights.row(i)))
+    return _normalised(X * M * X.T + bias)
+
+
+def _normalised(logits: sp.Matrix) -> sp.Matrix:
+    weights = logits.applyfunc(sp.exp)
+    return sp.Matrix(*logits.shape, lambda i, j: weights[i, j] / sum(weights.row(i)))
 
 
 def derivative(F: Map, X: sp.Matrix, D: sp.Matrix) -> sp.Matrix:
@@ -81,12 +86,7 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     """(c, E, M): a mean [1, d], differences [n, d] that sum to 0, logits x M x^T."""
     n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
     c, X = pick(draw.states(1, d)), pick(draw.states(n, d))
-    means = [sum(column, Fraction(0)) / n for column in exact.transposed(X)]
-    return (
-        c,
-        [[x - m for x, m in zip(row, means, strict=True)] for row in X],
-        pick(draw.states(d, d)),
-    )
+    return c, exact.centred(X), pick(draw.states(d, d))
 
 
 def _series(linear: Fraction, square: Fraction) -> Any:
@@ -99,10 +99,7 @@ def _series(linear: Fraction, square: Fraction) -> Any:
 def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
     """Differences s E: the rows of A X, less their mean, are s E M Sig_a up to s^4, exactly."""
     n, d = len(E), len(c[0])
-    near, far = (
-        exact.product(c, M, exact.transposed(E))[0],
-        exact.product(E, M, exact.transposed(E)),
-    )
+    (near,), far = (exact.product(X, M, exact.transposed(E)) for X in (c, E))
     entries = [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in E]
     s = flint.fmpq_series([0, 1], prec=_ORDER + 1)
 
@@ -139,8 +136,8 @@ def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
 # --------------------------------------------------------------------------------------- T8c
 
 # Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
-_GAMMA, _BETA = sp.Matrix([2, -1, 3]), sp.Matrix([1, 0, -2])
-_C, _EPS = sp.Matrix([1, 2, 3]), sp.Rational(1, 3)
+_GAMMA, _C, _EPS = sp.Matrix([2, -1, 3]), sp.Matrix([1, 2, 3]), sp.Rational(1, 3)
+NORM = layer_norm(_GAMMA, sp.Matrix([1, 0, -2]), _EPS)
 _W = sp.Matrix([[1, 0, 2], [-1, 1, 0], [0, 3, 1]])
 _BIAS = sp.Matrix([[0, sp.log(3)], [sp.log(2), 0]])
 
@@ -154,35 +151,29 @@ def jacobian(c: sp.Matrix, gamma: sp.Matrix = _GAMMA, eps: sp.Expr = _EPS) -> sp
     return sp.diag(*gamma) * (sp.eye(d) - sp.ones(d) / d - z * z.T / d) / s
 
 
-def _at(c: sp.Matrix) -> tuple[sp.Matrix, sp.Matrix, Map]:
-    """(1 c^T, a direction, LayerNorm) for two tokens."""
-    D = sp.Matrix([[1, 0, 2], [3, -1, 1]])
-    return sp.ones(2, 1) * c.T, D, layer_norm(_GAMMA, _BETA, _EPS)
+# 1 c^T and a direction, for two tokens.
+_X, _D3 = sp.ones(2, 1) * _C.T, sp.Matrix([[1, 0, 2], [3, -1, 1]])
 
 
 @T8.step
 def norm() -> object:
-    X, D, N = _at(_C)
-    return derivative(N, X, D) - D * jacobian(_C).T
+    return derivative(NORM, _X, _D3) - _D3 * jacobian(_C).T
 
 
 @T8.step
 def pre_norm() -> object:
-    X, D, N = _at(_C)
-
     def F(Z: sp.Matrix) -> sp.Matrix:
-        return Z + attention(N(Z), sp.eye(3), _BIAS) * N(Z) * _W
+        return Z + attention(NORM(Z), sp.eye(3), _BIAS) * NORM(Z) * _W
 
-    A = attention(X, sp.zeros(3), _BIAS)
-    return derivative(F, X, D) - D - A * D * jacobian(_C).T * _W
+    A = attention(_X, sp.zeros(3), _BIAS)
+    return derivative(F, _X, _D3) - _D3 - A * _D3 * jacobian(_C).T * _W
 
 
 @T8.step
 def post_norm() -> object:
-    X, D, N = _at(_C)
-    A = attention(X, sp.zeros(3), _BIAS)
-    change = derivative(lambda Z: N(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), X, D)
-    return change - (D + A * D * _W) * jacobian(_C + _W.T * _C).T
+    A = attention(_X, sp.zeros(3), _BIAS)
+    change = derivative(lambda Z: NORM(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), _X, _D3)
+    return change - (_D3 + A * _D3 * _W) * jacobian(_C + _W.T * _C).T
 
 
 # --------------------------------------------------------------------------------------- T8d
@@ -212,9 +203,7 @@ def _norm(X: Array, gamma: Array, beta: Array) -> Array:
 
 
 def _attended(N: Array, M: Array, positions: Array) -> Array:
-    logits = N @ M @ N.T + positions
-    weights = np.exp(logits - logits.max(1, keepdims=True))
-    seen: Array = weights / weights.sum(1, keepdims=True) @ N
+    seen: Array = softmax(N @ M @ N.T + positions) @ N
     return seen
 
 
@@ -363,8 +352,7 @@ _D = sp.Matrix([[1, 0], [3, -1]])
 def _rotary(X: sp.Matrix) -> sp.Matrix:
     """softmax of (Q^i x_i)^T (Q^j x_j), i and j the positions."""
     turned = sp.Matrix.vstack(*((_TURN_G**i * X.row(i).T).T for i in range(X.rows)))
-    weights = (turned * turned.T).applyfunc(sp.exp)
-    return sp.Matrix(X.rows, X.rows, lambda i, j: weights[i, j] / sum(weights.row(i)))
+    return _normalised(turned * turned.T)
 
 
 @T8.step

@@ -30,7 +30,6 @@ from oversmoothing.theory.spectra.layer_discs import (
     value_projection_spectrum,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.support.sizes import Complex
 
 # -------------------------------------------------------------------------------------- rates
@@ -238,11 +237,6 @@ class RateRow:
             return self.measured <= self.predicted * (1 + 1e-12)
         return self.relative_error <= SLOPE_TOLERANCE
 
-    def to_json_object(self) -> dict[str, object]:
-        """The five fields."""
-        numbers = {"predicted": json_number(self.predicted), "measured": json_number(self.measured)}
-        return {**vars(self), **numbers}
-
 
 _Case = tuple[str, Matrix, Matrix, Matrix]  # a name, A, H and X_0
 
@@ -353,30 +347,3 @@ def _transient(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
     bound = certificate.kappa_H * certificate.kappa_B
     name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
     return [RateRow(case, name, bound, transient_growth(*layer, 400), "bound")]
-
-
-def to_csv(rows: list[RateRow]) -> str:
-    """The table as CSV, every value quoted."""
-    names = list(vars(rows[0]))
-    lines = [",".join(names)]
-    lines += [",".join(f'"{vars(row)[name]}"' for name in names) for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def describe(rows: list[RateRow]) -> str:
-    """The table as text, a block for each case."""
-    width = max(len(row.quantity) for row in rows)
-    lines = []
-    case = None
-    for row in rows:
-        if row.case != case:
-            case = row.case
-            lines += ["", case, f"  {'':{width}}  {'predicted':>14}  {'measured':>14}"]
-        word = "holds" if row.holds else "FAILS"
-        relation = f"off by {row.relative_error:.1e}" if row.kind == "equal" else "at most"
-        lines.append(
-            f"  {row.quantity:{width}}  {row.predicted:14.8g}  {row.measured:14.8g}  "
-            f"{word} ({relation})"
-        )
-    held = sum(row.holds for row in rows)
-    return "\n".join([*lines[1:], "", f"{held} of {len(rows)} rows hold"]) + "\n"

@@ -24,7 +24,6 @@ from oversmoothing.theory.numbers.exact import (
     exact_stationary,
     from_flint,
     normalised_rows,
-    plain,
     rows_of,
     to_flint,
     to_fraction,
@@ -32,7 +31,7 @@ from oversmoothing.theory.numbers.exact import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.support.sizes import Array, plain
 
 _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
 # Fractions are decided exactly up to this n and d; larger ones are rounded to binary64.

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 else:
     from oversmoothing.theory.numbers import lazy_flint as flint
 
-# What numpy does of itself: a public function does so too, whatever `np.seterr` was told.
-USUAL: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 UNIT = 2.0**-53
 # Smallest positive subnormal: the most that one product can lose to underflow.
 TINY = 2.0**-1074

@@ -301,32 +301,20 @@ class Chapter:
         self._register(check.__name__, check)
         return check
 
-    def search(
-        self,
-        *draws: SearchStrategy[Any],
-        at: At | None = None,
-        tolerance: Any = None,
-        name: str = "",
-    ) -> Callable[[F], F]:
-        """The decorator of a law that takes what the strategies draw; see `search.Searched`.
-
-        name: under which it is known, where one law is searched twice.
-        """
+    def search(self, *draws: SearchStrategy[Any], at: At | None = None) -> Callable[[F], F]:
+        """The decorator of a law that takes what the strategies draw; see `search.Searched`."""
 
         def register(law: F) -> F:
-            evidence = replace(searched("", law, *draws, at=at), tolerance=tolerance)
-            self._register(name or law.__name__, evidence)
+            self._register(law.__name__, searched("", law, *draws, at=at))
             return law
 
         return register
 
-    def law(
-        self, draws: SearchStrategy[Any] | None = None, *, tolerance: Any = None
-    ) -> Callable[[F], F]:
+    def law(self, draws: SearchStrategy[Any] | None = None) -> Callable[[F], F]:
         """The decorator of a law of (A, H) or (A, H, X0) that says whether it holds there."""
 
         def register(holds: F) -> F:
-            self._register(holds.__name__, law(holds, draws, title="", tolerance=tolerance))
+            self._register(holds.__name__, law(holds, draws))
             return holds
 
         return register

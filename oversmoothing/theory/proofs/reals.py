@@ -420,5 +420,5 @@ class Sharp:
                 return Outcome(False, f"it is violated at {words}", words, data)
             if not mutation.query.hypotheses_hold(at) or mutation.query.conclusion_holds(at):
                 return Outcome(False, f"{words} does not violate: {mutation.change}", None, data)
-            shown.append(f"false with {mutation.change}: at {words}")
+            shown.append(f"false when changed ({mutation.change}): at {words}")
         return Outcome(True, "; ".join(shown), None, data)

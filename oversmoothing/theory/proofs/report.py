@@ -212,12 +212,15 @@ def _answered(finding: Finding) -> str:
 def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
     """The table, the claims that a reader must see in full (or all of them), and the totals.
 
-    Of the whole ledger those are the counterexamples and what is not as it should be.
+    Of the whole ledger those are the counterexamples and what is not as it should be. One claim in
+    full needs no table.
     """
     shown = [e for e in entries if in_full or e.status.refuted or not e.as_recorded]
-    parts = [table(entries), *(f"\n{details(entry)}" for entry in shown), "", totals(entries)]
-    parts += [f"no answer from cvc5: {line}" for line in without_second_opinion(entries)]
-    return "\n".join(parts)
+    blocks = [details(entry) for entry in shown]
+    if len(entries) > 1 or not shown:
+        blocks.insert(0, table(entries))
+    unsure = (f"no answer from cvc5: {line}" for line in without_second_opinion(entries))
+    return "\n\n".join([*blocks, "\n".join([totals(entries), *unsure])])
 
 
 def searches_text(rows: Sequence[dict[str, Any]]) -> str:

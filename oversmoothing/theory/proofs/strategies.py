@@ -143,8 +143,9 @@ def value_projections(max_size: int = 4) -> SearchStrategy[tuple[Matrix, list[Fr
 
 
 @cache
-def _sizes(low: int, high: int) -> SearchStrategy[int]:
-    return st.integers(low, high)
+def matrices(entries: SearchStrategy[Any], rows: int, columns: int) -> SearchStrategy[Any]:
+    """Matrices of such entries, as lists of rows."""
+    return lists(lists(entries, columns), rows)
 
 
 @cache
@@ -153,41 +154,29 @@ def _row_weights(n: int, lowest: int) -> SearchStrategy[list[list[int]]]:
     return lists(row, n)
 
 
-@cache
-def _integers(n: int, d: int) -> SearchStrategy[list[list[int]]]:
-    row = lists(st.integers(-9, 9), d)
-    return lists(row, n)
-
-
-@cache
-def _small_entries(d: int) -> SearchStrategy[Matrix]:
-    row = lists(fractions(-3, 2, 6), d)
-    return lists(row, d)
-
-
-def _shares(weights: list[int]) -> list[Fraction]:
+def shares(weights: list[int]) -> list[Fraction]:
+    """Each over the sum of all."""
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
 @st.composite
 def attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
     """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
-    rows = draw(_row_weights(draw(_sizes(min_size, max_size)), 0 if zeros else 1))
-    return [_shares(row) for row in rows]
+    rows = draw(_row_weights(draw(st.integers(min_size, max_size)), 0 if zeros else 1))
+    return [shares(row) for row in rows]
 
 
 @st.composite
 def causal_attention(draw: st.DrawFn, max_size: int = 5, min_size: int = 2) -> Matrix:
     """Row i of integer weights over the tokens up to i."""
-    n = draw(_sizes(min_size, max_size))
+    n = draw(st.integers(min_size, max_size))
     rows = [draw(lists(st.integers(1, 9), i)) for i in range(1, n + 1)]
-    return [_shares([*row, *[0] * (n - len(row))]) for row in rows]
+    return [shares([*row, *[0] * (n - len(row))]) for row in rows]
 
 
 def heads(A: SearchStrategy[Matrix], d: int, most: int) -> SearchStrategy[list[Any]]:
     """One to `most` heads (A, W), W [d, d] with small entries."""
-    W = lists(lists(fractions(-2, 2, 4), d), d)
-    return lists(st.tuples(A, W), 1, most)
+    return lists(st.tuples(A, matrices(fractions(-2, 2, 4), d, d)), 1, most)
 
 
 @st.composite
@@ -203,10 +192,13 @@ def two_token_attention(draw: st.DrawFn) -> tuple[Matrix, Fraction]:
     return [[1 - p, p], [q, 1 - q]], a
 
 
-@st.composite
-def states(draw: st.DrawFn, n: int, d: int) -> Matrix:
+_SMALL = st.integers(-9, 9)
+
+
+@cache
+def states(n: int, d: int) -> SearchStrategy[Matrix]:
     """X_0 in small integers, possibly zero."""
-    return [[Fraction(entry) for entry in row] for row in draw(_integers(n, d))]
+    return matrices(_SMALL, n, d).map(from_integers)
 
 
 @st.composite
@@ -222,7 +214,7 @@ def cases(
 
 @cache
 def _projections(max_d: int) -> SearchStrategy[Matrix]:
-    return _sizes(1, max_d).flatmap(_small_entries)
+    return st.integers(1, max_d).flatmap(lambda d: matrices(fractions(-3, 2, 6), d, d))
 
 
 def exact_cases(max_n: int = 4, max_d: int = 3) -> SearchStrategy[tuple[Matrix, Matrix, Matrix]]:
@@ -266,8 +258,7 @@ def token_states(
 
 def _weights(size: int) -> SearchStrategy[list[Fraction]]:
     """A positive probability vector in small fractions."""
-    counts = lists(st.integers(1, 12), size)
-    return counts.map(_shares)
+    return lists(st.integers(1, 12), size).map(shares)
 
 
 def walsh(p: list[Fraction]) -> tuple[Matrix, list[Fraction]]:

@@ -348,6 +348,5 @@ def eigenvector(M: Bounded, discs: Discs, i: int) -> Bounded | None:
         except np.linalg.LinAlgError:
             return None
         table[:k, k], table[k, :k] = w.conj() / np.linalg.norm(w), v.conj() / np.linalg.norm(v)
-        one = (np.arange(k + 1) == k) * 1.0
-        x = solved(Bounded(table, inflated(wide, 4)), Bounded(one, 0 * one))
+        x = solved(Bounded(table, inflated(wide, 4)), Bounded.near(np.eye(k + 1)[k], 0.0))
     return None if x is None else x[:k]

@@ -1,9 +1,8 @@
-"""The two operators of a layer of many heads, X' = [X +] sum_h A_h X W_h, and their radii (T7).
+"""A layer of many heads, X' = [X +] sum_h A_h X W_h, and its two operators (T7).
 
 The operator is not a Kronecker product, but consensus is invariant: there it is [I +] sum_h H_h
 with H_h = W_h^T, radius rho_C. On the quotient it is Y -> [Y +] sum_h B_h Y W_h with the
-B_h = Q^T A_h Q (T1c), radius rho_Q: dense where (n - 1) d is small, by Arnoldi's method on the
-operator above. The whole matrix is never formed, and a radius that is not converged is None.
+B_h = Q^T A_h Q (T1c), radius rho_Q.
 
 Causal heads (every A_h lower triangular) decouple token by token (T7e): the spectrum is the union
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
@@ -14,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,32 +32,15 @@ from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
     identity,
-    plain,
     rows_of,
     to_fraction,
     transposed,
 )
-from oversmoothing.theory.numbers.rounding import UNIT, inflated
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
-from oversmoothing.theory.spectra.layer_discs import EPS, Interval, minimum_by
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array
-
-if TYPE_CHECKING:
-    from scipy.sparse.linalg import LinearOperator
+from oversmoothing.theory.support.sizes import Array, plain
 
 # In fractions the operator of several heads is decided up to this n d: seconds, at times minutes.
 EXACT_OPERATOR = 128
-# Up to this size of (n - 1) d LAPACK is quicker than what could go wrong without it.
-DENSE_SIZE = 400
-# Fewer Arnoldi vectors have been seen not to converge on weak heads; two wanted, for a pair.
-_ARNOLDI_VECTORS, _WANTED = 80, 2
-_RESTARTS = 30
-# Of the residual, relative to what the heads add: what is left over is in the error.
-_TOLERANCE = 1e-9
-# The edge of a bulk of eigenvalues takes thousands of products to that tolerance. A comparison
-# first asks for less, and takes it where the radii are a hundred times as far apart.
-_ROUGH, _FAR = 1e-4, 1e-2
 
 
 @dataclass(frozen=True)
@@ -119,21 +101,6 @@ class ManyHeads(Layer):
         return ManyHeads.of_heads(heads, self.residual)
 
 
-@dataclass(frozen=True)
-class Radius:
-    """A spectral radius.
-
-    value: None where it is not known. error: how far rounding or the residual may have moved it, of
-    Arnoldi's method a first-order estimate from the condition of the eigenvalue. method: 'dense',
-    'arnoldi' or 'causal'. reason: what kept it from being known, or empty.
-    """
-
-    value: float | None
-    error: float
-    method: str
-    reason: str = ""
-
-
 def consensus_block(W: Any, residual: bool = True) -> Array:
     """[I +] sum_h H_h [d, d], what a layer does to tokens that are all alike.
 
@@ -147,137 +114,27 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     return np.eye(len(total)) + total if residual else total
 
 
-def quotient_operator(layer: Layer, residual: bool = True) -> LinearOperator:
-    """Y -> [Y +] sum_h B_h Y W_h on [n-1, d], flattened row by row, and its transpose.
+def quotient_products(
+    layer: Layer, residual: bool = True, dtype: Any = np.float64
+) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """Y -> [Y +] sum_h B_h Y W_h on [..., n-1, d], and its transpose.
 
     2 heads n d (n + d) operations a product with W [heads, d, d], 2 heads n r (n + 2 d) with
     factors.
     """
-    # Loaded for who asks for it: a verdict on one head starts without scipy.
-    from scipy.sparse.linalg import LinearOperator
+    weights, B = head_weights(layer), quotient(stacked(layer.A)).astype(dtype)
+    P = None if weights.P is None else weights.P.astype(dtype)
+    weights = HeadWeights(P, weights.Q.astype(dtype))
 
-    weights, B = head_weights(layer), quotient(stacked(layer.A))
-    shape = B.shape[-1], weights.d
-
-    def operator(B: Array, weights: HeadWeights) -> Callable[[Array], Array]:
+    def product(B: Array, weights: HeadWeights) -> Callable[[Array], Array]:
         def apply(y: Array) -> Array:
-            moved: Array = through_heads(y.reshape(shape), B, weights).ravel()
-            return y.ravel() + moved if residual else moved
+            moved: Array = through_heads(y, B, weights)
+            return y + moved if residual else moved
 
         return apply
 
     turned = np.ascontiguousarray(B.swapaxes(1, 2))
-    size = shape[0] * shape[1]
-    return LinearOperator(
-        (size, size),
-        matvec=operator(B, weights),
-        rmatvec=operator(turned, weights.transposed),
-        dtype=np.float64,
-    )
-
-
-def quotient_radius(
-    layer: Layer, residual: bool = True, dense_size: int = DENSE_SIZE, beside: Radius | None = None
-) -> Radius:
-    """rho_Q, the spectral radius of `quotient_operator`; 0 for one token.
-
-    Dense up to (n - 1) d = dense_size, by Arnoldi's method (ARPACK) beyond: the eigenvalue of
-    largest modulus among several, with its left eigenvector for the condition, to a residual of
-    1e-9 of what the heads add to the identity. beside: the radius that it is to be compared with;
-    where the two are far apart, 1e-4 is enough. The error does not see an eigenvalue that
-    Arnoldi's method has not met.
-    """
-    size = (layer.n - 1) * layer.d
-    if size == 0:
-        return Radius(0.0, 0.0, "dense")
-    if size <= max(dense_size, _WANTED + 2):
-        return dense_quotient_radius(quotient(stacked(layer.A)), stacked(layer.H), residual)
-    operator = quotient_operator(layer, residual)
-    if beside is not None and beside.value is not None:
-        rough = _arnoldi_radius(operator, residual, _ROUGH)
-        if rough.value is not None:
-            far = _FAR * max(beside.value, rough.value) + 10 * rough.error
-            if abs(beside.value - rough.value) > far:
-                return rough
-    return _arnoldi_radius(operator, residual, _TOLERANCE)
-
-
-def dense_quotient_radius(B: Array, H: Array, residual: bool = True) -> Radius:
-    """The radius of [I +] sum_h H_h (x) B_h, (n - 1) d rows.
-
-    B [heads, n-1, n-1], the quotients of checked A_h, H [heads, d, d].
-    """
-    operator = np.asarray(sum(np.kron(H_h, B_h) for H_h, B_h in zip(H, B, strict=True)))
-    # Q^T A Q and the sum over the heads each round by about n eps of their size.
-    size = float(np.linalg.norm(operator)) + float(np.linalg.norm(H))
-    return _enclosed(operator, 4 * (B.shape[-1] + 1) * EPS * size, float(residual), "dense")
-
-
-def dense_radius(M: Array, method: str) -> Radius:
-    # The entries of M are rounded, each by a few eps of what it is the sum of.
-    return _enclosed(M, 4 * EPS * len(M) ** 0.5 * float(np.linalg.norm(M)), 0.0, method)
-
-
-def _enclosed(M: Array, rounding: float, shift: float, method: str) -> Radius:
-    """max |shift + m| over spec(M) by discs, M rounded by about `rounding` (Frobenius): what that
-    is rests on an estimate, the discs do not. Zeros of M are taken for zeros."""
-    spectrum = enclose(M, np.where(M == 0, 0.0, rounding / len(M)))
-    if isinstance(spectrum, Failure):
-        moduli = np.abs(np.linalg.eigvals(M) + shift)
-        return Radius(float(moduli.max()), float("inf"), method, spectrum.reason)
-    bounds = modulus_interval(spectrum, shift)
-    value = bounds.shown
-    return Radius(value, max(bounds.high - value, value - bounds.low), method)
-
-
-def modulus_interval(discs: Discs, shift: float) -> Interval:
-    """max |shift + m| over the discs; exact where m = 0 is."""
-    moduli = np.abs(discs.centres + shift)
-    rounding = np.where((discs.centres == 0) & (discs.radii == 0), 0.0, 4 * UNIT * moduli)
-    some, slack = rounding + discs.radii > 0, inflated(discs.radii + rounding, 4)
-    low = np.where(some, np.nextafter(moduli - slack, -np.inf), moduli)
-    high = np.where(some, np.nextafter(moduli + slack, np.inf), moduli)
-    least = float(minimum_by(low, discs.component).max())
-    return Interval(max(0.0, least), float(high.max()), None, float(moduli.max()))
-
-
-def _arnoldi_radius(operator: LinearOperator, with_identity: bool, tolerance: float) -> Radius:
-    from scipy.sparse.linalg import ArpackError, eigs
-
-    size = operator.shape[0]
-    start = np.random.default_rng(2401_04301).standard_normal(size)
-    moved = operator.matvec(start) - (start if with_identity else 0.0)
-    # Weak heads leave every eigenvalue near 1: relative to 1, any vector would be converged.
-    added = min(1.0, float(np.linalg.norm(moved) / np.linalg.norm(start)))
-    options: dict[str, Any] = {
-        "k": min(_WANTED, size - 2),
-        "ncv": min(_ARNOLDI_VECTORS, size - 1),
-        "which": "LM",
-        "v0": start,
-        "maxiter": _RESTARTS,
-        "tol": max(EPS, tolerance * added),
-    }
-    try:
-        values, right = eigs(operator, **options)
-        left_values, left = eigs(operator.H, **options)
-    except ArpackError as failure:
-        return _unknown(f"did not converge ({failure})")
-    place = int(np.argmax(np.abs(values)))
-    value, v = values[place], right[:, place]
-    # The eigenvalue nearest to it that the transpose has; the conjugate one is as large.
-    w = left[:, int(np.argmin(np.abs(left_values.conj() - value)))]
-    residual = float(
-        np.linalg.norm(operator.matvec(v.real) + 1j * operator.matvec(v.imag) - value * v)
-    )
-    sensitivity = abs(np.vdot(w, v)) / float(np.linalg.norm(w) * np.linalg.norm(v))
-    error = np.inf if sensitivity == 0 else (residual + EPS * size**0.5 * abs(value)) / sensitivity
-    if abs(abs(left_values).max() - abs(value)) > error + 1e-8 * abs(value):
-        return _unknown("found another largest eigenvalue for the transpose")
-    return Radius(float(abs(value)), float(error), "arnoldi")
-
-
-def _unknown(reason: str) -> Radius:
-    return Radius(None, float("inf"), "arnoldi", f"Arnoldi's method {reason}")
+    return product(B, weights), product(turned, weights.transposed)
 
 
 def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:

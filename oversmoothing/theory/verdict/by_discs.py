@@ -19,9 +19,8 @@ from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated, upper_sum
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
-from oversmoothing.theory.spectra.heads import (
-    ManyHeads,
-    consensus_block,
+from oversmoothing.theory.spectra.heads import ManyHeads, consensus_block
+from oversmoothing.theory.spectra.heads_radius import (
     dense_radius,
     modulus_interval,
     quotient_radius as quotient_radius_of_heads,
@@ -250,8 +249,8 @@ def _decide_together(given: Array, A: Array, H: Array) -> Iterator[tuple[Decisio
 
 @dataclass(frozen=True)
 class HeadsDecision(Decision):
-    """method: "dense" (discs of the operator), "causal" (token by token) or "arnoldi", an estimate.
-    reason: why nothing is known of rho_Q, or empty."""
+    """method: "dense" (discs of the operator), "causal" (token by token) or "arnoldi" or
+    "powers", both estimates. reason: why nothing is known of rho_Q, or empty."""
 
     method: str
     reason: str = ""
@@ -271,6 +270,9 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
     features = communicating(((H != 0) | (off > 0)).any(axis=0))
     closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
     method = "causal" if max(map(len, tokens)) == 1 else "dense"
+    sizes = [len(S) - alone for S, alone in zip(tokens, closed, strict=True)]
+    if max(sizes) * max(map(len, features)) > dense_size:
+        return _by_arnoldi(case)
     shift, one = float(case.residual), np.ones((len(A), 1, 1))
     consensus, rest = list[Interval](), [Interval(0.0, 0.0)]
     for F in features:
@@ -279,8 +281,6 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
         blocks = []
         for S, alone in zip(tokens, closed, strict=True):
             a, w = A[:, S[:, None], S], wide[:, S[:, None], S]
-            if (len(S) - alone) * len(F) > dense_size:
-                return _by_arnoldi(case)
             if not alone:
                 blocks.append((a, w))
             elif len(S) > 1:
@@ -305,7 +305,7 @@ def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
         sides.append(Interval(value - radius.error, value + radius.error, None, value))
     fixed, moving = sides
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
-    return HeadsDecision(outcome, fixed, moving, "arnoldi", quotient.reason)
+    return HeadsDecision(outcome, fixed, moving, quotient.method, quotient.reason)
 
 
 def weights_within(case: ManyHeads) -> tuple[Array, Array]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT
-from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads
+from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
 from oversmoothing.theory.verdict.by_discs import (
@@ -157,7 +158,8 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         return Comparison(outcome, "exact", rho_c, rho_q, reason, None, None, dominance=exact)
     answer = decide_heads(case, dense_size)
     outcome, fixed, moving = answer.outcome, answer.consensus, answer.quotient
-    status = "estimated" if answer.method == "arnoldi" else "certified"
+    estimated = answer.method in ("arnoldi", "powers")
+    status = "estimated" if estimated else "certified"
     if answer.reason:
         reason = f"rho_Q is not known: {answer.reason}. A larger dense_size settles it by LAPACK."
     elif outcome is Outcome.UNDECIDED:
@@ -165,8 +167,10 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         reason = _overlap(fixed, moving)
     else:
         reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {answer.method}")
-    if answer.method == "arnoldi" and not answer.reason:
-        reason += f" This is an estimate: dense_size={(case.n - 1) * case.d} proves it."
+    if estimated and not answer.reason:
+        by_chance = "The bound holds with probability 1 - 4e-13"
+        reason += f" {by_chance if answer.method == 'powers' else 'This is an estimate'}: "
+        reason += f"dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if answer.reason else moving.shown
     vague = not answer.reason and _vague(fixed), not answer.reason and _vague(moving)
     return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, answer.error)

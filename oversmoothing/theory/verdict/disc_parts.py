@@ -25,7 +25,8 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from oversmoothing.theory.spectra.discs import Discs, Failure, eigenvector, enclose
-from oversmoothing.theory.spectra.heads import ManyHeads, modulus_interval
+from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.spectra.heads_radius import modulus_interval
 from oversmoothing.theory.spectra.layer_discs import by_parts
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_discs import operator_within, shares_within, weights_within

@@ -22,7 +22,7 @@ from oversmoothing.theory.verdict.boundaries import Boundaries, between, interva
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said
+from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said, truth
 
 _WORDS = {
     Outcome.SMOOTHING: "smooths",
@@ -131,7 +131,6 @@ class SymbolicVerdict:
         """Some mode of consensus exceeds every other; some other mode exceeds all of consensus."""
         known = self._candidates
         assert known is not None
-
         self._say_where()
         sides = known.consensus, known.quotient
         return three(
@@ -320,18 +319,24 @@ class SymbolicVerdict:
     # ------------------------------------------------------------------------------ at a point
 
     def subs(self, values: Mapping[Any, Any] | None = None, **more: Any) -> Any:
-        """The `Outcome` at rational values of all parameters, by the exact verdict of fractions.
+        """The `Outcome` at rational values of all parameters: that whose condition holds there.
 
-        With values of some of them it is the `SymbolicVerdict` on the others. values: {symbol or
-        name: number}, or by keyword. UNDECIDED where the point is too large to be decided. Raises
-        `InputError` for values that are not rational, and where A is no attention.
+        Where the conditions do not decide (outside `where`, with `names`, in the form "cells") it
+        is the exact verdict of fractions, UNDECIDED where the point is too large for that. With
+        values of some parameters it is the `SymbolicVerdict` on the others. values: {symbol or
+        name: number}, or by keyword. Raises `InputError` for values that are not rational, and
+        where A is no attention.
         """
         layer = self._layer
         known = layer.read_values(values or {}, more)
         if len(known) < len(layer.parameters):
             parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
             return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
-        return self._exact(known)
+        layer.at(known)  # refused where A is no attention
+        at = {layer.as_given(s): x for s, x in known.items()}
+        holding = (o for o in self._conditions or () if truth(self._condition(o), at))
+        decided = next(holding, None) if truth(self.where, at) else None
+        return self._exact(known) if decided is None else decided
 
     @property
     def edges(self) -> tuple[Any, ...]:

@@ -66,6 +66,24 @@ def said(condition: Any) -> str:
     return str(_Words().doprint(condition))
 
 
+def truth(condition: Any, at: Mapping[Any, Any]) -> bool | None:
+    """Whether it holds at values of its symbols.
+
+    None where sympy does not tell, or a number is not real: a guard beside it may decide.
+    """
+    if isinstance(condition, sp.Not):
+        inside = truth(condition.args[0], at)
+        return None if inside is None else not inside
+    if isinstance(condition, sp.And | sp.Or):
+        deciding = isinstance(condition, sp.Or)
+        parts = [truth(part, at) for part in condition.args]
+        return deciding if deciding in parts else None if None in parts else not deciding
+    try:
+        return {sp.true: True, sp.false: False}.get(condition.xreplace(at))
+    except TypeError:
+        return None
+
+
 def parsed(text: str, where: str) -> Any:
     """An entry as text, "(1 + a)/2", in sympy: numbers, names and + - * / ** alone, never run.
 

@@ -164,8 +164,7 @@ class SymbolicStartVerdict(SymbolicVerdict):
     As `SymbolicVerdict`, which is about generic X_0, with two conditions more: trivial, where X_0
     is at consensus and does not vanish, and undefined, where X_L becomes 0. Exactly one of the five
     holds wherever `where` does. modes: those that X_0 contains for some parameters. why: what has
-    no closed form, in the form "cells", else nothing. `subs` is the exact verdict of a point, and
-    UNDECIDED where a point is too large for it.
+    no closed form, in the form "cells", else nothing.
 
     >>> import oversmoothing
     >>> A = [["3/4", "1/4"], ["1/4", "3/4"]]

@@ -25,11 +25,12 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
-from oversmoothing.theory.numbers.rounding import UNIT, USUAL
-from oversmoothing.theory.spectra.heads import DENSE_SIZE, ManyHeads, read_heads
+from oversmoothing.theory.numbers.exact import has_symbols, rows_of, transposed
+from oversmoothing.theory.numbers.rounding import UNIT
+from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
+from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
-from oversmoothing.theory.support.sizes import DEPTH, MatrixLike, WeightLike
+from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike, plain
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from oversmoothing.simulations.drawing.picture import PALETTE
 
-_HOME = "oversmoothing.simulations.drawing.web"
+_HOME = "oversmoothing.simulations.drawing"
 # What every page has; beside them a page names its own.
 _STYLE, _SCRIPTS = "page.css", ("page.js", "charts.js", "tables.js", "claims.js")
 

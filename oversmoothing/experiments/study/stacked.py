@@ -1,0 +1,284 @@
+"""Runs of one task trained together, as one program: what a card needs to be busy.
+
+The weights of networks of one structure are stacked along a new first axis (`torch.func`), and the
+losses of all networks are added: the gradient of a sum is each network's own. Each gradient is
+clipped alone and AdamW acts on each number alone, so that a stack trains as its networks would by
+themselves, up to the rounding of sums. Batches are drawn on the CPU as for a single run. On a card
+a step is recorded once and replayed (CUDA graph).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save as saved
+from torch import Tensor
+from torch.func import functional_call, vmap
+from tqdm import tqdm
+
+from oversmoothing.experiments.study.protocol import Cell
+from oversmoothing.experiments.study.study_models import StudyNet
+from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
+from oversmoothing.theory.support.files import json_number, parse_json, write_atomically
+
+POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
+WARM = 0.05
+CLIP = 1.0  # of the norm of all gradients together
+# Steps of a card before one is recorded: libraries get their work space.
+WARM_UP = 3
+DRAWING = 8  # threads that draw batches
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What is left of a run of a stack: `points` (step, mean loss since the point before, weights
+    on the CPU), a last one without weights where the loss was no number any more; `score` of the
+    last weights; `seconds` of the stack's training, divided among its runs."""
+
+    points: list[tuple[int, float, dict[str, Tensor]]]
+    score: dict[str, float]
+    seconds: float
+    made: dict[str, Any]
+
+    def onto(self, net: StudyNet) -> Iterator[tuple[int, float]]:
+        """The network at each point, and (step, loss) of it."""
+        for step, loss, weights in self.points:
+            if weights:
+                net.load_state_dict(weights)
+            yield step, loss
+
+    def keep(self, path: Path, digest: str) -> None:
+        """As a file, for the run of that digest."""
+        tensors = {f"{k} {name}": each for k, (*_, weights) in enumerate(self.points)
+                   for name, each in weights.items()}  # fmt: skip
+        said = {"points": [(step, json_number(loss)) for step, loss, _ in self.points],
+                "score": self.score, "seconds": self.seconds, "made": self.made}  # fmt: skip
+        write_atomically(path, saved(tensors, {"digest": digest, "said": json.dumps(said)}))
+
+    @classmethod
+    def kept(cls, path: Path, digest: str) -> Learnt | None:
+        """The file's, if there is one of that digest."""
+        if not path.exists():
+            return None
+        with safe_open(path, "pt") as file:
+            about = file.metadata()
+            if about["digest"] != digest:
+                return None
+            said = parse_json(about["said"], path.name)
+            weights: list[dict[str, Tensor]] = [{} for _ in said["points"]]
+            for key in file.keys():  # noqa: SIM118
+                place, name = key.split(" ", 1)
+                weights[int(place)][name] = file.get_tensor(key)
+        points = [
+            (step, math.nan if loss is None else loss, each)
+            for (step, loss), each in zip(said.pop("points"), weights, strict=True)
+        ]
+        return cls(points, **said)
+
+
+def kept(
+    stack: Sequence[tuple[Cell, int]],
+    folder: Path,
+    own: Task,
+    device: torch.device,
+    *,
+    progress: bool = True,
+) -> list[Path]:
+    """A file of `Learnt` for each run, in the folder: those that are missing are trained at once,
+    and kept before anything else is done."""
+    paths = [folder / f"{cell.name}-seed{seed}.safetensors" for cell, seed in stack]
+    left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
+    if left:
+        trained_now = learn([stack[k] for k in left], own, device, progress=progress)
+        for k, learnt in zip(left, trained_now, strict=True):
+            learnt.keep(paths[k], stack[k][0].digest)
+    return paths
+
+
+def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
+    """At step 0, 1, ...: linear warm-up over WARM of the steps, times a cosine to 0."""
+    warm = min(1.0, (step + 1) / max(1.0, WARM * steps))
+    return recipe.rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def marks(cell: Cell) -> set[int]:
+    """The steps behind which a run is looked at."""
+    count = POINTS[cell.tier]
+    return {round(k * cell.steps / count) for k in range(1, count + 1)}
+
+
+class Alike:
+    """The networks of a stack that have one structure: `values`, by name [networks, ...]."""
+
+    def __init__(self, nets: list[StudyNet], device: torch.device) -> None:
+        self.numbers = range(len(nets))
+        decayed = {id(each) for each in nets[0].decayed()[0]}
+        named = [dict(net.named_parameters()) for net in nets]
+        self.decayed = {name for name, each in named[0].items() if id(each) in decayed}
+        self.values = {
+            name: torch.stack([own[name].detach() for own in named]).to(device).requires_grad_()
+            for name in named[0]
+        }
+        self.base = nets[0].to(device)
+
+    def losses(self, inputs: Tensor, targets: Tensor, recipe: Recipe) -> Tensor:
+        """[networks] of a batch each."""
+
+        def one(values: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+            scores: Tensor = functional_call(self.base, values, (inputs,))
+            return loss_of(scores.float(), targets, recipe.smoothing)
+
+        losses: Tensor = vmap(one)(self.values, inputs, targets)
+        return losses
+
+    @torch.no_grad()
+    def clip(self) -> None:
+        """Each network's gradient to a norm of at most CLIP."""
+        gradients = [each.grad for each in self.values.values() if each.grad is not None]
+        norm = torch.stack([g.flatten(1).square().sum(1) for g in gradients]).sum(0).sqrt()
+        share = (CLIP / (norm + 1e-6)).clamp(max=1.0)
+        for g in gradients:
+            g.mul_(share.view(-1, *[1] * (g.ndim - 1)))
+
+    def networks(self) -> list[dict[str, Tensor]]:
+        """The weights of each, on the CPU."""
+        held = {name: each.detach().cpu() for name, each in self.values.items()}
+        return [{name: each[k].clone() for name, each in held.items()} for k in self.numbers]
+
+
+def learn(
+    stack: Sequence[tuple[Cell, int]], own: Task, device: torch.device, *, progress: bool = True
+) -> list[Learnt]:
+    """Train runs (cell, seed) of one task, number of steps and tier at once; a result each.
+
+    A network whose loss is no number any more leaves the others as they are. Raises torch's own
+    error where the card has too little memory.
+    """
+    first, card = stack[0][0], device.type == "cuda"
+    recipe, steps = RECIPES[first.task], first.steps
+    streams = sorted({(seed, cell.fraction) for cell, seed in stack})
+    members: dict[object, list[int]] = {}
+    for number, (cell, _) in enumerate(stack):
+        members.setdefault(replace(cell.design, start="normal", std=1.0), []).append(number)
+    groups = [
+        Alike([StudyNet(stack[k][0].design, own.reads, stack[k][1]) for k in numbers], device)
+        for numbers in members.values()
+    ]
+    order = [k for numbers in members.values() for k in numbers]
+    reads = [
+        torch.tensor([streams.index((stack[k][1], stack[k][0].fraction)) for k in numbers]).to(
+            device
+        )
+        for numbers in members.values()
+    ]
+    rate = torch.zeros((), device=device)
+    optimizer = torch.optim.AdamW(
+        [{"params": [value for group in groups for name, value in group.values.items()
+                     if (name in group.decayed) == decays], "weight_decay": recipe.decay * decays}
+         for decays in (True, False)],
+        lr=rate, fused=True, capturable=card,
+    )  # fmt: skip
+    batches = _batches(own, streams, recipe.batch)
+    inputs, targets = (each.to(device) for each in next(batches))
+    losses = torch.zeros(len(stack), device=device)
+    history = torch.zeros(steps, len(stack), device=device)
+
+    def step() -> None:
+        with torch.autocast(device.type, torch.bfloat16, enabled=card and first.task in ROUGH):
+            of_batch = torch.cat([
+                group.losses(inputs[read], targets[read], recipe)
+                for group, read in zip(groups, reads, strict=True)
+            ])  # fmt: skip
+        torch.autograd.backward(of_batch.sum())
+        for group in groups:
+            group.clip()
+        optimizer.step()
+        losses.copy_(of_batch.detach())
+
+    points_at = marks(first)
+    seen: list[tuple[int, list[dict[str, Tensor]]]] = []
+    began, recorded = time.perf_counter(), None
+    for number in tqdm(range(steps), desc=f"{len(stack)} networks", unit="step",
+                       file=sys.stderr, disable=None if progress else True):  # fmt: skip
+        rate.fill_(learning_rate(recipe, number, steps))
+        if number:
+            for held, drawn in zip((inputs, targets), next(batches), strict=True):
+                held.copy_(drawn)
+        if recorded is not None:
+            recorded.replay()
+        else:
+            optimizer.zero_grad(set_to_none=True)
+            if card:
+                recorded = _on_card(step, number)
+            else:
+                step()
+        history[number] = losses
+        if number + 1 in points_at:
+            seen.append((number + 1, [each for group in groups for each in group.networks()]))
+    said = history.cpu()
+    seconds = (time.perf_counter() - began) / len(stack)
+    made = {"device": torch.cuda.get_device_name() if card else "cpu", "together": len(stack)}
+    results: dict[int, Learnt] = {}
+    scored = [group.base for group in groups for _ in group.numbers]
+    for place, (number, net) in enumerate(zip(order, scored, strict=True)):
+        points = _points(said[:, place], [(at, nets[place]) for at, nets in seen])
+        score: dict[str, float] = {}
+        if points[-1][2]:
+            net.load_state_dict(points[-1][2])
+            score = own.score(net.eval())
+        results[number] = Learnt(points, score, seconds, made)
+    return [results[number] for number in range(len(stack))]
+
+
+def _on_card(step: Callable[[], None], number: int) -> torch.cuda.CUDAGraph | None:
+    """One step; from the one with this number on it is recorded, and is to be replayed."""
+    if number >= WARM_UP:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        graph.replay()
+        return graph
+    aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        step()
+    torch.cuda.current_stream().wait_stream(aside)
+    return None
+
+
+def _points(
+    losses: Tensor, seen: list[tuple[int, dict[str, Tensor]]]
+) -> list[tuple[int, float, dict[str, Tensor]]]:
+    points: list[tuple[int, float, dict[str, Tensor]]] = []
+    start = 0
+    for at, weights in seen:
+        part = losses[start:at]
+        if not bool(part.isfinite().all()):
+            return [*points, (start + int((~part.isfinite()).nonzero()[0]), math.nan, {})]
+        points.append((at, float(part.double().mean()), weights))
+        start = at
+    return points
+
+
+def _batches(
+    own: Task, streams: list[tuple[int, float]], size: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """(inputs, targets), [streams, size, ...] each, drawn one step ahead."""
+    drawing = [own.batches(seed, fraction, size) for seed, fraction in streams]
+    with ThreadPoolExecutor(DRAWING) as pool:
+        ahead = [pool.submit(next, each) for each in drawing]
+        while True:
+            drawn = [each.result() for each in ahead]
+            ahead = [pool.submit(next, each) for each in drawing]
+            inputs, targets = (torch.stack(list(part)) for part in zip(*drawn, strict=True))
+            yield inputs, targets

@@ -1,1 +1,0 @@
-"""Pages of HTML: one frame, one style and one set of scripts for every page that is written."""
