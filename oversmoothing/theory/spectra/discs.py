@@ -332,21 +332,21 @@ def eigenvector(M: Bounded, discs: Discs, i: int) -> Bounded | None:
     solution, by `solved`, and that has t = 0: were v*^H v = 0 for an eigenvector v, (v, 0) would be
     sent to 0.
     """
-    k, z = len(M.value), discs.centres[i]
+    k, z, places = len(M.value), discs.centres[i], np.arange(len(M.value))
     if not discs.alone[i] or i >= k:
         return None
     z = z if z.imag else z.real
     table, wide = np.zeros((k + 1, k + 1), dtype=np.asarray(z).dtype), np.zeros((k + 1, k + 1))
-    table[:k, :k] = M.value - z * np.eye(k)
-    wide[:k, :k] = M.error + np.diag(discs.radii[i] + 2 * UNIT * np.abs(np.diag(table)[:k]))
-    nearly = table[:k, :k] + 2.0**-40 * (np.abs(M.value).max() + TINY) * np.eye(k)
+    table[:k, :k], wide[:k, :k] = M.value, M.error
+    table[places, places] -= z
+    wide[places, places] += discs.radii[i] + 2 * UNIT * np.abs(table[places, places])
+    nearly = table[:k, :k].copy()
+    nearly[places, places] += 2.0**-40 * (np.abs(M.value).max() + TINY)
     with np.errstate(all="ignore"):
         try:
-            v, w = (np.linalg.solve(x, np.cos(np.arange(k))) for x in (nearly, nearly.T))
+            v, w = (np.linalg.solve(x, np.cos(places)) for x in (nearly, nearly.T))
         except np.linalg.LinAlgError:
             return None
         table[:k, k], table[k, :k] = w.conj() / np.linalg.norm(w), v.conj() / np.linalg.norm(v)
-        one = np.zeros(k + 1)
-        one[k] = 1.0
-        x = solved(Bounded(table, inflated(wide, 4)), Bounded(one, 0 * one))
+        x = solved(Bounded(table, inflated(wide, 4)), Bounded.near(np.eye(k + 1)[k], 0.0))
     return None if x is None else x[:k]

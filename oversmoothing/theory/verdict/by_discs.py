@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oversmoothing.theory.layer.attention import closed_classes, communicating
 from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated, upper_sum
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.heads import ManyHeads, consensus_block
 from oversmoothing.theory.spectra.heads_radius import (
@@ -354,7 +354,7 @@ _BALLS = 64
 
 def _in_balls(M: Array, error: Array, shift: float) -> Interval:
     """The radius by invariant subspaces, which near-defective matrices have too."""
-    low, high = 0.0, np.inf
+    low, high = 0.0, shift + float(upper_sum(inflated(np.abs(M) + error, 2)).max())
     if len(M) <= _BALLS:
         # Loaded for what discs leave open.
         import flint
