@@ -20,7 +20,6 @@ from oversmoothing.paper_figures.figure_base import (
     Comparison,
     Context,
     at_accuracy,
-    counted,
     number,
     sign,
     unchecked,
@@ -64,9 +63,9 @@ def test_a_sign_is_decided_by_the_whole_interval(
     assert sign("x", "smooths", interval, positive, "why").verdict == said
 
 
-def test_verdicts_are_counted_and_reasons_said() -> None:
+def test_a_comparison_says_its_reason() -> None:
     found = [number("x", 1, 1, 0, "y"), unchecked("x", "1", "no weights"), number("x", 1, 2, 0, "")]
-    assert counted(found) == "1 reproduced, 1 differs, 1 cannot be checked"
+    assert verdicts(found) == [REPRODUCED, UNCHECKED, DIFFERS]
     assert "no weights" in str(found[1]) and "tolerance: 0" in str(found[0])
     unknown = at_accuracy(sign("x", "y", (1.0, 0.5, 1.5), True, "z"), float("nan"), 33.2)
     assert unknown.verdict == SAME_SIGN
