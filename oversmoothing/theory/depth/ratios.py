@@ -105,8 +105,10 @@ def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
 
 
 def _ratio_of_ball(squared: flint.arb) -> Ratio:
-    """The ratio whose square lies in this ball; 0.0 or inf only where a float cannot hold it."""
-    log = float((squared.log() / 2).mid())
+    """The ratio whose square lies in this ball; 0.0 or inf only where a float cannot hold it, and
+    1 where the ball holds it: the middle of its logarithm would be noise."""
+    exponent = squared.log() / 2
+    log = 0.0 if exponent.contains(0) else float(exponent.mid())
     if log > _LARGEST_LOG:
         return Ratio(math.inf, log)
     return Ratio(float(squared.sqrt().mid()) if log > -708 else math.exp(log), log)
