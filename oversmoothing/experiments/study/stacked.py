@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as saved
 from torch import Tensor
 from torch.func import functional_call, vmap
@@ -29,6 +29,7 @@ from tqdm import tqdm
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, parse_json, write_atomically
 
 POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
@@ -67,18 +68,21 @@ class Learnt:
 
     @classmethod
     def kept(cls, path: Path, digest: str) -> Learnt | None:
-        """The file's, if there is one of that digest."""
+        """The file's, if there is one of that digest. Raises `InputError` for a damaged one."""
         if not path.exists():
             return None
-        with safe_open(path, "pt") as file:
-            about = file.metadata()
-            if about["digest"] != digest:
-                return None
-            said = parse_json(about["said"], path.name)
-            weights: list[dict[str, Tensor]] = [{} for _ in said["points"]]
-            for key in file.keys():  # noqa: SIM118
-                place, name = key.split(" ", 1)
-                weights[int(place)][name] = file.get_tensor(key)
+        try:
+            with safe_open(path, "pt") as file:
+                about = file.metadata()
+                if about["digest"] != digest:
+                    return None
+                said = parse_json(about["said"], path.name)
+                weights: list[dict[str, Tensor]] = [{} for _ in said["points"]]
+                for key in file.keys():  # noqa: SIM118
+                    place, name = key.split(" ", 1)
+                    weights[int(place)][name] = file.get_tensor(key)
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"'{path}' is damaged ({error}): delete it") from error
         points = [
             (step, math.nan if loss is None else loss, each)
             for (step, loss), each in zip(said.pop("points"), weights, strict=True)
