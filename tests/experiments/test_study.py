@@ -394,7 +394,7 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
 
     whole = paths[0].read_bytes()
     paths[0].write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="is damaged .*: delete it"):
+    with pytest.raises(InputError, match=r"is damaged .*: delete it"):
         run_blocks(tiny, tmp_path, **given)
     paths[0].write_bytes(whole)
     trains = {"stack": 0}
