@@ -27,23 +27,14 @@ RECIPE = 1
 # Processor seconds of a step: of each layer, and of each token in each layer (one core of 2024).
 LAYER, TOKEN = 1.45e-3, 5.3e-6
 TOKENS = {
-    "cifar100": 17,
-    "cifar100-32": 65,
-    "cifar20": 17,
-    "digits": 17,
-    "bible": 64,
-    "bible-masked": 64,
-}
+    "cifar100": 17, "cifar100-32": 65, "cifar20": 17, "digits": 17, "bible": 64, "bible-masked": 64,
+}  # fmt: skip
 USUAL_DESIGN = Design()
 # Steps that a name does not say.
 USUAL = {
-    "cifar100": 4212,
-    "cifar100-32": 10547,
-    "cifar20": 4212,
-    "digits": 990,
-    "bible": 1500,
+    "cifar100": 4212, "cifar100-32": 10547, "cifar20": 4212, "digits": 990, "bible": 1500,
     "bible-masked": 1500,
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
