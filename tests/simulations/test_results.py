@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import oversmoothing
 from oversmoothing.simulations.drawing.picture import new_figure
 from oversmoothing.simulations.drawing.result import (
     UNTESTED,
@@ -80,6 +82,9 @@ def test_what_is_written_is_read_back_equal(tmp_path_factory, one, two, sentence
     }  # fmt: skip
 
 
+PACKAGE = Path(oversmoothing.__file__).parent
+
+
 def drawn(**changed) -> Result:
     def draw():
         figure, axes = new_figure()
@@ -122,6 +127,14 @@ def test_a_reader_sees_units_and_the_evidence_of_each_sentence():
     # What was asked, the answer, and then the table.
     assert result.text().startswith(f"{result.title}\n  It grows by 0.5. {carried}\n\n")
     assert carried in page(result) and "effect" in result._repr_html_()
+
+
+def test_what_a_sentence_rests_on_is_a_claim_of_the_ledger():
+    chapters = " ".join(path.read_text("utf-8") for path in PACKAGE.glob("theory/claims/*.md"))
+    claims = set(re.findall(r"^## ([^:\n]+):", chapters, flags=re.MULTILINE))
+    for path in PACKAGE.rglob("*.py"):
+        for name in re.findall(r'\bproved\("([^"]+)"\)', path.read_text("utf-8")):
+            assert name in claims, (path.name, name)
 
 
 def test_evidence_says_what_it_is():

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
 from oversmoothing.simulations.drawing.depth_plot import run_result
-from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, measured, proved
+from oversmoothing.simulations.drawing.result import (
+    UNTESTED,
+    Evidence,
+    Result,
+    Sentence,
+    measured,
+    proved,
+)
 from oversmoothing.simulations.engine.evolve import evolve, without_eigenvectors
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.evolve_streams import (
@@ -138,7 +145,7 @@ def simulate(
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
     largest = float(off.max()) if len(off) else None
-    words = [_verdict_said(answer, "T3"), *[Sentence(said.strip(), _ONE)] * bool(said)]
+    words = [_verdict_said(answer, proved("T4e")), *[Sentence(said.strip(), _ONE)] * bool(said)]
     if note is not None:
         words.append(Sentence(f"no closed form to compare with: {note}", UNTESTED))
     elif largest is not None:
@@ -153,8 +160,8 @@ def simulate(
     return run_result("simulate", c, device, table, words, details, rate)
 
 
-def _verdict_said(answer: Any, statement: str) -> Sentence:
-    known = proved(statement) if answer.status in ("exact", "certified") else UNTESTED
+def _verdict_said(answer: Any, statement: Evidence) -> Sentence:
+    known = statement if answer.status in ("exact", "certified") else UNTESTED
     return Sentence(f"{answer.verdict} ({answer.status}): {answer.reason}", known)
 
 
@@ -262,7 +269,7 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[Sentence, dic
         return Sentence(words, UNTESTED), {"kind": "none"}
     if isinstance(attention, Fixed) and isinstance(weights, Fixed):
         answer = heads_verdict(A=first, W=weights.value, residual=residual)
-        return _verdict_said(answer, "T6"), {"kind": "verdict", **answer.to_json_object()}
+        return _verdict_said(answer, proved("T7a")), {"kind": "verdict", **answer.to_json_object()}
     exponents = lyapunov_exponents(
         attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
     )
@@ -384,7 +391,7 @@ def simulate_streams(
         answer = stream_verdict(
             read_streams(R=mixing.at(0, MIXING_STREAM), p=p, q=q, A=A, H=W.T), agree_to=c.agree_to
         )
-        words.append(_verdict_said(answer, "T13"))
+        words.append(_verdict_said(answer, proved("T13a")))
         words += [Sentence(each, *words[0].evidence) for each in answer.stream_words()]
         theory["verdict"] = answer.to_json_object()
         theory["log_rate"] = json_number(math.log(answer.rate) if answer.rate else None)
