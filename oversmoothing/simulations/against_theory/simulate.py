@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
 from oversmoothing.simulations.drawing.depth_plot import run_result
-from oversmoothing.simulations.drawing.result import (
-    UNTESTED,
-    Evidence,
-    Result,
-    Sentence,
-    measured,
-    proved,
-)
+from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, measured, proved
 from oversmoothing.simulations.engine.evolve import evolve, without_eigenvectors
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.evolve_streams import (
@@ -160,7 +153,7 @@ def simulate(
     return run_result("simulate", c, device, table, words, details, rate)
 
 
-def _verdict_said(answer: Any, statement: Evidence) -> Sentence:
+def _verdict_said(answer: Any, statement: Any) -> Sentence:
     known = statement if answer.status in ("exact", "certified") else UNTESTED
     return Sentence(f"{answer.verdict} ({answer.status}): {answer.reason}", known)
 
