@@ -21,12 +21,12 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ from oversmoothing.experiments.digits.data import DataParts, LabelledImages, aug
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
+from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError, required
 
 # Of the recipe, and of the images of one pair of operations.
@@ -160,29 +161,6 @@ def interruptible() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
-class Instruments(Protocol):
-    """What looks at a model while it trains, without changing it: `Watcher`."""
-
-    rows: list[dict[str, Any]]
-
-    def arm(self, step: int) -> None: ...
-    def resume(self, rows: list[dict[str, Any]]) -> None: ...
-    def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """Where and how often an unfinished run is kept; folder None: nowhere.
-
-    every: steps between two checkpoints (None: `CHECKPOINT_SECONDS`). watch: makes the instruments
-    of a model that look at every so many steps.
-    """
-
-    folder: Path | None = None
-    every: int | None = None
-    watch: Callable[[nn.Module, int], Instruments] | None = None
-
-
 class Objective(nn.Module):
     """The training pass: the loss of a batch. Precision and processes are put around it, so that
     the model within it stays what it is."""
@@ -199,16 +177,21 @@ class Objective(nn.Module):
 
 @dataclass
 class Loop:
-    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps."""
+    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps.
+
+    folder: where the unfinished run is kept (None: nowhere). every: steps between two checkpoints
+    (None: `CHECKPOINT_SECONDS`).
+    """
 
     model: ViT
     config: TrainConfig
     data: DataParts
     accelerator: Any
-    keeping: Keeping
-    progress: bool
+    folder: Path | None = None
+    every: int | None = None
+    progress: bool = True
     state: TrainingState = field(init=False)
-    instruments: Instruments | None = field(init=False, default=None)
+    instruments: Watcher | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         config, process = self.config, self.accelerator.process_index
@@ -232,10 +215,10 @@ class Loop:
 
     def resume(self) -> bool:
         """Go on from the checkpoint, if there is one."""
-        if self.keeping.folder is None:
+        if self.folder is None:
             return False
         there = load_state(
-            self.keeping.folder, self.config, self.model, self.optimizer, self.state,
+            self.folder, self.config, self.model, self.optimizer, self.state,
             self.accelerator.process_index, self.accelerator.num_processes,
         )  # fmt: skip
         self._began -= self.state.seconds
@@ -256,8 +239,9 @@ class Loop:
         config, state, per_epoch = self.config, self.state, self.config.per_epoch
         steps = config.epochs * per_epoch
         # Not before the caller has seen that the model gives numbers: others are not read.
-        if self.keeping.watch is not None and config.watch_every and self.first:
-            self.instruments = self.keeping.watch(self.model, config.watch_every)
+        if config.watch_every and self.first:
+            # Without a limit of its own: what is recorded must not depend on the machine.
+            self.instruments = Watcher(self.model, every=config.watch_every, budget=None)
             self.instruments.resume(state.watched)
         probes = self.data.validation.inputs(slice(config.probe_images))
         bar = tqdm(
@@ -321,22 +305,21 @@ class Loop:
 
     def _perhaps_save(self, asked: list[int], bar: tqdm) -> None:
         """A checkpoint where it is time for one, or where the run is to end here."""
-        if self.keeping.folder is None:
+        if self.folder is None:
             if asked:
                 raise KeyboardInterrupt
             return
-        every = self.keeping.every
-        if every is None:
+        if self.every is None:
             due = time.monotonic() - self._saved > CHECKPOINT_SECONDS
         else:
-            due = self.state.step % every == 0
+            due = self.state.step % self.every == 0
         if not (self._any(bool(asked)) or self._any(due)):
             return
         self.save()
         if self._any(bool(asked)):
             raise KeyboardInterrupt(
                 f"stopped behind step {self.state.step} of {bar.total}, which is kept in "
-                f"'{self.keeping.folder}': the same command goes on from there"
+                f"'{self.folder}': the same command goes on from there"
             )
 
     def _any(self, here: bool) -> bool:
@@ -348,7 +331,7 @@ class Loop:
 
     def save(self) -> None:
         """Write a checkpoint; never one of a training that diverged."""
-        assert self.keeping.folder is not None
+        assert self.folder is not None
         # Of every process, a row each.
         own = self.state.augmentation.get_state()[None].to(self.state.total.device)
         augmentation = self.accelerator.gather(own)
@@ -358,9 +341,8 @@ class Loop:
             if self.instruments is not None:
                 self.state.watched = list(self.instruments.rows)
             save_state(
-                self.keeping.folder, self.config, self.model, self.optimizer, self.state,
-                augmentation,
-            )  # fmt: skip
+                self.folder, self.config, self.model, self.optimizer, self.state, augmentation
+            )
         self._saved = time.monotonic()
 
     @contextmanager
@@ -377,7 +359,7 @@ def check_finite_loss(loop: Loop, loss: float) -> None:
     """Raise `InputError` where the loss is no number any more."""
     if math.isfinite(loss):
         return
-    folder = loop.keeping.folder
+    folder = loop.folder
     kept = folder is not None and folder.exists()
     raise InputError(
         f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} (loss "

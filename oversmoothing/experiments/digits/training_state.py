@@ -48,8 +48,8 @@ from oversmoothing.theory.support.files import (
 FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
 WATCHED = "watched.csv"
 MANIFEST = "manifest.json"
-# The largest file of a run that is read: a model of 500 million weights.
-LARGEST = 2**31
+# The largest file that is read: 500 million weights, the best ones and AdamW's two moments.
+LARGEST = 2**33
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,6 @@ def _damaged(folder: Path, what: str) -> InputError:
 
 
 LAST, PREVIOUS = (f"checkpoint{part}.safetensors" for part in ("", ".previous"))
-# The largest checkpoint that is read: 500 million weights, the best ones and AdamW's two moments.
-LARGEST = 2**33
 MODEL, BEST, OPTIMIZER = "model.", "best.", "optimizer."
 
 
@@ -209,13 +207,14 @@ def save_state(
     said = {
         "config": config.model_dump(),
         "step": state.step,
-        "lowest": _said(state.lowest),
+        "lowest": state.lowest,
         "selected": state.selected,
-        "rows": [{k: _said(v) for k, v in row.items()} for row in state.rows],
-        "watched": [{k: _said(v) for k, v in row.items()} for row in state.watched],
+        "rows": state.rows,
+        "watched": state.watched,
         "seconds": state.seconds,
     }
-    text = json.dumps(said, allow_nan=False)
+    # To the last bit, and with NaN and infinity as Python writes and reads them.
+    text = json.dumps(said, default=float)
     content = save(tensors, {"state": text, "digest": _digest(tensors, text)})
     files: dict[str | os.PathLike[str], str | bytes] = {}
     if (folder / LAST).exists():
@@ -255,11 +254,9 @@ def load_state(
     state.augmentation.set_state(generators[process])
     state.total.copy_(tensors["total"])
     state.step, state.seconds, state.selected = said["step"], said["seconds"], said["selected"]
-    state.lowest = _read_number(said["lowest"])
+    state.lowest, state.rows, state.watched = said["lowest"], said["rows"], said["watched"]
     device = state.total.device
     state.best = {k: v.to(device) for k, v in _part(tensors, BEST).items()} or None
-    state.rows = [{k: _read_number(v) for k, v in row.items()} for row in said["rows"]]
-    state.watched = [{k: _read_number(v) for k, v in row.items()} for row in said["watched"]]
     return True
 
 
@@ -298,15 +295,3 @@ def _digest(tensors: dict[str, Tensor], text: str) -> str:
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def _said(value: Any) -> Any:
-    """A value of the log as JSON has it: floats to the last bit, what is not finite by name."""
-    if isinstance(value, str | bool | int) or value is None:
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else {"float": str(number)}
-
-
-def _read_number(value: Any) -> Any:
-    return float(value["float"]) if isinstance(value, dict) else value
