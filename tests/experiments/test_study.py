@@ -18,7 +18,6 @@ from scipy.stats import t as student
 from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
-from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.experiments.study.study_models import Design, StudyNet
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
@@ -28,7 +27,7 @@ from oversmoothing.experiments.study.study_runs import (
     run_blocks,
     trained,
 )
-from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
+from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, Reads, task
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import study_row
 

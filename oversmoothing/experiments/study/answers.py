@@ -24,10 +24,9 @@ from scipy.stats import nct, t as student
 from oversmoothing.experiments.intervals import mean_interval, rank_correlation
 from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
 from oversmoothing.experiments.study.study_pictures import drawn
-from oversmoothing.experiments.study.study_runs import ROWS, known
+from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import parse_json
 
 DECISIONS = ("supported", "refuted", "no effect", "open", "void", "not run")
 FIRST = 4  # seeds from which spreads are taken
@@ -42,10 +41,8 @@ def recorded_rows() -> list[dict[str, Any]]:
     """The rows that come with the package, in `results/rows.jsonl`; none where no run is on
     record."""
     file = resources.files("oversmoothing.experiments.study") / "results" / ROWS
-    if not file.is_file():
-        return []
-    lines = file.read_text("utf-8").split("\n")
-    return [parse_json(line, ROWS) for line in lines if line.strip()]
+    with resources.as_file(file) as path:
+        return read_rows(path)
 
 
 # ------------------------------------------------------------------------------------ measures
@@ -326,10 +323,8 @@ def _detectable(n: int, sd: float, wanted: float) -> float:
 def means(chosen: Protocol, rows: Rows) -> pd.DataFrame:
     """A row a cell whose seeds are all there: means of how it ended and what became of H."""
     made = []
-    for name, (cell, planned) in chosen.cells.items():
-        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
-        ended = [row for row in own if row["diverged"] is None]
-        if len(own) < planned:
+    for name, cell, own, ended in chosen.runs(rows):
+        if len(own) < chosen.cells[name][1]:
             continue
         last = [{key: points[-1] for key, points in row["trajectory"].items()} for row in ended]
         row: dict[str, Any] = {"cell": name, "tier": cell.tier, "seeds": len(own),
@@ -353,9 +348,7 @@ def trajectories(chosen: Protocol, rows: Rows) -> pd.DataFrame:
     keys = ("loss", "cos", "cos_free", "alignment", "negative", "disc", "head_negative",
             "head_disc", "folded_alignment", "norm", "hfc_lfc")  # fmt: skip
     made = []
-    for name, (cell, planned) in chosen.cells.items():
-        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
-        own = [row for row in own if row["diverged"] is None]
+    for name, cell, _, own in chosen.runs(rows):
         if cell.tier != "core" or not own:
             continue
         for point, step in enumerate(own[0]["trajectory"]["step"]):
