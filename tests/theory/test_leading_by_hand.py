@@ -393,6 +393,7 @@ def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(
     monkeypatch, needed, mode, answer, last
 ):
     monkeypatch.setattr(by_fractions, "gap_bits", lambda *_: needed)
+    monkeypatch.setattr(by_fractions, "squared_modulus", Known.squared_modulus)
     found, bits = compare(mode, Known())
     assert found == answer and mode.asked == doubled(last)
     assert bits == (64 if answer else math.ceil(needed))
@@ -415,11 +416,11 @@ def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(
 def test_T1_a_radius_is_good_to_half_as_many_bits_as_are_asked_for(known, asked, bits):
     seen = []
 
-    def multiplier(bits):
+    def ball(bits):
         seen.append(bits)
         return flint.acb(flint.arb(1, flint.arb(2) ** -known(bits)))
 
-    ExactDominance([Some(multiplier=multiplier)], [], 1, 0).radius(True, *bits)
+    ExactDominance([Some(ball=ball)], [], 1, 0).radius(True, *bits)
     assert seen == asked
 
 

@@ -10,13 +10,8 @@ import flint
 import pytest
 
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.resolvent import (
-    Multipliers,
-    OutOfReachError,
-    Part,
-    growth_of,
-    squared_modulus,
-)
+from oversmoothing.theory.verdict.by_fractions import squared_modulus
+from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError, Part, growth_of
 from oversmoothing.theory.verdict.tokens import (
     TokenGrowth,
     UnknownPhaseError,
