@@ -270,6 +270,9 @@ NILPOTENT = "-1 1; 0 -1"
           [[size], [3 * size], [size]], by="floats", verdict_x0=T,
           limit=float(np.std([1, 3, 1.8]) / np.mean([1, 3, 1.8])), **CONST)
       for size in (Fraction(1), Fraction(1e-180), Fraction(1e150))],
+    # Mean -8/3; the squares of the differences sum to 38/3.
+    row("T14: h = 0 keeps what a defective A would turn", "1 0 0; 0.7 0.3 0; 0.35 0.35 0.3", "0",
+        "0; -5; -3", limit=sqrt(38 / 64), **CONST),
     row("T14: a mean of half a share of 1e-300", I2, "0.7", "1e-300; 0", by="floats", verdict_x0=T,
         limit=1.0, **CONST),
 )  # fmt: skip
