@@ -251,6 +251,21 @@ NILPOTENT = "-1 1; 0 -1"
     row("T4: short floats are fractions where a limit is open", "FLAT", "-1 -5/4; 0 -1",
         "2 -1; -2 0", by="floats",
         verdict=N, tends_to="infinity", limit_rank=1),
+    row("T5a: features at right angles keep the ratio by the gap bound alone", "A3", "2 0; 0 -15",
+        "-4 -1; 11 -1; 1 7", by="exact", limit=sqrt(478 / 89), **CONST),
+    row("T5a: in one feature mu = 2 and -2 add up", "A3", "2 0; 17 -15", "-4 -5; 11 10; 1 8",
+        by="exact", tends_to="oscillates", limit=None),
+    *[row(f"T4c: where all conjugates lead the rank is that of rational numbers: {why}", A, H, X0,
+          by="exact", limit_rank=rank)
+      for why, A, H, X0, rank in (
+          ("2 at even depths, 1 at odd ones", "FLAT", "0 0; 0 -2", "2 0; 0 -2", 2),
+          ("1 at all depths", "FLAT", "0 0; 0 -2", "2 2; 2 2", 1),
+          ("mu = +- sqrt 2, two rows that are dependent", I2, "-1 2; 1 -1", "1 2; 2 4", 1),
+          ("or not", I2, "-1 2; 1 -1", "1 2; 2 3", 2),
+          ("mu = 1 +- i, multiples of one token", I2, "0 -1; 1 0", "1 2; 3 6", 1),
+          ("or not", I2, "0 -1; 1 0", "1 2; 3 5", 2),
+          ("mu = 1 in a block of 2", [["1/3"] * 3] * 3, "0 1 0; 0 0 0; 0 0 -1/2",
+           "1 2 3; 5 7 -4; 2 0 1", 1))],
     # --- several closed classes
     *[row(f"T14: a token that attends to itself alone keeps its share, n = {n}", identity(n), "1/2",
           [[int(i == n - 1)] for i in range(n)], verdict_x0=T, limit=sqrt(n - 1), limit_rank=1,
