@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.kit import (
     exact,
     given,
     is_zero,
+    search,
     spectra,
     verdict,
 )
@@ -24,13 +25,11 @@ PAPER = Chapter(__file__)
 _A, _H = PAPER.case("h_diag_1_1")
 
 
-@PAPER.step
 def by_the_rule() -> None:
     assert spectra.values(_A) == [Fraction(1, 2), 1]
     assert Fraction(1, 2) - 1 < Fraction(-1, 10)
 
 
-@PAPER.step
 def in_truth() -> None:
     assert spectra.by_moduli([Fraction(-1), Fraction(-1, 10)], [Fraction(1, 2)]) == "NON_SMOOTHING"
     assert verdict(A=_A, H=_H).verdict == "NON_SMOOTHING"
@@ -50,13 +49,12 @@ def _graphs(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return E, pick(draw.states(n, 2))
 
 
-@PAPER.step
 def unequal() -> None:
     E = exact.matrix("1 1 0; 1 1 1; 0 1 1")
     equal([sum(row) for row in E], [2, 3, 2])
 
 
-@PAPER.search(_graphs())
+@search(_graphs())
 def law_graphs(E: Matrix, Y: Matrix) -> None:
     """With X = D^(1/2) Y, so that no root appears: both energies, and the operator."""
     degrees = [sum(row, Fraction(0)) for row in E]
@@ -86,7 +84,6 @@ def _energy(A: Matrix, X: Matrix) -> Fraction:
     return sum((rest[k][k] for k in range(len(rest))), Fraction(0))
 
 
-@PAPER.step
 def bipartite() -> None:
     A = exact.matrix("0 1; 1 0")
     for X in (exact.column("1 3"), exact.product(A, exact.column("1 3"))):
@@ -100,7 +97,7 @@ SYMMETRIC = given.Hypothesis(
 )
 
 
-@PAPER.search(
+@search(
     draw.walsh_attention(),
     draw.lists(st.integers(-9, 9), 16),
     at=lambda walsh, _: given.of_attention(walsh[0]),
@@ -124,7 +121,7 @@ SYMMETRIC_RULE = given.Hypothesis(
 )
 
 
-@PAPER.search(
+@search(
     draw.lists(draw.inside(-1, 1), 0, 3).flatmap(
         lambda rest: draw.inside(-1, 0).map(lambda a: [a, *rest])
     ),

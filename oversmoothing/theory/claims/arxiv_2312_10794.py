@@ -5,14 +5,11 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Chapter, draw, equal, exact
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import draw, equal, exact, search
 
 # ------------------------------------------------------------------ N-2312.10794-equiangular
 
 
-@PAPER.step
 def equation() -> sp.Expr:
     n, g, beta = sp.symbols("n g beta")
     p = sp.exp(beta * g) / (sp.exp(beta) + (n - 1) * sp.exp(beta * g))
@@ -20,7 +17,7 @@ def equation() -> sp.Expr:
     return moved - 2 * p * (1 - g) * (1 + (n - 1) * g)
 
 
-@PAPER.search(st.integers(2, 5), draw.fractions(-1, 1), draw.inside(0, 9), draw.inside(0, 9))
+@search(st.integers(2, 5), draw.fractions(-1, 1), draw.inside(0, 9), draw.inside(0, 9))
 def law_equiangular(n: int, g: Fraction, same: Fraction, other: Fraction) -> None:
     """d<x_i, x_k>/dt from the matrix of cosines G, any weights same : other in a row."""
     G = [[Fraction(1) if i == k else g for k in range(n)] for i in range(n)]

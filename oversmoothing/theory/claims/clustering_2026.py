@@ -5,7 +5,16 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, spectra
+from oversmoothing.theory.proofs.kit import (
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    search,
+    spectra,
+)
 
 PAPER = Chapter(__file__)
 
@@ -34,12 +43,10 @@ def gap(A: Matrix) -> Fraction:
 _A, _, _X0 = PAPER.case("a_cycle_of_six")
 
 
-@PAPER.step
 def gap_diameter() -> None:
     equal(gap(_A), Fraction(13, 40))
 
 
-@PAPER.step
 def moved() -> None:
     moved = averaged(_A, _X0, Fraction(1))
     equal(oscillation([row[0] for row in moved]), Fraction(9, 10))
@@ -49,7 +56,7 @@ def moved() -> None:
 # -------------------------------------------------------------------- N-clustering2026-norms
 
 
-@PAPER.search(
+@search(
     draw.attention(2, 4, zeros=True),
     draw.fractions(0, 1),
     draw.lists(st.integers(-9, 9), 4),
@@ -63,7 +70,7 @@ def law_norms(A: Matrix, eps: Fraction, x: list[int]) -> None:
     assert after <= (1 - eps * (1 - dobrushin(A))) * before
 
 
-@PAPER.search(
+@search(
     draw.walsh_attention(),
     draw.fractions(0, 1),
     draw.lists(st.integers(-9, 9), 16),

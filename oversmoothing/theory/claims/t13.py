@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, exact, given
-
-T13 = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search
 
 # -------------------------------------------------------------------------------------- T13a
 
@@ -38,7 +36,7 @@ def _mixing(pick: st.DrawFn) -> tuple[Matrix, Vector, Vector]:
     return pick(draw.lists(vector, s)), pick(vector), pick(vector)
 
 
-@T13.search(
+@search(
     draw.attention(1, 3, zeros=True),
     st.integers(1, 2).flatmap(lambda d: draw.matrices(draw.fractions(-2, 2, 4), d, d)),
     _mixing(),
@@ -68,7 +66,7 @@ def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Layer]]:
     return pick(draw.states(s, 2)), pick(draw.lists(layer, 1, 4))
 
 
-@T13.search(_drawn(), at=lambda X, layers: (layers[0][0], [[Fraction(1)]], X))
+@search(_drawn(), at=lambda X, layers: (layers[0][0], [[Fraction(1)]], X))
 def law_b(X: Matrix, layers: list[Layer]) -> None:
     """The largest entry of a difference, as a norm: in it all is rational.
 
@@ -97,7 +95,7 @@ def _drawn_c(pick: st.DrawFn) -> tuple[Matrix, Vector, Fraction, bool]:
     return R, free, pick(draw.fractions(-3, 3, 4)), pick(st.booleans())
 
 
-@T13.search(_drawn_c())
+@search(_drawn_c())
 def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
     """R 1 = 1 and p = 1, or the transpose: chi_R/(x - 1) (x - 1 - kappa t)."""
     ones = [Fraction(1)] * len(R)
@@ -111,10 +109,9 @@ def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
 # -------------------------------------------------------------------------------------- T13d
 
 
-@T13.step
 def rotation() -> None:
     R, half = exact.matrix("24/25 -7/25; 7/25 24/25"), exact.matrix("1/2 1/2; 1/2 1/2")
-    assert AA[0][0] - AA[1][0] == Fraction(1, 2)
+    assert exact.AA[0][0] - exact.AA[1][0] == Fraction(1, 2)
     assert exact.product(exact.transposed(R), R) == exact.identity(2)
     turned = [exact.plus(R, half, Fraction(-1, k)) for k in (1, 2)]
     consensus, rest = map(exact.characteristic, turned)

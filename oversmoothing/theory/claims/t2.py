@@ -10,25 +10,13 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.proofs.kit import (
-    A3,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict import stages as certified
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 from oversmoothing.theory.verdict.stages import certified_dominance
-
-T2 = Chapter(__file__)
 
 # ------------------------------------------------------------------------------ d_real_sizes
 
@@ -64,7 +52,6 @@ def _real_ends(discs: Discs) -> tuple[tuple[float, float], tuple[float, float]]:
     return (low.min(), high[low.argmin()]), (low[high.argmax()], high.max())
 
 
-@T2.certified
 def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
     """T2d: the verdict from the enclosed q, p and a against the one from the enclosed radii.
 
@@ -100,7 +87,7 @@ def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
 # --------------------------------------------------------------------------------------- T2a
 
 
-@T2.search(
+@search(
     draw.fractions(-4, 3),
     draw.attention_spectra(2, 2),
     at=lambda h, ends: given.two_tokens(min(ends), h),
@@ -115,7 +102,7 @@ def law_a(h: Fraction, ends: list[Fraction]) -> None:
 # --------------------------------------------------------------------------------------- T2b
 
 
-@T2.search(
+@search(
     draw.two_token_attention(), draw.fractions(-6, 3), at=lambda attention, h: (attention[0], [[h]])
 )
 def matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
@@ -127,7 +114,7 @@ def matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
 # --------------------------------------------------------------------------------------- T2c
 
 
-@T2.search(draw.real_spectra(), draw.attention_spectra())
+@search(draw.real_spectra(), draw.attention_spectra())
 def law_c(h_values: list[Fraction], a_values: list[Fraction]) -> None:
     q, p, a, z = min(h_values), max(h_values), min(a_values), max(a_values)
     consensus = max((1 + h) ** 2 for h in h_values)
@@ -161,7 +148,7 @@ def _dyadic_value(pick: st.DrawFn) -> draw.Known:
     return pick(draw.with_jordan_blocks(blocks)), [value for value, _ in blocks]
 
 
-@T2.search(
+@search(
     draw.inside(-1, 1),
     draw.fractions(-4, 3),
     st.sampled_from([-1, 0, 1]),
@@ -175,7 +162,7 @@ def boundary_law(a: Fraction, p: Fraction, side: int) -> None:
             assert real_verdict(q, p, a) == spectra.by_moduli([q, p], [a])
 
 
-@T2.search(
+@search(
     draw.walsh_attention(),
     draw.value_projections(3),
     at=lambda attention, value: (attention[0], value[0]),
@@ -186,9 +173,7 @@ def matrix_law_d(attention: draw.Known, value: draw.Known) -> None:
     assert verdict(A=A, H=H).verdict == closed
 
 
-@T2.search(
-    _dyadic_attention(), _dyadic_value(), at=lambda attention, value: (attention[0], value[0])
-)
+@search(_dyadic_attention(), _dyadic_value(), at=lambda attention, value: (attention[0], value[0]))
 def certificate_law(attention: draw.Known, value: draw.Known) -> None:
     """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
     (A, a_values), (H, h_values) = attention, value
@@ -200,7 +185,6 @@ def certificate_law(attention: draw.Known, value: draw.Known) -> None:
 # ------------------------------------------------------------------------------------ T2d-ii
 
 
-@T2.step
 def flat() -> None:
     for n in (2, 3, 5):
         for a in (Fraction(0), Fraction(1, 2), Fraction(999, 1000)):
@@ -210,7 +194,6 @@ def flat() -> None:
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
 
 
-@T2.step
 def wide_example() -> None:
     # {-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not.
     H = exact.matrix("-6/5 0; 0 -1/2")
@@ -227,7 +210,7 @@ def _smoothing_witness(h_values: Sequence[spectra.Number]) -> Fraction:
     return next(a for a in nearer if spectra.by_moduli(h_values, [a]) != "NON_SMOOTHING")
 
 
-@T2.search(draw.lists(draw.gaussian_points(2), 1, 3), draw.lists(draw.gaussian_disc(), 1, 5))
+@search(draw.lists(draw.gaussian_points(2), 1, 3), draw.lists(draw.gaussian_disc(), 1, 5))
 def law_d_ii(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
     h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
     radius = max(spectra.squared_modulus(h, 1) for h in h_values)
@@ -239,7 +222,7 @@ def law_d_ii(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fracti
         assert spectra.by_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
 
 
-@T2.search(draw.real_spectra())
+@search(draw.real_spectra())
 def real_law(h_values: list[Fraction]) -> None:
     radius = max((1 + h) ** 2 for h in h_values)
     safe = any((1 + h) ** 2 == radius and -1 <= h < 0 for h in h_values)
@@ -257,7 +240,6 @@ SKEW_H = exact.matrix("0 1; 0 -1/2")
 SKEW_PROJECTOR = exact.matrix("1 2; 0 0")
 
 
-@T2.step
 def dominant_mode() -> None:
     # GT11, w = left eigenvector of A3 at 1/5, orthogonal to 1: w^T X_L = (9/10)^L w^T X_0.
     case = golden_case("GT11")
@@ -271,7 +253,6 @@ def dominant_mode() -> None:
         assert exact.squared_norms(X)[0] * exact.dot(w, w) >= measured**2
 
 
-@T2.step
 def fixed_part() -> None:
     Pi = exact.transposed(SKEW_PROJECTOR)
     assert spectra.projector(SKEW_H, Fraction(0)) == SKEW_PROJECTOR
@@ -279,10 +260,9 @@ def fixed_part() -> None:
     assert exact.product(SKEW_H, SKEW_PROJECTOR) == exact.matrix("0 0; 0 0")
     X0 = exact.matrix("1 2; 3 5; -1 4")
     for depth in (1, 5, 30):
-        assert exact.product(exact.layer(A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
+        assert exact.product(exact.layer(exact.A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
 
 
-@T2.step
 def projector_limit() -> None:
     # a_1 = 1/5 > 0; and the circulant of weights 7/10, 1/5, 1/10 has complex a_i, whose |a_i - 1|^2
     # is that of 3/10 - w/5 - w^2/10 for a primitive cube root w.
@@ -290,13 +270,12 @@ def projector_limit() -> None:
     X0 = exact.matrix("1 2; 3 5; -1 4")
     limit = exact.squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
     orthogonal = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
-    for A in (A3, exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")):
+    for A in (exact.A3, exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")):
         reached = exact.squared_ratio(exact.layer(A, SKEW_H, X0, 300))
         assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
-    assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
+    assert verdict(A=exact.A3, H=SKEW_H).verdict == "TIE"
 
 
-@T2.step
 def zero_eigenvalue() -> None:
     H, X0 = exact.matrix("0 0; 0 -1"), exact.matrix("1 2; 3 5")
     expected = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
@@ -319,7 +298,6 @@ def _with_kernel(draw_from: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, 
     return A, values, S, inverse, draw_from(draw.states(len(A), len(values)))
 
 
-@T2.step
 def gt14() -> None:
     # Column 1 is constant and stays; column 2 = (1, -1) is halved by every layer.
     case = golden_case("GT14")
@@ -350,7 +328,7 @@ def not_all_consensus(instance: given.Instance) -> bool:
     return exact.squared_norms(fixed)[0] > 0
 
 
-@T2.search(
+@search(
     _with_kernel(),
     at=lambda A, values, S, inverse, X0: (A, exact.product(S, exact.diagonal(values), inverse), X0),
 )
@@ -369,7 +347,7 @@ def floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0:
     assert verdict(A=A, H=H).verdict != "SMOOTHING"
 
 
-@T2.search(
+@search(
     draw.attention(2, 3),
     draw.lists(draw.fractions(-1, 0, 6).filter(bool), 1, 2),
     draw.states(3, 2),
