@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from hypothesis import assume, strategies as st
+from hypothesis import assume
 
-from oversmoothing.theory.claims.lemmas import binary_softmax, squared_frobenius
+from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.kit import (
     Chapter,
     Matrix,
@@ -81,11 +81,3 @@ def law_rate(A: Matrix, H: Matrix, X: Matrix) -> None:
     assert low >= 1 and squared_frobenius(A) == high + low <= n * most
     moved = exact.squared_norms(exact.product(A, X, exact.transposed(H)))[0]
     assert moved <= high * squared_frobenius(H) * exact.squared_norms(X)[0]
-
-
-@search(st.integers(1, 4).flatmap(lambda n: draw.lists(draw.lists(st.integers(-4, 4), n), 1, 4)))
-def largest(L: list[list[int]]) -> None:
-    """Logits in [-a, a], in units of ln 2: no entry exceeds k/(k + n - 1), k = e^(2a)."""
-    n, a = len(L[0]), max(abs(entry) for row in L for entry in row)
-    k = Fraction(4) ** a
-    assert max(map(max, binary_softmax(exact.from_integers(L)))) * (k + n - 1) <= k

@@ -119,22 +119,3 @@ SYMMETRIC_RULE = given.Hypothesis(
     lambda case: SYMMETRIC.holds(case) and exact.transposed(case.H) == case.H,
     (given.case("1/2 1/2; 1/4 3/4"), given.case(H="0 1; 0 0")),
 )
-
-
-@search(
-    draw.lists(draw.inside(-1, 1), 0, 3).flatmap(
-        lambda rest: draw.inside(-1, 0).map(lambda a: [a, *rest])
-    ),
-    draw.lists(draw.fractions(-4, 3), 0, 3).flatmap(
-        lambda rest: draw.inside(-5, 0).map(lambda h: [h, *rest])
-    ),
-    draw.inside(0, 3),
-)
-def law_rule(a_values: list[Fraction], h_values: list[Fraction], step: Fraction) -> None:
-    """Fractions: rho = 1 - a_1, the rule in GRAFF's letters against all moduli."""
-    rho, low, high = 1 - min(a_values), min(h_values), max(h_values)
-    outcome = spectra.by_moduli([step * h for h in h_values], a_values)
-    wanted = -low * (rho - 1) > high and step * -low * (2 - rho) < 2
-    assert (outcome == "NON_SMOOTHING") == wanted
-    other = -low * (rho - 1) < high or step * -low * (2 - rho) > 2
-    assert (outcome == "SMOOTHING") == other

@@ -1,6 +1,5 @@
 """What the claims of arxiv_2312_06182.md execute."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -11,15 +10,12 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import logits
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation
-from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import (
     Chapter,
     Matrix,
-    by,
     draw,
     equal,
     exact,
@@ -151,23 +147,6 @@ def survives() -> None:
 # --------------------------------------------------------------- N-2312.06182-changing-bound
 
 
-@st.composite
-def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
-    n = draw_(st.integers(1, 4))
-    layers = draw_(draw.lists(draw.attention(n, n, zeros=True), 1, 4))
-    return layers, draw_(draw.states(n, 1))
-
-
-@search(_drawn(), at=lambda layers, X: (layers[0], [[Fraction(1)]], X))
-def law_changing_bound(layers: list[Matrix], X: Matrix) -> None:
-    bound = oscillation(exact.transposed(X)[0])
-    for A in layers:
-        X = exact.product(A, X)
-        bound *= dobrushin(A)
-        assert oscillation(exact.transposed(X)[0]) <= bound
-        assert exact.squared_norms(X)[0] <= len(X) * bound**2 / 4
-
-
 A_OF_EACH_LAYER = given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: A >= 0 and A 1 = 1")
 
 # ------------------------------------------------------------------- N-2312.06182-escalation
@@ -212,19 +191,6 @@ def thresholds() -> None:
             X = Z
     X = step_escalating(exact.AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
     equal(exact.squared_norms(X)[1], 0)
-
-
-def measured_remedy(effort: by.Effort) -> by.Measurements:
-    # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
-    start = exact.matrix("1 2; 2 -1; 4 1")
-    falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
-    for tau, place in [*falling, ("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)]:
-        t, falls = Fraction(tau), (tau, place) in falling
-        what = f"tau = {tau}, {place}" + ": constant" * (not falls)
-        predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
-        rows = operator(exact.A3, exact.diagonal("1 -1/2"), t, place)
-        slope = measured.log_slope(measured.hfc_lfc, measured.powers(rows, start, (200, 400)))
-        yield by.Measurement(what, predicted, slope, 1e-8)
 
 
 @search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at=lambda case, tau: case)
@@ -293,18 +259,6 @@ def below_the_floor() -> None:
         equal(step_escalating(A, [[h]], X, tau, place), exact.scaled(Fraction(5, 4), X))
         hfc, lfc = exact.squared_norms(X)
         equal(hfc / lfc, Fraction(1, 25) if place == BEFORE else Fraction(1, 9))
-
-
-def measured_remedy_limit(effort: by.Effort) -> by.Measurements:
-    # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
-    start, h, a = exact.matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
-    cases = ("0", AFTER), ("1/2", AFTER), ("1/2", BEFORE), ("1", BEFORE), ("3/2", AFTER)
-    for tau, place in cases:
-        t = Fraction(tau)
-        predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
-        state = measured.powers(operator(exact.A3, [[h]], t, place), start, [400])[400]
-        limit = measured.log(measured.hfc_lfc(state))
-        yield by.Measurement(f"log of the limit, tau = {tau} {place}", predicted, limit, 1e-9)
 
 
 @search(

@@ -279,15 +279,6 @@ def eigenvalues() -> None:
     assert not _fits(_TINY[0], 12 * 192)
 
 
-# ----------------------------------------------------------------------- P-2401.04301v1-thm1
-
-
-@search(draw.attention_spectra(1, 5), draw.fractions(-4, 3), draw.fractions(-3, 3))
-def law_thm1(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
-    moduli = {a: (1 + x * a) ** 2 + (y * a) ** 2 for a in [*spectrum, Fraction(1)]}
-    assert max(moduli.values()) == max(moduli[Fraction(1)], moduli[min(moduli)])
-
-
 # --------------------------------------------------------------- P-2401.04301v1-thm1-complex
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by

@@ -2,10 +2,8 @@
 
 from fractions import Fraction
 from functools import partial
-from itertools import product as choices
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
@@ -31,24 +29,6 @@ def attained() -> None:
     for layer in range(1, 6):
         X = exact.plus(X, exact.product(exact.J2, _normalised(X)))
         equal(X, exact.from_integers([[1 + layer, -1 - layer], [2 + layer, -2 - layer]]))
-
-
-@search(
-    st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-    draw.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), 1, 5),
-)
-def law_at_most(x: tuple[int, int], branches: list[tuple[int, int]]) -> None:
-    """Branches of either sign with equal chances: the mean of |x_L|^2 over all signs, exactly,
-    the scales being part of the branches."""
-    signs = list(choices((1, -1), repeat=len(branches)))
-    total = 0
-    for sign in signs:
-        moved = [
-            a + sum(s * b[k] for s, b in zip(sign, branches, strict=True)) for k, a in enumerate(x)
-        ]
-        total += sum(y * y for y in moved)
-    sizes = [sum(c * c for c in b) for b in branches]
-    equal(Fraction(total, len(signs)), sum(c * c for c in x) + sum(sizes))
 
 
 # ------------------------------------------------------------------------ N-2502.05795-slows

@@ -1,16 +1,13 @@
 """What the claims of arxiv_2604_07925.md execute."""
 
-import math
 from fractions import Fraction
 
-import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.clustering_2026 import DOUBLY as DOUBLY
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, by, draw, equal, exact, given, search
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
 
 PAPER = Chapter(__file__)
 
@@ -78,23 +75,3 @@ def closed_form() -> list[sp.Expr]:
     share = sp.exp(t / 2) / (1 + sp.exp(t / 2))
     ratio = sp.exp(p + s) - sp.exp(q + r) * (share / (1 - share)) ** 2
     return [ratio, (2 * share - 1 - sp.tanh(t / 4)).rewrite(sp.exp)]
-
-
-def _scaled(logits: Array, rounds: int = 400) -> Array:
-    """Sinkhorn's rounds: rows to sum 1, then columns."""
-    K: Array = np.exp(logits - logits.max())
-    for _ in range(rounds):
-        K /= K.sum(axis=1, keepdims=True)
-        K /= K.sum(axis=0, keepdims=True)
-    return K
-
-
-def measured(effort: by.Effort) -> by.Measurements:
-    """w = 3/2 and m = 8/3: D* = 1.0987; two starts below it and one above."""
-    for d, mean in ((0.5, 0.3), (0.9, -1.0), (1.15, 0.2)):
-        w, m, x, predicted = 1.5, 8 / 3, np.array([mean + d / 2, mean - d / 2]), d
-        for layer in range(3):
-            x = _scaled(m * np.outer(x, x)) @ x * w
-            predicted *= w * math.tanh(m * predicted**2 / 4)
-            what = f"D_0 = {d}, layer {layer + 1}"
-            yield by.Measurement(what, predicted, float(x[0] - x[1]), 1e-12)

@@ -1,7 +1,6 @@
 """What the claims of t1.md execute."""
 
 from fractions import Fraction
-from math import factorial, prod
 
 import flint
 import numpy as np
@@ -11,28 +10,8 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-
-# --------------------------------------------------------------------------------------- T1a
-
-
-@st.composite
-def _jordan(pick: st.DrawFn) -> draw.Known:
-    """H with known Jordan blocks, and its eigenvalues with multiplicity."""
-    blocks = pick(draw.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), 1, 2))
-    H = pick(draw.with_jordan_blocks(blocks))
-    return H, [value for value, size in blocks for _ in range(size)]
-
-
-@search(draw.attention(1, 4, zeros=True), _jordan())
-def law_a(A: Matrix, value: draw.Known) -> None:
-    """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
-    H, values = value
-    whole = exact.plus_identity(exact.kronecker(H, A))
-    pairs = prod(exact.characteristic(exact.plus_identity(A, h)) for h in values)
-    assert exact.characteristic(whole) == pairs
-
 
 # --------------------------------------------------------------------------------------- T1b
 
@@ -131,20 +110,6 @@ def _cases_f(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
 
 
-def measure_f(effort: by.Effort) -> by.Measurements:
-    """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
-    limit = 8 * 2**0.5 / 5
-    for depth in (200, 400):
-        answer = verdict(
-            A=exact.A3, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2; 4"), depth=[depth]
-        )
-        value = answer.hfc_lfc[depth].value
-        assert value is not None
-        # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
-        tolerance = 100 * (5 / 6) ** depth + 16 * 2.0**-52 * limit
-        yield by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance)
-
-
 @given.condition("X_0 has no consensus part: pi^T X_0 = 0", given.case(), given.case(X0="1; 2"))
 def no_consensus(instance: given.Instance) -> bool:
     return instance.X0 is not None and not any(
@@ -205,18 +170,6 @@ def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
     return S, pick(draw.lists(st.integers(1, 5), n))
 
 
-@st.composite
-def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
-    """Integer tokens, a degree, and column factors."""
-    n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
-    X = exact.from_integers(pick(draw.matrices(st.integers(-2, 2), n, d)))
-    return (
-        exact.product(X, exact.transposed(X)),
-        pick(st.integers(1, 6)),
-        pick(draw.lists(st.integers(1, 5), n)),
-    )
-
-
 def certify_g(effort: by.Effort) -> by.Settled:
     """softmax of X X^T + column terms for distinct integer tokens: spec(A) in (0, 1], in balls."""
     rng = np.random.default_rng(effort.seed)
@@ -268,18 +221,6 @@ def law_g(S: Matrix, g: list[int]) -> None:
     assert spectra.is_real(A)
     weight = [c * sum(row) for c, row in zip(g, exact.product(S, exact.diagonal(g)), strict=True)]
     assert spectra.stationary(A) == [w / sum(weight) for w in weight]
-
-
-@search(_gram())
-def semidefinite_law(L: Matrix, degree: int, _: list[int]) -> None:
-    """sum_k L^k/k! entrywise is positive semidefinite: its charpoly has alternating signs."""
-    K = [
-        [sum((x**k / factorial(k) for k in range(degree + 1)), Fraction(0)) for x in row]
-        for row in L
-    ]
-    signs = exact.characteristic(K).coeffs()
-    n = len(L)
-    assert all(c * (-1) ** (n - k) >= 0 for k, c in enumerate(signs))
 
 
 # --------------------------------------------------------------------------------------- T1h

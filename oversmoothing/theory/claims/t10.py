@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import TINY, gamma
-from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, search, verdict
-from oversmoothing.theory.verdict.stages import certified_dominance
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search, verdict
 
 # --------------------------------------------------------------------------------------- T10
 
@@ -25,22 +24,6 @@ def rounded() -> None:
     assert Fraction(-4 / 3) > Fraction(-4, 3)
     answer = verdict(A=to_float(exact.AA), H=[[-4 / 3]], exact_binary=True)
     assert (answer.verdict, answer.status) == ("NON_SMOOTHING", "certified")
-
-
-def certify_ball_certificates(effort: by.Effort) -> by.Settled:
-    """Small binary64 cases: what is certified is what the same numbers give exactly."""
-    rng = np.random.default_rng([10, effort.seed])
-    for _ in range(12):
-        # Multiples of 1/16 with row sums 1, and of 1/8: the floats are the fractions.
-        weights = rng.multinomial(12, [1 / 4] * 4, size=4) + 1
-        A = [[Fraction(int(k), 16) for k in row] for row in weights]
-        H = [[Fraction(int(k), 8) for k in row] for row in rng.integers(-24, 12, size=(3, 3))]
-        outcome = certified_dominance(to_float(A), to_float(H)).verdict
-        if outcome == "UNDECIDED":
-            yield False
-        else:
-            agree = outcome == verdict(A=A, H=H).verdict
-            yield agree or f"A = {by.show(A)}, H = {by.show(H)}: {outcome}"
 
 
 @search(

@@ -197,30 +197,6 @@ def law_3(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
 # ------------------------------------------------------------------------------------- T11.4
 
 
-@st.composite
-def _cases_4(pick: st.DrawFn) -> tuple[Matrix, Matrix, int]:
-    A = pick(draw.attention(2, 4))
-    if pick(st.booleans()):
-        # Doubly stochastic: a symmetric circulant of the first row.
-        n, row = len(A), A[0]
-        even = [(row[k] + row[-k % n]) / 2 for k in range(n)]
-        A = [[even[(j - i) % n] for j in range(n)] for i in range(n)]
-    return A, pick(draw.states(len(A), 2)), pick(st.integers(1, 4))
-
-
-@search(_cases_4(), at=lambda A, X, depth: (A, exact.diagonal("-1 -1"), X))
-def law_4(A: Matrix, X: Matrix, depth: int) -> None:
-    assume(not given.consensus(X))
-    pi = spectra.stationary(A)
-    moved = exact.layer(A, exact.diagonal("-1 -1"), X, depth)
-    hfc, lfc = exact.squared_norms(moved)
-    delta = spectra.squared_deviation(pi)
-    assert exact.weighted_mean(pi, moved) == [0, 0] and hfc > 0
-    assert lfc <= len(A) * delta * hfc
-    if delta == 0:
-        assert lfc == 0
-
-
 MINUS_IDENTITY = given.Hypothesis(
     "H = -I", lambda case: exact.identity(len(case.H), -1) == case.H, (given.case(),)
 )
@@ -325,10 +301,6 @@ def _cases_6(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     values = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
     blocks = pick(draw.lists(st.tuples(values, st.integers(1, 2)), 1, 2))
     return A, pick(draw.with_jordan_blocks(blocks))
-
-
-def shrinks_in_floats(effort: by.Effort) -> by.Measurements:
-    return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
 
 
 @search(_cases_6(), at=given.whole)

@@ -6,7 +6,6 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search
 
@@ -52,36 +51,6 @@ def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) ->
 
 
 # -------------------------------------------------------------------------------------- T13b
-
-Layer = tuple[Matrix, list[Fraction], list[Fraction]]
-
-
-@st.composite
-def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Layer]]:
-    """A state of 2 to 4 streams and 1 to 4 layers (R, p, the branch)."""
-    s = pick(st.integers(2, 4))
-    vector = draw.lists(draw.fractions(-3, 3, 4), 2)
-    weights = st.one_of(st.just([Fraction(1)] * s), draw.lists(draw.fractions(-2, 2, 4), s))
-    layer = st.tuples(draw.attention(s, s, zeros=True), weights, vector)
-    return pick(draw.states(s, 2)), pick(draw.lists(layer, 1, 4))
-
-
-@search(_drawn(), at=lambda X, layers: (layers[0][0], [[Fraction(1)]], X))
-def law_b(X: Matrix, layers: list[Layer]) -> None:
-    """The largest entry of a difference, as a norm: in it all is rational.
-
-    Every row of X is a stream, all of its tokens and features in one vector.
-    """
-    for R, p, branch in layers:
-        before, X = X, exact.plus(exact.product(R, X), _outer(p, branch))
-        size = max(map(abs, branch))
-        spread = [max(map(oscillation, exact.transposed(Y))) for Y in (before, X)]
-        assert spread[1] <= dobrushin(R) * spread[0] + oscillation(p) * size
-        if oscillation(p) == 0:
-            assert squared_diameter(X) <= dobrushin(R) ** 2 * squared_diameter(before)
-        if squared_diameter(before) == 0 == oscillation(p):
-            assert squared_diameter(X) == 0
-
 
 R_IS_ROW_STOCHASTIC = given.ROW_STOCHASTIC.said("R is row-stochastic: R >= 0 and R 1 = 1")
 

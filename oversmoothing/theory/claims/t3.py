@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import sympy as sp
-from hypothesis import assume, strategies as st
+from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.depth.ratios import exact_state
@@ -12,39 +12,14 @@ from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.verdict.by_fractions import Mode, compare, exact_dominance
-from oversmoothing.theory.verdict.formulas import in_universal_disc, real_verdict
+from oversmoothing.theory.verdict.formulas import real_verdict
 
 # --------------------------------------------------------------------------------------- T3a
-
-
-def _distance(h: spectra.Gaussian, a: spectra.Gaussian) -> Fraction:
-    """|h|^2 |a + 1/h|^2."""
-    (x, y), (u, v) = h, a
-    size = x * x + y * y
-    return size * ((u + x / size) ** 2 + (v - y / size) ** 2)
 
 
 @given.condition("every eigenvalue of H considered is non-zero", given.case(H="0"))
 def nonsingular(instance: given.Instance) -> bool:
     return not any(value.is_zero for value in spectra.spectrum(instance.H))
-
-
-@search(
-    draw.gaussian_points(),
-    draw.lists(draw.gaussian_points(1), 1, 5),
-    draw.lists(st.integers(0, 4), 5),
-)
-def law_a(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]) -> None:
-    assume(any(h) and sum(weights[: len(points)]) > 0)
-    values = [spectra.squared_modulus(h, a) for a in points]
-    assert values == [_distance(h, a) for a in points]
-    # A mixture of the points is never farther, and strictly nearer unless it is one of them.
-    used = weights[: len(points)]
-    u, v = (exact.dot(map(Fraction, used), part) / sum(used) for part in zip(*points, strict=True))
-    inside = u, v
-    mixed = spectra.squared_modulus(h, inside)
-    assert mixed <= max(values)
-    assert mixed < max(values) or inside in points
 
 
 # --------------------------------------------------------------------------------------- T3b
@@ -70,13 +45,6 @@ def matrix_law(
 
 
 _INSIDE = draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h))
-
-
-@search(draw.gaussian_points(2))
-def code_law(*h: Fraction) -> None:
-    """`in_universal_disc` is the same set, on eighths (exact in binary64)."""
-    x, y = (Fraction(round(8 * t), 8) for t in h)
-    assert in_universal_disc(complex(float(x), float(y))) == spectra.in_universal_disc(x, y)
 
 
 @search(

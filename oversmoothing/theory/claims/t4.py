@@ -18,17 +18,7 @@ from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import BITS
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    by,
-    certain,
-    draw,
-    exact,
-    given,
-    is_zero,
-    search,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, is_zero, search, spectra
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
 
@@ -70,24 +60,6 @@ def term_rank(pattern: Sequence[Sequence[bool]]) -> int:
 
 # --------------------------------------------------------------------------------------- T4a
 
-_CASES = (
-    (exact.AA, exact.matrix("1/2"), exact.matrix("1; 2")),
-    (exact.AA, exact.matrix("-3/2"), exact.matrix("1; 2")),
-    (exact.J2, exact.matrix("-1/2 -2; 2 -1/2"), exact.matrix("1 2; 3 5")),
-    (exact.AA, exact.matrix("1/2 1; 0 1/2"), exact.matrix("1 2; -3 5")),
-    (exact.matrix("1/8 7/8; 7/8 1/8"), exact.diagonal("1 1"), exact.matrix("1 2; -3 5")),
-)
-
-
-def certify_a(effort: by.Effort) -> by.Settled:
-    """Simple, negative, complex, defective and repeated dominant h, at 500 layers in balls."""
-    for A, H, X0 in _CASES:
-        X = measured.states(A, H, X0, [500], BITS)[500]
-        certain(measured.hfc_lfc(X, BITS) < 1e-20)
-        certain(measured.worst_angle_gap(X, BITS) < 1e-20)
-        certain(measured.cosine(X, 0, 1, BITS) > 0)
-        yield True
-
 
 @search(draw.exact_cases(3, 2), at=given.whole)
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
@@ -116,17 +88,6 @@ def converse() -> None:
     assert spectra.stationary(exact.CAUSAL_MEANS) == [1, 0, 0]
     for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
         assert exact.product(exact.CAUSAL_MEANS, v) == exact.scaled(value, v)
-
-
-def certify_b(effort: by.Effort) -> by.Settled:
-    """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
-    X0 = exact.matrix("1 2; 3 1; -2 5")
-    X = measured.states(exact.A3, exact.diagonal("-1/2 -1/3"), X0, [2000], BITS)[2000]
-    certain(measured.cosine(X, 0, 1, BITS) > 1 - 2.0**-40)
-    certain(measured.cosine(X, 0, 2, BITS) < -1 + 2.0**-40)
-    certain(measured.effective_rank_excess(X, BITS) < 2.0**-20)
-    certain(measured.hfc_lfc(X, BITS) > 1.4645)
-    yield True
 
 
 _INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
@@ -221,17 +182,6 @@ def liminf_is_zero() -> None:
     x = sp.Symbol("x")
     assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(70, 37) * x + 1)) == 0
     assert exact.characteristic(exact.ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
-
-
-def certify_swing(effort: by.Effort) -> by.Settled:
-    """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
-    H, X0 = exact.diagonal("-1/2 -3/2"), exact.matrix("1 2; 3 5; -2 1")
-    states = measured.states(exact.ROTATING, H, X0, range(3000, 3100), 512)
-    ratios = [measured.sigma_ratio(X, 2, 512) for X in states.values()]
-    with at_precision(512):
-        certain(any(r < 0.02 for r in ratios))
-        certain(any(r > 0.25 for r in ratios))
-    yield from (True, True)
 
 
 # Many pairs of these tie.

@@ -18,16 +18,13 @@ from oversmoothing.theory.depth.bounds import (
     power_depth,
     ratio_floor,
 )
-from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
+from oversmoothing.theory.depth.rates import angle_rate, rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
     Matrix,
     by,
-    certain,
     draw,
     exact,
     given,
@@ -36,9 +33,7 @@ from oversmoothing.theory.proofs.kit import (
     spectra,
     verdict,
 )
-from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-from oversmoothing.theory.verdict import stages as certified
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
 # --------------------------------------------------------------------------------------- T5a
@@ -92,28 +87,6 @@ def floor(effort: by.Effort) -> by.Settled:
     if min(values) < floor:
         yield f"ROTATING, h = -9/10: ratio {min(values)} below the floor {floor}"
     yield max(values) > 10 * min(values)
-
-
-def rate_at_real_size(effort: by.Effort) -> by.Settled:
-    """The slope of log HFC/LFC between 1e5 and 2e5 layers lies in the certified log r."""
-    rng = np.random.default_rng([5, effort.seed])
-    for k, share in enumerate((0.2, 0.5, 1.0)):
-        A = softmax(share * rng.standard_normal((197, 197)))
-        H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
-        answer = certified.certify_spectra(
-            layer_discs.attention_discs(A), layer_discs.value_discs(H)
-        )
-        if answer.verdict != "SMOOTHING" or not (answer.consensus and answer.quotient):
-            yield False
-            continue
-        depths = [100_000, 200_000]
-        first, last = closed_form(A=A, H=H, X0=rng.standard_normal((197, 64)), depths=depths)
-        slope = (last.log_hfc_lfc - first.log_hfc_lfc) / 1e5
-        low = math.log(answer.quotient.low / answer.consensus.high)
-        high = math.log(answer.quotient.high / answer.consensus.low)
-        # The rotation of a complex dominant pair moves the log by O(1), hence the slope by 1e-4.
-        inside = low - 1e-4 <= slope <= high + 1e-4
-        yield inside or f"case {k}: slope {slope}, log r in [{low}, {high}]"
 
 
 @search(draw.exact_cases(3, 2), at=given.whole)
@@ -216,14 +189,6 @@ def measure_b(effort: by.Effort) -> by.Measurements:
             yield _slope(name, rate(*spectra), measure, (A, H, X0), tolerance=5e-3)
 
 
-@search(draw.lists(draw.fractions(-1, 1, 4), 0, 4), draw.lists(draw.fractions(-3, 2, 4), 1, 4))
-def law_b(a_values: list[Fraction], h_values: list[Fraction]) -> None:
-    a, h = [float(x) for x in a_values], [float(x) for x in h_values]
-    assert abs(rank_rate(a, h) - rank_rate_over_pairs(a, h)) < 1e-12
-    if len(h) == 1 or not a:
-        assert rank_rate(a, h) == 0
-
-
 @search(
     draw.attention(2, 3),
     draw.with_spectrum(draw.fractions(-2, 2, 4), 2, 3),
@@ -281,33 +246,6 @@ def _excess(s: list[flint.arb]) -> flint.arb:
     return (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
 
 
-def coefficient(effort: by.Effort) -> by.Measurements:
-    with at_precision(_PRECISION):
-        for digits in (8, 40):
-            eps = flint.arb(10) ** -digits
-            excess, ell = _excess([eps]), -eps.log()
-            second = (excess - eps * (1 + ell)) / (eps * eps * ell * ell)
-            first = excess / (eps * (1 + ell))
-            for what, expected, ball in (
-                (f"first order, eps = 1e-{digits}", 1.0, first),
-                (f"second coefficient, eps = 1e-{digits}", 0.5, second),
-            ):
-                yield by.Measurement(what, expected, float(ball.mid()), 1e-6)
-    A, H, start = _SPACED
-    for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
-        X = measured.states(A, H, start, [depth])[depth]
-        ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
-        certain(excess > 0)
-        for order, tolerance in zip((1, 2), tolerances, strict=True):
-            expanded = rates.effective_rank_excess_expanded([float(ratio.mid())], order)
-            name = f"a trajectory, layer {depth}: erank - 1 over its expansion to order {order}"
-            yield by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance)
-    # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
-    slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
-    rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
-    yield by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)
-
-
 @search(draw.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), 1, 5))
 def law_c(values: list[Fraction]) -> None:
     """The two bounds in balls at 400 bits."""
@@ -357,23 +295,6 @@ def _above(A: Matrix, H: Matrix, X0: Matrix, eps: float, depths: Iterable[int]) 
     """The depths at which HFC/LFC, in balls, is not at most eps."""
     ratios = ball_ratios(A, H, X0, spectra.stationary(A), depths)
     return [L for L, r in ratios.items() if r.value is None or r.value > eps]
-
-
-def certify_d(effort: by.Effort) -> by.Settled:
-    """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
-    for seed in range(12):
-        A, H, X0 = measured.random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
-        bound = certified_depth_in_balls(A, H, X0, Fraction(1, 1000))
-        if bound is None:
-            yield False
-            continue
-        floats = to_float(A), to_float(H), to_float(X0)
-        above = _above(A, H, X0, 1e-3, range(bound.depth + 60))
-        actual = max(above, default=-1) + 1
-        for other in (bound, certified_depth(*floats, 1e-3), power_depth(*floats, 1e-3)):
-            if other is not None and other.depth < actual:
-                yield f"seed {seed}: certified {other.depth}, actual {actual}"
-        yield True
 
 
 def defective(effort: by.Effort) -> by.Settled:

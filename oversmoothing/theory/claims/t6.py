@@ -64,18 +64,6 @@ def growth() -> None:
         assert corner == (Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0)
 
 
-def table(effort: by.Effort) -> by.Settled:
-    """All p, q <= 4 with h, a zero or not, by exact Jordan forms."""
-    for p, q in pairs(range(1, 5), range(1, 5)):
-        for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
-            M = exact.kronecker(jordan_block(p, h), jordan_block(q, a))
-            (factor,), expected = factors(M), kronecker_jordan_sizes(p, h == 0, q, a == 0)
-            sizes = sorted(factor.jordan)
-            if sizes != sorted(expected):
-                yield f"J_{p}({h}) (x) J_{q}({a}): {sizes}, predicted {expected}"
-            yield True
-
-
 _VALUES = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
 _DEFECTIVE_A = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
     draw.with_jordan_blocks

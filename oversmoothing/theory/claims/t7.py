@@ -285,17 +285,6 @@ def general_residual() -> None:
     assert sp.simplify(consensus.trace() - sp.cos(t) * (1 - p)) == 0 and consensus.det() == 0
 
 
-@search(draw.inside(0, 1), draw.below_one(), draw.fractions(0, 1, 40).filter(bool))
-def threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
-    """A rational angle: smoothing, decided from trace and determinant, needs p < a/(2-a)."""
-    consensus, T, D = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
-    if T**2 < 4 * D:
-        smooths = consensus**2 > D
-    else:
-        smooths = 2 * consensus > T and consensus**2 - T * consensus + D > 0
-    assert not smooths or p * (2 - a) < a
-
-
 SYMMETRIC_W = given.Hypothesis(
     "every layer has a symmetric W",
     lambda i: exact.transposed(i.H) == i.H,
@@ -322,18 +311,6 @@ def _layers_b_volume(draw_from: st.DrawFn) -> list[tuple[Matrix, Matrix]]:
         A = draw_from(draw.attention(n, n, zeros=True))
         layers.append((A, draw_from(draw.with_jordan_blocks(blocks))))
     return layers
-
-
-@st.composite
-def _symmetric(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]:
-    """A, q, p, eigenvalues s_j in [p, q] and a rotation."""
-    A = draw_from(draw.attention(2, 3))
-    q = draw_from(draw.fractions(0, 1, 8).filter(bool))
-    p = q * draw_from(draw.below_one(8))
-    mix = draw_from(st.tuples(draw.fractions(0, 1, 6), draw.fractions(0, 1, 6)))
-    tau = draw_from(draw.below_one(6))
-    values = [p + (q - p) * f for f in mix]
-    return contraction_to(A, tau), q, p, values, draw_from(rotations())
 
 
 def interval() -> None:
@@ -368,17 +345,6 @@ def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
         quotient *= abs(exact.determinant(_kronecker_layer(A, W)))
         consensus *= abs(exact.determinant(exact.plus_identity(W)))
     assert quotient >= consensus ** (n - 1)
-
-
-@search(_symmetric(), at=lambda A, q, p, values, V: (A, exact.diagonal(-s for s in values)))
-def rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Matrix) -> None:
-    """Per layer |det|^(1/(n-1)) (1-p)^d >= (1 - tau p)(1 - tau q)^(d-1) ||I+W||^d, d = 2."""
-    tau, smallest = dobrushin(A), min(values)
-    assume(smallest < 1)
-    W = exact.product(V, exact.diagonal(-s for s in values), exact.transposed(V))
-    volume = abs(exact.determinant(_kronecker_layer(A, W)))
-    bound = (1 - tau * p) * (1 - tau * q) * (1 - smallest) ** 2 / (1 - p) ** 2
-    assert volume >= bound ** (len(A) - 1)
 
 
 CLOSED_WEIGHTS = given.CLOSED.said("every eigenvalue of every W_l is real and in [-1, 0]")

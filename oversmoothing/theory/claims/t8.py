@@ -1,6 +1,6 @@
 """What the claims of t8.md execute."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,6 @@ from oversmoothing.theory.proofs.kit import (
     verdict,
 )
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.formulas import real_verdict
 
 # -------------------------------------------------------------------------------- linearised
 
@@ -225,13 +224,6 @@ def reach(a_values: list[spectra.Gaussian]) -> Fraction:
     return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
 
 
-def _turns(
-    h: Sequence[spectra.Number], opposite: Sequence[spectra.Number], a: Sequence[spectra.Number]
-) -> bool:
-    """Whether the two spectra of H have different verdicts."""
-    return spectra.by_moduli(h, a) != spectra.by_moduli(opposite, a)
-
-
 def symmetric_spectrum() -> None:
     for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
         H, opposite = exact.diagonal([p, -p]), exact.diagonal([-p, p])
@@ -254,28 +246,6 @@ def examples() -> None:
 def one_real_value(instance: given.Instance) -> bool:
     values = [value for value in spectra.spectrum(instance.H) if not value.is_zero]
     return len(values) == 1 and values[0].is_real
-
-
-@search(draw.fractions(0, 8), draw.attention_spectra())
-def real_law(size: Fraction, a_values: list[Fraction]) -> None:
-    a = min(a_values)
-    for h in (size, -size):
-        assert _turns([h], [-h], a_values) == (0 < abs(h) <= 2 / (1 + a))
-        centred = _turns([h, 0], [-h, 0], a_values)
-        assert centred == (0 < abs(h) <= max(Fraction(2), 2 / (1 + a)))
-        q, p = sorted((h, Fraction(0)))
-        assert spectra.by_moduli([h, 0], a_values) == real_verdict(q, p, a)
-
-
-@search(draw.fractions(0, 8), draw.gaussian_disc(), draw.inside(-1, 1))
-def complex_law(h: Fraction, a: spectra.Gaussian, w: Fraction) -> None:
-    u, v = a
-    a_values = [(u, v), (u, -v), (w, Fraction(0))]
-    s = reach(a_values)
-    for size in (h, s, s + Fraction(1, 50)):
-        assert _turns([size], [-size], a_values) == (0 < size <= s)
-        centred = _turns([size, 0], [-size, 0], a_values)
-        assert centred == (0 < size <= max(Fraction(2), s))
 
 
 @search(

@@ -174,17 +174,6 @@ def parallel() -> list[sp.Expr]:
     return [sp.expand(compound(moved)[0] - compound(X)[0])]
 
 
-@search(draw.states(4, 2))
-def law_c(X: Matrix) -> None:
-    """max over pairs of |x_i ^ x_k|^2 against the sum over pairs, exactly; each by Lagrange."""
-    squares = [
-        exact.dot(x, x) * exact.dot(y, y) - exact.dot(x, y) ** 2 for x, y in combinations(X, 2)
-    ]
-    total = sum(m * m for m in compound(sp.Matrix(X)))
-    assert sum(squares) == total
-    assert max(squares) <= total <= len(squares) * max(squares)
-
-
 # --------------------------------------------------------------------------------------- T9d
 
 
@@ -245,14 +234,6 @@ def attention(X: mp.matrix, M: mp.matrix, k: int) -> mp.matrix:
     return mp.matrix(rows)
 
 
-def covariance(E: mp.matrix, c: mp.matrix, M: mp.matrix) -> mp.matrix:
-    """Sigma_a: covariance of the rows of E under a = softmax(c M E^T/sqrt k)."""
-    weights = [mp.exp(x) for x in c * M * E.T / mp.sqrt(2)]
-    a = [w / mp.fsum(weights) for w in weights]
-    apart = E - mp.ones(E.rows, 1) * mp.matrix([a]) * E
-    return apart.T * mp.diag(a) * apart
-
-
 def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     """X = 1 c + E with ||E|| = 0.3, M with a definite symmetric part, W nonsingular."""
     E = mp.matrix([["0.1", "0.15"], ["-0.15", "0.05"], ["0.05", "-0.2"]])
@@ -278,28 +259,6 @@ def tripling(effort: by.Effort) -> by.Measurements:
             yield by.Measurement(
                 f"log||E|| at layer {layer + 1} over layer {layer}", 3.0, ratio, float(gap)
             )
-
-
-def remainder(effort: by.Effort) -> by.Measurements:
-    """||E' - E M Sigma_a W/sqrt k|| falls like ||E||^5 and stays under its bound."""
-    errors = []
-    with mp.workdps(120):
-        X, M, W = _example()
-        E, mean = high_and_mean(X)
-        m, w = (max(mp.svd_r(Z, compute_uv=False)) for Z in (M, W))
-        scales = [mp.mpf(10) ** -k for k in (3, 4)]
-        for s in scales:
-            small = E * s
-            state = small + mp.ones(3, 1) * mean
-            high, _ = high_and_mean(attention(state, M, 2) * state * W)
-            error = norm(high - small * M * covariance(small, mean, M) * W / mp.sqrt(2))
-            bound = mp.sqrt(2) / 2 * w * m**2 * norm(small) ** 5
-            if error > bound:
-                raise ArithmeticError(f"the remainder {error} exceeds its bound {bound}")
-            errors.append(error)
-        order = float(mp.log(errors[0] / errors[1]) / mp.log(10))
-    # The next order is a relative O(||E||) with factors of |c| |M| < 10 at the first scale.
-    return [by.Measurement("order of the remainder", 5.0, order, 10 * float(scales[0]))]
 
 
 @search(st.integers(2, 6), st.integers(1, 4), st.integers(-3, 1), st.integers(-2, 1), draw.SEEDS)
