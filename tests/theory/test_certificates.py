@@ -21,11 +21,11 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.claims.golden import golden_cases
-from oversmoothing.theory.layer.cell import softmax_enclosure
+from oversmoothing.theory.layer.cell import softmax_within
 from oversmoothing.theory.layer.layer import Layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.proofs import strategies as own
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, interval_discs
+from oversmoothing.theory.spectra.discs import Discs, Failure, components, enclose
 from oversmoothing.theory.spectra.layer_discs import head_discs, value_discs
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 from oversmoothing.theory.verdict.stages import consensus_radius, quotient_radius
@@ -109,7 +109,7 @@ def test_the_softmax_enclosure_contains_the_softmax(n, seed, scale):
     from mpmath import mp, mpf
 
     logits = scale * np.random.default_rng(seed).standard_normal((n, n))
-    A, error = softmax_enclosure(logits)
+    A, error = softmax_within(logits)
     with mp.workdps(60):
         for i in range(n):
             weights = [mp.exp(mpf(float(x))) for x in logits[i]]
@@ -132,7 +132,8 @@ def test_certify_and_check_from_the_command_line(tmp_path, capsys):
 
 def test_exact_discs_are_points():
     def exact_discs(*values):
-        return interval_discs(np.array(values), np.zeros(len(values)))
+        centres, radii = np.array(values, complex), np.zeros(len(values))
+        return Discs(centres, radii, components(centres, radii))
 
     found = exact_discs(0.0, 0.0, 0.5)
     assert (found.radii == 0).all() and len(set(found.component)) == 2
