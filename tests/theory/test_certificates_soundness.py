@@ -13,7 +13,7 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_in_floats
+from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
@@ -119,7 +119,7 @@ def test_the_float_softmax_contains_the_softmax():
                 logits[np.triu_indices(n, 1)] = -np.inf
             if trial % 7 == 0:
                 logits = logits * 1e290
-            A, error = softmax_in_floats(logits)
+            A, error = softmax_within(logits)
             for i, row in enumerate(softmax_truth(logits)):
                 for j, truth in enumerate(row):
                     gap = abs(truth - flint.arb(float(A[i, j])))
