@@ -17,7 +17,7 @@ from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict import of_start, resolvent as resolvents
-from oversmoothing.theory.verdict.cosines import token_limits
+from oversmoothing.theory.verdict.cosines import TokenLimits, token_limits
 from oversmoothing.theory.verdict.of_start import by_projectors
 from oversmoothing.theory.verdict.resolvent import has_every_mode, resolvent
 from oversmoothing.theory.verdict.start import start_content
