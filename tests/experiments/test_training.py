@@ -173,8 +173,7 @@ def test_a_later_epoch_with_a_higher_loss_is_not_kept(monkeypatch: pytest.Monkey
 
 
 def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
-    config = tiny_config(learning_rate=1.0, warmup=0.1)
-    rates = [learning_rate(config, step, 1000) for step in range(1000)]
+    rates = [learning_rate(1.0, 0.1, step, 1000) for step in range(1000)]
     assert rates[0] == pytest.approx(0.01, rel=1e-3)
     assert max(rates) == pytest.approx(rates[99]) and 0.9 < max(rates) <= 1
     assert 0 < rates[-1] < 1e-5

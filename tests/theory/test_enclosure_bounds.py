@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.layer.cell import (
-    EXP_ERROR,
-    softmax_balls,
-    softmax_enclosure,
-    softmax_in_floats,
-)
+from oversmoothing.theory.layer.cell import EXP_ERROR, of_others, softmax_balls, softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
@@ -27,7 +22,7 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.blocks import _discs as ball_discs, _refined
-from oversmoothing.theory.spectra.discs import Discs, enclose, interval_discs
+from oversmoothing.theory.spectra.discs import Discs, components, enclose
 from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.verdict import stages, stages as verdicts
 from oversmoothing.theory.verdict.stages import CertifiedDominance
@@ -104,8 +99,8 @@ def test_discs_that_touch_within_rounding_are_joined(scale):
         (0.5 + 32 * UNIT, 0.25, False),
     ):
         centres = scale * np.array([1.0, 1.0 + gap])
-        found = interval_discs(centres, np.full(2, radius * abs(scale)))
-        assert (found.component[0] == found.component[1]) == joined
+        label = components(centres + 0j, np.full(2, radius * abs(scale)))
+        assert (label[0] == label[1]) == joined
 
 
 # --- moduli of modes, heads, attention ---
@@ -162,22 +157,21 @@ def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero():
 def test_T10_the_error_of_a_softmax_is_its_formula(n, far):
     logits = np.zeros((n, n))
     logits[:, -1] = -far
-    A, error = softmax_in_floats(logits)
+    A, error = softmax_within(logits)
+    others = of_others(inflated(A, 4))
+    e = Fraction(EXP_ERROR) + Fraction(1.01) * U * Fraction(min(2 * far, 800.0))
+    e, rounding = exactly_inflated(e * (1 + 4 * e), 12), exact_gamma(n + 4)
     for i, j in np.ndindex(n, n):
-        top = logits[i].max()
-        t = [Fraction(abs(x - top)) for x in logits[i]]
-        relative = [exactly_inflated(Fraction(EXP_ERROR) + Fraction(1.01) * U * x, 4) for x in t]
-        summed = max(relative) + exact_gamma(n + 2)
-        formula = (relative[j] + summed + U) * (1 + 2 * summed) * Fraction(A[i, j])
-        assert agree(error[i, j], exactly_inflated(formula, 10), 10 * U)
+        formula = (2 * e * Fraction(others[i, j]) + rounding) * (1 + 2 * rounding)
+        assert agree(error[i, j], exactly_inflated(formula * Fraction(A[i, j]), 12), 20 * U)
 
 
 def test_T10_a_stack_of_attentions_is_enclosed_as_each_of_it_is():
     logits = np.random.default_rng(3).standard_normal((2, 7, 3, 3))
     logits[..., 0, 2] = -np.inf
-    A, error = softmax_in_floats(logits)
+    A, error = softmax_within(logits)
     for i, j in np.ndindex(2, 7):
-        one, its = softmax_in_floats(logits[i, j])
+        one, its = softmax_within(logits[i, j])
         assert (A[i, j] == one).all() and (error[i, j] == its).all()
         assert one[0, 2] == its[0, 2] == 0
 
@@ -195,12 +189,6 @@ def test_a_softmax_in_balls_of_logits_far_apart_is_the_hard_maximum():
         found = softmax_balls([[0, far], [0, -far]], 128)
         for x, expected in zip(found.entries(), (0, 1, 1, 0), strict=True):
             assert abs(x - expected) < 1e-30
-
-
-def test_T10_logits_in_fractions_have_masks_too():
-    A, error = softmax_enclosure([["1/2", "-inf"], [0, 0]])
-    assert A.tolist() == [[1, 0], [0.5, 0.5]]
-    assert error[0, 1] == 0 and (error < 1e-30).all()
 
 
 # --- balls ---

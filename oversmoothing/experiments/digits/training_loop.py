@@ -62,14 +62,22 @@ def generator(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
 
 
-def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
-    """Rate at `step` = 0, 1, ...: linear warm-up, times a cosine that reaches 0 at `steps`."""
-    warm = min(1.0, (step + 1) / max(1.0, config.warmup * steps))
-    return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+def learning_rate(peak: float, warmup: float, step: int, steps: int) -> float:
+    """At step 0, 1, ...: linear warm-up over a share of the steps, times a cosine to 0."""
+    warm = min(1.0, (step + 1) / max(1.0, warmup * steps))
+    return peak * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def adamw(
+    decayed: list[Tensor], free: list[Tensor], rate: float, decay: float
+) -> torch.optim.Optimizer:
+    """AdamW that decays the first tensors alone."""
+    groups = [{"params": decayed, "weight_decay": decay}, {"params": free, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=rate, fused=True)
 
 
 def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW that decays weight matrices alone."""
+    """Of weight matrices alone the weight is decayed."""
     decayed: list[Tensor] = []
     free: list[Tensor] = []
     for name, parameter in model.named_parameters():
@@ -77,11 +85,7 @@ def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
         # and the K of T3c's disc to 0.
         is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
         (decayed if is_weight else free).append(parameter)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
+    return adamw(decayed, free, config.learning_rate, config.weight_decay)
 
 
 @contextmanager
@@ -282,7 +286,7 @@ class Loop:
     def _one(self, chosen: Tensor, steps: int) -> None:
         config, state = self.config, self.state
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(config, state.step, steps)
+            group["lr"] = learning_rate(config.learning_rate, config.warmup, state.step, steps)
         if self.instruments is not None:
             if state.step % config.watch_every == 0:
                 check_finite_loss(self, float(state.total))

@@ -239,11 +239,14 @@ def power(n: int, sd: float, distance: float, confidence: float = 0.95) -> float
     return float(nct.sf(cut, n - 1, distance / (sd / n**0.5)))
 
 
-def seeds_needed(sd: float, distance: float, wanted: float = 0.8) -> float:
+def seeds_needed(
+    sd: float, distance: float, wanted: float = 0.8, confidence: float = 0.95
+) -> float:
     """The least n with that power; NaN beyond MOST, and where there is no distance."""
     if not distance > 0 or math.isnan(sd):
         return NAN
-    return next((float(n) for n in range(2, MOST + 1) if power(n, sd, distance) >= wanted), NAN)
+    every = range(2, MOST + 1)
+    return next((float(n) for n in every if power(n, sd, distance, confidence) >= wanted), NAN)
 
 
 def _distance(question: Question, mean: float) -> float:
@@ -276,8 +279,10 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
             decision = "void" if whole and void else "not run"
         shown = whole or so_far
         expected = question.sd if math.isnan(sd) else sd
-        needed = seeds_needed(float(seen.std(ddof=1)), _distance(question, answer.mean),
-                              chosen.power) if len(seen) > 1 else NAN  # fmt: skip
+        needed = seeds_needed(
+            float(seen.std(ddof=1)), _distance(question, answer.mean), chosen.power,
+            chosen.confidence,
+        ) if len(seen) > 1 else NAN  # fmt: skip
         made.append(
             {
                 "question": question.name,
@@ -293,7 +298,7 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
                 "decision": decision if shown else "not run",
                 "p": p if shown else NAN,
                 "sd": expected,
-                "detectable": _detectable(planned, expected, chosen.power),
+                "detectable": _detectable(planned, expected, chosen),
                 "needed": needed if shown else NAN,
             }
         )
@@ -309,14 +314,15 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
     return frame
 
 
-def _detectable(n: int, sd: float, wanted: float) -> float:
-    """How far beyond its end a mean must lie for that power."""
+def _detectable(n: int, sd: float, chosen: Protocol) -> float:
+    """How far beyond its end a mean must lie for the power that the protocol wants."""
     if math.isnan(sd) or n < 2:
         return NAN
     low, high = 0.0, 100 * sd
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if power(n, sd, middle) < wanted else (low, middle)
+        enough = power(n, sd, middle, chosen.confidence) >= chosen.power
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 
