@@ -21,7 +21,7 @@ from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.blocks import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
-from oversmoothing.theory.spectra.layer_discs import attention_discs, attention_discs_all
+from oversmoothing.theory.spectra.layer_discs import attention_discs
 from oversmoothing.theory.verdict import stages
 from oversmoothing.theory.verdict.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.verdict.verdict import verdict
@@ -237,9 +237,6 @@ def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
         confirmed(found.body)
 
 
-GENERIC = certify(*read_layer(logits=LOGITS, H=NEGATIVE, X0=START))
-
-
 def test_a_depth_is_refused_where_it_cannot_be_recomputed():
     body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=START))
     claim = body["claim"] | {"depth": 100, "eps": "1/10"}
@@ -385,18 +382,6 @@ def test_a_singular_basis_fails_alone(monkeypatch):
     good, bad = enclose_all(M)
     assert isinstance(good, Discs)
     assert isinstance(bad, Failure) and "Singular" in bad.reason
-
-
-def test_stacks_of_attention_agree_with_single_ones():
-    rng = np.random.default_rng(8)
-    A = rng.dirichlet(np.ones(6), size=(5, 6))
-    A[1] = np.tril(A[1])
-    A[1] /= A[1].sum(axis=1, keepdims=True)
-    A[2] = np.eye(6)
-    assert all(
-        same(one, attention_discs(each))
-        for one, each in zip(attention_discs_all(A), A, strict=True)
-    )
 
 
 def test_causal_attention_shows_its_spectrum_on_the_diagonal():
