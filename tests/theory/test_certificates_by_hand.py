@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.layer.cell import stationary_balls
-from oversmoothing.theory.layer.layer import Layer, read_layer
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
 from oversmoothing.theory.spectra.blocks import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose
@@ -30,56 +27,6 @@ from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, matrix
 
 A2, A3, FLOAT = matrix("AA"), matrix("A3"), floats("AA")
-
-
-def claim(A, H, X0=None, **further):
-    return certify(*read_layer(A, H, X0), **further)["claim"]
-
-
-def interval(texts):
-    return [float.fromhex(text) for text in texts]
-
-
-def test_T6b_a_tie_shows_the_largest_blocks_of_both_sides():
-    A = [["7/12", "1/12", "1/3"], ["1/12", "7/12", "1/3"], ["1/3", "1/3", "1/3"]]
-    found = claim(A, [[-2, 0, 0], [0, 0, 1], [0, 0, 0]])
-    assert found["verdict"] == "TIE"
-    assert (found["jordan_consensus"], found["jordan_quotient"]) == (2, 2)
-    simple = claim(A2, [["-4/3"]])
-    assert (simple["jordan_consensus"], simple["jordan_quotient"]) == (1, 1)
-    assert "jordan_quotient" not in claim(A2, [["1/2"]])
-
-
-def test_T5d_a_depth_is_claimed_where_smoothing_is_and_nowhere_else():
-    found = claim(A2, [["1/2"]], [[1], [2]], eps=Fraction(1, 1000))
-    assert (found["verdict_x0"], found["eps"], found["depth"]) == ("SMOOTHING", "1/1000", 32)
-    assert claim(A2, [["1/2"]], [[1], [2]], eps=Fraction(1, 4))["depth"] == 2
-    for H, X0 in ((["-1/2"], [[1], [2]]), (["1/2"], [[1], [-1]]), (["1/2"], [[2], [2]])):
-        assert "depth" not in claim(A2, [H], X0)
-    assert claim(A2, [["1/2"]], [[2], [2]])["verdict_x0"] == "TRIVIAL"
-    assert claim(A2, [["1/2"]], [[1], [-1]])["verdict_x0"] == "NON_SMOOTHING"
-    assert claim(A2, [[-2]], [[1], [-1]])["verdict_x0"] == "UNDEFINED"
-    assert claim(A2, [["1/2"]], [[0], [0]])["verdict_x0"] == "UNDEFINED"
-
-
-def test_T4e_one_token_has_no_mode_to_be_generic_about():
-    found = claim([[1]], [["1/2"]], [[3]])
-    assert found["verdict"] == "TRIVIAL" and "genericity" not in found
-    assert found["verdict_x0"] == "TRIVIAL"
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_T4e_beyond_eight_features_a_generic_X0_has_the_verdict_of_the_case(sign):
-    H = sign * np.diag(np.linspace(0.1, 0.9, 9))
-    X0 = np.array([np.arange(1.0, 10.0), np.full(9, 0.5)])
-    found = claim(FLOAT, H, X0)
-    expected = "SMOOTHING" if sign > 0 else "NON_SMOOTHING"
-    assert found["genericity"]["mode"] == ("consensus" if sign > 0 else "quotient")
-    assert found["verdict"] == found["verdict_x0"] == expected
-    flat = claim(FLOAT, H, np.ones((2, 9)))
-    assert flat["verdict_x0"] == "TRIVIAL"
-    # Only consensus is there to be the dominant mode of a flat start.
-    assert ("genericity" in flat) == (sign > 0)
 
 
 def test_what_is_not_enclosed_is_undecided_with_its_reason():
