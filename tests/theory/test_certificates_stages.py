@@ -8,10 +8,9 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import oversmoothing
-from benchmarks import certificates as bench
 from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.cell import nearest, softmax_in_floats
@@ -19,7 +18,6 @@ from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, load_layer, read
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
-from oversmoothing.theory.spectra.blocks import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs
 from oversmoothing.theory.verdict import stages
@@ -117,10 +115,9 @@ def test_the_verdict_takes_logits(tmp_path, capsys):
 # ---------------------------------------------------------------------------------------- heads
 
 
-@pytest.mark.parametrize("size", [50, 6])
-def test_a_head_is_certified_through_its_core(size):
-    factors = (HEAD[0][:size], HEAD[1][:, :size])
-    X0 = np.random.default_rng(1).standard_normal((7, size))
+def test_a_head_is_certified_through_its_core():
+    factors = (HEAD[0][:6], HEAD[1][:, :6])
+    X0 = np.random.default_rng(1).standard_normal((7, 6))
     case, start = read_layer(logits=LOGITS, factors=factors, X0=X0)
     body = certify(case, start)
     assert set(body["input"]) == {"numbers", "logits", "W_V", "W_proj", "X0"}
@@ -147,18 +144,6 @@ def test_a_head_in_fractions_is_exact():
     # h = -1/2 and h = 0: the zero ties with itself at 1.
     assert body["claim"]["verdict"] == "TIE"
     confirmed(body)
-
-
-def test_the_zeros_of_a_head_tie_by_structure_and_are_checked():
-    A = (0.5 * np.eye(4) + 0.125).tolist()
-    W_V = np.eye(50)[:, :2]
-    case = Layer.of(A, factors=(W_V, -0.5 * W_V.T))
-    body = certify(case)
-    assert body["claim"]["verdict"] == "TIE"
-    assert "structure" in confirmed(body)
-    assert ball_stage(case).verdict == "TIE"
-    false = forged(certify(case), ["claim", "verdict"], "SMOOTHING")
-    assert refused(false)
 
 
 # ---------------------------------------------------------------------------------- genericity
@@ -193,34 +178,22 @@ def test_the_coefficient_is_that_of_the_eigenvectors(n, d, seed, negative):
     assert 0 < low <= high <= 1
 
 
-def test_a_start_without_the_dominant_mode_is_undecided():
-    """A flat X_0 has no part in a quotient mode."""
-    found = make_certificate(*read_layer(logits=LOGITS, H=NEGATIVE, X0=np.ones((7, 5))))
-    flat = found.body
-    assert flat["claim"]["verdict"] == "NON_SMOOTHING"
-    assert "genericity" not in flat["claim"] and "verdict_x0" not in flat["claim"]
-    assert "is 0" in found.left_out[0]
-    confirmed(flat)
-    assert refused(forged(flat, ["claim", "verdict_x0"], "NON_SMOOTHING"))
-    lifted = forged(flat, ["claim", "genericity"], {
-        "mode": "quotient", "coefficient": [(0.1).hex(), (0.2).hex()],
-    })  # fmt: skip
-    found = check_certificate(lifted)
-    assert not found.accepted and "could not be confirmed" in found.words
-
-
-def test_a_flat_start_that_smooths_is_trivial():
-    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=np.ones((7, 5))))
-    assert body["claim"]["verdict_x0"] == "TRIVIAL"
-    confirmed(body)
-    assert refused(forged(body, ["claim", "verdict_x0"], "SMOOTHING"))
-
-
-def test_a_zero_start_is_undefined():
-    body = certify(*read_layer(logits=LOGITS, H=POSITIVE, X0=np.zeros((7, 5))))
-    assert body["claim"]["verdict_x0"] == "UNDEFINED" and "genericity" not in body["claim"]
-    confirmed(body)
-    assert refused(forged(body, ["claim", "verdict_x0"], "SMOOTHING"))
+@pytest.mark.parametrize(
+    ("H", "X0", "verdict_x0", "other", "left_out"),
+    [
+        (NEGATIVE, np.ones((7, 5)), None, "NON_SMOOTHING", "is 0"),
+        (POSITIVE, np.ones((7, 5)), "TRIVIAL", "SMOOTHING", ""),
+        (POSITIVE, np.zeros((7, 5)), "UNDEFINED", "SMOOTHING", ""),
+    ],
+    ids=["no part in a quotient mode", "at consensus", "zero"],
+)
+def test_a_start_without_the_dominant_mode_has_no_other_word(H, X0, verdict_x0, other, left_out):
+    found = make_certificate(*read_layer(logits=LOGITS, H=H, X0=X0))
+    claim = found.body["claim"]
+    assert claim.get("verdict_x0") == verdict_x0 and left_out in "".join(found.left_out)
+    assert ("genericity" in claim) == (verdict_x0 == "TRIVIAL")
+    confirmed(found.body)
+    assert refused(forged(found.body, ["claim", "verdict_x0"], other))
 
 
 def test_a_mode_that_is_not_alone_is_undecided_with_its_reason():
@@ -309,29 +282,6 @@ def test_fractions_beyond_the_exact_size_go_through_discs():
     assert smaller.method.startswith("exact")
 
 
-@given(own.exact_cases(max_n=5, max_d=1), st.integers(0, 2**32 - 1))
-@settings(max_examples=40)
-@example(([[Fraction(1, 3)] * 3] * 3, [[0]], [[0]] * 3), 448030)
-def test_balls_contain_the_spectrum_and_its_left_eigenvectors(drawn, seed):
-    M = np.random.default_rng(seed).integers(-5, 6, size=(len(drawn[0]) + 1,) * 2)
-    exact = flint.fmpq_mat(M.tolist())
-    roots = exact.charpoly().numer().complex_roots()
-    for found in enclose_in_balls(flint.acb_mat(exact)):
-        vectors = []
-        with at_precision(stages.BITS):
-            for root, _ in roots:
-                assert any(box.overlaps(root) for box in found.boxes)
-            for i in np.flatnonzero(found.alone):
-                w = flint.acb_mat(1, len(M), found.left_vector(int(i)))
-                gap = (w * flint.acb_mat(exact) - w * found.boxes[i]).entries()
-                assert all(x.contains(0) for x in gap)
-                vectors.append(w.entries())
-    # Beside a multiple eigenvalue V may be so near to singular that w contains 0 to the last.
-    if all(multiplicity == 1 for _, multiplicity in roots):
-        assert all(found.alone)
-        assert all(any(not x.contains(0) for x in w) for w in vectors)
-
-
 def test_nearest_bounds_the_distance_to_the_balls():
     with at_precision(128):
         M, error = nearest(flint.arb_mat([[flint.arb(flint.fmpq(1, 3)), flint.arb(2)]]))
@@ -403,24 +353,3 @@ def test_causal_attention_shows_its_spectrum_on_the_diagonal():
     found = make_certificate(Layer.of(logits=logits, H=[[edge]]))
     assert found.body["claim"]["verdict"] != "UNDECIDED" and found.method.startswith("balls")
     confirmed(found.body)
-
-
-# ------------------------------------------------------------------------------- larger, bench
-
-
-def test_a_certificate_of_moderate_size_is_checked():
-    rng = np.random.default_rng(10)
-    n, d, r = 60, 64, 12
-    W = rng.standard_normal((d, r)) / 8, rng.standard_normal((r, d)) / 3
-    case, start = read_layer(
-        logits=rng.standard_normal((n, n)), factors=W, X0=rng.standard_normal((n, d))
-    )
-    body = certify(case, start)
-    assert body["claim"]["verdict_x0"] == body["claim"]["verdict"] == "SMOOTHING"
-    assert "coefficient" in confirmed(body)
-
-
-def test_the_measurements_have_their_targets():
-    assert bench.spectrum_of_attention.name == "certificates/attention n=197"
-    (row,) = bench.small.run("cpu")
-    assert row.target is None and row.ratio > 0 and set(row.seconds) == {"ours", "yardstick"}
