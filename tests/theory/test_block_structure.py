@@ -59,9 +59,7 @@ def test_T1d_stationary_distribution_beyond_the_range_of_binary64(A, pi):
 
 
 def test_T1d_what_binary64_cannot_hold_of_a_large_A_is_refused():
-    A = np.eye(40) + np.diag([TINY] * 39, 1)
-    A[-1, :2] = TINY, 0.0
-    A[0, 1] = 2 * TINY
+    A = np.diag([0.5] * 39 + [1.0]) + np.diag([0.5] * 39, 1) + np.diag([TINY] * 39, -1)
     with pytest.raises(InputError, match="beyond binary64"):
         stationary_distribution(A)
 

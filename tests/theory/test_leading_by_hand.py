@@ -300,6 +300,7 @@ def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(
     monkeypatch, needed, mode, answer, last
 ):
     monkeypatch.setattr(by_fractions, "gap_bits", lambda *_: needed)
+    monkeypatch.setattr(by_fractions, "squared_modulus", Known.squared_modulus)
     found, bits = compare(mode, Known())
     assert found == answer and mode.asked == doubled(last)
     assert bits == (64 if answer else math.ceil(needed))

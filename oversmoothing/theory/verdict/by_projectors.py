@@ -19,16 +19,22 @@ from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Matrix, Number, to_flint, weighted_mean
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare, rank_bound
+from oversmoothing.theory.verdict.by_fractions import (
+    Mode,
+    all_modes,
+    compare,
+    largest_modes,
+    rank_bound,
+)
 from oversmoothing.theory.verdict.cosines import (
     UNKNOWN_TOKENS,
     CosineLimit,
     TokenLimits,
-    mean,
+    mean as mean_cosine,
     smallest,
 )
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.leading import ball_rank
+from oversmoothing.theory.verdict.leading import rank_seen, ratio_of
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of
 
@@ -128,22 +134,15 @@ class _Parts:
 
     def largest(self, modes: list[Mode]) -> list[Mode] | None:
         """Those of the largest modulus among what X_0 contains; None where that is not shown."""
-        order = sorted(modes, key=lambda m: -float(m.squared_modulus(128).mid()))
-        top: list[Mode] = []
-        for mode in order:
-            if top and float(mode.squared_modulus(128).upper()) < 0.99 * float(
-                top[0].squared_modulus(128).lower()
-            ):
-                break
-            sign = compare(mode, top[0])[0] if top else 1
-            if sign == -1:
-                continue
-            there = self.contains(mode)
-            if there is None or sign is None:
+        while modes:
+            top, sure, _ = largest_modes(modes)
+            there = [self.contains(mode) for mode in top]
+            if None in there or not sure:
                 return None
-            if there:
-                top = [mode] if sign == 1 else [*top, mode]
-        return top
+            if any(there):
+                return [mode for mode, is_there in zip(top, there, strict=True) if is_there]
+            modes = [mode for mode in modes if mode not in top]
+        return []
 
     def led_by(self, leads: list[Mode], outcome: Outcome) -> Leading:
         """Limits and tokens where these pairs lead."""
@@ -151,7 +150,7 @@ class _Parts:
         balanced = all(sum(column) == 1 for column in zip(*self._case.rational_A, strict=True))
         open_ = infinite(None) if balanced and outcome is Outcome.NON_SMOOTHING else UNKNOWN
         with at_precision(_FIRST):
-            mu = [mode.multiplier(_FIRST) for mode in leads]
+            mu = [mode.ball(_FIRST) for mode in leads]
             rate = float(abs(mu[0]).mid())
         growth = TokenGrowth(rate, 0)
         if outcome is Outcome.SMOOTHING:
@@ -171,33 +170,21 @@ class _Parts:
         if not (pair or steady):
             return Leading(outcome, open_)
         for bits in doublings(_FIRST, _MOST):
-            with at_precision(bits):
-                # Of a pair the other half is the conjugate.
-                summed = leads[:1] if pair else leads
-                total = sum((self.in_balls(mode, bits) for mode in summed), flint.acb_mat(n, d))
-                rows = total.tolist()
-                average = [sum(column, flint.acb(0)) / n for column in zip(*rows, strict=True)]
-                spread = [x - m for row in rows for x, m in zip(row, average, strict=True)]
-                sizes = norm(spread), norm(average)
-                ratio = sizes[0] / sizes[1] / flint.arb(n).sqrt()
-                # T3f: ||HFC||^2 and ||LFC||^2 turn by these shares of themselves.
-                apart = sizes[1] ** 2 * _square(spread) - sizes[0] ** 2 * _square(average)
-            if ratio.rel_accuracy_bits() >= 60:
+            first = self.in_balls(leads[0], bits)
+            parts = [first, first.conjugate()] if pair else [self.in_balls(m, bits) for m in leads]
+            table = {mode: part.entries() for mode, part in zip(leads, parts, strict=True)}
+            tends_to, limit = self._ratio(dict(zip(leads, parts, strict=True)), bits, not turns)
+            narrow = limit is None or limit.high - limit.low <= limit.low / 2**60
+            if narrow and all(norm(x).rel_accuracy_bits() >= 60 for x in table.values()):
                 break
-        if turns:
-            simple = all(root.factor.multiplicity == 1 for root in _roots(leads[0]))
-            rank = 2 if simple and not leads[0].value.is_real else 1 if simple else None
-            tends = "oscillates" if not apart.contains(0) else None
-            limits = infinite(rank) if open_.tends_to else Limits(tends, None, rank)
-            return Leading(outcome, limits)
         bound = min(rank_bound(leads), n, d)
-        rank = bound if ball_rank(rows) == bound else None
-        if open_.tends_to is not None:
-            limits = infinite(rank)
-        elif ratio.rel_accuracy_bits() >= 60:
-            limits = Limits("constant", Number.of(ratio), rank)
-        else:
-            limits = Limits(None, None, rank)
+        rank = bound if rank_seen(table, d, bits) == bound else None
+        limits = infinite(rank) if open_.tends_to else Limits(tends_to, limit, rank)
+        if turns:
+            return Leading(outcome, limits)
+        # Of a pair the other half is the conjugate.
+        with at_precision(bits):
+            rows = sum(parts[:1] if pair else parts, flint.acb_mat(n, d)).tolist()
         seen = [any(not x.contains(0) for x in row) for row in rows]
         cosines = {
             (i, j): _cosine(rows[i], rows[j]) if seen[i] and seen[j] else None
@@ -206,8 +193,23 @@ class _Parts:
         known = list(cosines.values())
         growths = tuple(growth if there else None for there in seen)
         return Leading(
-            outcome, limits, TokenLimits(growths, cosines, smallest(known, d), mean(known, d))
+            outcome,
+            limits,
+            TokenLimits(growths, cosines, smallest(known, d), mean_cosine(known, d)),
         )
+
+    def _ratio(
+        self, parts: dict[Mode, flint.acb_mat], bits: int, settled: bool
+    ) -> tuple[str | None, Number | None]:
+        """What HFC/LFC tends to where these parts lead."""
+        n, hfc, mean = self._case.n, {}, {}
+        with at_precision(bits):
+            ones = flint.acb_mat(n, 1, [1] * n)
+            for mode, part in parts.items():
+                total = ones.transpose() * part
+                mean[mode] = total.entries()
+                hfc[mode] = (part * n - ones * total).entries()
+        return ratio_of(hfc, mean, n, bits, lambda _: settled)
 
 
 def _ball(a: Eigenvalue | None, bits: int) -> flint.acb:
@@ -251,10 +253,6 @@ def _are_conjugate(first: Mode, second: Mode) -> bool:
         return False
     mirrored = first.attention.conjugate, first.value.conjugate
     return not _is_real(first) and mirrored == (second.attention, second.value)
-
-
-def _square(x: list[flint.acb]) -> flint.acb:
-    return sum((z * z for z in x), flint.acb(0))
 
 
 def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:
