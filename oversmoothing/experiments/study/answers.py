@@ -186,32 +186,27 @@ def decide(question: Question, seen: np.ndarray, confidence: float = 0.95) -> De
     mean, low, high = mean_interval(seen, fewest=2, confidence=confidence)
     error = float(np.std(seen, ddof=1)) / n**0.5
 
-    def above(end: float) -> float:
-        """The smallest level at which the interval lies above `end`."""
+    def beyond(end: float, side: float = 1.0) -> float:
+        """The smallest level at which the interval lies above `end`, or below it (side -1)."""
+        gap = side * (mean - end)
         if error == 0:
-            return 0.0 if mean > end else 1.0
-        return min(1.0, 2 * float(student.sf((mean - end) / error, n - 1)))
+            return 0.0 if gap > 0 else 1.0
+        return min(1.0, 2 * float(student.sf(gap / error, n - 1)))
 
-    def below(end: float) -> float:
-        if error == 0:
-            return 0.0 if mean < end else 1.0
-        return min(1.0, 2 * float(student.cdf((mean - end) / error, n - 1)))
-
+    margin, negligible = question.margin, question.negligible
     sign = -1.0 if question.predicts == "less" else 1.0
     if question.predicts == "within":
-        margin = question.margin
         levels = {
-            "supported": max(above(-margin), below(margin)),
-            "refuted": min(above(margin), below(-margin)),
+            "supported": max(beyond(-margin), beyond(margin, -1)),
+            "refuted": min(beyond(margin), beyond(-margin, -1)),
         }
     else:
-        beyond, against = (above, below) if sign > 0 else (below, above)
         # Of a difference the margin is how far beyond 0 it must lie; else it is the end itself.
-        end = sign * question.margin if question.second else question.margin
-        levels = {"supported": beyond(end)}
-        if question.negligible:
-            levels["no effect"] = max(above(-question.negligible), below(question.negligible))
-        levels["refuted"] = against(0.0 if question.second else end)
+        end = sign * margin if question.second else margin
+        levels = {"supported": beyond(end, sign)}
+        if negligible:
+            levels["no effect"] = max(beyond(-negligible), beyond(negligible, -1))
+        levels["refuted"] = beyond(0.0 if question.second else end, -sign)
     level = 1 - confidence
     for decision, p in levels.items():
         if p < level:
