@@ -9,6 +9,7 @@ layer) cases that consensus dominates while the model learns.
 
 import copy
 import math
+import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,6 @@ from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of,
 from oversmoothing.experiments.digits.training_state import (
     StoredRun,
     load_run,
-    remove,
     save_run,
     unfinished,
 )
@@ -96,7 +96,7 @@ def trained(
                 folder, config=config.model_dump(), weights=model.state_dict(), log=log,
                 metrics=metrics, watched=watched,
             )  # fmt: skip
-            remove(unfinished(folder))
+            shutil.rmtree(unfinished(folder), ignore_errors=True)
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
     read = load_model(folder, device=device)

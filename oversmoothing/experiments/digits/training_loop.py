@@ -36,7 +36,7 @@ from tqdm import tqdm
 
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
 from oversmoothing.experiments.digits.training_config import TrainConfig
-from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
+from oversmoothing.experiments.digits.training_state import keep, kept
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError, required
@@ -180,6 +180,39 @@ class Objective(nn.Module):
 
 
 @dataclass
+class TrainingState:
+    """What changes while a run goes on, beside the weights and the optimiser.
+
+    step: steps done; an epoch's end is done with its last step. order: the generator of the order
+    as it was in front of the epoch; augmentation: as it is now, one row a process. total: the sum
+    of the losses of the epoch so far. lowest, selected, best: of the epoch that is kept. rows: the
+    log; watched: what instruments saw.
+    """
+
+    order: torch.Generator
+    augmentation: torch.Generator
+    total: Tensor
+    step: int = 0
+    lowest: float = math.inf
+    selected: int = 0
+    best: dict[str, Tensor] | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    watched: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+    # In front of the epoch that runs.
+    epoch_order: Tensor | None = None
+
+
+# Of these a checkpoint says the value, of the rest it has the tensors.
+_SAID = ("step", "lowest", "selected", "rows", "watched", "seconds")
+_MODEL, _BEST, _OPTIMIZER = "model.", "best.", "optimizer."
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+@dataclass
 class Loop:
     """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps.
 
@@ -218,15 +251,39 @@ class Loop:
         return bool(self.accelerator.is_main_process)
 
     def resume(self) -> bool:
-        """Go on from the checkpoint, if there is one."""
-        if self.folder is None:
+        """Go on from the checkpoint, if there is one.
+
+        Raises `InputError` for a damaged one, and for one of another configuration or number of
+        processes, saying what to delete.
+        """
+        there = None if self.folder is None else kept(self.folder)
+        if there is None:
             return False
-        there = load_state(
-            self.folder, self.config, self.model, self.optimizer, self.state,
-            self.accelerator.process_index, self.accelerator.num_processes,
-        )  # fmt: skip
-        self._began -= self.state.seconds
-        return there
+        path, tensors, said = there
+        if said["config"] != self.config.model_dump():
+            raise InputError(f"'{path}' is of another configuration: delete that folder")
+        generators, processes = tensors["augmentation"], self.accelerator.num_processes
+        if len(generators) != processes:
+            raise InputError(
+                f"'{path}' is of a run on {len(generators)} processes, these are {processes}: go "
+                "on with as many, or delete that folder"
+            )
+        self.model.load_state_dict(_part(tensors, _MODEL))
+        own: dict[int, dict[str, Tensor]] = {}
+        for name, value in _part(tensors, _OPTIMIZER).items():
+            index, key = name.split(".", 1)
+            own.setdefault(int(index), {})[key] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": own, "param_groups": groups})
+        state, device = self.state, self.state.total.device
+        for name in _SAID:
+            setattr(state, name, said[name])
+        state.order.set_state(tensors["order"])
+        state.augmentation.set_state(generators[self.accelerator.process_index])
+        state.total.copy_(tensors["total"])
+        state.best = {k: v.to(device) for k, v in _part(tensors, _BEST).items()} or None
+        self._began -= state.seconds
+        return True
 
     @property
     def seconds(self) -> float:
@@ -336,17 +393,23 @@ class Loop:
     def save(self) -> None:
         """Write a checkpoint; never one of a training that diverged."""
         assert self.folder is not None
+        state = self.state
         # Of every process, a row each.
-        own = self.state.augmentation.get_state()[None].to(self.state.total.device)
+        own = state.augmentation.get_state()[None].to(state.total.device)
         augmentation = self.accelerator.gather(own)
-        check_finite_loss(self, float(self.state.total))
+        check_finite_loss(self, float(state.total))
         if self.first:
-            self.state.seconds = self.seconds
+            state.seconds = self.seconds
             if self.instruments is not None:
-                self.state.watched = list(self.instruments.rows)
-            save_state(
-                self.folder, self.config, self.model, self.optimizer, self.state, augmentation
-            )
+                state.watched = list(self.instruments.rows)
+            order = state.order.get_state() if state.epoch_order is None else state.epoch_order
+            tensors = {"total": state.total, "augmentation": augmentation, "order": order}
+            tensors |= {_MODEL + name: value for name, value in self.model.state_dict().items()}
+            tensors |= {_BEST + name: value for name, value in (state.best or {}).items()}
+            for index, each in self.optimizer.state_dict()["state"].items():
+                tensors |= {f"{_OPTIMIZER}{index}.{name}": value for name, value in each.items()}
+            said = {name: getattr(state, name) for name in _SAID}
+            keep(self.folder, tensors, {"config": self.config.model_dump(), **said})
         self._saved = time.monotonic()
 
     @contextmanager
