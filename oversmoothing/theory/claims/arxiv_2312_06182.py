@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from itertools import product as pairs
 from typing import Any
 
@@ -306,20 +305,6 @@ def x_0_1_1() -> None:
 
 
 # --------------------------------------------------------------------- N-2312.06182-residual
-
-
-@search(
-    draw.two_token_attention(),
-    draw.fractions(-4, 3),
-    st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-    at=lambda attention, h, point: (attention[0], [[h]]),
-)
-def law_residual(attention: Any, h: Any, point: Any) -> None:
-    """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
-    (A, a), (x, y) = attention, point
-    assume(h != -1)
-    X = exact.from_integers([[x], [y]])
-    t_falls(A, X, partial(exact.layer, A, [[h]]), 1 + h * a, 1 + h, 5)
 
 
 # ----------------------------------------------------------------- N-2312.06182-residual-gap

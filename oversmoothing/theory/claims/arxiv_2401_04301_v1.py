@@ -2,13 +2,11 @@
 
 import math
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
 from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
@@ -113,21 +111,6 @@ def as_they_are() -> None:
 
 
 # --------------------------------------------------------------------- P-2401.04301v1-layers
-
-
-@search(
-    draw.two_token_attention(),
-    draw.lists(draw.fractions(-3, 3), 1, 5),
-    at=lambda attention, values: (attention[0], [[values[0]]]),
-)
-def law_layers(attention: tuple[Matrix, Fraction], values: list[Fraction]) -> None:
-    """One feature, one A, an h for each layer: each layer multiplies t by |1 + h a|/|1 + h|."""
-    A, a = attention
-    assume(-1 not in values)
-    X = exact.column("1 3")
-    for h in values:
-        t_falls(A, X, partial(exact.layer, A, [[h]]), 1 + h * a, 1 + h, 1)
-        X = exact.layer(A, [[h]], X)
 
 
 # --------------------------------------------------------- P-2401.04301v1-no-residual-always
@@ -317,22 +300,6 @@ def decided() -> None:
 
 
 # ----------------------------------------------------------------------- P-2401.04301v1-thm2
-
-
-@search(
-    draw.two_token_attention(),
-    draw.value_projections(3),
-    draw.lists(st.integers(-9, 9), 8),
-    at=lambda attention, value, _: (attention[0], value[0]),
-)
-def law_thm2(attention: Any, value: Any, numbers: Any) -> None:
-    (A, a), (H, h_values) = attention, value
-    X0 = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
-    total = exact.zeros(2, len(H))
-    for x in (Fraction(1), a):
-        for h in {*h_values}:
-            total = exact.plus(total, spectra.block(A, x, X0, H, h), (1 + h * x) ** 5)
-    equal(total, exact.layer(A, H, X0, 5))
 
 
 # ----------------------------------------------------------- P-2401.04301v1-thm2-any-weights
