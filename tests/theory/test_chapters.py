@@ -109,6 +109,16 @@ def kinds_run() -> set[Kind]:
     return {Kind.REALS, Kind.SHARP, Kind.SEARCHED, Kind.WRITTEN}
 
 
+@pytest.mark.parametrize(("most", "holds"), [(10, True), (9, False)])
+def test_a_step_is_executed_where_a_search_draws(tmp_path: Path, most: int, holds: bool) -> None:
+    code = CODE.replace("x < 10", f"x < {most}").replace("def checked", "def _checked")
+    claims, _ = claims_of(
+        tmp_path, TEXT.replace("verified: `checked`", "illustrated: `small`"), code
+    )
+    (proof,) = run_claim(claims["X1"], Effort(), frozenset({Kind.WRITTEN})).findings
+    assert proof.outcome.holds is holds
+
+
 SHARP = """   - sharp: the square is smaller
      - given `0 < x; x < 1`, then `x*x < x`, at `x=1/2`
      - unless 0 is admitted: without `0 < x`, at `x=0`

@@ -80,17 +80,6 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
     return (1 + h * (1 - share)) / (1 + h)
 
 
-def spectrum_2() -> None:
-    for share in (Fraction(1, 100), Fraction(1, 10**6)):
-        for n in (2, 5):
-            answer = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
-            assert answer.verdict == "SMOOTHING" and answer.attention is not None
-            assert answer.rate is not None
-            rate = float(_rate(Fraction(1, 2), share))
-            # rho_Q and rho_C are rounded once each, their quotient once more.
-            assert abs(answer.rate - rate) <= 3 * 2.0**-53 * rate
-
-
 def dobrushin_2() -> None:
     for n in (2, 3, 5):
         assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
@@ -311,20 +300,6 @@ def law_6(A: Matrix, H: Matrix) -> None:
 # ------------------------------------------------------------------------------------- T11.7
 
 
-def zero() -> None:
-    for A in (exact.AA, exact.matrix("1")):
-        answer = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
-        assert answer.verdict == answer.verdict_x0 == "UNDEFINED"
-        assert answer.tends_to is None
-        assert all(ratio.value is None for ratio in answer.hfc_lfc.values())
-
-
-def infinite() -> None:
-    answer = verdict(A=exact.AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
-    assert answer.verdict == "SMOOTHING" and answer.verdict_x0 == "NON_SMOOTHING"
-    assert all(ratio.value == math.inf for ratio in answer.hfc_lfc.values())
-
-
 def rows() -> None:
     # A zero row does not stay zero, and a row may pass through zero.
     assert exact.layer(exact.AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
@@ -532,13 +507,6 @@ def nothing_left() -> None:
         except InputError:
             refused += 1
     assert refused == 2, "a row without weights passed as attention"
-
-
-def two_groups() -> None:
-    A = exact.matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
-    assert len(closed_classes(to_float(A))) == 2
-    for h in ("-3", "-1/2", "1/2"):
-        assert verdict(A=A, H=[[h]]).verdict in ("TIE", "NON_SMOOTHING")
 
 
 @search(draw.causal_attention(), draw.fractions(-4, 2), at=lambda A, h: (A, [[h]]))

@@ -275,14 +275,6 @@ def collapse() -> None:
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
-def depends_on_start() -> None:
-    # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
-    for x, y in ((1, 2), (5, 2), (-1, 4)):
-        for depth in range(1, 7):
-            X = exact.layer(exact.AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
-            assert exact.squared_ratio(X) == Fraction(x - y, x + y) ** 2
-
-
 def unbounded() -> None:
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is

@@ -3,13 +3,12 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product as pairs
 
 import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t4 import log_growth, radii
-from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
+from oversmoothing.theory.depth.rates import block_sizes, jordan_type
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_size
@@ -48,12 +47,6 @@ def nilpotent_ranks() -> None:
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
-
-
-def sizes_add_up() -> None:
-    for p, q in pairs(range(1, 9), range(1, 9)):
-        for h_zero, a_zero in pairs((False, True), repeat=2):
-            assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
 
 
 def growth() -> None:

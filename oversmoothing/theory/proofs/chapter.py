@@ -29,6 +29,8 @@ The Markdown file is the chapter as it is read; it names the functions of the Py
     1. [1, 2] A step in words for clauses 1 and 2. The claims that it names are those it rests on.
     2. [1] A step that is executed.
        - illustrated: `function`                    or verified, or illustrated at a fixed size
+    3. [2] A step that is executed at instances that the search of a law draws.
+       - illustrated: `matrix_law`
 
     Counterexample: its title
 
@@ -89,6 +91,7 @@ class Reader:
     """Claims from their sections. names: those of the Python file; named: those that lines name."""
 
     section: Section
+    hypotheses: tuple[Hypothesis, ...]
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
@@ -104,8 +107,8 @@ class Reader:
         fields = self._fields()
         status = Status(fields.pop("status"))
         clauses = tuple(item.text for item in self.section.clauses)
-        hypotheses = self._hypotheses(fields.pop("hypotheses", ""))
-        evidence = [*self._evidence(), *self._proofs(hypotheses, status)]
+        self.hypotheses = self._hypotheses(fields.pop("hypotheses", ""))
+        evidence = [*self._evidence(), *self._proofs(status)]
         claim = Claim(
             name=self.section.name,
             clauses=clauses,
@@ -113,7 +116,7 @@ class Reader:
             source=fields.pop("source"),
             on_record=status,
             evidence=tuple(evidence),
-            hypotheses=hypotheses,
+            hypotheses=self.hypotheses,
             repaired_by=fields.pop("instead", None),
             **fields,
         )
@@ -239,6 +242,8 @@ class Reader:
         check = self.find(named[1]) if named and named[2] is None else None
         if more or not callable(check):
             raise self.section.error(child.line, f"{value} is not one function of the Python file")
+        if isinstance(check, Searched):
+            check = partial(_at_drawn, check, self.hypotheses)
         return check, _SCOPES[scope]
 
     def _step(self, item: Item) -> Step:
@@ -247,7 +252,7 @@ class Reader:
         covers = tuple(int(k) for k in (match[1] or "").split(",") if k.strip())
         return Step(match[2], *self._check(item), covers)
 
-    def _proofs(self, hypotheses: Sequence[Hypothesis], status: Status) -> Iterator[Evidence]:
+    def _proofs(self, status: Status) -> Iterator[Evidence]:
         for proof in self.section.proofs:
             steps = tuple(self._step(item) for item in proof.steps)
             if not steps:
@@ -258,8 +263,8 @@ class Reader:
             if status not in _READING:
                 raise self.section.error(proof.line, f"a counterexample to what is {status}")
             cases = tuple(self._case(item) for item in proof.cases)
-            met = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
-            first = tuple(Step(met, partial(meets, hypotheses, case)) for case in cases)
+            met = f"The hypotheses hold: {'; '.join(h.words for h in self.hypotheses)}."
+            first = tuple(Step(met, partial(meets, self.hypotheses, case)) for case in cases)
             yield Counterexample(proof.title, cases, (*first, *steps), status)
 
     def _case(self, item: Item) -> Instance:
@@ -268,6 +273,12 @@ class Reader:
         if not isinstance(case, Instance):
             raise self.section.error(item.line, "no case of the Python file, or not its numbers")
         return case
+
+
+def _at_drawn(law: Searched, hypotheses: Sequence[Hypothesis]) -> None:
+    """A step at instances that the search of its law draws."""
+    outcome = law.search(20, 0, hypotheses)
+    assert outcome.holds, outcome.detail
 
 
 def _abbreviations(text: str) -> dict[str, str]:
