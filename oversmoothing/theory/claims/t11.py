@@ -11,7 +11,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import complement, symbolic_attention, symbolic_matrix
 from oversmoothing.theory.claims.t7 import dobrushin, threshold as threshold
-from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
+from oversmoothing.theory.depth.ratios import ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint, to_float
@@ -206,24 +206,6 @@ def naive_layers(h: float, depth: int) -> list[Array]:
     return states
 
 
-def scaled_row(h: float, truth: float) -> by.Measurement:
-    """log |y_L/(2 c_L)| after 20000 layers y' = y + h y/2, c' = c + h c from (1, 3/2).
-
-    Powers of two are split off at each layer.
-
-    For two tokens and a symmetric A with a = 1/2: HFC = |y|/sqrt 2 with y = x_1 - x_2, and
-    LFC = sqrt 2 |c|. One rounding a layer in y, none in c, then those of the logarithm.
-    """
-    depth, exponent, y, c = 20000, 0, 1.0, 1.5
-    for _ in range(depth):
-        y, shift_y = math.frexp(y + h * 0.5 * y)
-        c, shift_c = math.frexp(c + h * c)
-        exponent += shift_y - shift_c
-    log_ratio = math.log(abs(y / (2 * c))) + exponent * math.log(2)
-    tolerance = depth * 2.0**-53 + abs(truth) * 2.0**-52
-    return by.Measurement(f"log HFC/LFC at L = {depth}", truth, log_ratio, tolerance)
-
-
 def closed_form() -> None:
     X = exact.layer(exact.AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
     assert exact.squared_ratio(X) == Fraction(1, 9) * Fraction(3, 4) ** 18
@@ -249,10 +231,6 @@ def deep() -> None:
 @given.condition("the diagonal of H is positive", given.case(H="-1"))
 def grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
-
-
-def grows_in_floats(effort: by.Effort) -> by.Measurements:
-    return [scaled_row(1.0, -20000 * math.log(4 / 3) - math.log(3))]
 
 
 # ------------------------------------------------------------------------------------- T11.6
@@ -461,19 +439,6 @@ def measure_9(effort: by.Effort) -> by.Measurements:
         allowed = 8 * n * _EPS + float(predicted) / np.sqrt(n) * n * 2.0**-23
         predicted_ratio = float(predicted / np.sqrt(n))
         yield by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
-
-
-def autonomous(effort: by.Effort) -> by.Measurements:
-    """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
-    A = exact.flat("1/2", 3)
-    H, X = exact.matrix("1/2 0; 0 1/4"), exact.matrix("1 2; 3 5; 4 -2")
-    depth = 300
-    truth = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
-    log_ratio = numerical_ratios(to_float(A), to_float(H), to_float(X), [depth])[depth].log
-    assert truth is not None and log_ratio is not None
-    # n + d + 4 roundings a layer, in Y and in c, each of relative size eps: B and H are normal.
-    tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(truth) * _EPS
-    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, log_ratio, tolerance)]
 
 
 def no_leak() -> None:

@@ -493,24 +493,6 @@ def ratio() -> object:
     ]
 
 
-def measure_g(effort: by.Effort) -> by.Measurements:
-    """A sink of one token, s = 1e12, on an integer 5 x 4 state."""
-    n, d = 5, 4
-    Z = draw.general_state(effort.seed, n, d, 9)
-    u = [Fraction(k == 2) for k in range(n)]
-    v = [Fraction(k == 0) for k in range(d)]
-    X = with_sink(Z, Fraction(10**12), u, v)
-    balls = flint.arb_mat(to_flint(X))
-    excess = float(measured.effective_rank_excess(balls, _BITS).mid())
-    yield by.Measurement("erank - 1", 0.0, excess, 1e-8)
-    ratio = float(measured.hfc_lfc(balls, _BITS).mid())
-    yield by.Measurement("HFC/LFC: sqrt(n-1)", (n - 1) ** 0.5, ratio, 1e-9)
-    rest = [[x for k, x in enumerate(row) if k != 0] for i, row in enumerate(Z) if i != 2]
-    for i, (sigma, expected) in enumerate(zip(_sigma(X)[1:], _sigma(rest), strict=True), 1):
-        name = f"sigma_{i} without the direction"
-        yield by.Measurement(name, float(expected.mid()), float(sigma.mid()), 1e-8)
-
-
 @search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))
 def law_g(seed: int, sizes: tuple[int, int], size: Fraction) -> None:
     """Interlacing, of drawn integers; a ball that is certainly larger would refute it."""
