@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import (
     binary_softmax,
+    dobrushin,
     heads_on_a_state,
     logits,
     spread,
+    squared_diameter,
     squared_frobenius,
 )
-from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
 from oversmoothing.theory.claims.t8 import attention
 from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, vanishes

@@ -1,6 +1,5 @@
 """What the claims of arxiv_2312_06182.md execute."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product as pairs
 from typing import Any
@@ -15,24 +14,6 @@ from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
 # -------------------------------------------------------------------------------- escalating
-
-
-def t_falls(
-    A: Matrix,
-    X: Matrix,
-    move: Callable[[Matrix], Matrix],
-    by: Fraction,
-    over: Fraction,
-    layers: int,
-) -> None:
-    """One feature: every layer multiplies t by |by|/|over|, exactly (c = pi^T X)."""
-    pi = spectra.stationary(A)
-    for _ in range(layers):
-        moved = move(X)
-        (before,), (after,) = exact.weighted_mean(pi, X), exact.weighted_mean(pi, moved)
-        hfc, moved_hfc = exact.squared_norms(X)[0], exact.squared_norms(moved)[0]
-        equal(moved_hfc * before**2 * over**2, by**2 * hfc * after**2)
-        X = moved
 
 
 AFTER, BEFORE = "after", "before"

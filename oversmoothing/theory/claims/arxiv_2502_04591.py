@@ -5,8 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.claims.t7 import dobrushin
+from oversmoothing.theory.claims.lemmas import dobrushin, squared_frobenius
 from oversmoothing.theory.proofs.checks import L, induction, squared_ratio
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 

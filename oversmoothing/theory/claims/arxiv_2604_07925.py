@@ -5,7 +5,6 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.clustering_2026 import DOUBLY as DOUBLY
 from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 

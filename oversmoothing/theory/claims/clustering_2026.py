@@ -4,16 +4,10 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation
+from oversmoothing.theory.claims.lemmas import dobrushin, oscillation
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
 # --------------------------------------------------------------------------------- averaging
-
-DOUBLY = given.Hypothesis(
-    "A is doubly stochastic: A >= 0, A 1 = 1, 1^T A = 1^T",
-    lambda case: given.is_stochastic(case.A) and given.is_stochastic(exact.transposed(case.A)),
-    (given.case("1/2 1/2; 1/4 3/4"), given.case("1 1; 0 1")),
-)
 
 
 def averaged(A: Matrix, X: Matrix, eps: Fraction) -> Matrix:

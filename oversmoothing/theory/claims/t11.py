@@ -9,24 +9,19 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import complement, symbolic_attention, symbolic_matrix
-from oversmoothing.theory.claims.t7 import dobrushin, threshold as threshold
+from oversmoothing.theory.claims.lemmas import (
+    complement,
+    dobrushin,
+    symbolic_attention,
+    symbolic_matrix,
+)
+from oversmoothing.theory.claims.t7 import threshold as threshold
 from oversmoothing.theory.depth.ratios import ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    is_zero,
-    search,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, is_zero, search, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -320,23 +315,6 @@ def golden_8() -> None:
     assert (answer.verdict, answer.verdict_x0, answer.tends_to) == ("TIE", "SMOOTHING", "zero")
     for depth in (1, 2, 10):
         assert answer.hfc_lfc[depth].squared == Fraction(1, 4**depth)
-
-
-def opposite() -> None:
-    # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
-    answer = verdict(A=exact.AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
-    assert (answer.verdict, answer.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
-    assert answer.tends_to == "infinity"
-
-
-def blocks() -> None:
-    # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
-    H, X = exact.diagonal("1 -1/2"), exact.matrix("1 2; 3 5")
-    total = exact.zeros(2, 2)
-    for a in (Fraction(1), Fraction(1, 2)):
-        for h in (Fraction(1), Fraction(-1, 2)):
-            total = exact.plus(total, spectra.block(exact.AA, a, X, H, h), (1 + h * a) ** 7)
-    assert total == exact.layer(exact.AA, H, X, 7)
 
 
 @st.composite

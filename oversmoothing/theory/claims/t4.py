@@ -32,14 +32,6 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
     return measured.states(A, H, X0, [depth], BITS)[depth]
 
 
-def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
-    """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
-    finite."""
-    ratios = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
-    first, last = ratios[near].log, ratios[far].log
-    return math.nan if first is None or last is None else last - first
-
-
 def cosines(X: flint.arb_mat) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """All pairwise cosines [n, n], with their signs."""
     n = X.nrows()
