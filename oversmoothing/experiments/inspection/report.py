@@ -226,7 +226,7 @@ class Report(Result):
     def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
         sublayers = [float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn)]
-        heads = sentences.of_heads(self.heads, self.closer)
+        heads = [sentences.of_heads(self.heads, self.closer), sentences.why_heads(self.heads)]
         return (
             does_it(self.answer, self.inputs),
             by_what(self.answer, (sublayers[0], sublayers[1]), heads),

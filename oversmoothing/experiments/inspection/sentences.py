@@ -104,9 +104,9 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
     return Reply(question, short, ((f"{moved}.", "measured"),))
 
 
-def by_what(outcome: Answer, sublayers: tuple[float, float], heads: str = "") -> Reply:
+def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str] = ()) -> Reply:
     """Which parts smooth and which sharpen; sublayers: the mean changes by attention and FFN, said
-    where their parts were not measured; heads: which of them smooth, in a sentence."""
+    where their parts were not measured; heads: which of them smooth, in sentences."""
     question, cause = "By what?", outcome.cause
     if cause is None:
         attention, ffn = map(signed, sublayers)
@@ -121,11 +121,16 @@ def by_what(outcome: Answer, sublayers: tuple[float, float], heads: str = "") ->
         first = cause.sums[large[0]] > 0
         sides = ([k for k in large if (cause.sums[k] > 0) == up] for up in (first, not first))
         short = ", but ".join(_together(cause, names) for names in sides if names)
-    listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
+    named = POST if cause.placement == "post" else PARTS
+    listed = ", ".join(f"{named[name][0]} {signed(x)}" for name, x in cause.sums.items())
     over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
+    every = f" ({signed(outcome.change)} on all {outcome.inputs})"
     told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
-    parts = f"Change of ln HFC/LFC by part, over {over}: {listed}{told}."
-    details = tuple((words, "measured") for words in (parts, heads) if words)
+    parts = (
+        f"On {over} ln HFC/LFC changes by {signed(cause.change)}"
+        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}{told}."
+    )
+    details = tuple((words, "measured") for words in (parts, *heads) if words)
     return Reply(question, _sentence(short), details)
 
 
@@ -261,15 +266,30 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     """Which heads smooth, by leaving each of them out."""
     if heads.empty or inputs < FEWEST:
         return ""
-    worst = worst_heads(heads)
-    if worst.empty:
+    smoothing = heads[heads["log_change_high"] < 0]
+    if smoothing.empty:
         return "No head is seen to smooth when it is left out."
     named = ", ".join(
         f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
-        for row in worst.to_dict("records")
+        for row in worst_heads(heads).to_dict("records")
     )
-    what = "head that smooths is" if len(worst) == 1 else "heads that smooth most are"
-    return f"Left out one at a time, the {what} {named}; layers count from 1, heads from 0."
+    return (
+        f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
+        f"of ln HFC/LFC with the head less without it lies below 0), most of all {named}; layers "
+        "count from 1, heads from 0."
+    )
+
+
+def why_heads(heads: pd.DataFrame) -> str:
+    """What the spectra, where they were taken, say of the head that smooths most."""
+    worst = worst_heads(heads).dropna(subset="share")
+    if worst.empty:
+        return ""
+    row = worst.iloc[0]
+    return (
+        f"Layer {row['layer']:.0f} head {row['head']:.0f} alone, its own A and H repeated without "
+        f"end, would smooth on {100 * row['share']:.0f} % of the inputs, by its spectrum."
+    )
 
 
 def of_tokens(table: pd.DataFrame) -> str:
