@@ -36,6 +36,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import disc_form
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
+from tests.support.tiny_transformers import tiny, tokens
 
 seeds = st.integers(0, 2**32 - 1)
 EXPECTED = {"SMOOTHING": {"consensus"}, "NON_SMOOTHING": {"smallest", "other"}}
@@ -236,9 +237,21 @@ def test_what_does_not_fit_the_model_is_refused() -> None:
         dominance_cases(model, [A[:, :1]])
 
 
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_padding_counts_for_nothing_in_a_reading(family: str) -> None:
+    model = open_model(tiny(family))
+    both = tokens((7, 4))
+    alone = [{name: value[:1] for name, value in both.items()},
+             {name: value[1:, :4] for name, value in both.items()}]  # fmt: skip
+    columns = ["reading", "class"]
+    counts = [readings_of({"tiny": model}, texts, costly_inputs=2).set_index(columns)["count"]
+              for texts in (both, *alone)]  # fmt: skip
+    assert counts[0].sum() > 0
+    pd.testing.assert_series_equal(counts[0], counts[1] + counts[2])
+
+
 def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
     from oversmoothing import main
-    from tests.support.tiny_transformers import tiny
 
     tiny("vit").save_pretrained(tmp_path / "vit")
     command = ["probe", str(tmp_path / "vit"), "readings", "--count", "2", "--out", str(tmp_path)]

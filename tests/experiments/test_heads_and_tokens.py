@@ -120,9 +120,8 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made")
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
-    assert "Left out one at a time, the heads that smooth most are layer 1 head 0 (-" in (
-        report.summary()
-    )
+    assert "Left out one at a time, 6 of 6 heads smooth (" in report.summary()
+    assert "most of all layer 1 head 0 (-" in report.summary()
     assert any("layer 1 head 0 (-" in words for words, _ in report.replies[1].details)
     files = report.save(tmp_path)
     assert files["report_tokens.png"].read_bytes()[:4] == b"\x89PNG"

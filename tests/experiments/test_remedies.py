@@ -167,7 +167,7 @@ def test_doubly_stochastic_streams_with_p_1_follow_one_stream_and_the_rest_of_r(
     module = remedy("hyper-connections-ds", streams=3, jitter=0.3).double()
     with torch.no_grad():
         module.p.fill_(1.0)
-    found = torch.linalg.eigvals(module.mode(0.5, W.mT, torch.ones(D)))
+    found = torch.linalg.eigvals(module.mode(0.5, 0.0, W.mT, torch.ones(D)))
     h = torch.linalg.eigvals(W) * module.q.sum().detach()
     r = torch.linalg.eigvals(module.mixed().detach())
     rest = r[(r - 1).abs().argsort()[1:]]
@@ -388,7 +388,7 @@ def test_the_command_prints_writes_and_lists(tmp_path, capsys) -> None:
 
 
 def test_a_wrong_prediction_leaves_with_status_1(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(remedies.OutlierRemoval, "at_consensus", lambda self: 0.5)
+    monkeypatch.setattr(remedies.OutlierRemoval, "mode", remedies.Plain.mode)
     status = oversmoothing.main(["remedies", "outlier-removal", "--draws", "3"])
     assert status == 1
 

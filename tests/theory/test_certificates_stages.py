@@ -22,7 +22,6 @@ from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.blocks import enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs, attention_discs_all
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import stages
 from oversmoothing.theory.verdict.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.verdict.verdict import verdict
@@ -113,28 +112,6 @@ def test_the_verdict_takes_logits(tmp_path, capsys):
     assert oversmoothing.main(["check", str(cert)]) == 0
     out = capsys.readouterr().out
     assert out.count("SMOOTHING") >= 4 and "contains the dominant mode" in out and "accepted" in out
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"logits": [[0.0]], "A": [[1]], "H": [[1]]}, "exactly one of"),
-        ({"H": [[1]]}, "must hold an object"),
-        ({"logits": [[0.0]]}, "must hold an object"),
-        ({"logits": [[0.0]], "W_V": [[1.0]]}, "must hold an object"),
-        ({"logits": [[0.0]], "H": [[1.0]], "W_V": [[1.0]]}, "exactly one of"),
-        ({"logits": [["-inf"]], "H": [[1]]}, "all -inf"),
-        ({"logits": [[0.0, 1.0]], "H": [[1]]}, "must be square"),
-        ({"logits": [["inf"]], "H": [[1]]}, "not a finite number"),
-        ({"logits": [[0.0]], "W_V": [[1.0]], "W_proj": [[1.0, 2.0]]}, r"needs \[d, r\]"),
-        ({"logits": [[0.0]], "W_V": [[1.0, 2.0], [1.0]], "W_proj": [[1.0]]}, "ragged"),
-    ],
-)
-def test_illegal_cases_are_refused(given, message, tmp_path):
-    path = tmp_path / "case.json"
-    path.write_text(json.dumps(given))
-    with pytest.raises(InputError, match=message):
-        load_layer(str(path))
 
 
 # ---------------------------------------------------------------------------------------- heads

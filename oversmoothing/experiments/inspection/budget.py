@@ -216,7 +216,8 @@ class Foreseen:
 
     def __str__(self) -> str:
         plan, number = self.plan, self.inputs
-        spectra = f"spectra on {plan.spectra}" if plan.spectra else "no spectra"
+        none = "no spectra (--budget all takes them)"
+        spectra = f"spectra on {plan.spectra}" if plan.spectra else none
         return (
             f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
             f"{self.tokens} tokens: HFC/LFC on all, "

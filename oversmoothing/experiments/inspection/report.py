@@ -229,7 +229,7 @@ class Report(Result):
     @property
     def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
-        heads = sentences.of_heads(self.heads, self.closer)
+        heads = [sentences.of_heads(self.heads, self.closer), sentences.why_heads(self.heads)]
         return replies(self.answer, self.advice, self.inputs, heads)
 
     def short_words(self) -> str:
@@ -331,9 +331,9 @@ _REPLIES = {
 
 
 def replies(
-    outcome: Answer, tried: Sequence[Advice], inputs: str, heads: str = ""
+    outcome: Answer, tried: Sequence[Advice], inputs: str, heads: Sequence[str] = ()
 ) -> tuple[Reply, Reply, Reply]:
-    """Does it smooth? By what? What to try? heads: which heads smooth, in a sentence."""
+    """Does it smooth? By what? What to try? heads: which heads smooth, in sentences."""
     return _does_it(outcome, inputs), _by_what(outcome, heads), _what_to_try(tried, outcome)
 
 
@@ -365,7 +365,7 @@ def _does_it(outcome: Answer, inputs: str) -> Reply:
     return Reply(question, short, ((moved, "measured"),))
 
 
-def _by_what(outcome: Answer, heads: str) -> Reply:
+def _by_what(outcome: Answer, heads: Sequence[str]) -> Reply:
     question, cause = "By what?", outcome.cause
     if cause is None:
         return Reply(question, "The parts of its layers were not measured.")
@@ -380,11 +380,15 @@ def _by_what(outcome: Answer, heads: str) -> Reply:
         sides.sort(key=lambda side: not side.startswith(_subject(cause, large[0])))
         short = ", but ".join(sides) + "."
         short = short[0].upper() + short[1:]
-    listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
+    listed = ", ".join(f"{_subject(cause, name)} {signed(x)}" for name, x in cause.sums.items())
     over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
+    every = f" ({signed(outcome.change)} on all {outcome.inputs})"
     told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
-    parts = f"Change of ln HFC/LFC by part, over {over}: {listed}{told}."
-    return Reply(question, short, tuple((words, "measured") for words in (parts, heads) if words))
+    parts = (
+        f"On {over} ln HFC/LFC changes by {signed(cause.change)}"
+        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}{told}."
+    )
+    return Reply(question, short, tuple((words, "measured") for words in (parts, *heads) if words))
 
 
 def _subject(cause: Cause, name: str) -> str:

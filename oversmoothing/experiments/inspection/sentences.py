@@ -256,15 +256,30 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     """Which heads smooth, by leaving each of them out."""
     if heads.empty or inputs < FEWEST:
         return ""
-    worst = worst_heads(heads)
-    if worst.empty:
+    smoothing = heads[heads["log_change_high"] < 0]
+    if smoothing.empty:
         return "No head is seen to smooth when it is left out."
     named = ", ".join(
         f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
-        for row in worst.to_dict("records")
+        for row in worst_heads(heads).to_dict("records")
     )
-    what = "head that smooths is" if len(worst) == 1 else "heads that smooth most are"
-    return f"Left out one at a time, the {what} {named}; layers count from 1, heads from 0."
+    return (
+        f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
+        f"of ln HFC/LFC with the head less without it lies below 0), most of all {named}; layers "
+        "count from 1, heads from 0."
+    )
+
+
+def why_heads(heads: pd.DataFrame) -> str:
+    """What the spectra, where they were taken, say of the head that smooths most."""
+    worst = worst_heads(heads).dropna(subset="share")
+    if worst.empty:
+        return ""
+    row = worst.iloc[0]
+    return (
+        f"Layer {row['layer']:.0f} head {row['head']:.0f} alone, its own A and H repeated without "
+        f"end, would smooth on {100 * row['share']:.0f} % of the inputs, by its spectrum."
+    )
 
 
 def of_tokens(table: pd.DataFrame) -> str:

@@ -23,7 +23,14 @@ from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, without
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.on_stream import HyperConnections
-from oversmoothing.experiments.remedies.remedy import FORCED, LINEAR, Plain, Remedy, norm_of
+from oversmoothing.experiments.remedies.remedy import (
+    FORCED,
+    LINEAR,
+    Plain,
+    Remedy,
+    mean_token,
+    norm_of,
+)
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
@@ -67,8 +74,8 @@ def predicted(remedy: Remedy, layers: Drawn) -> Tensor:
     """(rho_C, rho_Q) [count, 2] from the modes."""
     radii = []
     for a, H, x in zip(layers.a, layers.H, layers.x, strict=True):
-        rest = torch.stack([remedy.mode(complex(each), H, x) for each in a])
-        radii.append([radius(remedy.mode(None, H, x)), radius(rest)])
+        rest = torch.stack([remedy.mode(complex(each), 0.0, H, x) for each in a])
+        radii.append([radius(remedy.mode(1.0, 1.0, H, x)), radius(rest)])
     return torch.tensor(radii, dtype=torch.float64)
 
 
@@ -132,7 +139,7 @@ def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None
             run.step(acting, A, W)
         runs[1].X = _centred(runs[1].X)
         if layer in (depth // 2, depth):
-            low, high = (_size(part) for part in (_mean(runs[0].X), runs[1].X))
+            low, high = (_size(part) for part in (mean_token(runs[0].X).expand_as(X), runs[1].X))
             logs.append(high.log() + runs[1].log - low.log() - runs[0].log)
     slope: Tensor = (logs[1] - logs[0]) / (depth - depth // 2)
     return slope.where(~logs[1].isposinf(), torch.inf)
@@ -155,11 +162,7 @@ class _Run:
 
 
 def _centred(X: Tensor) -> Tensor:
-    return X - X.mean(-2, keepdim=True)
-
-
-def _mean(X: Tensor) -> Tensor:
-    return X.mean(-2, keepdim=True).expand_as(X)
+    return X - mean_token(X)
 
 
 def _size(X: Tensor) -> Tensor:
