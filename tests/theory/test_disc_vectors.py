@@ -22,8 +22,12 @@ from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved
 from oversmoothing.theory.spectra.layer_discs import attention_by_parts
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.disc_limits import DiscModes, from_quotient
-from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class
+from oversmoothing.theory.verdict.disc_modes import (
+    DiscModes,
+    from_quotient,
+    left_vectors,
+    mean_of_class,
+)
 from oversmoothing.theory.verdict.disc_start import DiscStart, left_alone, rank_at_least
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of

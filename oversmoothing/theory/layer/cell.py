@@ -39,7 +39,7 @@ from oversmoothing.theory.support.sizes import Array
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 # Half a unit in the last place, relative, and the most that a subnormal number can be off.
 _UNIT, _LEAST = 2.0**-53, 2.0**-1074

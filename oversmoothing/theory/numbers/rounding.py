@@ -30,7 +30,7 @@ from oversmoothing.theory.support.sizes import Array
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 UNIT = 2.0**-53
 # Smallest positive subnormal: the most that one product can lose to underflow.

@@ -52,7 +52,7 @@ from oversmoothing.theory.support.sizes import Array, Complex
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 EPS = float(np.finfo(np.float64).eps)
 

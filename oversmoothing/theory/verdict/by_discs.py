@@ -322,7 +322,7 @@ def _radii(
             if isinstance(spectrum, Discs):
                 yield modulus_interval(spectrum, shift)
             else:
-                yield _in_balls(M[k], error[k], shift)
+                yield _by_subspaces(M[k], error[k], shift)
 
 
 def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Array]:
@@ -344,18 +344,14 @@ def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Arra
 _BALLS = 64
 
 
-def _in_balls(M: Array, error: Array, shift: float) -> Interval:
+def _by_subspaces(M: Array, error: Array, shift: float) -> Interval:
     """The radius by invariant subspaces, which near-defective matrices have too."""
     low, high = 0.0, shift + float(upper_sum(inflated(np.abs(M) + error, 2)).max())
     if len(M) <= _BALLS:
         # Loaded for what discs leave open.
-        import flint
+        from oversmoothing.theory.spectra.blocks import in_balls, invariant_blocks
 
-        from oversmoothing.theory.spectra.blocks import invariant_blocks
-
-        rows = zip(M.tolist(), error.tolist(), strict=True)
-        table = [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
-        for subspaces in invariant_blocks(table):
+        for subspaces in invariant_blocks(in_balls(M, error)):
             moduli = [abs(block.value + shift) for block in subspaces.blocks]
             low = max(low, *(float(x.lower()) * (1 - 8 * UNIT) for x in moduli))
             high = min(high, max(float(x.upper()) * (1 + 8 * UNIT) for x in moduli))

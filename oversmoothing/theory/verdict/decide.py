@@ -240,7 +240,7 @@ def generic_limits(
     """
     if isinstance(case, ManyHeads) and not case.decidable:
         if comparison.outcome is Outcome.NON_SMOOTHING:
-            from oversmoothing.theory.verdict.disc_parts import limits_of_heads
+            from oversmoothing.theory.verdict.disc_modes import limits_of_heads
 
             return limits_of_heads(case, None)
         return ZERO if comparison.outcome is Outcome.SMOOTHING else UNKNOWN
@@ -249,7 +249,7 @@ def generic_limits(
     if comparison.outcome is Outcome.SMOOTHING:
         return ZERO
     if comparison.cell is not None:
-        from oversmoothing.theory.verdict.disc_limits import DiscModes
+        from oversmoothing.theory.verdict.disc_modes import DiscModes
 
         behaviour = limits_of(DiscModes(comparison.cell), comparison.outcome)
         depends = comparison.outcome is Outcome.TIE and behaviour.tends_to == "constant"

@@ -51,7 +51,7 @@ from oversmoothing.theory.verdict.cosines import (
     token_limits,
 )
 from oversmoothing.theory.verdict.decide import Comparison, lasts
-from oversmoothing.theory.verdict.disc_parts import heads_contained, limits_of_heads
+from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import rank_seen, ratio_of

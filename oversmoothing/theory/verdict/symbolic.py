@@ -18,9 +18,15 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.boundaries import Boundaries, between, intervals, real_roots
+from oversmoothing.theory.verdict.boundaries import (
+    Boundaries,
+    Candidates,
+    between,
+    by_table,
+    intervals,
+    real_roots,
+)
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
-from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said, truth
 

@@ -25,12 +25,12 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import has_symbols, rows_of, transposed
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
-from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike, plain
+from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
@@ -173,7 +173,7 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
     ):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
-    from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
+    from oversmoothing.theory.verdict.by_fractions import distance_to_tie, exact_distance
 
     if comparison.dominance is None:
         return distance_to_tie(case.A, case.H)
