@@ -22,8 +22,6 @@ from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.spectra.discs import Discs, enclose
 from oversmoothing.theory.spectra.layer_discs import (
     attention_spectrum,
-    eigenvalues,
-    head_spectrum,
     multipliers,
     value_projection_spectrum,
 )
@@ -130,17 +128,6 @@ def test_T1d_groups_that_hardly_meet_are_not_iterated():
     A[:40, 40:], A[40:, :40] = 2.0**-60 / 40, 3 * 2.0**-60 / 40
     pi = stationary_distribution(A)
     assert np.allclose(pi[:40], 3 * pi[40:], rtol=1e-12)
-
-
-@given(st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_a_head_of_rank_r_has_d_minus_r_exact_zeros_and_the_spectrum_of_its_core(d, r, seed):
-    rng = np.random.default_rng(seed)
-    r = min(r, d)
-    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
-    structured, dense = head_spectrum(W_V, W_proj), eigenvalues((W_V @ W_proj).T)
-    assert np.count_nonzero(structured.exact & (structured.values == 0)) >= d - r
-    tolerance = 1e-7 * (1 + np.linalg.norm(W_V @ W_proj))
-    assert matched_distance(structured.values, dense.values) <= tolerance
 
 
 @given(st.integers(1, 4), st.integers(1, 3))

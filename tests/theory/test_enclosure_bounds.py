@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.layer.cell import EXP_ERROR, of_others, softmax_balls, softmax_within
+from oversmoothing.theory.layer.cell import EXP_ERROR, softmax_balls, softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     gamma,
     inflated,
+    of_others,
     upper_product,
     upper_sum,
 )

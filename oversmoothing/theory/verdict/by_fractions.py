@@ -241,6 +241,13 @@ def _modes(A: Any, H: Any, *others: Any) -> tuple[Mode, ...]:
     return tuple(Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values))
 
 
+def roots_of(A: Matrix, H: Matrix) -> tuple[list[Eigenvalue], list[Eigenvalue]]:
+    """The distinct eigenvalues of A without one 1, and of H, of a layer of one head."""
+    modes = all_modes(A, H)
+    attention = dict.fromkeys(mode.attention for mode in modes if mode.attention is not None)
+    return list(attention), list(dict.fromkeys(mode.value for mode in modes))
+
+
 def exact_dominance(A: Matrix, H: Matrix, others: Heads = ()) -> ExactDominance:
     """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
     modes = all_modes(A, H, others)

@@ -207,7 +207,7 @@ def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> Decide
         if content.vanishes:
             return Decided(Outcome.UNDEFINED, UNKNOWN, VANISHES)
         return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
-    if lasts(case, cell, all_modes=True):
+    if lasts(cell, all_modes=True):
         return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
     return Decided(Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES)
 

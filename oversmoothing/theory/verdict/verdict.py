@@ -48,7 +48,7 @@ from oversmoothing.theory.verdict.decide import (
     generic_limits,
 )
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.limits import Decided, Limits
+from oversmoothing.theory.verdict.limits import Decided
 
 if TYPE_CHECKING:
     from oversmoothing.theory.depth.ratios import Ratio
@@ -95,7 +95,7 @@ def _decided(
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes), case.heads)
     if start is None:
-        found = Decided(outcome, generic_limits(case, comparison, _drawn_limits))
+        found = Decided(outcome, generic_limits(case, comparison))
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
@@ -148,12 +148,6 @@ def _at(case: Layer, start: Entries | None, depths: list[int]) -> dict[int, Rati
     from oversmoothing.theory.depth.ratios import ratios_at
 
     return ratios_at(case, start, depths)
-
-
-def _drawn_limits(case: Layer) -> Iterable[Limits]:
-    from oversmoothing.theory.verdict.of_start import drawn_limits
-
-    return drawn_limits(case)
 
 
 # Relative margins below this are near-ties: their distance is worth saying.
@@ -243,7 +237,7 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(result: Verdict, case: Layer, kind: str, error: float) -> Verdict:
+def within(result: Verdict, kind: str, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
@@ -357,7 +351,7 @@ def verdict(
     (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
         return answer(case, start, depths, exact_binary, thorough)
-    return within(answer(case, None, depths, relative=error), case, kind, error)
+    return within(answer(case, None, depths, relative=error), kind, error)
 
 
 NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or leave depth out"
