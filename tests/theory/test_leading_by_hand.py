@@ -22,7 +22,13 @@ from oversmoothing.theory.verdict.leading import (
     proportionality_bits,
     working_bits,
 )
-from oversmoothing.theory.verdict.resolvent import Growth, OutOfReachError, Part, squared_modulus
+from oversmoothing.theory.verdict.resolvent import (
+    Growth,
+    Multipliers,
+    OutOfReachError,
+    Part,
+    squared_modulus,
+)
 from oversmoothing.theory.verdict.tokens import UnknownPhaseError, every, real_power
 from tests.support.tables import matrix
 
@@ -251,6 +257,14 @@ def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
 
 
 # --- two moduli ---
+
+
+def test_T2_squared_moduli_that_differ_by_less_than_1_are_told_apart():
+    """3 of sqrt 3, and 2.618 of (1 + sqrt 5)/2."""
+    compare = Multipliers([], [], 1).compare
+    (_, three), golden = roots(-3, 0, 1), roots(-1, -1, 1)
+    larger = max(golden, key=lambda x: float(x.ball(64).real))
+    assert compare(three, larger) == 1 and compare(larger, three) == -1
 
 
 class Known:
