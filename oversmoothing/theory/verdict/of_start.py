@@ -107,7 +107,7 @@ def limits_of_start(
 
 def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
     A, H = case.rational_A, case.rational_H
-    return start_content(A, H, X0, case.classes, begins, case.others, work)
+    return start_content(A, H, X0, begins, case.others, work)
 
 
 def _of_content(content: Content, case: Layer) -> Decided:
