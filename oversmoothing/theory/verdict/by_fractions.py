@@ -359,7 +359,8 @@ def _slope(case: Layer, first: Mode, second: Mode, bits: int) -> flint.arb | Non
     mean = flint.acb_mat([[flint.acb(1) / len(A)] * len(A)] * len(A))
     by_a = (by_a - by_a * mean) * (phases[1] * second.value.ball(bits))
     by_h = by_first * phases[0] - by_second * (phases[1] * a.ball(bits))
-    return _norm(by_h) * _size(H) + _norm(by_a) * _size(A)
+    size_A, size_H = (_norm(flint.acb_mat(to_flint(M))) for M in (A, H))
+    return _norm(by_h) * size_H + _norm(by_a) * size_A
 
 
 def _exact_gradient(M: Matrix, root: Eigenvalue, bits: int) -> flint.acb_mat | None:
@@ -388,11 +389,6 @@ def _exact_gradient(M: Matrix, root: Eigenvalue, bits: int) -> flint.acb_mat | N
 def _norm(M: flint.acb_mat) -> flint.arb:
     """Of the real part."""
     return sum((z.real * z.real for z in M.entries()), flint.arb(0)).sqrt()
-
-
-def _size(M: Matrix) -> flint.arb:
-    square = sum((x * x for row in M for x in row), Fraction(0))
-    return flint.arb(flint.fmpq(square.numerator, square.denominator)).sqrt()
 
 
 def distance_to_tie(A: Array, H: Array) -> float | None:
