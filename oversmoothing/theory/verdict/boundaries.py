@@ -372,3 +372,13 @@ def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:
     if last < 2 * len(ends):
         parts.append((sp.Le if last % 2 else sp.Lt)(t, ends[last // 2]))
     return sp.And(*parts)
+
+
+def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
+    """The conditions by outcome: a tie where neither holds."""
+    single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
+    if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
+        ties = sp.Eq(smooths.lhs, 0)
+    else:
+        ties = sp.And(sp.Not(smooths), sp.Not(does_not))
+    return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}

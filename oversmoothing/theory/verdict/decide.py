@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +16,12 @@ from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
 from oversmoothing.theory.verdict.by_discs import (
-    CellDiscs,
+    Comparison,
     cell_discs,
     decide_cell,
     decide_heads,
     finer,
+    lasts,
 )
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
@@ -33,32 +34,6 @@ if TYPE_CHECKING:
 
 # Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
 _NO_DIGIT = 2.0**-10
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The outcome for generic X_0, by status "exact", "certified" (by discs or balls, for all that
-    rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
-    radii, and why.
-
-    attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0
-    where exact arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell:
-    the discs of a case in floats, dominance: the modes of one in fractions. error: how far rho_C -
-    rho_Q may be off by rounding.
-    """
-
-    outcome: Outcome
-    status: str
-    rho_consensus: float
-    rho_quotient: float
-    reason: str
-    attention: Spectrum | None
-    value: Spectrum | None
-    rank: int | None = None
-    vague: tuple[bool, bool] = (False, False)
-    cell: CellDiscs | None = None
-    error: float = 0.0
-    dominance: ExactDominance | None = None
 
 
 def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_SIZE) -> Comparison:
@@ -274,12 +249,3 @@ def generic_limits(case: Layer, comparison: Comparison) -> Limits:
     if comparison.rank is None or (not comparison.rho_consensus and not comparison.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=comparison.rank)
-
-
-def lasts(cell: CellDiscs | None, all_modes: bool = False) -> bool:
-    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
-    its disc; in fractions none is unknown."""
-    if cell is None:
-        return True
-    beyond = cell.consensus.low[0] > 0
-    return bool(beyond.all() if all_modes else beyond.any())

@@ -35,7 +35,7 @@ from oversmoothing.theory.verdict.answer import (
     shown,
 )
 from oversmoothing.theory.verdict.by_cells import decided_in_cell
-from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs
+from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs, lasts
 from oversmoothing.theory.verdict.by_fractions import (
     Mode,
     all_modes,
@@ -50,7 +50,6 @@ from oversmoothing.theory.verdict.cosines import (
     smallest,
     token_limits,
 )
-from oversmoothing.theory.verdict.decide import Comparison, lasts
 from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign

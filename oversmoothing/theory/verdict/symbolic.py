@@ -25,6 +25,7 @@ from oversmoothing.theory.verdict.boundaries import (
     by_table,
     intervals,
     real_roots,
+    three,
 )
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
@@ -444,13 +445,3 @@ def _when(outcome: Outcome, condition: Any) -> str:
     if condition in (sp.true, sp.false):
         return f"{word}: {said(condition)}"
     return f"{word} iff {said(condition)}"
-
-
-def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
-    """The conditions by outcome: a tie where neither holds."""
-    single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
-    if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
-        ties = sp.Eq(smooths.lhs, 0)
-    else:
-        ties = sp.And(sp.Not(smooths), sp.Not(does_not))
-    return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}

@@ -41,12 +41,8 @@ from oversmoothing.theory.verdict.answer import (
     repeated_one,
     token_words,
 )
-from oversmoothing.theory.verdict.decide import (
-    Comparison,
-    compare_radii,
-    exact_pairs,
-    generic_limits,
-)
+from oversmoothing.theory.verdict.by_discs import Comparison
+from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided
 
@@ -95,20 +91,20 @@ def _decided(
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes), case.heads)
     if start is None:
-        found = Decided(outcome, generic_limits(case, comparison))
+        told = Decided(outcome, generic_limits(case, comparison))
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
-        found, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
-        outcome = found.outcome
+        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
+        outcome = told.outcome
         status = "certified" if status == "numerical" else status
     else:
         from oversmoothing.theory.verdict.of_start import limits_of_start
 
-        found = limits_of_start(case, start, comparison, outcome, thorough)
-    limits, tokens = found.limits, found.tokens
+        told = limits_of_start(case, start, comparison, outcome, thorough)
+    limits, tokens = told.limits, told.tokens
     distance = _distance(case, outcome, comparison)
-    reason += found.words
+    reason += told.words
     if distance is not None and outcome is not Outcome.TIE:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
@@ -124,12 +120,12 @@ def _decided(
         limits.tends_to,
         limits.limit,
         limits.limit_rank,
-        None if start is None else found.outcome,
+        None if start is None else told.outcome,
         _at(case, start, depths),
         start is not None,
         comparison.attention,
         comparison.value,
-        None if found.onset is None else found.onset.layer,
+        None if told.onset is None else told.onset.layer,
         distance,
         None if tokens is None else tokens.growth,
         None if tokens is None else tokens.cosines,
