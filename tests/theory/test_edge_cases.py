@@ -31,18 +31,6 @@ def test_T11_1_one_token_is_TRIVIAL(projection, exact):
     assert "n = 1" in result.reason
 
 
-def test_T11_2_nearly_reducible_attention_needs_the_depth_the_formula_says():
-    """Depth to ratio 1e-3 for A = (1 - e) I + e 11^T/n, h = 1/2: 2069, 207230, 20723263."""
-    for exponent, depth in ((2, 2069), (4, 207230), (6, 20723263)):
-        e = Fraction(1, 10**exponent)
-        A = [[1 - e / 2, e / 2], [e / 2, 1 - e / 2]]
-        result = verdict(A=A, H=[["1/2"]])
-        assert result.verdict == "SMOOTHING"
-        rate = (1 + Fraction(1, 2) * (1 - e)) / Fraction(3, 2)
-        assert result.rate == pytest.approx(float(rate), rel=1e-15)
-        assert int(np.ceil(np.log(1e-3) / np.log1p(float(rate - 1)))) == depth
-
-
 def test_a_rank_deficient_head_ties_at_exactly_1_when_nothing_exceeds_it():
     rng = np.random.default_rng(0)
     A = 0.6 * np.eye(5) + 0.4 * np.full((5, 5), 0.2)  # a_i = 0.6: nothing exceeds 1
