@@ -22,7 +22,7 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict, verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict
 
 EPS = 2.0**-52
 
@@ -184,19 +184,6 @@ def test_one_head_is_a_layer_and_several_are_one_too():
     )
 
 
-@settings(max_examples=40)
-@given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 4), sign=st.sampled_from([-1, 1]))
-def test_one_head_has_the_verdict_of_one_head(seed, n, d, sign):
-    A, W = draw(seed, n, d, 1)
-    W = sign * (W @ W.swapaxes(1, 2) + 0.1 * np.eye(d))
-    alone = verdict(A=A[0], W=W[0])
-    halves = heads_verdict(A=np.concatenate((A, A)), W=np.concatenate((W / 2, W / 2)))
-    for found in (heads_verdict(A=A[0], W=W[0]), halves):
-        assert found.verdict == alone.verdict or "UNDECIDED" in (found.verdict, alone.verdict)
-        assert found.rho_consensus == pytest.approx(alone.rho_consensus, rel=1e-9)
-        assert found.rho_quotient == pytest.approx(alone.rho_quotient, rel=1e-7)
-
-
 @pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5)])
 def test_the_verdict_is_what_the_layers_do(seed, shift):
     """HFC/LFC at rho_Q / rho_C a layer where consensus dominates; away from 0 where it does not."""
@@ -211,20 +198,6 @@ def test_the_verdict_is_what_the_layers_do(seed, shift):
     else:
         assert found.verdict == "NON_SMOOTHING" and log[1] > -5 and abs(slope) < 5e-3
     assert (shift > 0) == (found.verdict == "SMOOTHING")
-
-
-def test_heads_alone_do_not_decide():
-    """Two heads that each smooth, h = -3/2 with a = 1/2 (GT4), together do not: h = -3 would, but
-    with attention a = 1/2 and -1/2 the halves give multipliers 1 - 3/2 (1/2 - 1/2) = 1 against
-    |1 - 3| = 2; with h = -3/4 each, 1 against 1/2."""
-    Aa = np.array([[0.75, 0.25], [0.25, 0.75]])
-    A, W = np.stack((Aa, Aa[::-1])), np.array([[[-0.75]], [[-0.75]]])
-    found = heads_verdict(A=A, W=W)
-    assert found.verdict == "NON_SMOOTHING"
-    assert (found.rho_consensus, found.rho_quotient) == (0.5, pytest.approx(1.0, abs=8 * EPS))
-    assert heads_verdict(A=A, W=2 * W).verdict == "SMOOTHING"
-    # The mean of the two heads' attention has a = 0 and says the same; a single one does not.
-    assert verdict(A=Aa, W=[[-1.5]]).verdict == "SMOOTHING"
 
 
 def test_a_tie_of_rounded_numbers_is_undecided():

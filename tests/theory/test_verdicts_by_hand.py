@@ -340,24 +340,6 @@ def test_T4e_in_floats_what_rounding_can_change_is_open(A, H, X0, by, said):
     holds(A, H, X0, "floats", said)
 
 
-def test_limits_in_fractions_are_those_of_the_same_case_in_floats():
-    n = 9
-    rows = [[Fraction(1 + (i * j) % 7 + 5 * (i == j)) for j in range(n)] for i in range(n)]
-    A = [[x / sum(row) for x in row] for row in rows]
-    start = [[(3 * i + j) % 5 - 2 for j in range(2)] for i in range(n)]
-    for H in ("diag -1/2 -1/4", "diag 1/2 1"):
-        for X in (None, start):
-            exact = verdict(A=A, H=matrix(H), X0=X)
-            found = verdict(A=floats(A), H=floats(H), X0=X)
-            assert (exact.status, found.status) == ("exact", "certified")
-            for name in ("verdict", "tends_to", "limit_rank", "verdict_x0"):
-                assert getattr(exact, name) == getattr(found, name) or (
-                    name == "verdict_x0" and not X
-                )
-            assert exact.tends_to is not None
-            assert exact.limit == pytest.approx(found.limit, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     ("n", "d", "looked"), [(8, 3, True), (6, 4, True), (5, 5, False), (8, 4, False)]
 )
