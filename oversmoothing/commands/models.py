@@ -29,8 +29,6 @@ def inspect(
     tokens: opt.CutTexts = None,
     budget: Annotated[str, Option(metavar="B",
         help="forward passes for causes, heads and spectra, or 'all'")] = "4",
-    spectra: Annotated[int | None, opt.whole("the old way to say on how many inputs", least=0,
-        hidden=True)] = None,
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
     wide: Annotated[bool, Option("--wide",
         help="show every column of the table, not only the first six")] = False,
@@ -86,7 +84,7 @@ def inspect(
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
-    how: dict[str, Any] = {"budget": budget, "spectra": spectra, "batch_size": batch_size}
+    how: dict[str, Any] = {"budget": budget, "batch_size": batch_size}
     if dry_run or not as_json:
         for each in models:
             said = f"{Path(each.name).name}: {foresee(each, inputs, **how)}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import oversmoothing
-from oversmoothing.theory.depth.rates import rate_rows
+from benchmarks.predictions import rate_rows
 from oversmoothing.theory.support.files import json_number
 from tests.corpora.asking import inside, printed, printed_json
 from tests.corpora.cases import Rows, case

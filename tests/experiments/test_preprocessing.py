@@ -140,7 +140,7 @@ def test_what_is_used_without_settings_is_said(tmp_path: Path) -> None:
     said = "resized whole to 32 x 32 (bicubic), and mean 0.5 and std 0.5 are used"
     model = open_model(folder(tmp_path, None))
     assert said in model.run_notes[0] and said in open_model(tiny("vit")).run_notes[0]
-    report = oversmoothing.inspect(model, pictures(), spectra=0)
+    report = oversmoothing.inspect(model, pictures())
     assert said in str(report.notes)
     whole = {**NORMAL, "size": {"height": 32, "width": 32}, "image_mean": 0.5, "image_std": 0.5}
     torch.testing.assert_close(model.prepare(pictures()), ours(tmp_path, whole))
@@ -209,7 +209,7 @@ def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path
 @pytest.mark.parametrize(
     "command",
     [
-        "inspect --spectra 0", "loop --group 1 --loops 20", "stability", "flips", "readings",
+        "inspect", "loop --group 1 --loops 20", "stability", "flips", "readings",
         "tilt", "certify-model", "exponents --layers 200 --model", "enclose",
         "ladder --calibration 12 --standard 12 --held-out 4",
     ],

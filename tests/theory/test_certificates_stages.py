@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings, strategies as st
 import oversmoothing
 from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.cell import nearest, softmax_in_floats, stationary_balls
+from oversmoothing.theory.layer.cell import softmax_within, stationary_balls
 from oversmoothing.theory.layer.layer import Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
@@ -70,7 +70,7 @@ def test_an_underflowing_weight_is_no_mask():
 def test_the_verdict_takes_logits(tmp_path, capsys):
     numerical = verdict(logits=LOGITS, H=NEGATIVE)
     certified = verdict(logits=LOGITS, H=NEGATIVE, exact_binary=True)
-    by_hand = verdict(A=softmax_in_floats(LOGITS)[0], H=NEGATIVE)
+    by_hand = verdict(A=softmax_within(LOGITS)[0], H=NEGATIVE)
     assert numerical.verdict == certified.verdict == by_hand.verdict == "NON_SMOOTHING"
     assert (numerical.status, certified.status) == ("certified", "certified")
     assert certified.rho_quotient == pytest.approx(numerical.rho_quotient, rel=1e-12)
@@ -237,12 +237,6 @@ def test_all_stages_agree(drawn):
         assert stage(case).verdict in (exact.verdict, "UNDECIDED")
 
 
-def test_nearest_bounds_the_distance_to_the_balls():
-    with at_precision(128):
-        M, error = nearest(flint.arb_mat([[flint.arb(flint.fmpq(1, 3)), flint.arb(2)]]))
-    assert M.tolist() == [[1 / 3, 2.0]] and 1e-17 < error[0, 0] < 1e-16 and error[0, 1] < 1e-300
-
-
 def test_T10_two_tokens_move_by_both_of_their_errors():
     """A = [[a, 1-a], [b, 1-b]] has a - b beside 1."""
     A, error = np.array([[0.75, 0.25], [0.25, 0.75]]), 1e-3
@@ -336,7 +330,7 @@ def test_causal_attention_shows_its_spectrum_on_the_diagonal():
     n = 80
     logits = np.random.default_rng(9).standard_normal((n, n))
     logits[np.triu_indices(n, 1)] = -np.inf
-    A, error = softmax_in_floats(logits)
+    A, error = softmax_within(logits)
     found = attention_discs(A, error)
     assert isinstance(found, Discs) and len(found) == n - 1
     assert np.array_equal(found.centres.real, np.diag(A)[1:]) and (found.radii < 1e-12).all()

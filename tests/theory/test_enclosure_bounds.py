@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.layer.cell import (
-    EXP_ERROR,
-    bounded_exp,
-    softmax_balls,
-    softmax_enclosure,
-    softmax_in_floats,
-    softmax_within,
-)
+from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_balls, softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
@@ -29,7 +22,7 @@ from oversmoothing.theory.numbers.rounding import (
 )
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.blocks import _discs as ball_discs
-from oversmoothing.theory.spectra.discs import Discs, enclose, interval_discs
+from oversmoothing.theory.spectra.discs import Discs, components, enclose
 from oversmoothing.theory.verdict import stages
 from tests.support.tables import rational
 
@@ -153,8 +146,8 @@ def test_discs_that_touch_within_rounding_are_joined(scale):
         (0.5 + 32 * UNIT, 0.25, False),
     ):
         centres = scale * np.array([1.0, 1.0 + gap])
-        found = interval_discs(centres, np.full(2, radius * abs(scale)))
-        assert (found.component[0] == found.component[1]) == joined
+        label = components(centres + 0j, np.full(2, radius * abs(scale)))
+        assert (label[0] == label[1]) == joined
 
 
 @pytest.mark.parametrize(("d", "r"), [(1, 1), (2, 2), (3, 3), (2, 5), (3, 2), (6, 1)])
@@ -211,7 +204,7 @@ def test_T10_a_softmax_within_holds_those_of_all_logits_that_round_to_the_same(s
     rng = np.random.default_rng(5)
     logits = np.round(rng.standard_normal((5, 5)) * size, 3)
     logits[0, 3] = -np.inf
-    A, error = softmax_within(logits, UNIT) if moved else softmax_in_floats(logits)
+    A, error = softmax_within(logits, UNIT * moved)
     assert A[0, 3] == error[0, 3] == 0 and (error <= (1e-9 if size < 1e3 else np.inf)).all()
     with at_precision(200):
         for _ in range(20):
@@ -232,9 +225,9 @@ def test_T10_a_softmax_within_holds_those_of_all_logits_that_round_to_the_same(s
 def test_T10_a_stack_of_attentions_is_enclosed_as_each_of_it_is():
     logits = np.random.default_rng(3).standard_normal((2, 7, 3, 3))
     logits[..., 0, 2] = -np.inf
-    A, error = softmax_in_floats(logits)
+    A, error = softmax_within(logits)
     for i, j in np.ndindex(2, 7):
-        one, its = softmax_in_floats(logits[i, j])
+        one, its = softmax_within(logits[i, j])
         assert (A[i, j] == one).all() and (error[i, j] == its).all()
         assert one[0, 2] == its[0, 2] == 0
 
@@ -245,12 +238,6 @@ def test_a_softmax_in_balls_does_not_change_when_a_row_is_shifted():
         moved = softmax_balls([[shift, shift + 1], [shift, None]], 128)
         for x, y in zip(base.entries(), moved.entries(), strict=True):
             assert abs(x - y) < 1e-30
-
-
-def test_T10_logits_in_fractions_have_masks_too():
-    A, error = softmax_enclosure([["1/2", "-inf"], [0, 0]])
-    assert A.tolist() == [[1, 0], [0.5, 0.5]]
-    assert error[0, 1] == 0 and (error < 1e-30).all()
 
 
 # --- stages ---

@@ -22,7 +22,7 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict
+from oversmoothing.theory.verdict.verdict import answer, heads_verdict
 
 EPS = 2.0**-52
 
@@ -177,10 +177,9 @@ def test_one_head_is_a_layer_and_several_are_one_too():
     assert (one.heads, two.heads) == (1, 2) and one.numbers == plain.numbers
     assert (one.n, one.d) == (plain.n, plain.d) == (two.n, two.d) == (4, 3)
     assert np.array_equal(one.H, plain.H) and np.array_equal(two.H, W.swapaxes(1, 2))
-    assert str(layer_verdict(one, None, [])) == str(layer_verdict(plain, None, []))
+    assert str(answer(one, None, [])) == str(answer(plain, None, []))
     assert (
-        layer_verdict(two, None, []).reason
-        == heads_verdict(A=A, W=(W, two.given["W_proj"].floats)).reason
+        answer(two, None, []).reason == heads_verdict(A=A, W=(W, two.given["W_proj"].floats)).reason
     )
 
 

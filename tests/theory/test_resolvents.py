@@ -17,8 +17,8 @@ from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict import of_start, resolvent as resolvents
-from oversmoothing.theory.verdict.by_projectors import by_projectors
-from oversmoothing.theory.verdict.cosines import token_limits
+from oversmoothing.theory.verdict.cosines import TokenLimits, token_limits
+from oversmoothing.theory.verdict.of_start import by_projectors
 from oversmoothing.theory.verdict.resolvent import has_every_mode, resolvent
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.verdict import verdict
@@ -180,9 +180,10 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
     if None not in (told.limit, known.limit):
         assert told.limit == pytest.approx(known.limit, rel=1e-14)
     tokens = token_limits(content.tokens, d)
-    for one, other in zip(found.tokens.growth or (), tokens.growth, strict=False):
+    told_of = found.tokens or TokenLimits(None, None, None, None)
+    for one, other in zip(told_of.growth or (), tokens.growth, strict=False):
         assert one is None or (one.rate, one.power) == (pytest.approx(other.rate), other.power)
-    for pair, limit in (found.tokens.cosines or {}).items():
+    for pair, limit in (told_of.cosines or {}).items():
         if limit is not None:
             right = tokens.cosines[pair]
             assert (limit.tends_to, limit.values) == (right.tends_to, pytest.approx(right.values))

@@ -13,8 +13,8 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.verdict import of_start
-from oversmoothing.theory.verdict.by_projectors import Leading
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import Decided
 from oversmoothing.theory.verdict.verdict import NEAR, verdict
 from tests.support.tables import floats, holds, identity, matrix, row, table
 
@@ -405,7 +405,7 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
     # Enough for one mode and no more, and no projectors.
     for name in ("QUICK_WORK", "LARGEST_WORK"):
         monkeypatch.setattr(of_start, name, 12)
-    monkeypatch.setattr(of_start, "by_projectors", lambda *_: Leading(Outcome.UNDECIDED))
+    monkeypatch.setattr(of_start, "by_projectors", lambda *_: Decided(Outcome.UNDECIDED))
     found = verdict(A=matrix("AA"), H=matrix(H), X0=matrix(X0))
     assert (found.verdict_x0, found.tends_to) == (expected, tends_to)
     assert words in found.reason

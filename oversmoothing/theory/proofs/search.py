@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -94,7 +94,6 @@ class Searched:
     kind: Kind = Kind.SEARCHED
     against: tuple[int, ...] = ()
     tolerance: float | Fraction | None = None
-    box: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not callable(self.law):
@@ -104,6 +103,10 @@ class Searched:
                 f"'{self.title}' draws from a strategy, like draw.cases() with its brackets, not "
                 f"from {self.draws!r:.80}"
             )
+
+    def __call__(self, *drawn: Any) -> object:
+        """The law at one instance."""
+        return self.law(*drawn)
 
     def run(self, effort: Effort) -> Outcome:
         return self.search(effort.examples, effort.seed)
