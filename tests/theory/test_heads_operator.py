@@ -131,8 +131,8 @@ def test_factors_are_the_dense_weights(seed, n, d, heads, residual, r):
 
 
 def weak_heads():
-    """Hundreds of eigenvalues within 1e-9 of 1: beyond the Arnoldi vectors, or nearly so."""
-    A, W = draw(0, 25, 24, 2)
+    """130 eigenvalues within 1e-9 of 1: beyond the Arnoldi vectors, or nearly so."""
+    A, W = draw(0, 14, 10, 2)
     return A, 1e-9 * W
 
 
@@ -157,8 +157,8 @@ def test_weak_heads_are_told_apart_by_what_they_add():
 def test_drawn_heads_are_decided_as_the_whole_operator_is():
     seen = set()
     for seed in range(24):
-        A, W = draw(seed, 12 + seed % 5, 10, 2)
-        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(10))
+        A, W = draw(seed, 7 + seed % 3, 8, 2)
+        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(8))
         residual = seed % 4 > 0
         consensus = dense_radius(consensus_block(layer, residual), "dense")
         exact = quotient_radius(layer, residual)
