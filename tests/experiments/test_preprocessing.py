@@ -210,7 +210,7 @@ def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path
     "command",
     [
         "inspect", "loop --group 1 --loops 20", "stability", "flips", "readings",
-        "tilt", "certify-model", "exponents --layers 200 --model", "enclose",
+        "tilt", "certified", "exponents --depth 200", "enclose",
         "ladder --calibration 12 --standard 12 --held-out 4",
     ],
 )  # fmt: skip
@@ -238,7 +238,8 @@ def test_every_command_reads_pictures_as_the_folder_says(
         [] if name in ("ladder", "exponents") else ["--count", "2" if name == "stability" else "4"]
     )
     where = ["--images", str(tmp_path / "shown"), "--out", str(tmp_path / "out")]
-    main([name, *options, str(place), *count, *where])
+    asked = [name, str(place)] if name in ("inspect", "enclose") else ["probe", str(place), name]
+    main([*asked, *options, *count, *where])
     theirs = AutoImageProcessor.from_pretrained(place, backend="pil")
     expected = theirs(pictures(16), return_tensors="pt")["pixel_values"]
     shown = [x for x in seen if not any(x.shape == y.shape and x.equal(y) for y in drawn)]

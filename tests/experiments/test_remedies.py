@@ -281,12 +281,6 @@ def test_the_shift_of_the_radii_is_the_mean_of_its_logarithm() -> None:
     assert shift.log_shift(before, torch.zeros(2, 2)) == (-np.inf, -np.inf)
 
 
-def test_contranorm_is_de_escalation_where_tokens_are_equal(layers: shift.Drawn) -> None:
-    both = [remedies.ContraNorm(0.25), remedies.DeEscalation(0.25)]
-    found = [shift.measured(each.double(), layers) for each in both]
-    torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", ["attnscale", "outlier-removal", "neutreno", "hyper-connections"])
 def test_deep_runs_smooth_as_the_radii_say(name: str) -> None:
     layers = shift.drawn(12, seed=2)

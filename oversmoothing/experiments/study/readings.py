@@ -128,50 +128,32 @@ READINGS: dict[str, Reading] = {
 }
 
 
-def dominance_cases(
-    model: Model,
-    attention: Sequence[Attention],
+def layer_cases(
+    layer: Layer,
+    A: Attention,
+    number: int = 1,
     readings: Sequence[str] = tuple(READINGS),
     folding: Folding = "unfolded",
+    images: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """How many cases of each image, layer and reading fall in each class.
+    """How many cases of each image and reading fall in each class, in layer `number` (from 1).
 
-    attention: one array [m, heads, n, n] a layer, float32 or float64, row-stochastic to that
-    precision. Columns: reading, image (from 0), layer (from 1) and each of CLASSES.
-    Raises `InputError` for an unknown reading, and where attention does not fit the model.
+    A: [m, heads, n, n], float32 or float64, row-stochastic to that precision; images: the number of
+    each (usually 0, 1, ...). Columns: reading, image, layer and each of CLASSES.
+    Raises `InputError` where A does not fit.
     """
-    _check(readings)
-    if len(attention) != len(model.layers):
-        raise InputError(
-            f"attention of {len(attention)} layers for a model of {len(model.layers)}: give one "
-            "array [m, heads, n, n] a layer"
-        )
-    each = enumerate(zip(model.layers, attention, strict=True), 1)
-    parts = [_cases(*pair, number, readings, folding, range(len(pair[1]))) for number, pair in each]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _cases(
-    layer: Layer, A: Attention, number: int, readings: Sequence[str], folding: Folding,
-    images: Sequence[int],
-) -> pd.DataFrame:  # fmt: skip
-    """`dominance_cases` of one layer; images: the number of each."""
     heads, rows = layer.number, []
     if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
         raise InputError(
             f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
         )
     for reading in readings:
-        for image, classes in zip(images, READINGS[reading](layer, A, folding), strict=True):
+        for image, classes in zip(
+            images or range(len(A)), READINGS[reading](layer, A, folding), strict=True
+        ):
             counts = {name: np.count_nonzero(classes == name) for name in CLASSES}
             rows.append({"reading": reading, "image": image, "layer": number, **counts})
     return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
-
-
-def _check(readings: Sequence[str]) -> None:
-    unknown = [name for name in readings if name not in READINGS]
-    if unknown:
-        raise InputError(f"no reading {unknown[0]}: choose from {', '.join(READINGS)}")
 
 
 def _plain(attention: Attention) -> Attention:
@@ -206,7 +188,7 @@ PUBLISHED = {
 
 
 def summarise(cases: pd.DataFrame) -> pd.DataFrame:
-    """One row a reading and class from `dominance_cases`.
+    """One row a reading and class from `layer_cases`.
 
     Columns: reading, class, count, cases, images, layers, percent, percent_low, percent_high. The
     interval is Wilson's, the images counted as trials (`share_interval`); NaN for fewer than five.
@@ -248,7 +230,7 @@ def readings_of(
 
     models: anything that `open_model` reads, the project's own ViTs included, by name. E3 is many
     times as costly as the others and takes the first `costly_inputs` inputs only; padding is left
-    out. Raises `InputError` as `dominance_cases` and `stream` do.
+    out. Raises `InputError` for an unknown reading, and as `stream` does.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -276,7 +258,8 @@ class _Cases:
     def __init__(
         self, model: Model, readings: Sequence[str], folding: Folding, costly_inputs: int
     ) -> None:  # fmt: skip
-        _check(readings)
+        if odd := [name for name in readings if name not in READINGS]:
+            raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
         self.model, self.folding, self.costly_inputs = model, folding, costly_inputs
         self.cheap = [each for each in readings if each != "E3"]
         self.costly = [each for each in readings if each == "E3"]
@@ -292,7 +275,8 @@ class _Cases:
                 if names and some:
                     A = np.stack([attention[k] for k in some])
                     images = [self.seen + k for k in some]
-                    self.parts.append(_cases(layer, A, number + 1, names, self.folding, images))
+                    cases = layer_cases(layer, A, number + 1, names, self.folding, images)
+                    self.parts.append(cases)
 
 
 def _again(inputs: Any) -> Any:
