@@ -16,6 +16,7 @@ from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import by_fractions, leading
 from oversmoothing.theory.verdict.by_fractions import compare, exact_dominance
 from oversmoothing.theory.verdict.leading import (
+    ball_rank,
     bits_of,
     embeddings,
     proportional,
@@ -255,6 +256,23 @@ def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
     assert working_bits(part([[0]])) == 128 + 1
     for ball, bits in (((6, 4), 4), ((6, 5), 4), ((8, 0), 3), ((1, 0), 0)):
         assert bits_of(flint.arb(*ball)) == bits
+
+
+# --- the rank ---
+
+
+@pytest.mark.parametrize(
+    ("rows", "rank"),
+    [
+        ([[1, 2], [2, 4]], 1),
+        # The largest number may be 0: what is certain comes first.
+        ([[(3, 4), 0], [0, 1]], 1),
+        ([[(3, 4), 1], [1, 0]], 2),
+    ],
+)
+def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero(rows, rank):
+    balls = [[flint.acb(flint.arb(*x) if isinstance(x, tuple) else x) for x in r] for r in rows]
+    assert ball_rank(balls) == rank
 
 
 # --- two moduli ---
