@@ -98,7 +98,7 @@ def lyapunov_exponents(
             )
         B = quotient(A)
         if layer == 0:
-            c = rng.standard_normal(W.shape[-1])
+            c = rng.standard_normal((W.shape[-1],))
             y = rng.standard_normal((B.shape[-1], W.shape[-1]))
         c, log_c = _unit(own * c + c @ W.sum(axis=0))
         log_y = -math.inf
