@@ -187,7 +187,7 @@ def test_T3f_pairs_tie_by_structure_only_with_their_joint_conjugates():
     zero = modes(A2, matrix([0]))
     assert zero[0][0].structural == zero[1][0].structural
     with at_precision(64):
-        assert zero[1][0].multiplier(64) == 1
+        assert zero[1][0].ball(64) == 1
 
 
 def test_T6a_the_largest_block_of_a_mode():
