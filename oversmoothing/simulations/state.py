@@ -240,15 +240,6 @@ def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor)
     )
 
 
-def to_quotient(hfc: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n-1 d"]:
-    """Y = Q^T hfc [..., n-1, d] for centred hfc [..., n, d], Q as in `complement_basis`.
-
-    Q is the last n - 1 columns of I - u u^T / u_1, u = 1/sqrt(n) + e_1, so Y costs O(n d).
-    """
-    n = hfc.shape[-2]
-    return hfc[..., 1:, :] - hfc[..., :1, :] / (math.sqrt(n) + 1.0)
-
-
 def to_differences(hfc: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n-1 d"]:
     """y_i = x_i - x_n [..., n-1, d] for hfc [..., n, d]: the coordinates of B' (T1c)."""
     return hfc[..., :-1, :] - hfc[..., -1:, :]
