@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import os
 import re
@@ -25,7 +24,6 @@ import torch
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.moved import MOVED
 from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.tiny_models import random_pixels, tiny_model
 
@@ -133,21 +131,6 @@ def test_the_exit_status_and_the_streams_of_the_process_are_those_of_the_command
     assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        {"A": [[0.5, 0.6], [0.5, 0.5]], "H": [[1.0]]},
-        {"A": [[1.5, -0.5], [0.5, 0.5]], "H": [[1.0]]},
-        {"A": [[0.5, 0.5], [0.5, 0.5]], "H": [[1.0, 2.0]]},
-    ],
-)
-def test_an_illegal_case_leaves_with_status_2(tmp_path, capsys, case):
-    path = tmp_path / "case.json"
-    path.write_text(json.dumps(case))
-    assert oversmoothing.main(["verdict", str(path)]) == 2
-    assert "Traceback" not in capsys.readouterr().err
-
-
 def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
     """A file in the place of the figures' folder: refused before anything is touched."""
     (tmp_path / "figures").write_text("mine")
@@ -155,13 +138,6 @@ def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
     assert done.returncode == 2
     assert (tmp_path / "figures").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["figures"]
-
-
-def test_figures_are_listed(capsys):
-    assert oversmoothing.main(["figures", "--list"]) == 0
-    printed = capsys.readouterr().out
-    for name in ("metrics_against_depth", "lambda_plane", "tables_2_3"):
-        assert name in printed
 
 
 def test_every_public_name_exists_and_is_documented():
@@ -194,12 +170,12 @@ def test_the_file_for_type_checkers_uses_every_public_name():
     assert {*dir(oversmoothing)} <= used, {*dir(oversmoothing)} - used
 
 
-def test_the_package_is_imported_before_anything_that_it_names_but_what_has_moved():
+def test_the_package_is_imported_before_anything_that_it_names():
     code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120
     )
-    assert done.stdout == "['oversmoothing.moved']\n", done.stderr
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_a_verdict_waits_for_no_library_that_it_does_not_need():
@@ -505,7 +481,7 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     "words",
     [
         "simulate --depth 5 --depth 7",
-        "heads --n 2 --depth 5 --n 3",
+        "simulate --heads --n 2 --depth 5 --n 3",
         "prove --seed=1 --seed=1",
         "verdict --example GT4 --example GT1",
     ],
@@ -520,37 +496,6 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
     words = "verdict --example GT4 --depth 1 --depth 5 --json --json"
     assert oversmoothing.main(words.split()) == 0
     assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]
-
-
-@pytest.mark.parametrize(
-    ("old", "name"),
-    [
-        ("certificates.certificate", "certify"),
-        ("certificates.enclosure", "enclose"),
-        ("layer.case", "softmax"),
-        ("layer.perron", "stationary_distribution"),
-        ("layer.quotient", "rational_quotient"),
-        ("spectra.multipliers", "log_multiplier"),
-        ("spectra.radii", "largest_modulus"),
-        ("spectra.spectrum", "value_projection_spectrum"),
-        ("verdict.dominance", "real_verdict"),
-        ("consensus.loops", "LoopLaw"),
-        ("proofs.query", "Query"),
-        ("verdict.outcome", "Outcome"),
-    ],
-)
-def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, name):
-    full = f"oversmoothing.theory.{old}"
-    sys.modules.pop(full, None)
-    with pytest.warns(DeprecationWarning, match=f"{full} is now oversmoothing"):
-        module = importlib.import_module(full)
-    assert getattr(module, name).__module__ in MOVED[full]
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        module.nothing  # noqa: B018
-    page = (ROOT / "docs/reference/changes.md").read_text("utf-8")
-    assert f"`theory.{old}`" in page
-    for home in MOVED[full]:
-        assert f"`{home.removeprefix('oversmoothing.')}`" in page
 
 
 # ------------------------------------------------------------------------- what arrays are read as

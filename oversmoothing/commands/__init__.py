@@ -6,8 +6,7 @@ command is chosen. An experiment with no options of its own needs the row alone:
 "experiments.FILE:FUNCTION", a function of a model and its inputs that returns a `Result`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 START, THEORY = "Start here", "Theory: one layer, and statements about all layers"
 SIMULATION, MODELS = "Simulation: random layers, any depth", "Trained models"
@@ -21,8 +20,7 @@ class Row:
     name: as it is typed, "inspect"; of a form with the command before it, "probe loop" or
     "simulate --heads"; function: "module:function" of this package; group: the heading in the list
     of all, of a form the command; operands: what follows the name in that list; summary: begins
-    with a verb; example: can be copied; old: options of the release before, with the new ones
-    ("": the value alone).
+    with a verb; example: can be copied.
     """
 
     name: str
@@ -31,7 +29,6 @@ class Row:
     operands: str
     summary: str
     example: str
-    old: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def usage(self) -> str:
@@ -44,7 +41,6 @@ class Row:
         return self.name.replace(" ", " MODEL ") if self.group == "probe" else self.name
 
 
-_REPORT = {"--report": "--out"}
 ROWS = (
     Row("inspect", "models:inspect", START, "MODEL",
         "say whether a trained model smooths, why, and what to try",
@@ -60,7 +56,7 @@ ROWS = (
         "explorer --out results"),
     Row("certify", "cases:certify", THEORY, "CASE",
         "prove a verdict and write the certificate",
-        "certify --example GT4 --out cert.json", _REPORT),
+        "certify --example GT4 --out cert.json"),
     Row("check", "cases:check", THEORY, "FILE",
         "check a certificate, independently",
         "check cert.json"),
@@ -69,16 +65,16 @@ ROWS = (
         "regions case.json --vary h=-3:1 --vary a=-1:1"),
     Row("prove", "proofs:prove", THEORY, "NAME",
         "check claims of the project, or claims of your own",
-        "prove T2b", _REPORT | {"--claim": ""}),
+        "prove T2b"),
     Row("simulate", "runs:simulate", SIMULATION, "",
         "run one layer, many heads or several streams to any depth",
-        "simulate --attention causal --depth 1e6 --out runs"),
+        "simulate --attention softmax --depth 1e6 --out runs"),
     Row("sweep", "runs:sweep", SIMULATION, "FILE",
         "run a grid of cases, resumable",
         "sweep --example heads --out runs"),
     Row("graphs", "runs:graphs", SIMULATION, "",
         "do the same on graphs",
-        "graphs --draws 500 --out runs", {"--count": "--draws"}),
+        "graphs --draws 500 --out runs"),
     Row("probe", "probe:probe", MODELS, "MODEL KIND",
         "run one experiment on a model; KIND is one of:",
         "probe FOLDER loop --images PICTURES"),
@@ -96,13 +92,13 @@ ROWS = (
         "train --variant vit- --out runs"),
     Row("study", "models:study", MODELS, "NAME",
         "answer questions by training, written before the runs",
-        "study core --dry-run", {"--estimate": "--dry-run"}),
+        "study core --dry-run"),
     Row("figures", "pages:figures", PAPER, "NAME",
         "draw figures, each with its data",
-        "figures lambda_plane --out results", {"--only": ""}),
+        "figures lambda_plane --out results"),
     Row("remedies", "pages:remedies", PAPER, "NAME",
         "compare remedies by their effect on the spectrum",
-        "remedies attnscale contranorm", _REPORT | {"--only": ""}),
+        "remedies attnscale contranorm"),
     # The forms of `simulate` and of `probe`.
     Row("simulate --heads", "runs:heads", "simulate", "H",
         "run many heads, the same in every layer or new in each",
@@ -112,7 +108,7 @@ ROWS = (
         "simulate --streams 4 --mixing orthogonal --depth 1e4 --out runs"),
     Row("simulate --exponents", "runs:exponents", "simulate", "",
         "compare the rates of changing layers with Lyapunov exponents",
-        "simulate --exponents --ensemble iid following --out runs", {"--layers": "--depth"}),
+        "simulate --exponents --ensemble iid following --out runs"),
     Row("probe stability", "probe:stability", "probe", "MODEL",
         "do small differences grow, layer by layer?",
         "probe FOLDER stability --images PICTURES --count 8"),
@@ -136,29 +132,12 @@ ROWS = (
         "probe FOLDER ladder --images PICTURES --out runs"),
     Row("probe exponents", "probe:exponents", "probe", "MODEL",
         "which rate would its layers have, repeated?",
-        "probe FOLDER exponents --images PICTURES", {"--layers": "--depth"}),
+        "probe FOLDER exponents --images PICTURES"),
     Row("probe certified", "probe:certified", "probe", "MODEL",
         "what do proofs say of its attention?",
         "probe FOLDER certified --images PICTURES"),
 )  # fmt: skip
 COMMANDS = {row.name: row for row in ROWS if " " not in row.name}
-
-# Commands of the release before: the row that answers now; perhaps a word that tells another use of
-# the name, and the row of that ("CASE": a file of JSON).
-OLD: dict[str, tuple[str, ...]] = {
-    "heads": ("simulate --heads",),
-    "streams": ("simulate --streams", "CASE", "verdict"),
-    "exponents": ("simulate --exponents", "--model", "probe exponents"),
-    "certify-model": ("probe certified",),
-    **{kind: (f"probe {kind}",)
-       for kind in ("stability", "loop", "flips", "tilt", "readings", "ladder")},
-}  # fmt: skip
-GONE = {
-    "bench": "run 'make bench' in a clone (python -m benchmarks)",
-    "rates": "run make bench BENCH='--only rates' in a clone",
-    "steer": "run make bench BENCH='--only steer' in a clone, or 'oversmoothing probe MODEL tilt "
-    "--steer' for a model",
-}
 
 
 def forms(command: str) -> dict[str, Row]:

@@ -386,7 +386,7 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
         array = random.integers(0, 256, (8, 8, 3), dtype=np.uint8)
         Image.fromarray(array).save(tmp_path / "images" / f"{k:02}.png")
     command = [
-        "ladder", str(tmp_path / "model"), "--images", str(tmp_path / "images"),
+        "probe", str(tmp_path / "model"), "ladder", "--images", str(tmp_path / "images"),
         "--calibration", "16",
         "--standard", "12", "--held-out", "6", "--copies", "1", "--out", str(tmp_path / "out"),
     ]  # fmt: skip

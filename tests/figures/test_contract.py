@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oversmoothing import main
-from oversmoothing.paper_figures import FIGURES, RENAMED, figure
+from oversmoothing.paper_figures import FIGURES, figure, title
 from oversmoothing.paper_figures.figure_base import Context
 from tests.figures import held_models, held_theory, pictures
 from tests.figures.held import HELD
@@ -46,7 +45,8 @@ def checked(name: str, csv: pd.DataFrame, small: Tables) -> None:
 @every_figure
 def test_a_figure_has_its_words(name: str) -> None:
     own = figure(name)
-    assert own.name == name and 20 < len(own.title) < 100 and not own.title.endswith(".")
+    assert own.name == name and own.title == title(name)
+    assert 20 < len(own.title) < 100 and not own.title.endswith(".")
     assert 40 < len(own.short) < 260 and 40 < len(own.not_shown) < 260
     # A number of a run is no text of the program.
     assert not re.search(r"\d\.\d|\d %", own.short)
@@ -139,15 +139,3 @@ def test_a_figure_looks_as_it_did_and_faults_would_be_seen(name: str, small: Tab
     assert pictures.distance(pictures.shrunk(other), kept) < TOLERANCE[name]
     for words, wrong in pictures.faulty(name, table):
         assert pictures.distance(wrong, kept) > TOLERANCE[name], words
-
-
-@pytest.mark.parametrize("name", RENAMED)
-def test_an_old_name_lists_its_new_figure_and_says_so(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    new = RENAMED[name][0]
-    assert name not in FIGURES and (not new or new in FIGURES)
-    assert main(["figures", "--list", name]) == 0
-    printed = capsys.readouterr()
-    assert printed.out.split()[:1] == ([new] if new else [])
-    assert printed.err.count("\n") == 1 and f"figure '{name}' is " in printed.err

@@ -87,5 +87,5 @@ def claims() -> None:
         check(claim)
     except oversmoothing.InputError as error:
         print(error)
-    print(oversmoothing.by.law, oversmoothing.draw.cases(), oversmoothing.given.two_tokens)
+    print(oversmoothing.by.law, oversmoothing.draw.cases(), oversmoothing.given.of_state)
     print(oversmoothing.exact.matrix("1/2 1/2; 0 1"), oversmoothing.main(["--version"]), Figure)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from oversmoothing.theory.proofs import hypotheses as given
 from oversmoothing.theory.proofs.chapter import Chapter
@@ -16,7 +15,6 @@ from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.instances import matrix
 from oversmoothing.theory.proofs.items import names, sections
 from oversmoothing.theory.proofs.ledger import claims, files, run_claim
-from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.errors import InputError
 
 TEXT = r"""# X: a chapter
@@ -44,8 +42,6 @@ $$x^2 < x$$
      - unless 0 is admitted: without `0 < x`, at `x=0`
 
 - search: `small`: in integers
-  - against: 1
-  - box: n = 1; d = 1; entries = 0 to 9; instances = 200
 
 Proof: by hand
 
@@ -53,32 +49,41 @@ Proof: by hand
 2. [2] And executed.
    - verified: `checked`
 """
-OWN = given.condition("it is so", given.case())(lambda instance: False)
+CODE = """from hypothesis import strategies as st
+
+from oversmoothing.theory.proofs.kit import given, search
 
 
-def chapter(folder: Path, text: str = TEXT) -> Chapter:
-    """The chapter X with what X1 names."""
+@search(st.integers(0, 9))
+def small(x):
+    assert x < 10
+
+
+def checked():
+    return 0
+
+
+TIE = OWN = given.condition("it is so", given.case())(lambda instance: False)
+"""
+
+
+def claims_of(folder: Path, text: str, code: str) -> tuple[dict[str, Claim], dict[str, Any]]:
+    """The claims of the chapter x.md with the names of its x.py."""
     (folder / "x.md").write_text(text)
-    (folder / "x.py").write_text("\n\ndef small(): ...\n\n\ndef checked(): ...\n")
-    found = Chapter(str(folder / "x.py"))
-
-    @found.search(st.integers(0, 9))
-    def small(x: int) -> None:
-        assert x < 10
-
-    @found.step
-    def checked() -> int:
-        return 0
-
-    return found
+    (folder / "x.py").write_text(code)
+    names: dict[str, Any] = {"__file__": str(folder / "x.py")}
+    exec(compile(code, names["__file__"], "exec"), names)
+    asked = [value for value in names.values() if isinstance(value, Chapter)]
+    return (asked or [Chapter(names["__file__"])])[0].claims(names), names
 
 
 def claim(folder: Path, text: str = TEXT) -> Claim:
-    return chapter(folder, text).claims({"OWN": OWN, "TIE": OWN})["X1"]
+    return claims_of(folder, text, CODE)[0]["X1"]
 
 
 def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
-    found = claim(tmp_path)
+    claims, names = claims_of(tmp_path, TEXT, CODE)
+    found = claims["X1"]
     assert found.clauses == (
         "For 0 < x < 1 the square of x is less than x, and so on.",
         "A second clause.",
@@ -86,7 +91,7 @@ def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
     assert (found.latex, found.source) == ("x^2 < x", "ours, with <brackets>")
     assert (found.on_record, found.wording) == (Status.WRITTEN, "our reading")
     assert found.further == "Nothing is known of cubes; this goes on for two lines."
-    assert found.hypotheses == (given.POSITIVE, OWN)
+    assert found.hypotheses == (given.POSITIVE, names["OWN"])
     kinds = [(each.kind, each.covers) for each in found.evidence]
     assert kinds == [
         (Kind.REALS, (1,)),
@@ -96,8 +101,6 @@ def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
         (Kind.WRITTEN, (1, 2)),
     ]
     assert found.cites == ("T1e",)
-    (search,) = (each for each in found.evidence if isinstance(each, Searched))
-    assert search.against == (1,) and search.box["entries"] == "0 to 9"
     entry = run_claim(found, Effort(examples=9, second_opinion=False), frozenset(kinds_run()))
     assert [finding.outcome.holds for finding in entry.findings] == [True] * 4
 
@@ -141,12 +144,18 @@ WRONG = {
     ),
     "a point without all variables": ("at `x=1`", "at `y=1`", "line 18: X1: 'y=1' is no witness"),
     "a sharp line without a point": (", at `x=0`", "", "line 21: X1: .* has no point"),
-    "a search that is not there": ("`small`:", "`large`:", "line 25: .* registers no such 'large'"),
+    "a search that is not there": ("`small`:", "`large`:", "line 25: .* has no such 'large'"),
+    "a search that is none": ("search: `small`", "search: `checked`", "line 25: `checked`: in int"),
+    "a line beneath a search": ("in integers", "in integers\n  - box: n = 1", "line 26: 'box: n"),
+    "a search that no line names": (
+        "- search: `small`: in integers\n",
+        "",
+        "no line of x.md names 'small'",
+    ),
     "a search without a title": ("`small`: in integers", "`small`", "line 25: it needs a name and"),
-    "half a box": ("; entries = 0 to 9", "", "line 25: a box has n, d, entries, instances"),
-    "a text without its step": ("`checked`", "`check`", "line 33: `check` is not one step"),
-    "a step without its text": ("   - verified: `checked`\n", "", "x.py, line 6: .* 'checked'"),
-    "an unknown scope": ("- verified:", "- proved:", "line 33: 'proved: `checked`' is none of"),
+    "a text without its step": ("`checked`", "`check`", "line 31: `check` is not one func"),
+    "a step without its text": ("   - verified: `checked`\n", "", "x.py, line 11: .* 'checked'"),
+    "an unknown scope": ("- verified:", "- proved:", "line 31: 'proved: `checked`' is none of"),
     "a proof without steps": (TEXT[TEXT.index("1. [1, 2] In") :], "", "a proof without steps"),
     "no formula": ("$$x^2 < x$$", "", "a clause stands after the formula"),
     "two formulas": ("$$x^2 < x$$", "$$x$$\n\n$$x$$", "line 14: a second formula"),
@@ -196,6 +205,15 @@ NO_CASE = {
     ("grows", "B"): "x.md has no case 'grows'",
     ("", "A"): "x.md, line 13: no case of the Python file",
 }
+ASKS = """from oversmoothing.theory.proofs.kit import Chapter
+
+PAPER = Chapter(__file__)
+A, H, X0 = PAPER.case("grows")
+
+
+def larger():
+    assert H[0][0] ** 2 > H[0][0]
+"""
 
 
 @pytest.mark.parametrize(("asked", "letter"), NO_CASE)
@@ -203,20 +221,14 @@ def test_a_counterexample_is_about_the_numbers_of_its_line(
     tmp_path: Path, asked: str, letter: str
 ) -> None:
     said = NO_CASE[asked, letter]
-    (tmp_path / "x.md").write_text(REFUTED.replace("A = [[", f"{letter} = [["))
-    found = Chapter(str(tmp_path / "x.py"))
+    text = REFUTED.replace("A = [[", f"{letter} = [[")
+    asks = f'PAPER.case("{asked}")' if asked else "None, [[2]], None"
+    code = ASKS.replace('PAPER.case("grows")', asks)
     with pytest.raises(InputError, match=said) if said else nullcontext():
-        if asked:
-            A, H, X0 = found.case(asked)
-            assert (matrix("1/2 1/2; 1/4 3/4"), matrix("3/2"), matrix("2; -1")) == (A, H, X0)
-
-        @found.step
-        def larger() -> None:
-            assert H[0][0] ** 2 > H[0][0]
-
-        (evidence,) = found.claims({})["X2"].evidence
+        claims, _ = claims_of(tmp_path, text, code)
+        (evidence,) = claims["X2"].evidence
         assert isinstance(evidence, Counterexample) and evidence.cases == (
-            given.Instance(A, H, X0),
+            given.Instance(matrix("1/2 1/2; 1/4 3/4"), matrix("3/2"), matrix("2; -1")),
         )
         assert evidence.numbers == "A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]"
 

@@ -57,6 +57,8 @@ def test_T10_the_bounds_hold_for_points_of_the_discs_in_fractions():
 def test_only_an_exact_zero_gives_exactly_one():
     exact = consensus_radius(discs([0.0]))
     assert (exact.low, exact.high) == (1.0, 1.0)
+    still = quotient_radius(discs([0.0, 0.0, 0.5]), discs([0.0]))
+    assert (still.low, still.high, still.shown) == (1.0, 1.0, 1.0)
     near = consensus_radius(discs([0.0], 1e-300))
     assert near.low < 1.0 < near.high
 

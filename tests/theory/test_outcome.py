@@ -136,15 +136,6 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
     assert "hfc_lfc" not in bare.to_json_object() and bare.to_json_object()["rate"] is None
 
 
-def test_T14_the_json_object_holds_how_each_token_grows_and_what_each_pair_tends_to():
-    """h = -1/2: the difference of two tokens, 3/4 a layer, leads in both with opposite signs."""
-    found = verdict(A=matrix("AA"), H=[["-1/2"]], X0=[[1], [2]]).to_json_object()
-    apart = {"tends_to": "constant", "values": [-1.0]}
-    assert found["token_growth"] == [{"rate": 0.75, "power": 0}] * 2
-    assert found["cosine_limits"] == [{"tokens": [0, 1], **apart}]
-    assert found["cos_min"] == found["cos_mean"] == apart
-
-
 def test_a_verdict_prints_as_its_answer_without_the_spectra():
     found = verdict(A=floats("AA"), H=[[0.5]])
     text = repr(found)
@@ -187,14 +178,6 @@ def test_logits_stand_for_the_softmax_of_their_rows():
         assert found.verdict == expected.verdict and found.has_x0
         assert found.rho_quotient == pytest.approx(expected.rho_quotient)
         assert found.hfc_lfc[2].value == pytest.approx(expected.hfc_lfc[2].value)
-
-
-def test_a_tie_in_floats_has_equal_radii_too():
-    W_V = np.array([[1.0], [0.0], [0.0]])
-    found = verdict(A=floats("AA"), W=(W_V, -0.5 * W_V.T))
-    assert (found.verdict, found.status) == ("TIE", "certified")
-    assert found.rho_consensus == found.rho_quotient == 1.0 and found.margin == 0.0
-    assert "tie in modulus" in found.reason
 
 
 def test_T11_5_depths_are_whole_numbers_up_to_the_largest():
@@ -247,13 +230,6 @@ def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_i
     assert "margin" not in str(left_open)
     decided = verdict(A=floats("AA"), H=[[-1.0]])
     assert decided.verdict == "NON_SMOOTHING" and "margin" in str(decided)
-
-
-def test_further_eigenvalues_1_of_an_attention_with_several_classes_are_exact():
-    A = [[0.7, 0.3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.1, 0.9]]
-    found = verdict(A=A, H=[[0.3]])
-    assert found.verdict == "TIE" and found.attention is not None
-    assert found.attention.values[found.attention.exact].tolist() == [1.0]
 
 
 def test_the_error_of_a_margin_is_half_the_width_of_both_radii():

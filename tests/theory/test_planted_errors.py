@@ -171,8 +171,8 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a search that draws nothing": ("T1b", swapped(Searched, field(draws=st.nothing()))),
     "a law that a drawn example violates": (
-        "T2a",
-        swapped(Searched, field(law=lambda h, a: asserts(h < 1))),
+        "T2b",
+        swapped(Searched, field(law=lambda A, h: asserts(h < 1))),
     ),
     "0 of 12 instances certified": (
         "T1g",

@@ -13,8 +13,8 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.verdict import of_start
-from oversmoothing.theory.verdict.by_projectors import Leading
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import Decided
 from oversmoothing.theory.verdict.verdict import NEAR, verdict
 from tests.support.tables import floats, holds, identity, matrix, row, table
 
@@ -71,6 +71,11 @@ SHIFTED = [["11/20" if i == j else "3/20" for j in range(4)] for i in range(4)]
         says="Jordan blocks of size 2 (consensus) and 2 (quotient)"),
     row("T6b: a = 0 three times", [["1/3"] * 3] * 3, "-2 0 0; 0 0 1; 0 0 0", by="exact", verdict=T,
         says="Jordan blocks of size 2 (consensus)"),
+    row("T6b: equal blocks tend to a constant", "AA", "-4/3 1; 0 -4/3", by="exact", verdict=T,
+        **CONST),
+    row("T6b: a defective A at its tie grows linearly",
+        "13/24 7/24 1/6; 5/24 11/24 1/3; 1/4 1/4 1/2", "-8/5", by="exact", verdict=T,
+        tends_to="infinity", says="size 1 (consensus) and 2 (quotient)"),
     row("a near tie in floats shows both intervals and no limit", "AA", "-4/3", by="floats",
         verdict=U,
         status="numerical", rho_consensus=1 / 3, rho_quotient=1 / 3, **NOTHING, limit_rank=1,
@@ -246,6 +251,21 @@ NILPOTENT = "-1 1; 0 -1"
     row("T4: short floats are fractions where a limit is open", "FLAT", "-1 -5/4; 0 -1",
         "2 -1; -2 0", by="floats",
         verdict=N, tends_to="infinity", limit_rank=1),
+    row("T5a: features at right angles keep the ratio by the gap bound alone", "A3", "2 0; 0 -15",
+        "-4 -1; 11 -1; 1 7", by="exact", limit=sqrt(478 / 89), **CONST),
+    row("T5a: in one feature mu = 2 and -2 add up", "A3", "2 0; 17 -15", "-4 -5; 11 10; 1 8",
+        by="exact", tends_to="oscillates", limit=None),
+    *[row(f"T4c: where all conjugates lead the rank is that of rational numbers: {why}", A, H, X0,
+          by="exact", limit_rank=rank)
+      for why, A, H, X0, rank in (
+          ("2 at even depths, 1 at odd ones", "FLAT", "0 0; 0 -2", "2 0; 0 -2", 2),
+          ("1 at all depths", "FLAT", "0 0; 0 -2", "2 2; 2 2", 1),
+          ("mu = +- sqrt 2, two rows that are dependent", I2, "-1 2; 1 -1", "1 2; 2 4", 1),
+          ("or not", I2, "-1 2; 1 -1", "1 2; 2 3", 2),
+          ("mu = 1 +- i, multiples of one token", I2, "0 -1; 1 0", "1 2; 3 6", 1),
+          ("or not", I2, "0 -1; 1 0", "1 2; 3 5", 2),
+          ("mu = 1 in a block of 2", [["1/3"] * 3] * 3, "0 1 0; 0 0 0; 0 0 -1/2",
+           "1 2 3; 5 7 -4; 2 0 1", 1))],
     # --- several closed classes
     *[row(f"T14: a token that attends to itself alone keeps its share, n = {n}", identity(n), "1/2",
           [[int(i == n - 1)] for i in range(n)], verdict_x0=T, limit=sqrt(n - 1), limit_rank=1,
@@ -265,6 +285,9 @@ NILPOTENT = "-1 1; 0 -1"
           [[size], [3 * size], [size]], by="floats", verdict_x0=T,
           limit=float(np.std([1, 3, 1.8]) / np.mean([1, 3, 1.8])), **CONST)
       for size in (Fraction(1), Fraction(1e-180), Fraction(1e150))],
+    # Mean -8/3; the squares of the differences sum to 38/3.
+    row("T14: h = 0 keeps what a defective A would turn", "1 0 0; 0.7 0.3 0; 0.35 0.35 0.3", "0",
+        "0; -5; -3", limit=sqrt(38 / 64), **CONST),
     row("T14: a mean of half a share of 1e-300", I2, "0.7", "1e-300; 0", by="floats", verdict_x0=T,
         limit=1.0, **CONST),
 )  # fmt: skip
@@ -421,7 +444,7 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
     # Enough for one mode and no more, and no projectors.
     for name in ("QUICK_WORK", "LARGEST_WORK"):
         monkeypatch.setattr(of_start, name, 12)
-    monkeypatch.setattr(of_start, "by_projectors", lambda *_: Leading(Outcome.UNDECIDED))
+    monkeypatch.setattr(of_start, "by_projectors", lambda *_: Decided(Outcome.UNDECIDED))
     found = verdict(A=matrix("AA"), H=matrix(H), X0=matrix(X0))
     assert (found.verdict_x0, found.tends_to) == (expected, tends_to)
     assert words in found.reason

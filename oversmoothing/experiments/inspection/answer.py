@@ -110,13 +110,11 @@ class Cause:
 
     sums: the mean change by each of CAUSES, over all layers; change: their sum. name: the one that
     moves it furthest in the direction of the change, None where none does. sure: whether it is told
-    from every other cause, by the 95 % interval of the paired difference. against: the one that
-    moves it furthest the other way, where that is MILD or more. placement: of the norms.
+    from every other cause, by the 95 % interval of the paired difference. placement: of the norms.
     """
 
     name: str | None
     sure: bool
-    against: str | None
     sums: dict[str, float]
     change: float
     inputs: int
@@ -217,13 +215,11 @@ def cause(parts: Mapping[str, Array], sign: float, placement: str) -> Cause | No
     sums = {name: float(values.mean()) for name, values in by.items()}
     whole = np.sum(list(by.values()), axis=0)
     best = max(sums, key=lambda name: sign * sums[name])
-    worst = min(sums, key=lambda name: sign * sums[name])
     others = [by[best] - by[name] for name in sums if name != best]
     sure = len(whole) > 1 and all(_beyond(sign * each) for each in (by[best], *others))
     return Cause(
         name=best if sign * sums[best] > 0 else None,
         sure=sure,
-        against=worst if sign * sums[worst] <= -MILD else None,
         sums=sums,
         change=float(whole.mean()),
         inputs=len(whole),

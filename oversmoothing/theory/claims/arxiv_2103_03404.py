@@ -18,7 +18,16 @@ from oversmoothing.theory.claims.lemmas import (
 from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
 from oversmoothing.theory.claims.t8 import attention
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, vanishes
+from oversmoothing.theory.proofs.kit import (
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    search,
+    vanishes,
+)
 
 PAPER = Chapter(__file__)
 
@@ -27,13 +36,11 @@ PAPER = Chapter(__file__)
 _A, _H, _X = PAPER.case("two_tokens_that_attention")
 
 
-@PAPER.step
 def attention_any_weights() -> None:
     A = attention(sp.eye(2), sp.log(3) * sp.eye(2), sp.zeros(2))
     vanishes(A - symbolic(_A))
 
 
-@PAPER.step
 def fixed() -> None:
     equal(exact.product(_A, _X, exact.transposed(_H)), _X)
     equal(exact.determinant(_X), 1)
@@ -43,7 +50,6 @@ def fixed() -> None:
 # ----------------------------------------------------------- N-2103.03404-doubly-exponential
 
 
-@PAPER.step
 def attained() -> sp.Expr:
     m, s, w = sp.symbols("m s w", positive=True)
     X = sp.Matrix([s, -s])
@@ -53,7 +59,7 @@ def attained() -> sp.Expr:
     return A * X * w - w * bound * X
 
 
-@PAPER.search(heads_on_a_state())
+@search(heads_on_a_state())
 def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
     """tanh(s ln 2/4) = (r - 1)/(r + 1) with r = 2^(s/2): in fractions for even s."""
     L, A = logits(X, M), binary_softmax(logits(X, M))
@@ -103,7 +109,7 @@ def _networks(pick: st.DrawFn) -> tuple[Matrix, list[Heads], Matrix, bool]:
     return pick(draw.states(n, d)), layers, biases, pick(st.booleans())
 
 
-@PAPER.search(_networks(), at=lambda X, layers, *_: given.of_attention(layers[0][0][0]))
+@search(_networks(), at=lambda X, layers, *_: given.of_attention(layers[0][0][0]))
 def law_paths(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> None:
     paths = list(_paths(layers, skip))
     total = exact.zeros(len(X), len(X[0]))

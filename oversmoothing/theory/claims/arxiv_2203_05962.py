@@ -2,10 +2,19 @@
 
 from fractions import Fraction
 
-from hypothesis import assume, strategies as st
+from hypothesis import assume
 
-from oversmoothing.theory.claims.lemmas import binary_softmax, squared_frobenius
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, spectra
+from oversmoothing.theory.claims.lemmas import squared_frobenius
+from oversmoothing.theory.proofs.kit import (
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    search,
+    spectra,
+)
 
 PAPER = Chapter(__file__)
 
@@ -14,13 +23,11 @@ PAPER = Chapter(__file__)
 _A, _H, _X = PAPER.case("an_x_with_mean")
 
 
-@PAPER.step
 def eigenvector() -> None:
     equal(exact.weighted_mean(spectra.stationary(_A), _X), [0])
     equal(exact.product(_A, _X, _H), exact.scaled("1/4", _X))
 
 
-@PAPER.step
 def ratio() -> None:
     hfc, lfc = exact.squared_norms(_X)
     equal(hfc, 9 * lfc)
@@ -29,7 +36,6 @@ def ratio() -> None:
 # --------------------------------------------------------------------- N-2203.05962-low-pass
 
 
-@PAPER.step
 def falls() -> None:
     A, x = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("3 0")
     for t in range(5):
@@ -40,7 +46,7 @@ def falls() -> None:
         x = exact.product(A, x)
 
 
-@PAPER.law(draw.cases(draw.attention(2, 4)))
+@search(draw.cases(draw.attention(2, 4)), at=given.whole)
 def law_low_pass(A: Matrix, H: Matrix, X: Matrix) -> None:
     """The pi-mean is kept; without it the floor of T1f holds as long as the state is not 0."""
     pi = spectra.stationary(A)
@@ -59,7 +65,6 @@ def law_low_pass(A: Matrix, H: Matrix, X: Matrix) -> None:
 # ------------------------------------------------------------------------- N-2203.05962-rate
 
 
-@PAPER.step
 def raised() -> None:
     A = exact.matrix(f"{'17/20 1/20 1/20 1/20;' * 2} {'1/20 17/20 1/20 1/20;' * 2}"[:-1])
     x = exact.column("1 -1 0 0")
@@ -68,7 +73,7 @@ def raised() -> None:
     equal([exact.squared_norms(y)[0] for y in (x, moved)], [2, Fraction(64, 25)])
 
 
-@PAPER.law(draw.cases(draw.attention(1, 4, zeros=True)))
+@search(draw.cases(draw.attention(1, 4, zeros=True)), at=given.whole)
 def law_rate(A: Matrix, H: Matrix, X: Matrix) -> None:
     """||A||_F^2 - ||J A||_F^2 = ||P A||_F^2 <= ||A||_F^2 - 1 <= n m - 1, and what it bounds."""
     n, most = len(A), max(map(max, A))
@@ -76,13 +81,3 @@ def law_rate(A: Matrix, H: Matrix, X: Matrix) -> None:
     assert low >= 1 and squared_frobenius(A) == high + low <= n * most
     moved = exact.squared_norms(exact.product(A, X, exact.transposed(H)))[0]
     assert moved <= high * squared_frobenius(H) * exact.squared_norms(X)[0]
-
-
-@PAPER.search(
-    st.integers(1, 4).flatmap(lambda n: draw.lists(draw.lists(st.integers(-4, 4), n), 1, 4))
-)
-def largest(L: list[list[int]]) -> None:
-    """Logits in [-a, a], in units of ln 2: no entry exceeds k/(k + n - 1), k = e^(2a)."""
-    n, a = len(L[0]), max(abs(entry) for row in L for entry in row)
-    k = Fraction(4) ** a
-    assert max(map(max, binary_softmax(exact.from_integers(L)))) * (k + n - 1) <= k

@@ -8,14 +8,11 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.clustering_2026 import DOUBLY
 from oversmoothing.theory.claims.t7 import squared_diameter
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # -------------------------------------------------------------------- N-2206.03126-gradients
 
 
-@PAPER.step
 def derivative() -> sp.Expr:
     x, logit, c = (sp.symbols(f"{name}:3", real=True) for name in "xlc")
     t = sp.Symbol("t")
@@ -42,7 +39,7 @@ def _states(pick: st.DrawFn) -> tuple[Matrix, Matrix, list[Fraction]]:
     )
 
 
-@PAPER.search(_states())
+@search(_states())
 def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
     """v^T Cov v <= |v|^2 D^2/4 for each row of A; and equal tokens do not feel A."""
     v = v[: len(X[0])]
@@ -66,7 +63,7 @@ def _pairs(pick: st.DrawFn) -> tuple[draw.Known, draw.Known]:
     return first, second
 
 
-@PAPER.search(
+@search(
     _pairs(),
     draw.fractions(-2, 2, 4),
     draw.fractions(0, 2, 4),

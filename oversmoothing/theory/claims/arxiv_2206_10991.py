@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.kit import (
     exact,
     given,
     is_zero,
+    search,
     spectra,
     verdict,
 )
@@ -24,13 +25,11 @@ PAPER = Chapter(__file__)
 _A, _H = PAPER.case("h_diag_1_1")
 
 
-@PAPER.step
 def by_the_rule() -> None:
     assert spectra.values(_A) == [Fraction(1, 2), 1]
     assert Fraction(1, 2) - 1 < Fraction(-1, 10)
 
 
-@PAPER.step
 def in_truth() -> None:
     assert spectra.by_moduli([Fraction(-1), Fraction(-1, 10)], [Fraction(1, 2)]) == "NON_SMOOTHING"
     assert verdict(A=_A, H=_H).verdict == "NON_SMOOTHING"
@@ -50,13 +49,12 @@ def _graphs(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return E, pick(draw.states(n, 2))
 
 
-@PAPER.step
 def unequal() -> None:
     E = exact.matrix("1 1 0; 1 1 1; 0 1 1")
     equal([sum(row) for row in E], [2, 3, 2])
 
 
-@PAPER.search(_graphs())
+@search(_graphs())
 def law_graphs(E: Matrix, Y: Matrix) -> None:
     """With X = D^(1/2) Y, so that no root appears: both energies, and the operator."""
     degrees = [sum(row, Fraction(0)) for row in E]
@@ -86,7 +84,6 @@ def _energy(A: Matrix, X: Matrix) -> Fraction:
     return sum((rest[k][k] for k in range(len(rest))), Fraction(0))
 
 
-@PAPER.step
 def bipartite() -> None:
     A = exact.matrix("0 1; 1 0")
     for X in (exact.column("1 3"), exact.product(A, exact.column("1 3"))):
@@ -100,7 +97,7 @@ SYMMETRIC = given.Hypothesis(
 )
 
 
-@PAPER.search(
+@search(
     draw.walsh_attention(),
     draw.lists(st.integers(-9, 9), 16),
     at=lambda walsh, _: given.of_attention(walsh[0]),
@@ -122,22 +119,3 @@ SYMMETRIC_RULE = given.Hypothesis(
     lambda case: SYMMETRIC.holds(case) and exact.transposed(case.H) == case.H,
     (given.case("1/2 1/2; 1/4 3/4"), given.case(H="0 1; 0 0")),
 )
-
-
-@PAPER.search(
-    draw.lists(draw.inside(-1, 1), 0, 3).flatmap(
-        lambda rest: draw.inside(-1, 0).map(lambda a: [a, *rest])
-    ),
-    draw.lists(draw.fractions(-4, 3), 0, 3).flatmap(
-        lambda rest: draw.inside(-5, 0).map(lambda h: [h, *rest])
-    ),
-    draw.inside(0, 3),
-)
-def law_rule(a_values: list[Fraction], h_values: list[Fraction], step: Fraction) -> None:
-    """Fractions: rho = 1 - a_1, the rule in GRAFF's letters against all moduli."""
-    rho, low, high = 1 - min(a_values), min(h_values), max(h_values)
-    outcome = spectra.by_moduli([step * h for h in h_values], a_values)
-    wanted = -low * (rho - 1) > high and step * -low * (2 - rho) < 2
-    assert (outcome == "NON_SMOOTHING") == wanted
-    other = -low * (rho - 1) < high or step * -low * (2 - rho) > 2
-    assert (outcome == "SMOOTHING") == other

@@ -7,9 +7,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import binary_softmax, logits
 from oversmoothing.theory.numbers.rounding import at_precision, largest, to_ball
-from oversmoothing.theory.proofs.kit import Chapter, by, draw, exact
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import by, draw, exact, search
 
 # ------------------------------------------------------------------------- N-2305.05465-line
 
@@ -28,7 +26,6 @@ def _ends(x: list[Fraction], m: Fraction, h: Fraction, depth: int) -> list[flint
     return [largest(X) / grown, largest(-p for p in X) / grown]
 
 
-@PAPER.certified
 def runs(effort: by.Effort) -> by.Settled:
     """Whole runs of 10 layers from inside the region, both ends against their bound."""
     for start, m, h in (("2 1/2 -3/2", "1", "1"), ("3 1 -1 -2", "2", "1/2"), ("1 -1", "1", "1/4")):
@@ -44,7 +41,7 @@ def runs(effort: by.Effort) -> by.Settled:
                 yield bool(value > 0 and value**2 >= bound)
 
 
-@PAPER.search(draw.lists(st.integers(-4, 6), 1, 4), st.integers(1, 2), draw.inside(0, 3))
+@search(draw.lists(st.integers(-4, 6), 1, 4), st.integers(1, 2), draw.inside(0, 3))
 def law_line(x: list[int], m: int, h: Fraction) -> None:
     """One layer, logits times ln 2: u 2^-u <= 1/2 for integers u stands for u e^-u <= 1/e."""
     X = exact.from_integers([[k] for k in x])

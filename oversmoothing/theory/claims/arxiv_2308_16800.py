@@ -14,6 +14,7 @@ from oversmoothing.theory.proofs.kit import (
     equal,
     exact,
     given,
+    search,
     vanishes,
     verdict,
 )
@@ -23,7 +24,6 @@ PAPER = Chapter(__file__)
 # -------------------------------------------------------------------- N-2308.16800-any-state
 
 
-@PAPER.step
 def two() -> list[sp.Expr]:
     X = sp.Matrix(2, 2, sp.symbols("x11 x12 x21 x22"))
     first, second = sp.diag(1, 0), sp.diag(0, 1)
@@ -32,7 +32,7 @@ def two() -> list[sp.Expr]:
     return [*(moved - X.multiply_elementwise(sp.Matrix([[1, half], [half, 1]])))]
 
 
-@PAPER.search(
+@search(
     st.tuples(st.integers(1, 3), st.integers(1, 3)).flatmap(
         lambda size: st.tuples(draw.states(*size), draw.states(*size))
     )
@@ -68,7 +68,6 @@ def law_any_state(star: Matrix, X: Matrix) -> None:
 _A, _H, _X0 = PAPER.case("the_walk_on_one")
 
 
-@PAPER.step
 def turns() -> None:
     twice = exact.product(_A, exact.product(_A, _X0, _H), _H)
     equal(twice, _X0)
@@ -92,7 +91,6 @@ INDEPENDENT = given.Hypothesis(
 )
 
 
-@PAPER.step
 def state() -> None:
     two, three, five = sp.Integer(2) ** L, sp.Rational(3, 2) ** L, sp.Rational(5, 4) ** L
     state = sp.Matrix([[two + three, three - five], [two - three, three + five]]) / 2
@@ -102,6 +100,5 @@ def state() -> None:
     vanishes([*(state - shares * two).applyfunc(sp.powsimp)])
 
 
-@PAPER.step
 def verdict_sums() -> None:
     equal(verdict(A=_A_SUMS, H=_H_SUMS).verdict, "SMOOTHING")

@@ -1,6 +1,5 @@
 """What the claims of arxiv_2312_06182.md execute."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -11,21 +10,17 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import logits
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation
-from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import (
-    A3,
-    AA,
     Chapter,
     Matrix,
-    by,
     draw,
     equal,
     exact,
     given,
+    search,
     spectra,
 )
 
@@ -87,7 +82,7 @@ SYMMETRIC = given.Hypothesis(
 )
 
 
-@PAPER.search(
+@search(
     draw.walsh_attention(),
     draw.fractions(0, 3),
     draw.lists(st.integers(-9, 9), 8),
@@ -114,12 +109,10 @@ _A, _H, _X0 = PAPER.case("an_a_that_takes_1")
 _, _H_OPPOSITE, _ = PAPER.case("an_a_that_takes_2")
 
 
-@PAPER.step
 def gap() -> None:
     equal(spectra.values(_A), [Fraction(1, 4), 1])
 
 
-@PAPER.step
 def on_average() -> None:
     hfc, lfc = exact.squared_norms(_X0)
     equal(lfc / (hfc + lfc), Fraction(1, 17))
@@ -142,13 +135,11 @@ SECOND, _ = PAPER.case("two_matrices_in_turn_2")
 _V = exact.column("-2 1 1")
 
 
-@PAPER.step
 def collapse_alone() -> None:
     for A in (FIRST, SECOND):
         assert given.consensus(exact.product(A, A)), "the tokens differ"
 
 
-@PAPER.step
 def survives() -> None:
     equal(exact.product(SECOND, FIRST, _V), exact.scaled("1/16", _V))
 
@@ -156,29 +147,11 @@ def survives() -> None:
 # --------------------------------------------------------------- N-2312.06182-changing-bound
 
 
-@st.composite
-def _drawn(draw_: st.DrawFn) -> tuple[list[Matrix], Matrix]:
-    n = draw_(st.integers(1, 4))
-    layers = draw_(draw.lists(draw.attention(n, n, zeros=True), 1, 4))
-    return layers, draw_(draw.states(n, 1))
-
-
-@PAPER.search(_drawn(), at=lambda layers, X: (layers[0], [[Fraction(1)]], X))
-def law_changing_bound(layers: list[Matrix], X: Matrix) -> None:
-    bound = oscillation(exact.transposed(X)[0])
-    for A in layers:
-        X = exact.product(A, X)
-        bound *= dobrushin(A)
-        assert oscillation(exact.transposed(X)[0]) <= bound
-        assert exact.squared_norms(X)[0] <= len(X) * bound**2 / 4
-
-
 A_OF_EACH_LAYER = given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: A >= 0 and A 1 = 1")
 
 # ------------------------------------------------------------------- N-2312.06182-escalation
 
 
-@PAPER.step
 def similarity() -> sp.Expr:
     hfc, lfc = sp.symbols("hfc lfc", positive=True)
     r = hfc / lfc
@@ -190,7 +163,6 @@ def similarity() -> sp.Expr:
 _A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER = PAPER.case("a_mean_that_attention")
 
 
-@PAPER.step
 def once() -> None:
     equal(exact.squared_norms(_X0_EVERY_LAYER), (32, 2))
     once = exact.product(_A_EVERY_LAYER, _X0_EVERY_LAYER, _H_EVERY_LAYER)
@@ -201,7 +173,6 @@ def once() -> None:
 # ----------------------------------------------------------------------- N-2312.06182-remedy
 
 
-@PAPER.step
 def growth() -> list[sp.Expr]:
     L = sp.Symbol("L", integer=True, nonnegative=True)
     block = sp.Matrix([[2, 1], [0, 2]])
@@ -209,35 +180,20 @@ def growth() -> list[sp.Expr]:
     return [*(power.subs(L, 0) - sp.eye(2)), *(power.subs(L, L + 1) - power * block)]
 
 
-@PAPER.step
 def thresholds() -> None:
     rate, taus = Fraction(5, 6), map(Fraction, ["0", "1/12", "1/6", "1/2", "11/6", "2", "3"])
     for t, place in pairs(taus, (AFTER, BEFORE)):
         X = exact.column("1 2")
         for _ in range(4):
-            Z = step_escalating(AA, exact.matrix("1/2"), X, t, place)
+            Z = step_escalating(exact.AA, exact.matrix("1/2"), X, t, place)
             (hfc, lfc), (moved, low) = exact.squared_norms(X), exact.squared_norms(Z)
             equal(moved * lfc * (1 - t) ** 2, hfc * low * rate**2)
             X = Z
-    X = step_escalating(AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
+    X = step_escalating(exact.AA, exact.matrix("1/2"), exact.column("1 2"), Fraction(1), AFTER)
     equal(exact.squared_norms(X)[1], 0)
 
 
-@PAPER.simulated
-def measured_remedy(effort: by.Effort) -> by.Measurements:
-    # Eigenvalues of A: 1, 1/2, 1/5; H = diag(1, -1/2) has rho_C = 2, rho_Q = 3/2, r = 3/4.
-    start = exact.matrix("1 2; 2 -1; 4 1")
-    falling = [("1/10", AFTER), ("1/10", BEFORE), ("2", AFTER), ("5/2", BEFORE)]
-    for tau, place in [*falling, ("1/2", AFTER), ("3/2", BEFORE), ("1/3", AFTER)]:
-        t, falls = Fraction(tau), (tau, place) in falling
-        what = f"tau = {tau}, {place}" + ": constant" * (not falls)
-        predicted = math.log(0.75 / abs(1 - float(t))) if falls else 0.0
-        rows = operator(A3, exact.diagonal("1 -1/2"), t, place)
-        slope = measured.log_slope(measured.hfc_lfc, measured.powers(rows, start, (200, 400)))
-        yield by.Measurement(what, predicted, slope, 1e-8)
-
-
-@PAPER.search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at=lambda case, tau: case)
+@search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at=lambda case, tau: case)
 def law_remedy(attention: Any, tau: Any) -> None:
     """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
     A, H, X0 = attention
@@ -260,7 +216,6 @@ def _differences(X: Matrix, M: Matrix) -> Matrix:
     return [[x - row[-1] for x in row] for row in logits(X, M)]
 
 
-@PAPER.step
 def cubic() -> list[sp.Expr]:
     e, w = sp.symbols("e w")
     y = e * sp.Matrix([1, 2, -3])
@@ -269,7 +224,7 @@ def cubic() -> list[sp.Expr]:
     return [sp.diff(x, e, k).subs(e, 0) for x in moved for k in (0, 1, 2)]
 
 
-@PAPER.search(
+@search(
     st.tuples(st.integers(2, 4), st.integers(1, 2)).flatmap(lambda size: draw.states(*size)),
     draw.lists(draw.fractions(-2, 2, 4), 4),
     draw.lists(draw.fractions(-3, 3, 4), 2),
@@ -297,7 +252,6 @@ def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
     return value / abs(1 - tau) if place == AFTER else value
 
 
-@PAPER.step
 def below_the_floor() -> None:
     A, h, tau = exact.matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
     equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
@@ -307,20 +261,7 @@ def below_the_floor() -> None:
         equal(hfc / lfc, Fraction(1, 25) if place == BEFORE else Fraction(1, 9))
 
 
-@PAPER.simulated
-def measured_remedy_limit(effort: by.Effort) -> by.Measurements:
-    # Eigenvalues of A 1, 1/2, 1/5; h = -1/2: dominant a = 1/5, limit 8 sqrt2/5 without remedy.
-    start, h, a = exact.matrix("1; 2; 4"), Fraction(-1, 2), Fraction(1, 5)
-    cases = ("0", AFTER), ("1/2", AFTER), ("1/2", BEFORE), ("1", BEFORE), ("3/2", AFTER)
-    for tau, place in cases:
-        t = Fraction(tau)
-        predicted = math.log(8 * math.sqrt(2) / 5 * float(_factor(h, a, t, place)))
-        state = measured.powers(operator(A3, [[h]], t, place), start, [400])[400]
-        limit = measured.log(measured.hfc_lfc(state))
-        yield by.Measurement(f"log of the limit, tau = {tau} {place}", predicted, limit, 1e-9)
-
-
-@PAPER.search(
+@search(
     draw.two_token_attention(),
     draw.fractions(-3, 3),
     draw.fractions(-1, 3),
@@ -353,7 +294,6 @@ _A_PARTIAL, _H_PARTIAL, _X0_PARTIAL = PAPER.case("tau_below_1_r")
 _ALONG, _ACROSS = exact.column("1 1"), exact.column("-1 1")
 
 
-@PAPER.step
 def modes() -> None:
     for place in (AFTER, BEFORE):
         for mode, grows in ((_ALONG, Fraction(5, 2)), (_ACROSS, Fraction(2))):
@@ -361,7 +301,6 @@ def modes() -> None:
             equal(moved, exact.scaled(grows, mode))
 
 
-@PAPER.step
 def x_0_1_1() -> None:
     equal(_X0_PARTIAL, exact.plus(_ALONG, _ACROSS))
 
@@ -369,7 +308,7 @@ def x_0_1_1() -> None:
 # --------------------------------------------------------------------- N-2312.06182-residual
 
 
-@PAPER.search(
+@search(
     draw.two_token_attention(),
     draw.fractions(-4, 3),
     st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
@@ -388,20 +327,17 @@ def law_residual(attention: Any, h: Any, point: Any) -> None:
 _A_GAP, _H_GAP, _X0_GAP = PAPER.case("one_a_two_signs")
 
 
-@PAPER.step
 def slower() -> None:
     state = around(2**L, sp.Rational(3, 2) ** L)
     induction(_A_GAP, _H_GAP, _X0_GAP, state)
     ratio_is(state, sp.Rational(9, 16) ** L)
 
 
-@PAPER.step
 def reversed() -> None:
     state = around(sp.Rational(1, 2) ** L, sp.Rational(3, 4) ** L)
     induction(_A_GAP, exact.matrix("-1/2"), _X0_GAP, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
 
 
-@PAPER.step
 def lambda_2_1_2() -> None:
     equal([str(a) for a in spectra.values(_A_GAP)], ["1/2", "1"])

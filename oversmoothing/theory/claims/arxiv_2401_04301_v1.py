@@ -14,13 +14,13 @@ from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
-    AA,
     Chapter,
     Matrix,
     draw,
     equal,
     exact,
     given,
+    search,
     spectra,
     vanishes,
     verdict,
@@ -36,14 +36,12 @@ _A, _H, _X0 = PAPER.case("a_jordan_block_at")
 _STATE = sp.Matrix([[L, 0], [L, 2]])
 
 
-@PAPER.step
 def linear() -> None:
     induction(_A, _H, _X0, _STATE)
     ratio_is(_STATE, 1 / (L**2 + 1))
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
-@PAPER.step
 def both_eigenvalues_of_h() -> None:
     equal(spectra.values(_H), [0, 0])
 
@@ -60,7 +58,7 @@ def _heads(pick: st.DrawFn) -> Heads:
     return pick(draw.heads(draw.attention(n, n, zeros=True), d, 3))
 
 
-@PAPER.search(_heads().map(tuple), at=lambda *heads: given.of_attention(heads[0][0]))
+@search(_heads().map(tuple), at=lambda *heads: given.of_attention(heads[0][0]))
 def law_heads(*heads: tuple[Matrix, Matrix]) -> None:
     """The characteristic polynomial of the layer is that of consensus times the quotient's."""
     n, d = len(heads[0][0]), len(heads[0][1])
@@ -79,14 +77,12 @@ def law_heads(*heads: tuple[Matrix, Matrix]) -> None:
 _A_EACH, _H_EACH, _X0_EACH = PAPER.case("two_heads_of_3")
 
 
-@PAPER.step
 def two_heads() -> None:
     head = exact.product(_A_EACH, _X0_EACH, _H_EACH)
     both = exact.plus(exact.plus(_X0_EACH, head), head)
     equal(both, exact.layer(_A_EACH, exact.matrix("-3/2"), _X0_EACH))
 
 
-@PAPER.step
 def smooth() -> None:
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
@@ -100,13 +96,11 @@ _A1, _H1, _X0_HEADS_MEAN = PAPER.case("two_heads_that_pull_1")
 _A2, _H2, _ = PAPER.case("two_heads_that_pull_2")
 
 
-@PAPER.step
 def by_the_mean() -> None:
     mean = exact.scaled("1/2", exact.plus(_A1, _A2))
     assert verdict(A=mean, H=exact.plus(_H1, _H2)).verdict == "SMOOTHING"
 
 
-@PAPER.step
 def as_they_are() -> None:
     moved = exact.layer(_A1, _H1, _X0_HEADS_MEAN)
     moved = exact.plus(moved, exact.product(_A2, _X0_HEADS_MEAN, _H2))
@@ -121,7 +115,7 @@ def as_they_are() -> None:
 # --------------------------------------------------------------------- P-2401.04301v1-layers
 
 
-@PAPER.search(
+@search(
     draw.two_token_attention(),
     draw.lists(draw.fractions(-3, 3), 1, 5),
     at=lambda attention, values: (attention[0], [[values[0]]]),
@@ -141,7 +135,6 @@ def law_layers(attention: tuple[Matrix, Fraction], values: list[Fraction]) -> No
 _A_NO_RESIDUAL, _H_NO_RESIDUAL, _X0_NO_RESIDUAL = PAPER.case("an_eigenvector_of_a")
 
 
-@PAPER.step
 def forever() -> None:
     state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
     equal(state.subs(L, 0), symbolic(_X0_NO_RESIDUAL))
@@ -161,7 +154,6 @@ _A_PSI, _H_PSI, _X0_PSI = PAPER.case("psi_2")
 _STATE_PSI = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 
-@PAPER.step
 def smooths() -> None:
     induction(_A_PSI, _H_PSI, _X0_PSI, _STATE_PSI)
     ratio_is(_STATE_PSI, sp.Rational(1, 9) ** L)
@@ -179,7 +171,6 @@ def _norm(p: Fraction, q: Fraction) -> Fraction:
     return p * p - p * q + q * q
 
 
-@PAPER.step
 def moduli() -> None:
     assert spectra.simple(_A_RANK) and spectra.simple(_H_RANK), "an eigenvalue repeats"
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
@@ -193,14 +184,12 @@ def moduli() -> None:
     equal(_norm(one, one), Fraction(1))
 
 
-@PAPER.step
 def forever_rank() -> None:
     state = sp.Rational(5, 4) ** L * symbolic(_X0_RANK)
     induction(_A_RANK, _H_RANK, _X0_RANK, state)
     equal(symbolic(_X0_RANK).rank(), 2)
 
 
-@PAPER.step
 def neighbours() -> None:
     generic = verdict(A=_A_RANK, H=_H_RANK)
     equal((generic.verdict, generic.limit_rank), ("NON_SMOOTHING", 2))
@@ -215,7 +204,7 @@ def neighbours() -> None:
 # ------------------------------------------------------------------ P-2401.04301v1-rank-real
 
 
-@PAPER.search(
+@search(
     draw.two_token_attention(),
     st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
     draw.lists(draw.fractions(-1, 1), 3),
@@ -245,7 +234,6 @@ _COMPLEX, _ = PAPER.case("three_tokens_that_look_1")
 _DEFECTIVE_REAL_SPECTRUM, _ = PAPER.case("three_tokens_that_look_2")
 
 
-@PAPER.step
 def complex() -> None:
     B = rational_quotient(_COMPLEX)
     equal(B, exact.matrix("0 -1/4; 1/4 -1/4"))
@@ -253,7 +241,6 @@ def complex() -> None:
     assert not spectra.is_real(_COMPLEX), "the spectrum is real"
 
 
-@PAPER.step
 def defective() -> None:
     B = rational_quotient(_DEFECTIVE_REAL_SPECTRUM)
     equal(B, exact.matrix("1/4 -1/4; 1/4 -1/4"))
@@ -275,33 +262,21 @@ def _fits(value: Fraction, cases: int, above: Fraction = _UNIT) -> bool:
     return Fraction(100 * first, cases) < value + above
 
 
-@PAPER.step
 def not_layers_and_heads() -> None:
     for values, counts in ((_BASE, (144, 12)), (_TINY, (36, 12))):
         for value in values:
             assert not any(_fits(value, count) for count in counts)
 
 
-@PAPER.step
 def smallest() -> None:
     for value, expected in zip(_BASE + _TINY, (37, 147, 93), strict=True):
         assert not any(_fits(value, count, _UNIT / 2) for count in range(1, expected))
         assert _fits(value, expected, _UNIT / 2)
 
 
-@PAPER.step
 def eigenvalues() -> None:
     assert all(_fits(value, 12 * 768) for value in _BASE)
     assert not _fits(_TINY[0], 12 * 192)
-
-
-# ----------------------------------------------------------------------- P-2401.04301v1-thm1
-
-
-@PAPER.search(draw.attention_spectra(1, 5), draw.fractions(-4, 3), draw.fractions(-3, 3))
-def law_thm1(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
-    moduli = {a: (1 + x * a) ** 2 + (y * a) ** 2 for a in [*spectrum, Fraction(1)]}
-    assert max(moduli.values()) == max(moduli[Fraction(1)], moduli[min(moduli)])
 
 
 # --------------------------------------------------------------- P-2401.04301v1-thm1-complex
@@ -311,7 +286,6 @@ def law_thm1(spectrum: list[Fraction], x: Fraction, y: Fraction) -> None:
 _A_THM1_COMPLEX, _H_THM1_COMPLEX = PAPER.case("another_high_frequency_mode")
 
 
-@PAPER.step
 def spectrum_thm1_complex() -> None:
     # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
     shifted = exact.plus(_H_THM1_COMPLEX, exact.identity(2, "1/2"))
@@ -324,7 +298,6 @@ def spectrum_thm1_complex() -> None:
     equal(exact.product(_A_THM1_COMPLEX, q), exact.scaled("-1/5", p))
 
 
-@PAPER.step
 def moduli_thm1_complex() -> None:
     h, fifth, zero = (Fraction(-1, 2), Fraction(1)), Fraction(1, 5), Fraction(0)
     equal(spectra.squared_modulus(h, 1), Fraction(5, 4))
@@ -333,7 +306,6 @@ def moduli_thm1_complex() -> None:
     equal(spectra.squared_modulus(h, (zero, fifth)), Fraction(13, 20))
 
 
-@PAPER.step
 def decided() -> None:
     modes = exact_dominance(_A_THM1_COMPLEX, _H_THM1_COMPLEX)
     equal(modes.comparison, -1)
@@ -347,7 +319,7 @@ def decided() -> None:
 # ----------------------------------------------------------------------- P-2401.04301v1-thm2
 
 
-@PAPER.search(
+@search(
     draw.two_token_attention(),
     draw.value_projections(3),
     draw.lists(st.integers(-9, 9), 8),
@@ -370,13 +342,11 @@ _A_ANY_WEIGHTS, _H_ANY_WEIGHTS, _X0_ANY_WEIGHTS = PAPER.case("a_jordan_block_of"
 _STATE_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 
-@PAPER.step
 def single() -> None:
     h_values, a_values = spectra.values(_H_ANY_WEIGHTS), spectra.values(_A_ANY_WEIGHTS)
     equal({1 + h * a for h in h_values for a in a_values}, {1, 2})
 
 
-@PAPER.step
 def diverges() -> None:
     induction(_A_ANY_WEIGHTS, _H_ANY_WEIGHTS, _X0_ANY_WEIGHTS, _STATE_ANY_WEIGHTS)
     equal(sp.limit((_STATE_ANY_WEIGHTS / 2**L)[0, 0], L, sp.oo), sp.oo)
@@ -390,7 +360,6 @@ _ERROR = sp.Rational(3, 2) ** L
 _STATE_THM2_DIFFERENCE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
 
 
-@PAPER.step
 def diverges_thm2_difference() -> None:
     induction(_A_DIFFERENCE, _H_DIFFERENCE, _X0_DIFFERENCE, _STATE_THM2_DIFFERENCE)
     equal(_STATE_THM2_DIFFERENCE - sp.Matrix([2**L, 2**L]), sp.Matrix([-_ERROR, _ERROR]))
@@ -401,7 +370,7 @@ def diverges_thm2_difference() -> None:
 # ----------------------------------------------------------------------- P-2401.04301v1-thm3
 
 
-@PAPER.search(draw.attention(2, 3), draw.value_projections(2), at=lambda A, value: (A, value[0]))
+@search(draw.attention(2, 3), draw.value_projections(2), at=lambda A, value: (A, value[0]))
 def law_thm3(A: Any, value: Any) -> None:
     H, _ = value
     answer = verdict(A=A, H=H)
@@ -416,13 +385,11 @@ def law_thm3(A: Any, value: Any) -> None:
 _A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE = PAPER.case("x_0_without_its")
 
 
-@PAPER.step
 def dominance() -> None:
     equal(spectra.values(_A_EVERY_STATE), [Fraction(1, 4), Fraction(1)])
     equal([1 + a for a in spectra.values(_A_EVERY_STATE)], [Fraction(5, 4), Fraction(2)])
 
 
-@PAPER.step
 def forever_thm3_every_state() -> None:
     equal(exact.product(_A_EVERY_STATE, _X0_EVERY_STATE), exact.scaled("1/4", _X0_EVERY_STATE))
     state = sp.Rational(5, 4) ** L * sp.Matrix([2, -1])
@@ -452,9 +419,8 @@ def _frame(a: str) -> Matrix:
     return frame(_VALUES, Fraction(a))
 
 
-@PAPER.step
 def turning() -> None:
-    equal(_CASES_UNTIED, [(AA, H, _X0_UNTIED) for H in weights(_VALUES, 3)])
+    equal(_CASES_UNTIED, [(exact.AA, H, _X0_UNTIED) for H in weights(_VALUES, 3)])
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
     start = exact.matrix("0 1")
     for depth, X in enumerate(states(_VALUES, _DEPTH, _X0_UNTIED)):
@@ -463,7 +429,6 @@ def turning() -> None:
         equal(sides, [*mean, *high])
 
 
-@PAPER.step
 def consensus_untied() -> None:
     equal(_frame("1"), exact.matrix("0 0; 3/5 4/5"))
     once = exact.product(exact.matrix("0 1"), _frame("1"))
@@ -471,7 +436,6 @@ def consensus_untied() -> None:
     equal(exact.dot(once[0], once[0]), 1)
 
 
-@PAPER.step
 def quotient() -> None:
     K = _frame("1/2")
     trace, half = K[0][0] + K[1][1], exact.determinant(K)
@@ -483,7 +447,6 @@ def quotient() -> None:
     assert S[0][0] > 0 and exact.determinant(S) > 0, "S is not positive definite"
 
 
-@PAPER.step
 def measured() -> None:
     ratios = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
     equal(ratios[1], Fraction(1))

@@ -11,7 +11,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
-    AA,
     Chapter,
     Matrix,
     draw,
@@ -19,6 +18,7 @@ from oversmoothing.theory.proofs.kit import (
     exact,
     given,
     is_zero,
+    search,
     spectra,
     verdict,
 )
@@ -30,7 +30,6 @@ PAPER = Chapter(__file__)
 # -------------------------------------------------------------- P-2401.04301v3-clip-gradient
 
 
-@PAPER.step
 def inside() -> sp.Matrix:
     a, b, c, d, p, q = sp.symbols("a b c d p q")
     V = sp.Matrix([[a, b], [c, d]])
@@ -48,7 +47,6 @@ CLIPPED = given.Hypothesis(
 _A, _H, _X0 = PAPER.case("psi_0_everywhere")
 
 
-@PAPER.step
 def constant() -> None:
     state = sp.Matrix([1, 3])
     induction(_A, _H, _X0, state)
@@ -62,7 +60,7 @@ def _norm(X: Matrix) -> float:
     return math.sqrt(float(squared_frobenius(X)))
 
 
-@PAPER.search(
+@search(
     draw.with_spectrum(draw.fractions(-1, 0), 0, 2, Fraction(0)),
     draw.lists(st.integers(-9, 9), 9),
     draw.attention(2, 3),
@@ -98,7 +96,6 @@ _A_UNTIED, _FIRST, _X0_UNTIED = PAPER.case("two_layers_in_turn_1")
 _, _SECOND, _ = PAPER.case("two_layers_in_turn_2")
 
 
-@PAPER.step
 def two_layers() -> None:
     for x, y in exact.identity(2):
         state = [[x, y], [x, y]]
@@ -107,7 +104,6 @@ def two_layers() -> None:
         equal(exact.layer(_A_UNTIED, _SECOND, once), [[4 * x, x]] * 2)
 
 
-@PAPER.step
 def differences() -> None:
     for H in (_FIRST, _SECOND):
         for difference in exact.identity(2):
@@ -115,7 +111,6 @@ def differences() -> None:
             equal(exact.layer(_A_UNTIED, H, state), state)
 
 
-@PAPER.step
 def ratios() -> None:
     X = _X0_UNTIED
     for k in range(1, 13):
@@ -125,7 +120,6 @@ def ratios() -> None:
         equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
 
 
-@PAPER.step
 def both_h_have_the() -> None:
     equal((spectra.values(_FIRST), spectra.values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2)
 
@@ -138,7 +132,6 @@ _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
 _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
 
 
-@PAPER.step
 def smooths() -> None:
     induction(_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE, _STATE)
     ratio_is(_STATE, sp.Rational(4, 9) ** L)
@@ -154,7 +147,7 @@ _JORDAN = (
 )
 
 
-@PAPER.search(draw.attention(2, 4), _JORDAN, at=lambda *case: case)
+@search(draw.attention(2, 4), _JORDAN, at=given.whole)
 def law_control_negative(A: Matrix, H: Matrix) -> None:
     assert exact_dominance(A, H).comparison == -1
 
@@ -168,7 +161,7 @@ ALL_POSITIVE = given.Hypothesis(
 )
 
 
-@PAPER.search(
+@search(
     draw.attention(2, 4),
     draw.with_spectrum(draw.fractions(0, 4).filter(bool), 1, 3),
     at=lambda A, value: (A, value[0]),
@@ -188,7 +181,6 @@ SOME = given.Hypothesis(
 _A_SOME, _H_SOME, _X0_SOME = PAPER.case("at_1_beside_3")
 
 
-@PAPER.step
 def multipliers() -> None:
     equal(spectra.values(_A_SOME), [Fraction(-1, 2), Fraction(1)])
     equal(spectra.values(_H_SOME), [-3, 1])
@@ -196,7 +188,6 @@ def multipliers() -> None:
     equal(pairs, [(-2, Fraction(5, 2)), (2, Fraction(1, 2))])
 
 
-@PAPER.step
 def grows() -> None:
     high = sp.Rational(5, 2) ** L
     state = sp.Matrix([[2**L, (-2) ** L - high], [2**L, (-2) ** L + high]])
@@ -218,7 +209,6 @@ _A_TWO, _H_TWO, _X0_TWO = PAPER.case("everything_shrinks_nothing_aligns_1")
 _A_THREE, _H_THREE, _X0_THREE = PAPER.case("everything_shrinks_nothing_aligns_2")
 
 
-@PAPER.step
 def angle() -> None:
     state = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
     induction(_A_TWO, _H_TWO, _X0_TWO, state)
@@ -226,7 +216,6 @@ def angle() -> None:
     equal(sp.simplify(state[0] * state[1] / sp.Rational(1, 4) ** L), -1)
 
 
-@PAPER.step
 def rank() -> None:
     state = sp.Rational(1, 2) ** L * symbolic(_X0_THREE)
     induction(_A_THREE, _H_THREE, _X0_THREE, state)
@@ -247,12 +236,10 @@ def _smooths(case: tuple[Matrix, ...], squared: sp.Expr) -> None:
     ratio_is(state, squared)
 
 
-@PAPER.step
 def as_it_was() -> None:
     _smooths(_AS_IT_WAS, sp.Rational(25, 64) ** L / 9)
 
 
-@PAPER.step
 def negated() -> None:
     _smooths(_NEGATED, sp.Rational(1, 16) ** L / 9)
 
@@ -284,14 +271,12 @@ def _centred(W: Matrix, gamma: str) -> Matrix:
     return exact.product(W, exact.diagonal(gamma), C)
 
 
-@PAPER.step
 def not_real() -> None:
     W = exact.matrix("4 2 2; 2 3 0; 2 0 2")
     assert _positive_definite(W)
     assert not spectra.is_real(_centred(W, "1 -1 1"))
 
 
-@PAPER.step
 def sign_lost() -> None:
     W = exact.matrix("2 1 3; 1 6 4; 3 4 6")
     assert _positive_definite(W)
@@ -304,7 +289,7 @@ def _positive_definite(W: Matrix) -> bool:
     )
 
 
-@PAPER.search(_weights())
+@search(_weights())
 def law_layernorm_mixed(W: Matrix, gamma: list[int]) -> None:
     weighted = exact.product(exact.diagonal(gamma), W)
     assert spectra.is_real(weighted)
@@ -314,27 +299,24 @@ def law_layernorm_mixed(W: Matrix, gamma: list[int]) -> None:
 # ------------------------------------------------------------- P-2401.04301v3-layernorm-sign
 
 
-@PAPER.step
 def both_outcomes() -> None:
     for h, negated in ((Fraction(1, 2), "TIE"), (Fraction(3), "SMOOTHING")):
         H = [[h, -h], [Fraction(0), Fraction(0)]]
-        assert verdict(A=AA, H=H).verdict == "SMOOTHING"
-        assert verdict(A=AA, H=[[-x for x in row] for row in H]).verdict == negated
+        assert verdict(A=exact.AA, H=H).verdict == "SMOOTHING"
+        assert verdict(A=exact.AA, H=[[-x for x in row] for row in H]).verdict == negated
 
 
 # ------------------------------------------------------------- P-2401.04301v3-not-inevitable
 
 
-@PAPER.step
 def no_input_convergence() -> None:
     difference = sp.Rational(3, 2) ** L
     state = around(3 * 2**L / sp.Integer(2), difference / 2)
-    induction(AA, exact.matrix("1"), exact.column("1 2"), state)
+    induction(exact.AA, exact.matrix("1"), exact.column("1 2"), state)
     equal(sp.limit(difference, L, sp.oo), sp.oo)
     equal(sp.limit(difference / 2**L, L, sp.oo), 0)
 
 
-@PAPER.step
 def rank_kept() -> None:
     A = exact.matrix("1/4 1/4 1/2; 1/2 1/4 1/4; 1/4 1/2 1/4")
     X0 = exact.matrix("1 0; 0 1; -1 -1")
@@ -345,26 +327,24 @@ def rank_kept() -> None:
 # -------------------------------------------------------------------- P-2401.04301v3-notions
 
 
-@PAPER.step
 def angle_without_smoothing() -> None:
     mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
     state = around(mean, half)
-    induction(AA, exact.matrix("-4/3"), exact.column("1 2"), state)
+    induction(exact.AA, exact.matrix("-4/3"), exact.column("1 2"), state)
     ratio_is(state, sp.Rational(1, 9))
     for depth in range(6):
         assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
 
 
-@PAPER.step
 def rank_without_angle() -> None:
     mean, half = 3 * sp.Rational(1, 2) ** L / 2, sp.Rational(3, 4) ** L / 2
     state = around(mean, half)
-    induction(AA, exact.matrix("-1/2"), exact.column("1 2"), state)
+    induction(exact.AA, exact.matrix("-1/2"), exact.column("1 2"), state)
     equal(sp.limit(half / mean, L, sp.oo), sp.oo)
     assert state[0].subs(L, 3) * state[1].subs(L, 3) < 0, "equal signs"
 
 
-@PAPER.search(draw.token_states())
+@search(draw.token_states())
 def law_notions(X: Array) -> None:
     scale = np.abs(X).max()
     if scale == 0 or not np.isfinite(scale):

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.lemmas import binary_softmax, logits
 from oversmoothing.theory.claims.t7 import rotations, squared_diameter
 from oversmoothing.theory.numbers.exact import from_flint, to_flint
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ------------------------------------------------------------------- N-2405.18781-equilibria
 
@@ -36,12 +34,11 @@ def _fixed(sizes: list[int], power: int, E: Matrix) -> None:
     equal(to_flint(X).rank(), len(sizes))
 
 
-@PAPER.step
 def centred() -> None:
     _fixed([1, 1, 1], 1, exact.matrix("1 1 -1 -1; 1 -1 1 -1; 1 -1 -1 1"))
 
 
-@PAPER.search(draw.lists(st.integers(1, 3), 1, 4), st.integers(1, 4), st.integers(0, 2))
+@search(draw.lists(st.integers(1, 3), 1, 4), st.integers(1, 4), st.integers(0, 2))
 def law_equilibria(sizes: list[int], power: int, extra: int) -> None:
     k = len(sizes)
     E = [[Fraction(int(a == j)) for j in range(k + extra)] for a in range(k)]
@@ -72,13 +69,12 @@ def _hemisphere(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return A, X, pick(rotations())
 
 
-@PAPER.step
 def opposite() -> None:
     X = exact.matrix("3/5 4/5; -3/5 -4/5")
-    equal(exact.product(AA, X), exact.scaled("1/2", X))
+    equal(exact.product(exact.AA, X), exact.scaled("1/2", X))
 
 
-@PAPER.search(_hemisphere(), at=lambda A, X, W: (A, W, X))
+@search(_hemisphere(), at=lambda A, X, W: (A, W, X))
 def law_hemisphere(A: Matrix, X: Matrix, W: Matrix) -> None:
     """One layer from unit tokens of positive first entry, before the division by the norms."""
     v = [Fraction(1), Fraction(0)]
@@ -101,7 +97,6 @@ A_OF_EACH_LAYER = given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: 
 Parents = list[int]
 
 
-@PAPER.step
 def attained() -> sp.Matrix:
     e, x = sp.Symbol("e"), sp.Matrix([0, 1, -1])
     return sp.Matrix([[1, 0, 0], [e, 1 - e, 0], [e, 0, 1 - e]]) * x - (1 - e) * x
@@ -129,7 +124,7 @@ def _masked(pick: st.DrawFn) -> tuple[Parents, list[Matrix], Matrix]:
     return parents, layers, pick(draw.states(n, 2))
 
 
-@PAPER.search(_masked(), at=lambda parents, layers, X: given.of_attention(layers[0]))
+@search(_masked(), at=lambda parents, layers, X: given.of_attention(layers[0]))
 def law_masks(parents: Parents, layers: list[Matrix], X: Matrix) -> None:
     """Edges of the graph: to oneself and to the parent; other weights are at will."""
     r, n = _steps(parents), len(X)

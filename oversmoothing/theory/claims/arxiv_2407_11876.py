@@ -5,9 +5,7 @@ from fractions import Fraction
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.kit import Chapter, draw, equal, exact, spectra
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import draw, equal, exact, search, spectra
 
 # ------------------------------------------------------------------------ N-2407.11876-power
 
@@ -19,9 +17,7 @@ def _top(values: list[Fraction]) -> Fraction:
     return max(values, key=abs)
 
 
-@PAPER.search(
-    draw.value_projections(3), draw.value_projections(3), draw.lists(st.integers(-9, 9), 9)
-)
+@search(draw.value_projections(3), draw.value_projections(3), draw.lists(st.integers(-9, 9), 9))
 def law_power(attention: draw.Known, weights: draw.Known, x: list[int]) -> None:
     """X_L is made of blocks (a h)^L E_a X E_h^T, and the one of both tops has rank one at most."""
     (A, left), (H, right) = attention, weights

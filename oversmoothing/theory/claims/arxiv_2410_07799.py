@@ -8,7 +8,7 @@ from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
 
 PAPER = Chapter(__file__)
 
@@ -20,13 +20,12 @@ def removed(A: Matrix) -> Matrix:
     return exact.plus(A, exact.uniform(len(A)), -1)
 
 
-@PAPER.step
 def moment() -> sp.Expr:
     n, a = sp.symbols("n a", positive=True)
     return n**2 * (a + 1) / (n * (n * a + 1)) - 1 - (n - 1) / (n * a + 1)
 
 
-@PAPER.search(draw.attention(1, 5, zeros=True), at=given.of_attention)
+@search(draw.attention(1, 5, zeros=True), at=given.of_attention)
 def law_outlier(A: Matrix) -> None:
     """Spectrum and norm of A - J; ||A 1|| = ||1||."""
     n = len(A)
@@ -40,7 +39,7 @@ def law_outlier(A: Matrix) -> None:
 # ---------------------------------------------------------------------- N-2410.07799-removal
 
 
-@PAPER.law(draw.exact_cases(4, 2))
+@search(draw.exact_cases(4, 2), at=given.whole)
 def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
     """HFC over three layers, and the spectrum of the whole layer."""
     Y, Z = X, X
@@ -57,7 +56,6 @@ def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
 _A, _H, _X0 = PAPER.case("h_1_non_smoothing")
 
 
-@PAPER.step
 def with_it() -> None:
     X = _X0
     for depth in range(1, 5):
@@ -65,7 +63,6 @@ def with_it() -> None:
         assert exact.scaled(2**depth, X) == exact.column("-1 1")
 
 
-@PAPER.step
 def without() -> None:
     half = sp.Rational(1, 2) ** L
     state = around(sp.Integer(2), half)
@@ -79,7 +76,6 @@ _SINK, _ = PAPER.case("all_tokens_look_at")
 _REST = removed(_SINK)
 
 
-@PAPER.step
 def one() -> None:
     equal(to_flint(_REST).rank(), 1)
     equal(squared_frobenius(_REST), Fraction(27, 25))

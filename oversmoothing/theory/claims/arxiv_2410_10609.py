@@ -7,9 +7,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.claims.t7 import rotations
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ------------------------------------------------------------------------ N-2410.10609-bound
 
@@ -18,14 +16,13 @@ def _skipped(A: Matrix, W: Matrix, Y: Matrix, skip: Fraction) -> Matrix:
     return exact.plus(exact.product(A, Y, W), Y, skip)
 
 
-@PAPER.step
 def attained() -> None:
     Y = exact.column("1 -1")
     for w in map(Fraction, (-1, -2)):
-        equal(_skipped(AA, [[w]], Y, Fraction(1)), exact.scaled(1 + w / 2, Y))
+        equal(_skipped(exact.AA, [[w]], Y, Fraction(1)), exact.scaled(1 + w / 2, Y))
 
 
-@PAPER.search(
+@search(
     draw.walsh_attention().filter(lambda known: len(known[0]) < 8),
     rotations(),
     draw.fractions(-2, 2, 4),
@@ -59,25 +56,22 @@ def _least_input(lam: int, n: int, d: int, sc: sp.Expr, a: sp.Rational, depth: i
     return 2 * lam * n * d * sc / (a**depth * (lam**2 - a * (sc + abs(lam)) ** 2))
 
 
-@PAPER.step
 def condition_cancels() -> None:
-    equal((squared_frobenius(_H), squared_frobenius(AA)), (4, Fraction(5, 4)))
+    equal((squared_frobenius(_H), squared_frobenius(exact.AA)), (4, Fraction(5, 4)))
     # S C_M = sqrt(5): (sqrt(5) + 1)^2 = 6 + 2 sqrt(5), and 2 sqrt(5) < 5.
     assert 4 * 4 * Fraction(5, 4) < 5**2
     assert 6 + 5 <= 11
 
 
-@PAPER.step
 def cancelled() -> None:
     equal([sum(x * x for x in row) for row in _X0], [1, 1])
-    moved = exact.layer(AA, _H, _X0)
+    moved = exact.layer(exact.AA, _H, _X0)
     equal(moved, exact.matrix("3/5 0; 3/5 0"))
     before, after = (exact.squared_norms(X)[0] for X in (_X0, exact.scaled("5/3", moved)))
     equal((before, after), (Fraction(32, 25), 0))
     assert after < before / 11
 
 
-@PAPER.step
 def input() -> sp.Matrix:
     least = [_least_input(1, 2, 2, sc, sp.Rational(1, 11), 1) for sc in (sp.Integer(2), sp.sqrt(5))]
     assert all(b > sp.Rational(32, 25) for b in least)

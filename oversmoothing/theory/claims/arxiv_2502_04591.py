@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.claims.t7 import dobrushin
 from oversmoothing.theory.proofs.checks import L, induction, squared_ratio
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
 
 PAPER = Chapter(__file__)
 
@@ -29,16 +29,15 @@ def _networks(pick: st.DrawFn) -> tuple[Matrix, Layers]:
     return exact.from_integers(pick(draw.matrices(st.integers(0, 9), n, d))), layers
 
 
-@PAPER.step
 def signed() -> None:
     X, last = exact.identity(2), exact.matrix("1 0; -1 0")
     for depth in range(1, 6):
-        X = exact.product(AA, X)
+        X = exact.product(exact.AA, X)
         equal(exact.product(X, last), exact.scaled(Fraction(1, 2**depth), last))
         equal(exact.squared_norms(exact.product(X, last))[1], 0)
 
 
-@PAPER.search(_networks(), at=lambda X, layers: given.of_attention(layers[0][0]))
+@search(_networks(), at=lambda X, layers: given.of_attention(layers[0][0]))
 def law_nonnegative(X: Matrix, layers: Layers) -> None:
     eps, tau = min(min(map(min, A)) for A, _ in layers), Fraction(1)
     for A, W in layers:
@@ -52,7 +51,6 @@ A_OF_EACH_LAYER = given.POSITIVE.said("A of each layer is row-stochastic and ent
 # ------------------------------------------------------------------------- N-2502.04591-rank
 
 
-@PAPER.step
 def any_ratio() -> None:
     for t in ("0", "1/3", "1", "5"):
         hfc, lfc = exact.squared_norms([[1 + Fraction(t)], [1 - Fraction(t)]])
@@ -60,7 +58,7 @@ def any_ratio() -> None:
     equal(exact.squared_norms(exact.column("1 -1"))[1], 0)
 
 
-@PAPER.law()
+@search(draw.cases(), at=given.whole)
 def law_rank(A: Matrix, H: Matrix, X: Matrix) -> None:
     """sigma_1^2 >= ||LFC||^2, two features: not both eigenvalues of X^T X are below it."""
     X = [[*row, Fraction(0)][:2] for row in X]
@@ -86,12 +84,10 @@ _BASES = [sp.Rational(base) for base in ("3/4", "1/2", "7/8")]
 _ANY = sp.symbols("a b c", positive=True)
 
 
-@PAPER.step
 def closed() -> None:
     induction(_A_RANK_ALONE, _H_RANK_ALONE, _X0_RANK_ALONE, _state(*(base**L for base in _BASES)))
 
 
-@PAPER.step
 def rank() -> sp.Matrix:
     (a, b, c), (p, q, r) = _ANY, _BASES
     X = _state(a, b, c)
@@ -100,7 +96,6 @@ def rank() -> sp.Matrix:
     return sp.Matrix([X.det() - (4 * a**2 - 2 * b * c), squares])
 
 
-@PAPER.step
 def apart() -> sp.Expr:
     a, b, c = _ANY
     return squared_ratio(_state(a, b, c)) - (c**2 + 4 * a**2) / (a**2 + b**2)

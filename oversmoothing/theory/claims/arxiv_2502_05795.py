@@ -2,20 +2,15 @@
 
 from fractions import Fraction
 from functools import partial
-from itertools import product as choices
 
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
-from oversmoothing.theory.proofs.kit import J2, Chapter, Matrix, draw, equal, exact
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
 # ---------------------------------------------------------------------- N-2502.05795-at-most
 
 
-@PAPER.step
 def derivative() -> list[sp.Expr]:
     x = sp.Matrix(sp.symbols("x1:4", positive=True))
     r = sp.sqrt(x.dot(x))
@@ -29,36 +24,17 @@ def _normalised(X: Matrix) -> Matrix:
     return exact.from_integers([[1, -1]] * len(X))
 
 
-@PAPER.step
 def attained() -> None:
     X = exact.matrix("1 -1; 2 -2")
     for layer in range(1, 6):
-        X = exact.plus(X, exact.product(J2, _normalised(X)))
+        X = exact.plus(X, exact.product(exact.J2, _normalised(X)))
         equal(X, exact.from_integers([[1 + layer, -1 - layer], [2 + layer, -2 - layer]]))
-
-
-@PAPER.search(
-    st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-    draw.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), 1, 5),
-)
-def law_at_most(x: tuple[int, int], branches: list[tuple[int, int]]) -> None:
-    """Branches of either sign with equal chances: the mean of |x_L|^2 over all signs, exactly,
-    the scales being part of the branches."""
-    signs = list(choices((1, -1), repeat=len(branches)))
-    total = 0
-    for sign in signs:
-        moved = [
-            a + sum(s * b[k] for s, b in zip(sign, branches, strict=True)) for k, a in enumerate(x)
-        ]
-        total += sum(y * y for y in moved)
-    sizes = [sum(c * c for c in b) for b in branches]
-    equal(Fraction(total, len(signs)), sum(c * c for c in x) + sum(sizes))
 
 
 # ------------------------------------------------------------------------ N-2502.05795-slows
 
 
-@PAPER.search(
+@search(
     draw.two_token_attention().filter(lambda known: known[1] >= 0),
     draw.inside(0, 3),
     draw.lists(draw.inside(0, 1), 1, 4),

@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import binary_softmax
 from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, exact
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search
 
 # -------------------------------------------------------------------- N-2505.24333-threshold
 
@@ -20,19 +18,16 @@ def _density(x: sp.Expr) -> sp.Expr:
     return sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi)
 
 
-@PAPER.step
 def cancels() -> sp.Expr:
     left = sp.exp(_SIGMA**2 / 2 - _Z * _SIGMA) * _density(_SIGMA - _Z) / _density(_Z)
     return sp.simplify(left) - 1
 
 
-@PAPER.step
 def completes() -> sp.Expr:
     x = sp.Symbol("x")
     return x * _SIGMA - x**2 / 2 - (_SIGMA**2 / 2 - (x - _SIGMA) ** 2 / 2)
 
 
-@PAPER.step
 def limit() -> None:
     b, more = sp.symbols("b more", positive=True)
     z, gap = sp.sqrt(2 * b), more * sp.sqrt(b)
@@ -49,7 +44,7 @@ def _rows(pick: st.DrawFn) -> tuple[list[list[int]], Matrix, list[Fraction]]:
     return L, pick(draw.states(n, 2)), pick(draw.lists(draw.fractions(-3, 3, 4), 4))
 
 
-@PAPER.search(_rows())
+@search(_rows())
 def law_two_ends(L: list[list[int]], X: Matrix, change: list[Fraction]) -> None:
     """Logits in integers times ln 2: e^s is then 2^s, tanh(s/2) = (2^s - 1)/(2^s + 1)."""
     A, change = binary_softmax(exact.from_integers(L)), change[: len(X)]

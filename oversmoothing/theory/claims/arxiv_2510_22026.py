@@ -3,14 +3,11 @@
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, vanishes
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, vanishes
 
 # ----------------------------------------------------------------------- N-2510.22026-layers
 
 
-@PAPER.step
 def post() -> list[sp.Expr]:
     q = sp.Symbol("q", positive=True)
     s = sp.sqrt(q / 2)
@@ -21,7 +18,7 @@ def post() -> list[sp.Expr]:
     return [1 - moved[0].dot(moved[1]) / squared - q / (4 - 3 * q / 2)]
 
 
-@PAPER.search(
+@search(
     st.tuples(st.integers(2, 4), st.integers(1, 3)).flatmap(
         lambda size: st.tuples(draw.states(*size), draw.lists(draw.states(*size), 1, 4))
     )
@@ -37,7 +34,6 @@ def law_layers(X: Matrix, branches: list[Matrix]) -> None:
 # ------------------------------------------------------------------------ N-2510.22026-speed
 
 
-@PAPER.step
 def apart() -> list[sp.Expr]:
     t = sp.Symbol("t")
     x = sp.Matrix([sp.Function(f"x{k}", real=True)(t) for k in range(3)])

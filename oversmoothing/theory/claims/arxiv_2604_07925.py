@@ -1,16 +1,13 @@
 """What the claims of arxiv_2604_07925.md execute."""
 
-import math
 from fractions import Fraction
 
-import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.clustering_2026 import DOUBLY as DOUBLY
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, by, draw, equal, exact, given
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
 
 PAPER = Chapter(__file__)
 
@@ -19,7 +16,6 @@ PAPER = Chapter(__file__)
 _A, _H, _X0 = PAPER.case("a_fixed_point_of")
 
 
-@PAPER.step
 def attention() -> None:
     m = sp.log(3) / 2
     K = sp.Matrix(2, 2, lambda i, j: sp.exp(m * (1 if i == j else -1)))
@@ -27,7 +23,6 @@ def attention() -> None:
     equal(weights.applyfunc(sp.simplify), symbolic(_A))
 
 
-@PAPER.step
 def fixed() -> None:
     equal(exact.product(_A, _X0, exact.transposed(_H)), _X0)
     equal(exact.product(exact.transposed(_X0), _X0), exact.identity(2, 2))
@@ -53,7 +48,7 @@ def _mean(X: Matrix) -> Matrix:
     return exact.product([[Fraction(1, len(X))] * len(X)], X)
 
 
-@PAPER.search(
+@search(
     _doubly(),
     draw.lists(st.integers(-5, 5), 4),
     draw.lists(st.integers(-9, 9), 8),
@@ -74,31 +69,9 @@ def law_keeps_mean(A: Matrix, w: list[int], x: list[int]) -> None:
 # ------------------------------------------------------------------- N-2604.07925-two-tokens
 
 
-@PAPER.step
 def closed_form() -> list[sp.Expr]:
     p, q, r, s = sp.symbols("l11 l12 l21 l22", real=True)
     t = p + s - q - r
     share = sp.exp(t / 2) / (1 + sp.exp(t / 2))
     ratio = sp.exp(p + s) - sp.exp(q + r) * (share / (1 - share)) ** 2
     return [ratio, (2 * share - 1 - sp.tanh(t / 4)).rewrite(sp.exp)]
-
-
-def _scaled(logits: Array, rounds: int = 400) -> Array:
-    """Sinkhorn's rounds: rows to sum 1, then columns."""
-    K: Array = np.exp(logits - logits.max())
-    for _ in range(rounds):
-        K /= K.sum(axis=1, keepdims=True)
-        K /= K.sum(axis=0, keepdims=True)
-    return K
-
-
-@PAPER.simulated
-def measured(effort: by.Effort) -> by.Measurements:
-    """w = 3/2 and m = 8/3: D* = 1.0987; two starts below it and one above."""
-    for d, mean in ((0.5, 0.3), (0.9, -1.0), (1.15, 0.2)):
-        w, m, x, predicted = 1.5, 8 / 3, np.array([mean + d / 2, mean - d / 2]), d
-        for layer in range(3):
-            x = _scaled(m * np.outer(x, x)) @ x * w
-            predicted *= w * math.tanh(m * predicted**2 / 4)
-            what = f"D_0 = {d}, layer {layer + 1}"
-            yield by.Measurement(what, predicted, float(x[0] - x[1]), 1e-12)

@@ -5,9 +5,7 @@ from math import comb
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import Chapter, draw, equal
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import draw, equal, search
 
 # ------------------------------------------------------------------------ N-2604.19028-prior
 
@@ -21,14 +19,13 @@ def _shares(
     return [within, sum((between[i][j] * sizes[i] * sizes[j] for i, j in pairs), Fraction(0))]
 
 
-@PAPER.step
 def many_labels() -> None:
     p = Fraction(9, 100)
     within, across = _shares([5] * 20, [p] * 20, [[p] * 20] * 20)
     equal(within / (within + across), Fraction(4, 99))
 
 
-@PAPER.search(
+@search(
     draw.lists(st.integers(1, 9), 2, 5),
     draw.fractions(Fraction(1, 100), Fraction(1, 10), 100),
     draw.fractions(Fraction(1, 10), Fraction(9, 10)),

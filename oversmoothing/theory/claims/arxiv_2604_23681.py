@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given
+from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
 
 PAPER = Chapter(__file__)
 
@@ -38,13 +38,11 @@ NOT_CONSTANT = given.Hypothesis(
 )
 
 
-@PAPER.step
 def line() -> None:
     equal(centred_rows(_X0), _X0)
     equal(affine_rank(_X0), 1)
 
 
-@PAPER.step
 def normalised() -> None:
     normalised = exact.product(_DIVISORS, _X0)
     equal(normalised, exact.matrix("1 -1 0; 1 0 -1; 0 -1 1"))
@@ -65,7 +63,6 @@ def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Fraction], list[Fraction]]:
     return X, factors, gamma
 
 
-@PAPER.step
 def both() -> None:
     X = exact.matrix("1 -1; 2 -2")
     equal((rank(X), affine_rank(X)), (1, 1))
@@ -75,7 +72,7 @@ def both() -> None:
     equal(affine_rank(exact.product(exact.diagonal("1 1/2 1/2"), line)), 2)
 
 
-@PAPER.search(_drawn())
+@search(_drawn())
 def law_linear_rank(X: Matrix, factors: list[Fraction], gamma: list[Fraction]) -> None:
     """Any positive factors of the rows, those of LayerNorm among them."""
     centred = centred_rows(X)

@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.kit import (
     draw,
     equal,
     exact,
+    search,
     spectra,
     vanishes,
     verdict,
@@ -23,7 +24,7 @@ PAPER = Chapter(__file__)
 # -------------------------------------------------------------------- N-2605.25619-direction
 
 
-@PAPER.search(
+@search(
     draw.two_token_attention(),
     draw.value_projections(3),
     draw.lists(st.integers(-9, 9), 8),
@@ -52,14 +53,12 @@ _A, _H, _X0 = PAPER.case("f_diag_1_3")
 _SIDE = sp.Matrix([-1, 1])
 
 
-@PAPER.step
 def state() -> None:
     mean = sp.Matrix([[2 * 2**L, sp.Rational(7, 2) * sp.Rational(-1, 2) ** L]])
     state = sp.ones(2, 1) * mean + _SIDE * sp.Matrix([[1, sp.Rational(3, 2)]])
     induction(_A, _H, _X0, state)
 
 
-@PAPER.step
 def direction() -> None:
     assert sp.limit(5 / (2 * 2**L - 1), L, sp.oo) == 0
     assert abs(_H[1][1]) > abs(_H[0][0]) and abs(1 + _H[1][1]) < abs(1 + _H[0][0])
@@ -68,7 +67,6 @@ def direction() -> None:
 # ------------------------------------------------------------------- N-2605.25619-normalised
 
 
-@PAPER.step
 def residual() -> sp.Matrix:
     u, M, D = sp.Matrix([3, 4]) / 5, sp.Matrix([[1, 2], [0, 1]]), sp.Matrix([[1, 0], [2, -1]])
     W = (u * u.T + sp.Rational(1, 5) * (sp.eye(2) - u * u.T)).T
@@ -93,7 +91,7 @@ def _eigenpairs(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix]:
     return H, kinds[0], [[row[0]] for row in S]
 
 
-@PAPER.search(st.tuples(_eigenpairs(), draw.fractions(-1, 1)))
+@search(st.tuples(_eigenpairs(), draw.fractions(-1, 1)))
 def law_normalised(pair: tuple[Matrix, Fraction, Matrix], a: Fraction) -> None:
     """(I - u u^T/|u|^2)(I + a H) has 0 in the place of 1 + a h, and the rest of the spectrum."""
     H, h, u = pair
@@ -110,13 +108,11 @@ def law_normalised(pair: tuple[Matrix, Fraction, Matrix], a: Fraction) -> None:
 _SLOW, _H_SLOW = PAPER.case("a_mode_that_normalisation")
 
 
-@PAPER.step
 def linear() -> None:
     equal(spectra.values(_SLOW), [Fraction(9, 10), 1])
     assert verdict(A=_SLOW, H=_H_SLOW).verdict == "NON_SMOOTHING"
 
 
-@PAPER.step
 def normalised() -> None:
     h, mu = _H_SLOW[1][1], 1 + _H_SLOW[0][0]
     rates = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
@@ -137,7 +133,7 @@ def _steered(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix, Matrix, Fractio
     return F, f, u, [[y / at for y in w]], pick(draw.fractions(-5, 5))
 
 
-@PAPER.search(_steered())
+@search(_steered())
 def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) -> None:
     """(1) at the eigenvector u, and (2) at a vector that is none: u plus a unit vector."""
     polynomial = exact.characteristic(exact.plus(F, exact.product(u, w), alpha))
@@ -161,7 +157,6 @@ def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) 
 _A_STEERING_ANY, _H_STEERING_ANY = PAPER.case("u_that_is_no")
 
 
-@PAPER.step
 def another() -> None:
     alpha = sp.Symbol("alpha", nonzero=True)
     steered = sp.Matrix([[0, 0], [1, 0]]) + alpha * sp.Matrix([[1, 0], [0, 0]])
@@ -171,6 +166,5 @@ def another() -> None:
     assert (steered * sp.Matrix([1, 0]))[1] == 1
 
 
-@PAPER.step
 def tokens() -> None:
     assert verdict(A=_A_STEERING_ANY, H=_H_STEERING_ANY).verdict == "SMOOTHING"

@@ -4,8 +4,17 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, spectra
+from oversmoothing.theory.claims.t7 import dobrushin, oscillation
+from oversmoothing.theory.proofs.kit import (
+    Chapter,
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    search,
+    spectra,
+)
 
 PAPER = Chapter(__file__)
 
@@ -34,12 +43,10 @@ def gap(A: Matrix) -> Fraction:
 _A, _, _X0 = PAPER.case("a_cycle_of_six")
 
 
-@PAPER.step
 def gap_diameter() -> None:
     equal(gap(_A), Fraction(13, 40))
 
 
-@PAPER.step
 def moved() -> None:
     moved = averaged(_A, _X0, Fraction(1))
     equal(oscillation([row[0] for row in moved]), Fraction(9, 10))
@@ -49,7 +56,7 @@ def moved() -> None:
 # -------------------------------------------------------------------- N-clustering2026-norms
 
 
-@PAPER.search(
+@search(
     draw.attention(2, 4, zeros=True),
     draw.fractions(0, 1),
     draw.lists(st.integers(-9, 9), 4),
@@ -61,24 +68,3 @@ def law_norms(A: Matrix, eps: Fraction, x: list[int]) -> None:
     moved = averaged(A, X, eps)
     before, after = (oscillation([row[0] for row in Y]) for Y in (X, moved))
     assert after <= (1 - eps * (1 - dobrushin(A))) * before
-
-
-@PAPER.search(
-    draw.walsh_attention(),
-    draw.fractions(0, 1),
-    draw.lists(st.integers(-9, 9), 16),
-    st.integers(1, 2),
-    at=lambda walsh, *_: given.of_attention(walsh[0]),
-)
-def symmetric(walsh: draw.Known, eps: Fraction, x: list[int], d: int) -> None:
-    """Several features and up to five layers of a symmetric A with rational eigenvalues."""
-    A, _ = walsh
-    n = len(A)
-    X = exact.from_integers([x[i * d : (i + 1) * d] for i in range(n)])
-    factor, start, squared = 1 - eps * gap(A), X, Fraction(1)
-    for _ in range(5):
-        moved = averaged(A, X, eps)
-        squared *= factor**2
-        assert exact.squared_norms(moved)[0] <= factor**2 * exact.squared_norms(X)[0]
-        assert squared_diameter(moved) <= (n - 1) * squared * squared_diameter(start)
-        X = moved

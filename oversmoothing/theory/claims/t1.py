@@ -1,7 +1,6 @@
 """What the claims of t1.md execute."""
 
 from fractions import Fraction
-from math import factorial, prod
 
 import flint
 import numpy as np
@@ -11,48 +10,13 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.kit import (
-    A3,
-    AQ,
-    C3,
-    CAUSAL,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-
-T1 = Chapter(__file__)
-
-# --------------------------------------------------------------------------------------- T1a
-
-
-@st.composite
-def _jordan(pick: st.DrawFn) -> draw.Known:
-    """H with known Jordan blocks, and its eigenvalues with multiplicity."""
-    blocks = pick(draw.lists(st.tuples(draw.fractions(-3, 2, 6), st.integers(1, 2)), 1, 2))
-    H = pick(draw.with_jordan_blocks(blocks))
-    return H, [value for value, size in blocks for _ in range(size)]
-
-
-@T1.search(draw.attention(1, 4, zeros=True), _jordan())
-def law_a(A: Matrix, value: draw.Known) -> None:
-    """The product over pairs of x - (1 + h a): charpoly of I + h A, over the h."""
-    H, values = value
-    whole = exact.plus_identity(exact.kronecker(H, A))
-    pairs = prod(exact.characteristic(exact.plus_identity(A, h)) for h in values)
-    assert exact.characteristic(whole) == pairs
-
 
 # --------------------------------------------------------------------------------------- T1b
 
 
-@T1.search(draw.exact_cases(), at=lambda *case: case)
+@search(draw.exact_cases(), at=given.whole)
 def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
     expected = exact.applied(exact.plus_identity(H), X[0])
     assert exact.layer(A, H, [X[0]] * len(A)) == [expected] * len(A)
@@ -61,7 +25,7 @@ def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
 # --------------------------------------------------------------------------------------- T1c
 
 
-@T1.search(draw.exact_cases(), st.integers(0, 4), at=lambda case, depth: case)
+@search(draw.exact_cases(), st.integers(0, 4), at=lambda case, depth: case)
 def law_c(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     A, H, X = case
     B = rational_quotient(A)
@@ -74,7 +38,7 @@ def law_c(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
 # --------------------------------------------------------------------------------------- T1d
 
 
-@T1.search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
+@search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
 def law_d(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     A, H, X = case
     n, pi = len(A), spectra.stationary(A)
@@ -100,9 +64,8 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, [[100 + x / 1000 for x in row] for row in X] if near else X
 
 
-@T1.step
 def attained() -> None:
-    pi = spectra.stationary(A3)
+    pi = spectra.stationary(exact.A3)
     delta = spectra.squared_deviation(pi)
     for s in (Fraction(1), Fraction(-1)):
         X = [[5 + s * (Fraction(1, 3) - p)] for p in pi]
@@ -120,7 +83,7 @@ def given_e(instance: given.Instance) -> bool:
     return any(exact.weighted_mean(spectra.stationary(instance.A), instance.X0))
 
 
-@T1.search(_cases(), at=given.of_state)
+@search(_cases(), at=given.of_state)
 def law_e(A: Matrix, X: Matrix) -> None:
     """The bounds in fractions: roots are removed by squaring, each side being >= 0."""
     n, pi = len(A), spectra.stationary(A)
@@ -147,19 +110,6 @@ def _cases_f(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, [[x - y for x, y in zip(row, c, strict=True)] for row in X]
 
 
-@T1.simulated
-def measure_f(effort: by.Effort) -> by.Measurements:
-    """GT11 at two depths: the error of the limit shrinks like the second mode, (3/4)/(9/10)."""
-    limit = 8 * 2**0.5 / 5
-    for depth in (200, 400):
-        answer = verdict(A=A3, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2; 4"), depth=[depth])
-        value = answer.hfc_lfc[depth].value
-        assert value is not None
-        # X_0 has coefficients of order 10 in the modes at 1/2 and at 1.
-        tolerance = 100 * (5 / 6) ** depth + 16 * 2.0**-52 * limit
-        yield by.Measurement(f"HFC/LFC of GT11 at L = {depth}", limit, value, tolerance)
-
-
 @given.condition("X_0 has no consensus part: pi^T X_0 = 0", given.case(), given.case(X0="1; 2"))
 def no_consensus(instance: given.Instance) -> bool:
     return instance.X0 is not None and not any(
@@ -167,7 +117,7 @@ def no_consensus(instance: given.Instance) -> bool:
     )
 
 
-@T1.search(_cases_f(), at=given.of_state)
+@search(_cases_f(), at=given.of_state)
 def law_f(A: Matrix, X: Matrix) -> None:
     n, pi = len(A), spectra.stationary(A)
     hfc, lfc = exact.squared_norms(X)
@@ -180,7 +130,6 @@ def law_f(A: Matrix, X: Matrix) -> None:
 # --------------------------------------------------------------------------------------- T1g
 
 
-@T1.step
 def bias() -> sp.Expr:
     x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
     Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
@@ -191,17 +140,16 @@ def bias() -> sp.Expr:
     return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
 
 
-@T1.step
 def not_semidefinite() -> None:
-    assert exact.characteristic(AQ) == flint.fmpq_poly([flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1])
+    assert exact.characteristic(exact.AQ) == flint.fmpq_poly(
+        [flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1]
+    )
 
 
-@T1.step
 def needed() -> None:
-    assert not spectra.is_real(C3)
+    assert not spectra.is_real(exact.C3)
 
 
-@T1.step
 def equal_tokens() -> None:
     A = _normalised(exact.matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
     assert to_flint(A).det() == 0
@@ -222,19 +170,6 @@ def _kernels(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
     return S, pick(draw.lists(st.integers(1, 5), n))
 
 
-@st.composite
-def _gram(pick: st.DrawFn) -> tuple[Matrix, int, list[int]]:
-    """Integer tokens, a degree, and column factors."""
-    n, d = pick(st.integers(1, 4)), pick(st.integers(1, 2))
-    X = exact.from_integers(pick(draw.matrices(st.integers(-2, 2), n, d)))
-    return (
-        exact.product(X, exact.transposed(X)),
-        pick(st.integers(1, 6)),
-        pick(draw.lists(st.integers(1, 5), n)),
-    )
-
-
-@T1.certified
 def certify_g(effort: by.Effort) -> by.Settled:
     """softmax of X X^T + column terms for distinct integer tokens: spec(A) in (0, 1], in balls."""
     rng = np.random.default_rng(effort.seed)
@@ -269,12 +204,10 @@ def reversible(instance: given.Instance) -> bool:
     return exact.transposed(flow) == flow
 
 
-@T1.step
 def symmetrised() -> None:
     law_g(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
 
 
-@T1.step
 def kolmogorov() -> None:
     A = _normalised(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
     pi = spectra.stationary(A)
@@ -282,24 +215,12 @@ def kolmogorov() -> None:
     assert exact.transposed(S) == S
 
 
-@T1.search(_kernels(), at=lambda S, g: given.of_attention(_normalised(S, g)))
+@search(_kernels(), at=lambda S, g: given.of_attention(_normalised(S, g)))
 def law_g(S: Matrix, g: list[int]) -> None:
     A = _normalised(S, g)
     assert spectra.is_real(A)
     weight = [c * sum(row) for c, row in zip(g, exact.product(S, exact.diagonal(g)), strict=True)]
     assert spectra.stationary(A) == [w / sum(weight) for w in weight]
-
-
-@T1.search(_gram())
-def semidefinite_law(L: Matrix, degree: int, _: list[int]) -> None:
-    """sum_k L^k/k! entrywise is positive semidefinite: its charpoly has alternating signs."""
-    K = [
-        [sum((x**k / factorial(k) for k in range(degree + 1)), Fraction(0)) for x in row]
-        for row in L
-    ]
-    signs = exact.characteristic(K).coeffs()
-    n = len(L)
-    assert all(c * (-1) ** (n - k) >= 0 for k, c in enumerate(signs))
 
 
 # --------------------------------------------------------------------------------------- T1h
@@ -311,23 +232,20 @@ def _on_the_diagonal(A: Matrix) -> bool:
     return bool(exact.characteristic(A) == exact.characteristic(diagonal))
 
 
-@T1.step
 def stationary() -> None:
-    pi = spectra.stationary(CAUSAL)
+    pi = spectra.stationary(exact.CAUSAL)
     assert pi == [1, 0, 0] and spectra.squared_deviation(pi) == Fraction(2, 3)
 
 
-@T1.step
 def attained_h() -> None:
-    # v = (0, 1, 1) is a mode of CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
+    # v = (0, 1, 1) is a mode of exact.CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
     v = exact.matrix("0; 1; 1")
-    assert exact.layer(CAUSAL, exact.matrix("1"), v) == exact.matrix("0; 3/2; 3/2")
+    assert exact.layer(exact.CAUSAL, exact.matrix("1"), v) == exact.matrix("0; 3/2; 3/2")
     assert exact.squared_ratio(v) == Fraction(1, 2)
 
 
-@T1.step
 def first_token() -> None:
-    X = exact.layer(CAUSAL, exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2; 3 5; 0 1"), 3)
+    X = exact.layer(exact.CAUSAL, exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2; 3 5; 0 1"), 3)
     Y = exact.layer(exact.matrix("1"), exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2"), 3)
     assert X[0] == Y[0]
 
@@ -339,7 +257,6 @@ def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, [[Fraction(0)] * 2, *pick(draw.states(len(A), 2))[1:]]
 
 
-@T1.step
 def read_off() -> None:
     # The spectrum that the theory reports for a causal A is its diagonal without the first 1.
     A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
@@ -348,7 +265,7 @@ def read_off() -> None:
     assert _on_the_diagonal(to_fractions(A.tolist(), "A"))
 
 
-@T1.search(_causal(), at=given.of_state)
+@search(_causal(), at=given.of_state)
 def law_h(A: Matrix, X: Matrix) -> None:
     n = len(A)
     assert _on_the_diagonal(A)

@@ -8,47 +8,25 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import TINY, gamma
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, by, draw, verdict
-from oversmoothing.theory.verdict.stages import certified_dominance
-
-T10 = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search, verdict
 
 # --------------------------------------------------------------------------------------- T10
 
 
-@T10.step
 def isolated() -> sp.Expr:
     x, y, p, q, u, v, e = sp.symbols("x y p q u v e", real=True)
     gap = (1 + x + e) ** 2 + y**2 - (1 + (p + e) * u - q * v) ** 2 - ((p + e) * v + q * u) ** 2
     return sp.Poly(sp.expand(gap), e).coeff_monomial(e**2) - (1 - u**2 - v**2)
 
 
-@T10.step
 def rounded() -> None:
-    assert verdict(A=AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
+    assert verdict(A=exact.AA, H=[[Fraction(-4, 3)]]).verdict == "TIE"
     assert Fraction(-4 / 3) > Fraction(-4, 3)
-    answer = verdict(A=to_float(AA), H=[[-4 / 3]], exact_binary=True)
+    answer = verdict(A=to_float(exact.AA), H=[[-4 / 3]], exact_binary=True)
     assert (answer.verdict, answer.status) == ("NON_SMOOTHING", "certified")
 
 
-@T10.certified
-def certify_ball_certificates(effort: by.Effort) -> by.Settled:
-    """Small binary64 cases: what is certified is what the same numbers give exactly."""
-    rng = np.random.default_rng([10, effort.seed])
-    for _ in range(12):
-        # Multiples of 1/16 with row sums 1, and of 1/8: the floats are the fractions.
-        weights = rng.multinomial(12, [1 / 4] * 4, size=4) + 1
-        A = [[Fraction(int(k), 16) for k in row] for row in weights]
-        H = [[Fraction(int(k), 8) for k in row] for row in rng.integers(-24, 12, size=(3, 3))]
-        outcome = certified_dominance(to_float(A), to_float(H)).verdict
-        if outcome == "UNDECIDED":
-            yield False
-        else:
-            agree = outcome == verdict(A=A, H=H).verdict
-            yield agree or f"A = {by.show(A)}, H = {by.show(H)}: {outcome}"
-
-
-@T10.search(
+@search(
     draw.two_token_attention(),
     draw.fractions(-1, 1).filter(bool),
     at=lambda attention, e: (attention[0], [[e]]),
@@ -74,7 +52,7 @@ def _pairs(pick: st.DrawFn) -> tuple[list[float], list[float], int]:
     return pick(draw.lists(one, n)), pick(draw.lists(one, n)), pick(st.integers(0, 3))
 
 
-@T10.search(_pairs())
+@search(_pairs())
 def law_float64(x: list[float], y: list[float], kind: int) -> None:
     n, a, b = len(x), np.array(x), np.array(y)
     if kind == 0:

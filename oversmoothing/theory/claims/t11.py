@@ -10,21 +10,20 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import complement, symbolic_attention, symbolic_matrix
-from oversmoothing.theory.claims.t7 import dobrushin, threshold
+from oversmoothing.theory.claims.t7 import dobrushin, threshold as threshold
 from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
-    AA,
-    Chapter,
     Matrix,
     by,
     draw,
     exact,
     given,
     is_zero,
+    search,
     spectra,
     verdict,
 )
@@ -34,14 +33,11 @@ from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict
 
-T11 = Chapter(__file__)
-
 # ------------------------------------------------------------------------------------- T11.1
 
 _ONE = exact.matrix("1")
 
 
-@T11.step
 def trivial() -> None:
     answer = verdict(A=_ONE, H=exact.matrix("1/2"), X0=exact.matrix("3"), depth=[0, 1, 50])
     assert answer.verdict == "TRIVIAL" and answer.rate is None and answer.rho_quotient is None
@@ -49,14 +45,13 @@ def trivial() -> None:
     assert [ratio.value for ratio in answer.hfc_lfc.values()] == [0, 0, 0]
 
 
-@T11.step
 def undefined() -> None:
     answer = verdict(A=_ONE, H=exact.matrix("-1"), X0=exact.matrix("3"), depth=[0, 1, 50])
     assert (answer.verdict, answer.verdict_x0) == ("TRIVIAL", "UNDEFINED")
     assert [ratio.value for ratio in answer.hfc_lfc.values()] == [0, None, None]
 
 
-@T11.search(
+@search(
     draw.value_projections(3),
     draw.lists(st.integers(-3, 3), 3),
     st.integers(0, 4),
@@ -85,7 +80,6 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
     return (1 + h * (1 - share)) / (1 + h)
 
 
-@T11.step
 def spectrum_2() -> None:
     for share in (Fraction(1, 100), Fraction(1, 10**6)):
         for n in (2, 5):
@@ -97,13 +91,11 @@ def spectrum_2() -> None:
             assert abs(answer.rate - rate) <= 3 * 2.0**-53 * rate
 
 
-@T11.step
 def dobrushin_2() -> None:
     for n in (2, 3, 5):
         assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
 
 
-@T11.step
 def depths() -> None:
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
@@ -114,7 +106,7 @@ def depths() -> None:
             assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
 
 
-@T11.search(
+@search(
     st.integers(2, 4),
     draw.fractions(Fraction(1, 12), 1),
     draw.fractions(Fraction(1, 12), 3),
@@ -149,7 +141,6 @@ POSITIVE_MULTIPLE = given.Hypothesis(
 _A = exact.flat("2/5", 4)
 
 
-@T11.step
 def golden() -> None:
     # A = .4 I + .15 11^T, H = -1/2 I_5: limit rank 3 = min(n - 1, d); distinct h: rank 1.
     assert _A[0][:2] == [Fraction(11, 20), Fraction(3, 20)]
@@ -161,13 +152,11 @@ def golden() -> None:
     assert verdict(A=_A, H=exact.diagonal("1/2 1/2")).limit_rank == 1
 
 
-@T11.step
 def multiplicity() -> None:
     (one, other) = sorted(factors(_A), key=lambda f: f.multiplicity)
     assert (one.multiplicity, other.multiplicity, other.jordan) == (1, 3, (1, 1, 1))
 
 
-@T11.step
 def balls_refuse() -> None:
     # Simple eigenvalues cannot be isolated where they repeat; asked for multiple ones, yes.
     with at_precision(128):
@@ -192,7 +181,7 @@ def repeats(instance: given.Instance) -> bool:
     return any(f.multiplicity > 1 for M in (instance.A, instance.H) for f in factors(M))
 
 
-@T11.search(
+@search(
     _cases(),
     at=lambda n, share, h, X, depth: (exact.flat(1 - share, n), exact.diagonal([h] * len(X[0])), X),
 )
@@ -206,30 +195,6 @@ def law_3(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
 
 
 # ------------------------------------------------------------------------------------- T11.4
-
-
-@st.composite
-def _cases_4(pick: st.DrawFn) -> tuple[Matrix, Matrix, int]:
-    A = pick(draw.attention(2, 4))
-    if pick(st.booleans()):
-        # Doubly stochastic: a symmetric circulant of the first row.
-        n, row = len(A), A[0]
-        even = [(row[k] + row[-k % n]) / 2 for k in range(n)]
-        A = [[even[(j - i) % n] for j in range(n)] for i in range(n)]
-    return A, pick(draw.states(len(A), 2)), pick(st.integers(1, 4))
-
-
-@T11.search(_cases_4(), at=lambda A, X, depth: (A, exact.diagonal("-1 -1"), X))
-def law_4(A: Matrix, X: Matrix, depth: int) -> None:
-    assume(not given.consensus(X))
-    pi = spectra.stationary(A)
-    moved = exact.layer(A, exact.diagonal("-1 -1"), X, depth)
-    hfc, lfc = exact.squared_norms(moved)
-    delta = spectra.squared_deviation(pi)
-    assert exact.weighted_mean(pi, moved) == [0, 0] and hfc > 0
-    assert lfc <= len(A) * delta * hfc
-    if delta == 0:
-        assert lfc == 0
 
 
 MINUS_IDENTITY = given.Hypothesis(
@@ -248,7 +213,7 @@ def naive_layers(h: float, depth: int) -> list[Array]:
     states = [np.array([1.0, 2.0])]
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(depth):
-            states.append(states[-1] + h * (to_float(AA) @ states[-1]))
+            states.append(states[-1] + h * (to_float(exact.AA) @ states[-1]))
     return states
 
 
@@ -270,16 +235,14 @@ def scaled_row(h: float, truth: float) -> by.Measurement:
     return by.Measurement(f"log HFC/LFC at L = {depth}", truth, log_ratio, tolerance)
 
 
-@T11.step
 def closed_form() -> None:
-    X = exact.layer(AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
+    X = exact.layer(exact.AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
     assert exact.squared_ratio(X) == Fraction(1, 9) * Fraction(3, 4) ** 18
     with at_precision(192):
         log = flint.arb(flint.fmpq(3, 4)).log() * _DEPTH - flint.arb(3).log()
         assert float(log.mid()) == _PREDICTED
 
 
-@T11.step
 def naive() -> None:
     # x ~ 3/2 2^L: finite at layer 1023, infinite from 1024 on, and then inf - inf.
     states = naive_layers(1.0, 1200)
@@ -287,9 +250,8 @@ def naive() -> None:
     assert finite.index(False) == 1024 and not any(finite[1024:])
 
 
-@T11.step
 def deep() -> None:
-    answer = verdict(A=AA, H=exact.matrix("1"), X0=exact.matrix("1; 2"), depth=[_DEPTH])
+    answer = verdict(A=exact.AA, H=exact.matrix("1"), X0=exact.matrix("1; 2"), depth=[_DEPTH])
     assert answer.verdict == "SMOOTHING"
     assert answer.hfc_lfc[_DEPTH].log == _PREDICTED
     assert answer.hfc_lfc[_DEPTH].value == 0.0  # beyond a float, and said so by the logarithm
@@ -300,7 +262,6 @@ def grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
 
 
-@T11.simulated
 def grows_in_floats(effort: by.Effort) -> by.Measurements:
     return [scaled_row(1.0, -20000 * math.log(4 / 3) - math.log(3))]
 
@@ -308,19 +269,17 @@ def grows_in_floats(effort: by.Effort) -> by.Measurements:
 # ------------------------------------------------------------------------------------- T11.6
 
 
-@T11.step
 def naive_6() -> None:
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
     states = naive_layers(-0.5, 2500)
     assert np.abs(states[-1]).max() < np.finfo(np.float64).tiny
-    answer = verdict(A=AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
+    answer = verdict(A=exact.AA, H=exact.matrix("-1/2"), X0=exact.matrix("1; 2"), depth=[10**6])
     expected = 10**6 * math.log(1.5) - math.log(3)
     log = answer.hfc_lfc[10**6].log
     # math.log rounds once, 10^6 times it once more.
     assert log is not None and abs(log - expected) <= 4 * 2.0**-52 * expected
 
 
-@T11.step
 def identity_is_the_exception() -> None:
     # A = I (or n = 1) and H = -I + nilpotent: M is nilpotent.
     H = exact.matrix("-1 1; 0 -1")
@@ -328,12 +287,11 @@ def identity_is_the_exception() -> None:
     assert not is_zero(M) and is_zero(exact.power(M, 2))
 
 
-@T11.step
 def special() -> None:
     # X_0 = (1, -1), h = -2, a = 1/2: X_1 = 0, and only multiples of X_0 do that.
-    M = exact.plus_identity(exact.kronecker(exact.matrix("-2"), AA))
+    M = exact.plus_identity(exact.kronecker(exact.matrix("-2"), exact.AA))
     assert exact.matrix("-1/2 -1/2; -1/2 -1/2") == M
-    answer = verdict(A=AA, H=exact.matrix("-2"), X0=exact.matrix("1; -1"), depth=[1])
+    answer = verdict(A=exact.AA, H=exact.matrix("-2"), X0=exact.matrix("1; -1"), depth=[1])
     assert answer.verdict_x0 == "UNDEFINED" and answer.hfc_lfc[1].value is None
 
 
@@ -345,12 +303,7 @@ def _cases_6(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     return A, pick(draw.with_jordan_blocks(blocks))
 
 
-@T11.simulated
-def shrinks_in_floats(effort: by.Effort) -> by.Measurements:
-    return [scaled_row(-0.5, 20000 * math.log(1.5) - math.log(3))]
-
-
-@T11.search(_cases_6(), at=lambda *case: case)
+@search(_cases_6(), at=given.whole)
 def law_6(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
@@ -358,27 +311,24 @@ def law_6(A: Matrix, H: Matrix) -> None:
 # ------------------------------------------------------------------------------------- T11.7
 
 
-@T11.step
 def zero() -> None:
-    for A in (AA, exact.matrix("1")):
+    for A in (exact.AA, exact.matrix("1")):
         answer = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
         assert answer.verdict == answer.verdict_x0 == "UNDEFINED"
         assert answer.tends_to is None
         assert all(ratio.value is None for ratio in answer.hfc_lfc.values())
 
 
-@T11.step
 def infinite() -> None:
-    answer = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
+    answer = verdict(A=exact.AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
     assert answer.verdict == "SMOOTHING" and answer.verdict_x0 == "NON_SMOOTHING"
     assert all(ratio.value == math.inf for ratio in answer.hfc_lfc.values())
 
 
-@T11.step
 def rows() -> None:
     # A zero row does not stay zero, and a row may pass through zero.
-    assert exact.layer(AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
-    assert exact.layer(AA, exact.matrix("1"), exact.matrix("1; -7")) == exact.matrix("0; -12")
+    assert exact.layer(exact.AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
+    assert exact.layer(exact.AA, exact.matrix("1"), exact.matrix("1; -7")) == exact.matrix("0; -12")
 
 
 @st.composite
@@ -389,7 +339,7 @@ def _cases_7(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return A, [[pick(draw.fractions(-2, 2, 3))]], exact.from_integers(X)
 
 
-@T11.search(_cases_7(), at=lambda *case: case)
+@search(_cases_7(), at=given.whole)
 def law_7(A: Matrix, H: Matrix, X: Matrix) -> None:
     answer = verdict(A=A, H=H, X0=X, depth=[0, 2])
     assert (answer.verdict == "UNDEFINED") == (not any(map(any, X)))
@@ -410,33 +360,30 @@ SOMETHING_VANISHES = given.Hypothesis(
 # ------------------------------------------------------------------------------------- T11.8
 
 
-@T11.step
 def golden_8() -> None:
     # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
-    A, H, X = AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
+    A, H, X = exact.AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
     answer = verdict(A=A, H=H, X0=X, depth=[1, 2, 10])
     assert (answer.verdict, answer.verdict_x0, answer.tends_to) == ("TIE", "SMOOTHING", "zero")
     for depth in (1, 2, 10):
         assert answer.hfc_lfc[depth].squared == Fraction(1, 4**depth)
 
 
-@T11.step
 def opposite() -> None:
     # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
-    answer = verdict(A=AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
+    answer = verdict(A=exact.AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
     assert (answer.verdict, answer.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
     assert answer.tends_to == "infinity"
 
 
-@T11.step
 def blocks() -> None:
     # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
     H, X = exact.diagonal("1 -1/2"), exact.matrix("1 2; 3 5")
     total = exact.zeros(2, 2)
     for a in (Fraction(1), Fraction(1, 2)):
         for h in (Fraction(1), Fraction(-1, 2)):
-            total = exact.plus(total, spectra.block(AA, a, X, H, h), (1 + h * a) ** 7)
-    assert total == exact.layer(AA, H, X, 7)
+            total = exact.plus(total, spectra.block(exact.AA, a, X, H, h), (1 + h * a) ** 7)
+    assert total == exact.layer(exact.AA, H, X, 7)
 
 
 @st.composite
@@ -464,7 +411,7 @@ def misses(instance: given.Instance) -> bool:
     return content.vanishes or content.comparison != generic.comparison or max(tops) < largest
 
 
-@T11.search(_cases_8(), at=lambda A, a, values, c, y: (A, exact.diagonal(values), _state(A, c, y)))
+@search(_cases_8(), at=lambda A, a, values, c, y: (A, exact.diagonal(values), _state(A, c, y)))
 def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[int]) -> None:
     X = _state(A, c, y)
     consensus = [abs(1 + h) for h, x in zip(values, c, strict=True) if x]
@@ -488,23 +435,21 @@ def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[
 _EPS = 2.0**-52
 
 
-@T11.step
 def exact_saturation() -> None:
     # A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0.
     e = Fraction(1, 2**24)
     v = [Fraction(1), 1 + e]
-    rounded = [[AA[i][j] * v[i] / v[j] for j in range(2)] for i in range(2)]
+    rounded = [[exact.AA[i][j] * v[i] / v[j] for j in range(2)] for i in range(2)]
     assert sum(rounded[0]) != sum(rounded[1])
     assert all(abs(sum(row, Fraction(0)) - 1) <= e for row in rounded)
     H, X = exact.matrix("1/2"), exact.matrix("1; 2")
-    saturated, falls = (exact.squared_ratio(exact.layer(A, H, X, 200)) for A in (rounded, AA))
+    saturated, falls = (exact.squared_ratio(exact.layer(A, H, X, 200)) for A in (rounded, exact.AA))
     floor = (e / (2 + e)) ** 2
     # The other mode has decayed by (5/6)^200 < 10^-15 of its start 1/3.
     assert abs(saturated / floor - 1) < Fraction(1, 10**7)
     assert falls == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
 
 
-@T11.step
 def first_order() -> list[sp.Expr]:
     A, G, Q = symbolic_attention(3), symbolic_matrix(3, 3, "g"), complement(3)
     z, lam = symbolic_matrix(3, 1, "z"), sp.Symbol("l")
@@ -523,7 +468,6 @@ def _single(seed: int, n: int) -> Array:
     return A
 
 
-@T11.simulated
 def measure_9(effort: by.Effort) -> by.Measurements:
     """Iterating X with A rounded to single precision: saturation at ||Pv||/(sqrt n |mean v|)."""
     for n in (4, 8, 16):
@@ -544,7 +488,6 @@ def measure_9(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
 
 
-@T11.simulated
 def autonomous(effort: by.Effort) -> by.Measurements:
     """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
     A = exact.flat("1/2", 3)
@@ -558,11 +501,13 @@ def autonomous(effort: by.Effort) -> by.Measurements:
     return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, log_ratio, tolerance)]
 
 
-@T11.step
 def no_leak() -> None:
     # The same rounded entries, used through B' = A_11 - A_21 and c: no saturation.
     e = Fraction(1, 2**24)
-    rounded = [[AA[0][0], AA[0][1] / (1 + e)], [AA[1][0] * (1 + e), AA[1][1]]]
+    rounded = [
+        [exact.AA[0][0], exact.AA[0][1] / (1 + e)],
+        [exact.AA[1][0] * (1 + e), exact.AA[1][1]],
+    ]
     rate = (1 + (rounded[0][0] - rounded[1][0]) / 2) / Fraction(3, 2)
     assert Fraction(1, 3) * rate**200 < e / (2 + e) / 10**8
 
@@ -570,7 +515,6 @@ def no_leak() -> None:
 # ------------------------------------------------------------------------------------ T11.10
 
 
-@T11.step
 def masked() -> None:
     A = softmax(np.array([[0.0, -math.inf], [1.0, 2.0]]))
     assert A[0].tolist() == [1.0, 0.0]
@@ -578,7 +522,6 @@ def masked() -> None:
     assert verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
 
 
-@T11.step
 def nothing_left() -> None:
     with np.errstate(invalid="ignore"):
         A = softmax(np.array([[-math.inf, -math.inf], [1.0, 2.0]]))
@@ -591,10 +534,6 @@ def nothing_left() -> None:
     assert refused == 2, "a row without weights passed as attention"
 
 
-T11.step(threshold)
-
-
-@T11.step
 def two_groups() -> None:
     A = exact.matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
     assert len(closed_classes(to_float(A))) == 2
@@ -602,13 +541,13 @@ def two_groups() -> None:
         assert verdict(A=A, H=[[h]]).verdict in ("TIE", "NON_SMOOTHING")
 
 
-@T11.search(draw.causal_attention(), draw.fractions(-4, 2), at=lambda A, h: (A, [[h]]))
+@search(draw.causal_attention(), draw.fractions(-4, 2), at=lambda A, h: (A, [[h]]))
 def law_10(A: Matrix, h: Fraction) -> None:
     smallest = min(A[i][i] for i in range(1, len(A)))
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, smallest)
 
 
-@T11.search(draw.attention(1, 4, zeros=True), at=given.of_attention)
+@search(draw.attention(1, 4, zeros=True), at=given.of_attention)
 def masks_law(A: Matrix) -> None:
     """Any mask that leaves each row an entry: k closed classes, k - 1 further eigenvalues 1."""
     classes = len(closed_classes(to_float(A)))

@@ -12,10 +12,8 @@ from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.claims.t8 import NORM, attention, derivative, jacobian
 from oversmoothing.theory.layer.layer import softmax
-from oversmoothing.theory.proofs.kit import A3, AA, Chapter, Matrix, by, draw, exact
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, search
 from oversmoothing.theory.support.sizes import Array
-
-T12 = Chapter(__file__)
 
 # ------------------------------------------------------------------------------------ looped
 
@@ -117,7 +115,6 @@ def _loop(A: Matrix, H: Matrix, X: Matrix, X0: Matrix, beta: Fraction) -> Matrix
     return exact.plus(exact.layer(A, H, X), X0, beta)
 
 
-@T12.step
 def beyond_one() -> None:
     A, H, beta = exact.matrix("3 -2; -2 3"), [[Fraction(-1, 2)]], Fraction(1)
     ones, away = exact.column("1 1"), exact.column("1 -1")
@@ -129,7 +126,6 @@ def beyond_one() -> None:
     assert moved == exact.scaled("-3/2", away)
 
 
-@T12.step
 def stands_still() -> None:
     A, H, X0, beta = exact.identity(1), [[Fraction(-3)]], [[Fraction(1)]], Fraction(3)
     assert _loop(A, H, X0, X0, beta) == X0
@@ -139,20 +135,18 @@ def stands_still() -> None:
     assert [X[0][0] for X in seen] == [2, -1, 5, -7]
 
 
-@T12.step
 def two_features() -> None:
     H, X0 = exact.diagonal("-1/10 -1"), exact.matrix("1 1; 1 -1")
     fixed = exact.matrix("10 2; 10 -2")
-    assert _loop(AA, H, fixed, X0, Fraction(1)) == fixed
+    assert _loop(exact.AA, H, fixed, X0, Fraction(1)) == fixed
     assert exact.squared_ratio(X0) == 1
     assert exact.squared_ratio(fixed) == Fraction(1, 25)
 
 
-@T12.step
 def not_symmetric() -> None:
     fixed = exact.column("1 -2 0")
-    X0 = _recalled(A3, [[Fraction(-1)]], fixed, Fraction(1))
-    assert _loop(A3, [[Fraction(-1)]], fixed, X0, Fraction(1)) == fixed
+    X0 = _recalled(exact.A3, [[Fraction(-1)]], fixed, Fraction(1))
+    assert _loop(exact.A3, [[Fraction(-1)]], fixed, X0, Fraction(1)) == fixed
     assert exact.squared_ratio(X0) == Fraction(175, 2)
     assert exact.squared_ratio(fixed) == 14
 
@@ -165,7 +159,7 @@ def _drawn(pick: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, Matrix,
     return weights, pick(number), pick(number), pick(draw.states(4, 2)), pick(draw.states(4, 2))
 
 
-@T12.search(_drawn())
+@search(_drawn())
 def law_a(
     weights: list[Fraction], h: Fraction, beta: Fraction, fixed: Matrix, start: Matrix
 ) -> None:
@@ -206,12 +200,10 @@ def _without_attention(X: sp.Matrix) -> sp.Matrix:
     return X + NORM(X).applyfunc(lambda y: y**2) * _V
 
 
-@T12.step
 def across() -> sp.Matrix:
     return derivative(_block, _X, _ACROSS) - derivative(_without_attention, _ATTENDED, _ACROSS)
 
 
-@T12.step
 def along() -> None:
     D = sp.ones(2, 1) * sp.Matrix([[1, 0, 0]])
     assert derivative(_block, _X, D) != derivative(_without_attention, _ATTENDED, D)
@@ -220,14 +212,12 @@ def along() -> None:
 # -------------------------------------------------------------------------------------- T12c
 
 
-@T12.step
 def scales() -> sp.Matrix:
     x, r = sp.Matrix([1, 2, 4]), sp.Symbol("r", positive=True)
     one = sp.ones(3, 1)
     return r * jacobian(r * x, one, r**2 / 3) - jacobian(x, one, sp.Rational(1, 3))
 
 
-@T12.step
 def kernel() -> sp.Matrix:
     u = sp.Matrix(sp.symbols("x y z", real=True))
     return jacobian(u, sp.ones(3, 1), sp.Integer(0)) * u
@@ -241,14 +231,13 @@ def _drawn_c(pick: st.DrawFn) -> tuple[Fraction, Fraction, list[Fraction], list[
     return pick(positive), pick(positive), pick(three), pick(three)
 
 
-@T12.simulated
 def measured(effort: by.Effort) -> by.Measurements:
     """Three tokens, 400 to 800 loops."""
     for seed in (0, 3):
         yield slopes(f"weights {seed}", small_block("pre", False, seed), seed, 0.015)
 
 
-@T12.search(_drawn_c())
+@search(_drawn_c())
 def law_c(r: Fraction, c: Fraction, kappas: list[Fraction], first: list[Fraction]) -> None:
     """RMSNorm with eps = 0, d = 4, along (r, 0, 0, 0), and B with the rows (c, first)/2 and
     diag(kappas)/2: the derivative of x + B N(x), by the quotient rule, exactly."""
@@ -270,7 +259,6 @@ def law_c(r: Fraction, c: Fraction, kappas: list[Fraction], first: list[Fraction
 # --------------------------------------------------------------------------- T12c-attraction
 
 
-@T12.step
 def opposite() -> None:
     def loop(X: Matrix) -> Matrix:
         moved = []
@@ -291,14 +279,12 @@ def opposite() -> None:
 # -------------------------------------------------------------------------------------- T12d
 
 
-@T12.step
 def not_invariant() -> None:
     X, P0 = exact.matrix("1 2; 1 2"), exact.matrix("1 0; -1 0")
     assert exact.squared_norms(X)[0] == 0
     assert exact.squared_norms(exact.plus(X, P0))[0] == Fraction(2)
 
 
-@T12.simulated
 def measured_d(effort: by.Effort) -> by.Measurements:
     """Three tokens under a causal mask, moved in the last one."""
     for seed in (0, 3):

@@ -6,11 +6,8 @@ from typing import Any
 import flint
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.kit import AA, Chapter, Matrix, draw, exact, given
-
-T13 = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search
 
 # -------------------------------------------------------------------------------------- T13a
 
@@ -38,7 +35,7 @@ def _mixing(pick: st.DrawFn) -> tuple[Matrix, Vector, Vector]:
     return pick(draw.lists(vector, s)), pick(vector), pick(vector)
 
 
-@T13.search(
+@search(
     draw.attention(1, 3, zeros=True),
     st.integers(1, 2).flatmap(lambda d: draw.matrices(draw.fractions(-2, 2, 4), d, d)),
     _mixing(),
@@ -55,36 +52,6 @@ def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) ->
 
 # -------------------------------------------------------------------------------------- T13b
 
-Layer = tuple[Matrix, list[Fraction], list[Fraction]]
-
-
-@st.composite
-def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Layer]]:
-    """A state of 2 to 4 streams and 1 to 4 layers (R, p, the branch)."""
-    s = pick(st.integers(2, 4))
-    vector = draw.lists(draw.fractions(-3, 3, 4), 2)
-    weights = st.one_of(st.just([Fraction(1)] * s), draw.lists(draw.fractions(-2, 2, 4), s))
-    layer = st.tuples(draw.attention(s, s, zeros=True), weights, vector)
-    return pick(draw.states(s, 2)), pick(draw.lists(layer, 1, 4))
-
-
-@T13.search(_drawn(), at=lambda X, layers: (layers[0][0], [[Fraction(1)]], X))
-def law_b(X: Matrix, layers: list[Layer]) -> None:
-    """The largest entry of a difference, as a norm: in it all is rational.
-
-    Every row of X is a stream, all of its tokens and features in one vector.
-    """
-    for R, p, branch in layers:
-        before, X = X, exact.plus(exact.product(R, X), _outer(p, branch))
-        size = max(map(abs, branch))
-        spread = [max(map(oscillation, exact.transposed(Y))) for Y in (before, X)]
-        assert spread[1] <= dobrushin(R) * spread[0] + oscillation(p) * size
-        if oscillation(p) == 0:
-            assert squared_diameter(X) <= dobrushin(R) ** 2 * squared_diameter(before)
-        if squared_diameter(before) == 0 == oscillation(p):
-            assert squared_diameter(X) == 0
-
-
 R_IS_ROW_STOCHASTIC = given.ROW_STOCHASTIC.said("R is row-stochastic: R >= 0 and R 1 = 1")
 
 # -------------------------------------------------------------------------------------- T13c
@@ -97,7 +64,7 @@ def _drawn_c(pick: st.DrawFn) -> tuple[Matrix, Vector, Fraction, bool]:
     return R, free, pick(draw.fractions(-3, 3, 4)), pick(st.booleans())
 
 
-@T13.search(_drawn_c())
+@search(_drawn_c())
 def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
     """R 1 = 1 and p = 1, or the transpose: chi_R/(x - 1) (x - 1 - kappa t)."""
     ones = [Fraction(1)] * len(R)
@@ -111,10 +78,9 @@ def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
 # -------------------------------------------------------------------------------------- T13d
 
 
-@T13.step
 def rotation() -> None:
     R, half = exact.matrix("24/25 -7/25; 7/25 24/25"), exact.matrix("1/2 1/2; 1/2 1/2")
-    assert AA[0][0] - AA[1][0] == Fraction(1, 2)
+    assert exact.AA[0][0] - exact.AA[1][0] == Fraction(1, 2)
     assert exact.product(exact.transposed(R), R) == exact.identity(2)
     turned = [exact.plus(R, half, Fraction(-1, k)) for k in (1, 2)]
     consensus, rest = map(exact.characteristic, turned)

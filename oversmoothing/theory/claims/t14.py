@@ -11,19 +11,17 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
 from oversmoothing.theory.numbers.exact import exact_stationary, from_flint, to_flint, to_float
 from oversmoothing.theory.proofs.kit import (
-    Chapter,
     Matrix,
     draw,
     equal,
     exact,
     given,
     is_zero,
+    search,
     verdict,
 )
 from oversmoothing.theory.verdict.cosines import CosineLimit
 from oversmoothing.theory.verdict.tokens import TokenGrowth
-
-T14 = Chapter(__file__)
 
 # -------------------------------------------------------------------------------------- T14a
 
@@ -60,7 +58,6 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     return pi, W
 
 
-@T14.step
 def families_a() -> None:
     A = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2")
     pi, W = families(A)
@@ -69,7 +66,6 @@ def families_a() -> None:
     equal(exact.product(pi, W), exact.identity(2))
 
 
-@T14.step
 def semisimple() -> None:
     A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1 0; 1/4 1/4 1/4 1/4")
     assert int((to_flint(A) - to_flint(exact.identity(4))).rank()) == 2
@@ -78,7 +74,7 @@ def semisimple() -> None:
     assert exact.characteristic(A) == x * (x - flint.fmpq(1, 4)) * (x - 1) ** 2
 
 
-@T14.search(reducible(), at=given.of_attention)
+@search(reducible(), at=given.of_attention)
 def law_a(A: Matrix) -> None:
     pi, W = families(A)
     m, n = len(pi), len(A)
@@ -93,7 +89,6 @@ def law_a(A: Matrix) -> None:
 # -------------------------------------------------------------------------------------- T14b
 
 
-@T14.step
 def rest() -> None:
     A, H = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"), exact.matrix("1/2")
     X = exact.matrix("0; 4; 100")
@@ -106,7 +101,7 @@ def rest() -> None:
     equal(exact.layer(A, H, R), exact.scaled("5/4", R))
 
 
-@T14.search(
+@search(
     reducible(),
     draw.with_jordan_blocks([(exact.matrix("1/2")[0][0], 2)]),
     draw.SEEDS,
@@ -130,13 +125,11 @@ _HALF = exact.matrix("1/2")
 _PAIRS = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
 
 
-@T14.step
 def generic() -> None:
     assert verdict(A=_PAIRS, H=_HALF).verdict == "TIE"
     assert verdict(A=_PAIRS, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
 
 
-@T14.step
 def one_state() -> None:
     even = verdict(A=_PAIRS, H=_HALF, X0=exact.matrix("1; 3; 0; 4"))
     assert (even.verdict_x0, even.tends_to) == ("SMOOTHING", "zero")
@@ -148,7 +141,7 @@ def one_state() -> None:
     assert alone.limit is not None and abs(alone.limit - math.sqrt(8)) < 1e-14
 
 
-@T14.search(
+@search(
     reducible(), draw.fractions(Fraction(1, 4), 3, 4), draw.SEEDS, at=lambda A, h, seed: (A, [[h]])
 )
 def law_c(A: Matrix, h: Fraction, seed: int) -> None:
@@ -177,7 +170,6 @@ def law_c(A: Matrix, h: Fraction, seed: int) -> None:
 _CYCLE = exact.matrix("0 1 0; 0 0 1; 1 0 0")
 
 
-@T14.step
 def off_one() -> None:
     # The cycle has a = 1 and the two other cube roots of 1.
     assert verdict(A=_CYCLE, H=exact.matrix("1/2")).verdict == "SMOOTHING"
@@ -186,7 +178,7 @@ def off_one() -> None:
     assert verdict(A=causal, H=exact.matrix("1/2")).verdict == "SMOOTHING"
 
 
-@T14.search(draw.causal_attention(4), draw.fractions(-2, 2, 8), at=lambda A, h: (A, [[h]]))
+@search(draw.causal_attention(4), draw.fractions(-2, 2, 8), at=lambda A, h: (A, [[h]]))
 def law_d(A: Matrix, h: Fraction) -> None:
     answer = verdict(A=A, H=[[h]])
     if h > 0:
@@ -202,7 +194,6 @@ A_HAS_ONE_CLOSED = given.SIMPLE_ONE.said("A has one closed class of tokens")
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
 
 
-@T14.step
 def own_terms() -> None:
     # a = 1, 1/2, 1/4 and h = -1/2: the multipliers 1/2, 3/4, 7/8, and token i has the first i + 1.
     growth = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2")).token_growth
@@ -214,7 +205,6 @@ def own_terms() -> None:
     assert late[0][0] == Fraction(1, 512)
 
 
-@T14.step
 def upper_limit() -> None:
     # h = -2 and a = 1, 0: the multipliers -1 and 1, and token 1 is 0 at every even depth.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
@@ -245,7 +235,7 @@ def _largest(
     return peaks
 
 
-@T14.search(
+@search(
     reducible().filter(lambda A: len(A) <= 5),
     draw.with_jordan_blocks([(exact.matrix("-1/2")[0][0], 2)]),
     draw.SEEDS,
@@ -275,7 +265,6 @@ def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
     return int(A[i][i] == a) + max(beyond, default=0)
 
 
-@T14.step
 def upper_bound() -> None:
     A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2")
     assert [longest_chain(A, i, Fraction(1, 2)) for i in range(4)] == [0, 1, 2, 3]
@@ -284,7 +273,6 @@ def upper_bound() -> None:
     assert [(g.rate, g.power) for g in growth if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
 
 
-@T14.step
 def attained() -> None:
     A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/2 1/4 1/4 0; 1/4 0 1/4 1/2")
     # 4 -> 3 -> 2: the diagonals 1/2, 1/4, 1/2.
@@ -294,7 +282,6 @@ def attained() -> None:
     assert is_zero(exact.product(a, a, rest, one)[3])
 
 
-@T14.step
 def not_always() -> None:
     A = exact.matrix("1 0 0 0; 3/4 1/4 0 0; 1/8 1/8 3/4 0; 1/8 1/8 1/2 1/4")
     assert longest_chain(A, 3, Fraction(1, 4)) == 2
@@ -327,7 +314,7 @@ def chained(draw_from: st.DrawFn) -> Matrix:
     return rows
 
 
-@T14.search(chained(), st.integers(1, 2), draw.SEEDS, at=lambda A, *_: given.of_attention(A))
+@search(chained(), st.integers(1, 2), draw.SEEDS, at=lambda A, *_: given.of_attention(A))
 def law_f(A: Matrix, block: int, seed: int) -> None:
     """h = -1/2: the smallest diagonal on the paths from i leads with the longest chain at most; the
     bound is attained where that diagonal is 1/2, the largest but for the 1."""
@@ -348,7 +335,6 @@ def law_f(A: Matrix, block: int, seed: int) -> None:
 # -------------------------------------------------------------------------------------- T14g
 
 
-@T14.step
 def directions() -> None:
     # Token 3 of the causal case turns by 7/8, against the others: the limits 1, -1, -1.
     answer = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2"))
@@ -365,7 +351,6 @@ def directions() -> None:
         assert value is not None and abs(_cosine(x, y) - value) < 1e-12
 
 
-@T14.step
 def defective() -> None:
     # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
     A, H, X = exact.matrix("1 0; 0 1"), exact.matrix("-3 1; 0 -3"), exact.matrix("1 0; 1 1")
@@ -388,7 +373,7 @@ def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
     return math.sqrt(squared) * (1 if inner > 0 else -1)
 
 
-@T14.search(
+@search(
     chained(),
     draw.with_jordan_blocks([(Fraction(-1, 2), 2)]),
     draw.SEEDS,
@@ -411,7 +396,6 @@ def law_g(A: Matrix, H: Matrix, seed: int) -> None:
 # -------------------------------------------------------------------------------------- T14h
 
 
-@T14.step
 def residues() -> None:
     # Multipliers -1 and 1: one token is 0 at the even depths, the other at the odd ones.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
@@ -424,14 +408,12 @@ def residues() -> None:
     assert _between(_CYCLE, H, start).values == (1.0, 1.0, -1.0, -1.0, -1.0, -1.0)
 
 
-@T14.step
 def recurrence() -> None:
     # mu = 2 +- i sqrt 2, no power of which is real: h = 1 - i sqrt 2 and its conjugate.
     A, H, X = exact.identity(2), exact.matrix("1 -2; 1 1"), exact.matrix("1 0; 1 1")
     assert _between(A, H, X).tends_to == "oscillates"
 
 
-@T14.step
 def constant() -> None:
     # A rotation turns all tokens alike: 45 degrees stay 45 degrees, at every depth.
     A, H = exact.identity(2), exact.matrix("1 -2; 2 1")
@@ -446,7 +428,7 @@ def constant() -> None:
     assert (smooth.tends_to, smooth.values) == ("constant", (1.0,))
 
 
-@T14.search(
+@search(
     reducible().filter(lambda A: len(A) <= 5),
     draw.fractions(-2, 2, 2),
     st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(2)]),
@@ -493,7 +475,6 @@ PERIODIC = given.Hypothesis(
 )
 
 
-@T14.step
 def peripheral() -> None:
     A = exact.matrix("0 0 1/3 2/3; 0 0 1/2 1/2; 1/4 3/4 0 0; 1 0 0 0")
     assert period(A) == 2
@@ -501,7 +482,6 @@ def peripheral() -> None:
     equal(exact.product(A, v), exact.scaled(-1, v))
 
 
-@T14.step
 def sides() -> None:
     A = exact.matrix("0 1; 1 0")
     for h in ("-1/2", "-2", "-3", "-100"):
@@ -511,7 +491,6 @@ def sides() -> None:
     assert verdict(A=flat, H=exact.matrix("-3")).verdict == "SMOOTHING"
 
 
-@T14.step
 def even() -> None:
     A = exact.matrix("0 0 1/2 1/4 1/4; 0 0 1/3 1/3 1/3; 1/4 3/4 0 0 0; 1 0 0 0 0; 1/2 1/2 0 0 0")
     answer = verdict(A=A, H=exact.matrix("-5"), X0=exact.column("1 2 -3 1 4"))
@@ -521,7 +500,6 @@ def even() -> None:
         assert limit is not None and limit.values == ((1.0,) if (i < 2) == (j < 2) else (-1.0,))
 
 
-@T14.step
 def odd() -> None:
     for h, word in (("-1", "periodic"), ("-2", "oscillates"), ("1/2", "constant")):
         cosines = verdict(A=_CYCLE, H=exact.matrix(h), X0=exact.column("1 2 5")).cosine_limits
@@ -543,7 +521,7 @@ def periodic(draw_from: st.DrawFn) -> Matrix:
     return rows
 
 
-@T14.search(
+@search(
     periodic(), draw.fractions(-4, 2, 2).filter(bool), draw.SEEDS, at=lambda A, h, seed: (A, [[h]])
 )
 def law_i(A: Matrix, h: Fraction, seed: int) -> None:

@@ -2,120 +2,19 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import count, product
+from itertools import count
 
-import numpy as np
-from hypothesis import assume, strategies as st
+from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.depth.ratios import exact_state
-from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.proofs.kit import (
-    A3,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    spectra,
-    verdict,
-)
-from oversmoothing.theory.spectra import layer_discs
-from oversmoothing.theory.spectra.discs import Discs, Failure
-from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict import stages as certified
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
-from oversmoothing.theory.verdict.stages import certified_dominance
-
-T2 = Chapter(__file__)
-
-# ------------------------------------------------------------------------------ d_real_sizes
-
-N, D, WIDTH = 197, 64, 768
-
-
-def symmetric_attention(rng: np.random.Generator) -> Array:
-    """A = A^T > 0 with row sums of exactly 1 in binary64: a real spectrum, exactly.
-
-    Multiples of 2^-30, the diagonal making up for what the others leave.
-    """
-    grid = 2**30
-    upper = np.triu(rng.integers(grid // (8 * N), grid // N, size=(N, N)), 1)
-    off = upper + upper.T
-    A: Array = (off + np.diag(grid - off.sum(axis=1))) / grid
-    return A
-
-
-def with_real_spectrum(rng: np.random.Generator, low: float, high: float) -> Array:
-    """H = H^T [64, 64] with spectrum in [low, high], both ends nearly attained."""
-    Q, _ = np.linalg.qr(rng.standard_normal((D, D)))
-    values = np.concatenate([[low, high], rng.uniform(low, high, D - 2)])
-    H = (Q * values) @ Q.T
-    return np.asarray((H + H.T) / 2)
-
-
-def _real_ends(discs: Discs) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Intervals for the smallest and the largest eigenvalue of a real spectrum."""
-    low, high = discs.centres.real - discs.radii, discs.centres.real + discs.radii
-    alone = np.bincount(discs.component)[discs.component] == 1
-    if not alone[low.argmin()] or not alone[high.argmax()]:
-        return (low.min(), high.max()), (low.min(), high.max())
-    return (low.min(), high[low.argmin()]), (low[high.argmax()], high.max())
-
-
-@T2.certified
-def closed_form_at_real_size(effort: by.Effort) -> by.Settled:
-    """T2d: the verdict from the enclosed q, p and a against the one from the enclosed radii.
-
-    Spectra around the threshold t = -2/(1+a), on both sides of it, positive ones and a head of
-    rank 64 in width 768.
-    """
-    rng = np.random.default_rng([197, effort.seed])
-    A = symmetric_attention(rng)
-    attention = layer_discs.attention_discs(A)
-    if isinstance(attention, Failure):
-        yield False
-        return
-    a = _real_ends(attention)[0]
-    t = threshold(a[0])
-    spectra = [(t * (1 - 1e-6), -0.1), (t * (1 + 1e-6), -0.1), (-0.9, 0.4), (-3.0, 0.01)]
-    Q, _ = np.linalg.qr(rng.standard_normal((WIDTH, D)))
-    weights = rng.uniform(-1.5, 0.5, D)
-    values = [layer_discs.value_discs(with_real_spectrum(rng, *ends)) for ends in spectra]
-    for k, value in enumerate([*values, layer_discs.head_discs(Q, weights[:, None] * Q.T)]):
-        answer = certified.certify_spectra(attention, value)
-        if isinstance(value, Failure) or answer.verdict == "UNDECIDED":
-            yield False
-            continue
-        q, p = _real_ends(value)
-        predicted = {real_verdict(*corner) for corner in product(q, p, a)}
-        if len(predicted) > 1:
-            yield False
-        else:
-            agree = predicted == {answer.verdict}
-            yield agree or f"case {k}: {predicted}, certified {answer.reason}"
-
-
-# --------------------------------------------------------------------------------------- T2a
-
-
-@T2.search(
-    draw.fractions(-4, 3),
-    draw.attention_spectra(2, 2),
-    at=lambda h, ends: given.two_tokens(min(ends), h),
-)
-def law_a(h: Fraction, ends: list[Fraction]) -> None:
-    a, b = sorted(ends)
-    inside, bound = (1 + h * b) ** 2, max((1 + h * a) ** 2, (1 + h) ** 2)
-    assert inside <= bound
-    assert inside < bound or a == b or h == 0
-
 
 # --------------------------------------------------------------------------------------- T2b
 
 
-@T2.search(
+@search(
     draw.two_token_attention(), draw.fractions(-6, 3), at=lambda attention, h: (attention[0], [[h]])
 )
 def matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
@@ -124,58 +23,10 @@ def matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
     assert verdict(A=A, H=[[threshold(a)]]).verdict == "TIE"
 
 
-# --------------------------------------------------------------------------------------- T2c
-
-
-@T2.search(draw.real_spectra(), draw.attention_spectra())
-def law_c(h_values: list[Fraction], a_values: list[Fraction]) -> None:
-    q, p, a, z = min(h_values), max(h_values), min(a_values), max(a_values)
-    consensus = max((1 + h) ** 2 for h in h_values)
-    quotient = max((1 + h * b) ** 2 for h in h_values for b in a_values)
-    assert consensus == max((1 + p) ** 2, (1 + q) ** 2)
-    corner = max((1 + q * a) ** 2, (1 + p * a) ** 2)
-    assert spectra.named(consensus, quotient) == spectra.named(consensus, corner)
-    assert quotient == corner or quotient < consensus
-    assert quotient == max((1 + h * b) ** 2 for h in (q, p) for b in (a, z))
-
-
 # --------------------------------------------------------------------------------------- T2d
 
 
-@st.composite
-def _dyadic_attention(pick: st.DrawFn) -> draw.Known:
-    """Walsh attention in multiples of 2^-12, exact in binary64, and its eigenvalues but one 1."""
-    n = pick(st.sampled_from([2, 4, 8]))
-    counts = pick(draw.lists(st.integers(1, 2**12 // n), n - 1))
-    return draw.walsh([Fraction(k, 2**12) for k in (*counts, 2**12 - sum(counts))])
-
-
-@st.composite
-def _dyadic_value(pick: st.DrawFn) -> draw.Known:
-    """H with Jordan blocks at multiples of 2^-10, clustered at will, exact in binary64."""
-    centre = pick(st.integers(-4096, 3072))
-    values = pick(
-        draw.lists(st.one_of(st.integers(-4096, 3072), st.integers(centre - 2, centre + 2)), 1, 3)
-    )
-    blocks = [(Fraction(k, 1024), pick(st.integers(1, 2))) for k in values]
-    return pick(draw.with_jordan_blocks(blocks)), [value for value, _ in blocks]
-
-
-@T2.search(
-    draw.inside(-1, 1),
-    draw.fractions(-4, 3),
-    st.sampled_from([-1, 0, 1]),
-    at=lambda a, p, side: given.two_tokens(a, p),
-)
-def boundary_law(a: Fraction, p: Fraction, side: int) -> None:
-    """Every boundary of the closed form, and both its sides."""
-    shift = Fraction(side, 1000)
-    for q in (-2 / (1 + a) + shift, -2 - a * p + shift, *([p / a + shift] if a else [])):
-        if q <= p:
-            assert real_verdict(q, p, a) == spectra.by_moduli([q, p], [a])
-
-
-@T2.search(
+@search(
     draw.walsh_attention(),
     draw.value_projections(3),
     at=lambda attention, value: (attention[0], value[0]),
@@ -186,21 +37,9 @@ def matrix_law_d(attention: draw.Known, value: draw.Known) -> None:
     assert verdict(A=A, H=H).verdict == closed
 
 
-@T2.search(
-    _dyadic_attention(), _dyadic_value(), at=lambda attention, value: (attention[0], value[0])
-)
-def certificate_law(attention: draw.Known, value: draw.Known) -> None:
-    """Spectra chosen, matrices in exact floats: certified means right, or nothing is claimed."""
-    (A, a_values), (H, h_values) = attention, value
-    answer = certified_dominance(to_float(A), to_float(H))
-    truth = real_verdict(min(h_values), max(h_values), min(a_values))
-    assert answer.verdict in (truth, "UNDECIDED")
-
-
 # ------------------------------------------------------------------------------------ T2d-ii
 
 
-@T2.step
 def flat() -> None:
     for n in (2, 3, 5):
         for a in (Fraction(0), Fraction(1, 2), Fraction(999, 1000)):
@@ -210,7 +49,6 @@ def flat() -> None:
             assert {A[i][j] - a * int(i == j) for i in range(n) for j in range(n)} == {(1 - a) / n}
 
 
-@T2.step
 def wide_example() -> None:
     # {-6/5, -1/2} leaves [-1, 0), but its maximiser -1/2 does not.
     H = exact.matrix("-6/5 0; 0 -1/2")
@@ -227,7 +65,7 @@ def _smoothing_witness(h_values: Sequence[spectra.Number]) -> Fraction:
     return next(a for a in nearer if spectra.by_moduli(h_values, [a]) != "NON_SMOOTHING")
 
 
-@T2.search(draw.lists(draw.gaussian_points(2), 1, 3), draw.lists(draw.gaussian_disc(), 1, 5))
+@search(draw.lists(draw.gaussian_points(2), 1, 3), draw.lists(draw.gaussian_disc(), 1, 5))
 def law_d_ii(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
     h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
     radius = max(spectra.squared_modulus(h, 1) for h in h_values)
@@ -239,17 +77,6 @@ def law_d_ii(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fracti
         assert spectra.by_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
 
 
-@T2.search(draw.real_spectra())
-def real_law(h_values: list[Fraction]) -> None:
-    radius = max((1 + h) ** 2 for h in h_values)
-    safe = any((1 + h) ** 2 == radius and -1 <= h < 0 for h in h_values)
-    if not safe:
-        assert 0 <= _smoothing_witness(h_values) < 1
-        return
-    for k in range(-99, 100, 9):
-        assert spectra.by_moduli(h_values, [Fraction(k, 100)]) == "NON_SMOOTHING"
-
-
 # --------------------------------------------------------------------------------------- T2e
 
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
@@ -257,7 +84,6 @@ SKEW_H = exact.matrix("0 1; 0 -1/2")
 SKEW_PROJECTOR = exact.matrix("1 2; 0 0")
 
 
-@T2.step
 def dominant_mode() -> None:
     # GT11, w = left eigenvector of A3 at 1/5, orthogonal to 1: w^T X_L = (9/10)^L w^T X_0.
     case = golden_case("GT11")
@@ -271,7 +97,6 @@ def dominant_mode() -> None:
         assert exact.squared_norms(X)[0] * exact.dot(w, w) >= measured**2
 
 
-@T2.step
 def fixed_part() -> None:
     Pi = exact.transposed(SKEW_PROJECTOR)
     assert spectra.projector(SKEW_H, Fraction(0)) == SKEW_PROJECTOR
@@ -279,10 +104,9 @@ def fixed_part() -> None:
     assert exact.product(SKEW_H, SKEW_PROJECTOR) == exact.matrix("0 0; 0 0")
     X0 = exact.matrix("1 2; 3 5; -1 4")
     for depth in (1, 5, 30):
-        assert exact.product(exact.layer(A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
+        assert exact.product(exact.layer(exact.A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
 
 
-@T2.step
 def projector_limit() -> None:
     # a_1 = 1/5 > 0; and the circulant of weights 7/10, 1/5, 1/10 has complex a_i, whose |a_i - 1|^2
     # is that of 3/10 - w/5 - w^2/10 for a primitive cube root w.
@@ -290,13 +114,12 @@ def projector_limit() -> None:
     X0 = exact.matrix("1 2; 3 5; -1 4")
     limit = exact.squared_ratio(exact.product(X0, exact.transposed(SKEW_PROJECTOR)))
     orthogonal = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
-    for A in (A3, exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")):
+    for A in (exact.A3, exact.matrix("7/10 1/5 1/10; 1/10 7/10 1/5; 1/5 1/10 7/10")):
         reached = exact.squared_ratio(exact.layer(A, SKEW_H, X0, 300))
         assert abs(reached - limit) < Fraction(1, 10**9) < abs(orthogonal - limit)
-    assert verdict(A=A3, H=SKEW_H).verdict == "TIE"
+    assert verdict(A=exact.A3, H=SKEW_H).verdict == "TIE"
 
 
-@T2.step
 def zero_eigenvalue() -> None:
     H, X0 = exact.matrix("0 0; 0 -1"), exact.matrix("1 2; 3 5")
     expected = exact.squared_ratio(exact.product(X0, exact.matrix("1 0; 0 0")))
@@ -319,7 +142,6 @@ def _with_kernel(draw_from: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, 
     return A, values, S, inverse, draw_from(draw.states(len(A), len(values)))
 
 
-@T2.step
 def gt14() -> None:
     # Column 1 is constant and stays; column 2 = (1, -1) is halved by every layer.
     case = golden_case("GT14")
@@ -350,7 +172,7 @@ def not_all_consensus(instance: given.Instance) -> bool:
     return exact.squared_norms(fixed)[0] > 0
 
 
-@T2.search(
+@search(
     _with_kernel(),
     at=lambda A, values, S, inverse, X0: (A, exact.product(S, exact.diagonal(values), inverse), X0),
 )
@@ -367,33 +189,3 @@ def floor_law(A: Matrix, values: list[Fraction], S: Matrix, inverse: Matrix, X0:
         assert exact.squared_norms(X)[0] * size >= exact.squared_norms(fixed)[0]
     # The exact verdict never says SMOOTHING.
     assert verdict(A=A, H=H).verdict != "SMOOTHING"
-
-
-@T2.search(
-    draw.attention(2, 3),
-    draw.lists(draw.fractions(-1, 0, 6).filter(bool), 1, 2),
-    draw.states(3, 2),
-    at=lambda A, values, X0: (
-        A,
-        exact.diagonal(values),
-        [row[: len(values)] for row in X0[: len(A)]],
-    ),
-)
-def generic_law(A: Matrix, values: list[Fraction], X0: Matrix) -> None:
-    """All h in [-1, 0): NON_SMOOTHING; c decays at rho_C and HFC never vanishes."""
-    d, H = len(values), exact.diagonal(values)
-    X0 = [row[:d] for row in X0[: len(A)]]
-    pi = spectra.stationary(A)
-
-    def t_squared(X: Matrix) -> tuple[Fraction, Fraction]:
-        c = exact.weighted_mean(pi, X)
-        return exact.squared_norms(X)[0], exact.dot(c, c)
-
-    states = exact_state(A, H, X0, [1, 40])
-    (first_hfc, first_c), (hfc, c) = t_squared(states[1]), t_squared(states[40])
-    assume(first_hfc > 0 and first_c > 0)
-    # ||c_L|| <= rho_C ||c_(L-1)|| for a diagonal H, and 1 + ha != 0 keeps HFC alive.
-    rho = max(abs(1 + h) for h in values)
-    assert c <= rho**78 * first_c
-    assert hfc > 0
-    assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"

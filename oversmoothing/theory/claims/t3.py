@@ -4,37 +4,17 @@ from fractions import Fraction
 from itertools import pairwise
 
 import sympy as sp
-from hypothesis import assume, strategies as st
+from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import (
-    AA,
-    AM,
-    C3,
-    Chapter,
-    Matrix,
-    draw,
-    exact,
-    given,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.verdict.by_fractions import Mode, compare, exact_dominance
-from oversmoothing.theory.verdict.formulas import in_universal_disc, real_verdict
-
-T3 = Chapter(__file__)
+from oversmoothing.theory.verdict.formulas import real_verdict
 
 # --------------------------------------------------------------------------------------- T3a
-
-
-def _distance(h: spectra.Gaussian, a: spectra.Gaussian) -> Fraction:
-    """|h|^2 |a + 1/h|^2."""
-    (x, y), (u, v) = h, a
-    size = x * x + y * y
-    return size * ((u + x / size) ** 2 + (v - y / size) ** 2)
 
 
 @given.condition("every eigenvalue of H considered is non-zero", given.case(H="0"))
@@ -42,28 +22,10 @@ def nonsingular(instance: given.Instance) -> bool:
     return not any(value.is_zero for value in spectra.spectrum(instance.H))
 
 
-@T3.search(
-    draw.gaussian_points(),
-    draw.lists(draw.gaussian_points(1), 1, 5),
-    draw.lists(st.integers(0, 4), 5),
-)
-def law_a(h: spectra.Gaussian, points: list[spectra.Gaussian], weights: list[int]) -> None:
-    assume(any(h) and sum(weights[: len(points)]) > 0)
-    values = [spectra.squared_modulus(h, a) for a in points]
-    assert values == [_distance(h, a) for a in points]
-    # A mixture of the points is never farther, and strictly nearer unless it is one of them.
-    used = weights[: len(points)]
-    u, v = (exact.dot(map(Fraction, used), part) / sum(used) for part in zip(*points, strict=True))
-    inside = u, v
-    mixed = spectra.squared_modulus(h, inside)
-    assert mixed <= max(values)
-    assert mixed < max(values) or inside in points
-
-
 # --------------------------------------------------------------------------------------- T3b
 
 
-@T3.search(
+@search(
     draw.circulant_attention(),
     draw.gaussian_points(3),
     st.integers(-2, 2).map(Fraction),
@@ -85,14 +47,7 @@ def matrix_law(
 _INSIDE = draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h))
 
 
-@T3.search(draw.gaussian_points(2))
-def code_law(*h: Fraction) -> None:
-    """`in_universal_disc` is the same set, on eighths (exact in binary64)."""
-    x, y = (Fraction(round(8 * t), 8) for t in h)
-    assert in_universal_disc(complex(float(x), float(y))) == spectra.in_universal_disc(x, y)
-
-
-@T3.search(
+@search(
     draw.circulant_attention(),
     draw.lists(_INSIDE, 1, 2),
     at=lambda attention, points: (
@@ -121,7 +76,7 @@ IN_DISC = given.Hypothesis(
 _INTERVAL = draw.fractions(-1, 0).filter(bool)
 
 
-@T3.search(draw.attention(2, 4), _INTERVAL, at=lambda A, h: (A, [[h]]))
+@search(draw.attention(2, 4), _INTERVAL, at=lambda A, h: (A, [[h]]))
 def matrix_law_d(A: Matrix, h: Fraction) -> None:
     value = spectra.spectrum([[h]])[0]
     for a in spectra.attention_values(A):
@@ -136,7 +91,6 @@ C4 = exact.scaled("1/20", exact.matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 _C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
 
 
-@T3.step
 def negative_real_part() -> None:
     values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
     assert spectra.squared_modulus(values[0], 1) == Fraction(17, 4)
@@ -144,18 +98,16 @@ def negative_real_part() -> None:
     assert verdict(A=exact.uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
-@T3.step
 def mildest() -> None:
     x, y = Fraction(-1, 2), Fraction(9, 16)
     a = -x / (x * x + y * y)
     assert verdict(A=exact.flat(a, 2), H=[[x, -y], [y, x]]).verdict == "SMOOTHING"
 
 
-@T3.step
 def positive_real_part() -> None:
     a = sp.Rational(-7, 20) - 7 * sp.sqrt(3) / 20 * sp.I
     shift = sp.Matrix(3, 3, lambda i, j: int(j == (i + 1) % 3))
-    A = symbolic(C3)
+    A = symbolic(exact.C3)
     assert sp.eye(3) / 10 + shift * sp.Rational(4, 5) + shift**2 / 10 == A
     x = sp.symbols("x")
     assert sp.expand(A.charpoly(x).as_expr() - (x - 1) * (x - a) * (x - sp.conjugate(a))) == 0
@@ -166,10 +118,9 @@ def positive_real_part() -> None:
     assert quotient == sp.Rational(19821, 10000) + 21 * sp.sqrt(3) / 20
     assert quotient > consensus
     assert abs(sp.N(quotient, 20) - sp.Float("3.800753", 20)) < sp.Float("5e-7")
-    assert verdict(A=C3, H=exact.matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
+    assert verdict(A=exact.C3, H=exact.matrix("1/5 -3/2; 3/2 1/5")).verdict == "NON_SMOOTHING"
 
 
-@T3.step
 def not_the_smallest() -> None:
     # h = -21/10 with C4: by a_1 = 0, of smallest real part, consensus would win.
     h = Fraction(-21, 10)
@@ -200,7 +151,6 @@ def _skew_attention() -> Matrix:
     return [[Fraction(int(A[i, j].p), int(A[i, j].q)) for j in range(3)] for i in range(3)]
 
 
-@T3.step
 def rank_two_profiles() -> None:
     # X_0 = Re(v w^T) in the dominant subspace: X_L has rank 2, sigma_1 sigma_2 = c |mu|^(2L).
     A, H = _skew_attention(), _H_PAIR
@@ -221,7 +171,6 @@ def rank_two_profiles() -> None:
     assert len(set(ratios)) == len(ratios), "both not normal: sigma_2/sigma_1 oscillates"
 
 
-@T3.step
 def normal_is_constant() -> None:
     # H normal (w^T w = 0): sigma_2/sigma_1 of the same plane is constant.
     X0 = exact.from_integers([a, b, 0] for _, a, b in _S.tolist())
@@ -229,7 +178,6 @@ def normal_is_constant() -> None:
     assert len({squared_frobenius(X) ** 2 / _second_symmetric(X) for X in states.values()}) == 1
 
 
-@T3.step
 def generic_start() -> None:
     # From a generic X_0 the exact dominant pairs are (h, a), Im h Im a < 0, and the rank is 2.
     H = _H_NORMAL
@@ -247,7 +195,6 @@ def generic_start() -> None:
     assert _second_symmetric(X) / squared_frobenius(X) ** 2 > Fraction(1, 100)
 
 
-@T3.step
 def real_feature() -> None:
     A, H = _skew_attention(), [[Fraction(-1)]]
     X0 = exact.matrix("1; 2; 4")
@@ -260,11 +207,10 @@ def real_feature() -> None:
     assert True in rises and False in rises
 
 
-@T3.step
 def real_token() -> None:
     H = exact.matrix("1/2 -1; 1 1/2")
-    assert verdict(A=AA, H=H).verdict == "SMOOTHING"
-    first, second = (exact.layer(AA, H, exact.matrix("1 2; 3 5"), L) for L in (80, 81))
+    assert verdict(A=exact.AA, H=H).verdict == "SMOOTHING"
+    first, second = (exact.layer(exact.AA, H, exact.matrix("1 2; 3 5"), L) for L in (80, 81))
     for X in (first, second):
         assert _second_symmetric(X) < squared_frobenius(X) ** 2 / 10**12
         assert exact.dot(*X) > 0
@@ -272,9 +218,8 @@ def real_token() -> None:
     assert turn**2 * 100 > squared_frobenius(first) * squared_frobenius(second)
 
 
-@T3.step
 def negative_multiplier() -> None:
-    states = exact_state(AM, exact.matrix("3"), exact.matrix("1; -1"), [1, 2, 3])
+    states = exact_state(exact.AM, exact.matrix("3"), exact.matrix("1; -1"), [1, 2, 3])
     mu = Fraction(-5, 4)
     assert mu == 1 + 3 * Fraction(-3, 4)
     assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
@@ -290,7 +235,7 @@ def one_pair(instance: given.Instance) -> bool:
     return simple and len({mode.structural for mode in modes}) == 1
 
 
-@T3.search(draw.attention(3, 4), draw.with_complex_pair(), at=lambda A, value: (A, value[0]))
+@search(draw.attention(3, 4), draw.with_complex_pair(), at=lambda A, value: (A, value[0]))
 def winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
     H, _ = value
     for mode in exact_dominance(A, H).quotient:

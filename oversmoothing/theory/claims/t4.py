@@ -18,28 +18,9 @@ from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import BITS
-from oversmoothing.theory.proofs.kit import (
-    A3,
-    AA,
-    AM,
-    AQ,
-    CAUSAL_MEANS,
-    J2,
-    ROTATING,
-    Chapter,
-    Matrix,
-    by,
-    certain,
-    draw,
-    exact,
-    given,
-    is_zero,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, is_zero, search, spectra
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
-
-T4 = Chapter(__file__)
 
 # -------------------------------------------------------------------------------- far_states
 
@@ -79,27 +60,8 @@ def term_rank(pattern: Sequence[Sequence[bool]]) -> int:
 
 # --------------------------------------------------------------------------------------- T4a
 
-_CASES = (
-    (AA, exact.matrix("1/2"), exact.matrix("1; 2")),
-    (AA, exact.matrix("-3/2"), exact.matrix("1; 2")),
-    (J2, exact.matrix("-1/2 -2; 2 -1/2"), exact.matrix("1 2; 3 5")),
-    (AA, exact.matrix("1/2 1; 0 1/2"), exact.matrix("1 2; -3 5")),
-    (exact.matrix("1/8 7/8; 7/8 1/8"), exact.diagonal("1 1"), exact.matrix("1 2; -3 5")),
-)
 
-
-@T4.certified
-def certify_a(effort: by.Effort) -> by.Settled:
-    """Simple, negative, complex, defective and repeated dominant h, at 500 layers in balls."""
-    for A, H, X0 in _CASES:
-        X = measured.states(A, H, X0, [500], BITS)[500]
-        certain(measured.hfc_lfc(X, BITS) < 1e-20)
-        certain(measured.worst_angle_gap(X, BITS) < 1e-20)
-        certain(measured.cosine(X, 0, 1, BITS) > 0)
-        yield True
-
-
-@T4.search(draw.exact_cases(3, 2), at=lambda *case: case)
+@search(draw.exact_cases(3, 2), at=given.whole)
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     dominance = exact_dominance(A, H)
@@ -121,30 +83,17 @@ def mean_cosine(plus: int, minus: int) -> Fraction:
     return Fraction((plus - minus) ** 2 - n, n * (n - 1))
 
 
-@T4.step
 def converse() -> None:
     # pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors.
-    assert spectra.stationary(CAUSAL_MEANS) == [1, 0, 0]
+    assert spectra.stationary(exact.CAUSAL_MEANS) == [1, 0, 0]
     for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
-        assert exact.product(CAUSAL_MEANS, v) == exact.scaled(value, v)
-
-
-@T4.certified
-def certify_b(effort: by.Effort) -> by.Settled:
-    """A3, H = diag(-1/2, -1/3): v = (-1, -1, 7), cosines 1, -1, -1 at 2000 layers."""
-    X0 = exact.matrix("1 2; 3 1; -2 5")
-    X = measured.states(A3, exact.diagonal("-1/2 -1/3"), X0, [2000], BITS)[2000]
-    certain(measured.cosine(X, 0, 1, BITS) > 1 - 2.0**-40)
-    certain(measured.cosine(X, 0, 2, BITS) < -1 + 2.0**-40)
-    certain(measured.effective_rank_excess(X, BITS) < 2.0**-20)
-    certain(measured.hfc_lfc(X, BITS) > 1.4645)
-    yield True
+        assert exact.product(exact.CAUSAL_MEANS, v) == exact.scaled(value, v)
 
 
 _INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
 
 
-@T4.search(
+@search(
     draw.attention(2, 4),
     draw.with_spectrum(_INSIDE, 1, 3),
     draw.SEEDS,
@@ -184,7 +133,7 @@ _RANK_ONE = (
     exact.identity(5, Fraction(-1, 2)),
     exact.from_integers([p * q for q in (1, 2, 3, 4, 5)] for p in (1, -3, 2, 5)),
 )
-_ALTERNATING = (J2, exact.diagonal("0 -2"), exact.matrix("2 2; 0 0"))
+_ALTERNATING = (exact.J2, exact.diagonal("0 -2"), exact.matrix("2 2; 0 0"))
 
 
 def dominant_pattern(a: list[Fraction], h: list[Fraction]) -> Pattern:
@@ -193,7 +142,6 @@ def dominant_pattern(a: list[Fraction], h: list[Fraction]) -> Pattern:
     return [[abs(1 + x * y) == top for y in h] for x in a]
 
 
-@T4.step
 def generic_minors() -> None:
     # Every 2 x 3, 3 x 3 pattern: the rank of independent entries on it is its maximum matching.
     for n, d in ((2, 3), (3, 3)):
@@ -207,7 +155,6 @@ def generic_minors() -> None:
             assert to_flint(exact.from_integers(entries)).rank() == k
 
 
-@T4.step
 def rank_one_start() -> None:
     A, H, X = _RANK_ONE
     V = exact.matrix("1 1 1 1; 1 -1 0 0; 1 1 -2 0; 1 1 1 -3")
@@ -217,13 +164,11 @@ def rank_one_start() -> None:
     assert all(to_flint(exact.layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
 
 
-@T4.step
 def alternating() -> None:
     for depth in range(8):
         assert to_flint(exact.layer(*_ALTERNATING, depth)).rank() == 1 + depth % 2
 
 
-@T4.step
 def liminf_is_zero() -> None:
     # Eigenvalues (1 +- 3i)/10 and h = -1/2, -3/2: det G_L = 2i Im(c w^L), w = (35 + 12i)/37, no
     # root of unity (its minimal polynomial x^2 - (70/37) x + 1 is not integral): L arg w is dense.
@@ -236,19 +181,7 @@ def liminf_is_zero() -> None:
     assert sp.expand((w - (35 + 12 * sp.I) / 37) * (w - (35 - 12 * sp.I) / 37)) == 0
     x = sp.Symbol("x")
     assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(70, 37) * x + 1)) == 0
-    assert exact.characteristic(ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
-
-
-@T4.certified
-def certify_swing(effort: by.Effort) -> by.Settled:
-    """sigma_2/sigma_1 in that case passes below 1/50 and above 1/4 between 3000 and 3100 layers."""
-    H, X0 = exact.diagonal("-1/2 -3/2"), exact.matrix("1 2; 3 5; -2 1")
-    states = measured.states(ROTATING, H, X0, range(3000, 3100), 512)
-    ratios = [measured.sigma_ratio(X, 2, 512) for X in states.values()]
-    with at_precision(512):
-        certain(any(r < 0.02 for r in ratios))
-        certain(any(r > 0.25 for r in ratios))
-    yield from (True, True)
+    assert exact.characteristic(exact.ROTATING) == flint.fmpq_poly([-1, 3, -12, 10]) / 10
 
 
 # Many pairs of these tie.
@@ -290,7 +223,7 @@ def generic(case: given.Instance) -> bool:
     return int(to_flint(leading).rank()) == term_rank(dominant_pattern(a, h))
 
 
-@T4.search(
+@search(
     draw.with_spectrum(st.sampled_from(_A_VALUES), 1, 4),
     draw.with_spectrum(st.sampled_from(_H_VALUES), 1, 3),
     draw.SEEDS,
@@ -331,11 +264,10 @@ def law_c(attention: draw.Known, value: draw.Known, seed: int) -> None:
 # --------------------------------------------------------------------------------------- T4d
 
 
-@T4.step
 def collapse() -> None:
     # AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out.
     H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
-    states = exact_state(AQ, H, X, [40, 41])
+    states = exact_state(exact.AQ, H, X, [40, 41])
     for depth, state in states.items():
         assert abs(exact.squared_ratio(state) - Fraction(1, 9)) < Fraction(1, 10**6)
         x, y = state
@@ -343,24 +275,22 @@ def collapse() -> None:
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
-@T4.step
 def depends_on_start() -> None:
     # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
     for x, y in ((1, 2), (5, 2), (-1, 4)):
         for depth in range(1, 7):
-            X = exact.layer(AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
+            X = exact.layer(exact.AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
             assert exact.squared_ratio(X) == Fraction(x - y, x + y) ** 2
 
 
-@T4.step
 def unbounded() -> None:
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
     # no rational multiple of pi: LFC comes as near to 0 as one likes, HFC does not.
     H, X0 = exact.matrix("-2"), exact.column("3 -2 -1/2")
-    pi = spectra.stationary(ROTATING)
+    pi = spectra.stationary(exact.ROTATING)
     (c,) = exact.weighted_mean(pi, X0)
-    states = exact_state(ROTATING, H, X0, list(range(12)))
+    states = exact_state(exact.ROTATING, H, X0, list(range(12)))
     parts = [sum(x[0] for x in state) / 3 - (-1) ** depth * c for depth, state in states.items()]
     for first, second, third in zip(parts, parts[1:], parts[2:], strict=False):
         assert third == Fraction(8, 5) * second - first
@@ -372,12 +302,12 @@ def unbounded() -> None:
     w = sp.Rational(4, 5) + sp.Rational(3, 5) * sp.I
     assert sp.expand((x - w) * (x - sp.conjugate(w)) - (x**2 - sp.Rational(8, 5) * x + 1)) == 0
     # And in numbers: the ratio exceeds 1000 within 2000 layers, and falls below 6 again.
-    ratios = [r.value for r in ball_ratios(ROTATING, H, X0, pi, range(1, 2000)).values()]
+    ratios = [r.value for r in ball_ratios(exact.ROTATING, H, X0, pi, range(1, 2000)).values()]
     present = [r for r in ratios if r is not None]
     assert max(present) > 1000 and min(present[1000:]) < 6
 
 
-@T4.search(
+@search(
     draw.two_token_attention(),
     draw.states(2, 1),
     at=lambda attention, X0: (attention[0], [[-2 / (1 + attention[1])]], X0),
@@ -401,12 +331,13 @@ def law_d(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
 # --------------------------------------------------------------------------------------- T4e
 
 
-@T4.step
 def defective_content() -> None:
     # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
     H, first, second = exact.matrix("0 1; 0 0"), exact.matrix("1 0; 2 0"), exact.matrix("0 1; 0 2")
-    assert exact.layer(J2, H, first, 8) == first
-    early, late = (exact.squared_norms(exact.layer(J2, H, second, depth))[1] for depth in (4, 8))
+    assert exact.layer(exact.J2, H, first, 8) == first
+    early, late = (
+        exact.squared_norms(exact.layer(exact.J2, H, second, depth))[1] for depth in (4, 8)
+    )
     assert late > 3 * early
 
 
@@ -421,7 +352,7 @@ def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fra
 
 def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: int) -> int | None:
     """First layer at which HFC/LFC < 1 on A3 when every operation rounds in this format."""
-    A = [[kind(float(x)) for x in row] for row in A3]
+    A = [[kind(float(x)) for x in row] for row in exact.A3]
     x = [kind(float(v)) for v in start]
     factor = kind(h)
     for depth in range(1, limit):
@@ -434,15 +365,14 @@ def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: in
     return None
 
 
-@T4.simulated
 def reinjection(effort: by.Effort) -> by.Measurements:
     """h = 1/2 on A3 from X_0 with pi^T X_0 = 0: exactly, HFC/LFC stays above the floor 1.46; in
     floats it crosses 1 after about log(1/eps)/log(rho/rho') layers."""
-    pi, per_layer = spectra.stationary(A3), math.log(1.5 / 1.25)
+    pi, per_layer = spectra.stationary(exact.A3), math.log(1.5 / 1.25)
     for first in ((1, 2), (3, -1), (0, 1)):
         start = [*map(Fraction, first), -(pi[0] * first[0] + pi[1] * first[1]) / pi[2]]
         hfc, lfc = exact.squared_norms(
-            exact.layer(A3, exact.matrix("1/2"), [[x] for x in start], 300)
+            exact.layer(exact.A3, exact.matrix("1/2"), [[x] for x in start], 300)
         )
         above = float(hfc > Fraction(1464, 1000) ** 2 * lfc)
         yield by.Measurement(f"{first}, exactly: above the floor at layer 300", 1.0, above, 0)
@@ -457,7 +387,7 @@ def reinjection(effort: by.Effort) -> by.Measurements:
     yield by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
 
 
-@T4.search(_special(), at=lambda A, a, H, *_: (A, H))
+@search(_special(), at=lambda A, a, H, *_: (A, H))
 def law_e(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: list[int]) -> None:
     rng = np.random.default_rng(7)
     X0 = exact.zeros(2, len(h))
@@ -493,9 +423,13 @@ NOT_ZERO = given.Hypothesis(
 # --------------------------------------------------------------------------------------- T4f
 
 
-@T4.step
 def four() -> None:
-    cases = (AA, "1/2 5/4 5/6"), (AA, "-1/2 3/4 3/2"), (AA, "-3/2 1/4 1/2"), (AM, "-4 4 4/3")
+    cases = (
+        (exact.AA, "1/2 5/4 5/6"),
+        (exact.AA, "-1/2 3/4 3/2"),
+        (exact.AA, "-3/2 1/4 1/2"),
+        (exact.AM, "-4 4 4/3"),
+    )
     for A, numbers in cases:
         X, (h, difference, ratio) = exact.column("1 2"), map(Fraction, numbers.split())
         for _ in range(8):
@@ -505,7 +439,7 @@ def four() -> None:
             X = Z
 
 
-@T4.search(draw.exact_cases(3, 2), at=lambda *case: case)
+@search(draw.exact_cases(3, 2), at=given.whole)
 def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1 and given.contains_both_radii(A, H, X0))
     rho = radii(exact_dominance(A, H))[1]
@@ -535,7 +469,6 @@ def _entropy(values: list[sp.Expr]) -> sp.Expr:
     return -sum(x / total * sp.log(x / total) for x in values)
 
 
-@T4.step
 def grouping() -> object:
     a, b, c = sp.symbols("a b c", positive=True)
     p = a / (a + b + c)
@@ -544,7 +477,6 @@ def grouping() -> object:
     return sp.simplify(sp.expand_log(sp.expand(gap), force=True))
 
 
-@T4.step
 def triangular() -> object:
     t, b1, b2, c1, c2 = sp.symbols("t b1 b2 c1 c2", nonzero=True)
     C = sp.Matrix(2, 2, sp.symbols("k0:4"))
@@ -556,7 +488,6 @@ def triangular() -> object:
     return (X - L * D * R).applyfunc(sp.simplify)
 
 
-@T4.step
 def ratio() -> object:
     u = sp.Matrix(sp.symbols("u0:4", real=True))
     v = sp.Matrix(sp.symbols("v0:3", real=True))
@@ -570,7 +501,6 @@ def ratio() -> object:
     ]
 
 
-@T4.simulated
 def measure_g(effort: by.Effort) -> by.Measurements:
     """A sink of one token, s = 1e12, on an integer 5 x 4 state."""
     n, d = 5, 4
@@ -589,7 +519,7 @@ def measure_g(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, float(expected.mid()), float(sigma.mid()), 1e-8)
 
 
-@T4.search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))
+@search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))
 def law_g(seed: int, sizes: tuple[int, int], size: Fraction) -> None:
     """Interlacing, of drawn integers; a ball that is certainly larger would refute it."""
     n, d = sizes

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import angle
+from oversmoothing.theory.claims.lemmas import angle as angle
 from oversmoothing.theory.claims.t4 import log_growth, radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
@@ -18,32 +18,23 @@ from oversmoothing.theory.depth.bounds import (
     power_depth,
     ratio_floor,
 )
-from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.depth.rates import angle_rate, rank_rate, rank_rate_over_pairs
+from oversmoothing.theory.depth.rates import angle_rate, rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.proofs.kit import (
-    A3,
-    ROTATING,
-    Chapter,
     Matrix,
     by,
-    certain,
     draw,
     exact,
     given,
     is_zero,
+    search,
     spectra,
     verdict,
 )
-from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-from oversmoothing.theory.verdict import stages as certified
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
-
-T5 = Chapter(__file__)
 
 # --------------------------------------------------------------------------------------- T5a
 
@@ -54,7 +45,6 @@ _SPIRAL = exact.matrix("-1/2 -1; 1/4 -1/2")
 _START = exact.matrix("1 2; 3 5; -2 1")
 
 
-@T5.step
 def repeated_real_a_oscillates() -> None:
     # mu = 3/4 +- i/4, mu^2/|mu|^2 = (4 + 3i)/5, no root of unity: the ratio never settles.
     mu = sp.Rational(3, 4) + sp.I / 4
@@ -66,35 +56,32 @@ def repeated_real_a_oscillates() -> None:
     assert max(present) - min(present) > 0.1
 
 
-@T5.step
 def one_real_a_does_not() -> None:
     # A3 with a complex pair of h: every real mode is v g_L^T, the ratio is that of v alone.
     H = exact.matrix("-1/2 -1; 1/16 -1/2")
-    answer = verdict(A=A3, H=H, X0=_START)
+    answer = verdict(A=exact.A3, H=H, X0=_START)
     assert (answer.verdict, answer.tends_to) == ("NON_SMOOTHING", "constant")
     assert answer.limit is not None and abs(answer.limit - 8 * math.sqrt(2) / 5) < 1e-9
 
 
-@T5.simulated
 def measure_a(effort: by.Effort) -> by.Measurements:
     thirds = exact.matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2")
     start = exact.matrix("1; 2; 4")
     rho_c, rho_q = radii(exact_dominance(thirds, exact.matrix("-1/2")))
     for name, A, H, expected in (
-        ("SMOOTHING, A3, h = 1/2", A3, exact.matrix("1/2"), 1.25 / 1.5),
+        ("SMOOTHING, exact.A3, h = 1/2", exact.A3, exact.matrix("1/2"), 1.25 / 1.5),
         ("doubly stochastic, h = -1/2", thirds, exact.matrix("-1/2"), rho_q / rho_c),
     ):
         rate = math.exp(log_growth(A, H, start, 600, 1200) / 600)
         yield by.Measurement(name, expected, rate, 1e-9)
 
 
-@T5.certified
 def floor(effort: by.Effort) -> by.Settled:
     """A complex dominant a: over 2000 layers the ratio never falls below the floor, and swings."""
-    pi = spectra.stationary(ROTATING)
+    pi = spectra.stationary(exact.ROTATING)
     floor = 1 / math.sqrt(3 * float(spectra.squared_deviation(pi)))
     ratios = ball_ratios(
-        ROTATING, exact.matrix("-9/10"), exact.matrix("1; 2; 4"), pi, range(60, 2060)
+        exact.ROTATING, exact.matrix("-9/10"), exact.matrix("1; 2; 4"), pi, range(60, 2060)
     )
     values = [r.value for r in ratios.values() if r.value is not None]
     if min(values) < floor:
@@ -102,30 +89,7 @@ def floor(effort: by.Effort) -> by.Settled:
     yield max(values) > 10 * min(values)
 
 
-@T5.certified
-def rate_at_real_size(effort: by.Effort) -> by.Settled:
-    """The slope of log HFC/LFC between 1e5 and 2e5 layers lies in the certified log r."""
-    rng = np.random.default_rng([5, effort.seed])
-    for k, share in enumerate((0.2, 0.5, 1.0)):
-        A = softmax(share * rng.standard_normal((197, 197)))
-        H = 0.3 * np.eye(64) + 0.4 * rng.standard_normal((64, 64)) / 8
-        answer = certified.certify_spectra(
-            layer_discs.attention_discs(A), layer_discs.value_discs(H)
-        )
-        if answer.verdict != "SMOOTHING" or not (answer.consensus and answer.quotient):
-            yield False
-            continue
-        depths = [100_000, 200_000]
-        first, last = closed_form(A=A, H=H, X0=rng.standard_normal((197, 64)), depths=depths)
-        slope = (last.log_hfc_lfc - first.log_hfc_lfc) / 1e5
-        low = math.log(answer.quotient.low / answer.consensus.high)
-        high = math.log(answer.quotient.high / answer.consensus.low)
-        # The rotation of a complex dominant pair moves the log by O(1), hence the slope by 1e-4.
-        inside = low - 1e-4 <= slope <= high + 1e-4
-        yield inside or f"case {k}: slope {slope}, log r in [{low}, {high}]"
-
-
-@T5.search(draw.exact_cases(3, 2), at=lambda *case: case)
+@search(draw.exact_cases(3, 2), at=given.whole)
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     dominance = exact_dominance(A, H)
@@ -149,7 +113,6 @@ def from_eigenvectors(values: str, vectors: str) -> Matrix:
     return exact.product(exact.transposed(V), exact.diagonal(sizes), V)
 
 
-@T5.step
 def minor_coefficient() -> None:
     # In a 2 x 2 minor of C_L with Jordan couplings, c_11 c_22 keeps the coefficient (mu_11 mu_22)^L
     # exactly: the couplings bring in entries from below and from the right only.
@@ -168,7 +131,6 @@ _SPACED = _PAIRWISE, exact.diagonal("1/2 3/10"), exact.matrix("1 2; 3 -1; -2 7")
 _ZERO_ENTRIES = from_eigenvectors("1 -1/4 -1/8 1/2", "1 1 1 1; 1 -1 0 0; 0 0 1 -1; 1 1 -1 -1")
 
 
-@T5.step
 def exceptions() -> None:
     # Both matrices are positive and row-stochastic, and r_sigma = 11/12 for the second.
     for A in (_PAIRWISE, _ZERO_ENTRIES):
@@ -188,7 +150,6 @@ def _slope(
     return by.Measurement(what, predicted, measured.slope(measure, *case, depths), tolerance)
 
 
-@T5.simulated
 def measure_b(effort: by.Effort) -> by.Measurements:
     sigma, worst = measured.sigma_ratio, measured.worst_angle_gap
     zeros = _ZERO_ENTRIES, exact.diagonal("-1/2 -1/4"), exact.matrix("1 2; 3 -1; -2 7; 5 1")
@@ -228,15 +189,7 @@ def measure_b(effort: by.Effort) -> by.Measurements:
             yield _slope(name, rate(*spectra), measure, (A, H, X0), tolerance=5e-3)
 
 
-@T5.search(draw.lists(draw.fractions(-1, 1, 4), 0, 4), draw.lists(draw.fractions(-3, 2, 4), 1, 4))
-def law_b(a_values: list[Fraction], h_values: list[Fraction]) -> None:
-    a, h = [float(x) for x in a_values], [float(x) for x in h_values]
-    assert abs(rank_rate(a, h) - rank_rate_over_pairs(a, h)) < 1e-12
-    if len(h) == 1 or not a:
-        assert rank_rate(a, h) == 0
-
-
-@T5.search(
+@search(
     draw.attention(2, 3),
     draw.with_spectrum(draw.fractions(-2, 2, 4), 2, 3),
     draw.SEEDS,
@@ -257,14 +210,11 @@ def slope_law(A: Matrix, value: draw.Known, seed: int) -> None:
     assert abs(max(logs) - np.log(predicted)) < tolerance, f"{np.exp(max(logs))} is not {predicted}"
 
 
-T5.step(angle)
-
 # --------------------------------------------------------------------------------------- T5c
 
 _PRECISION = 400
 
 
-@T5.step
 def third_order() -> sp.Expr:
     # l = log(1/eps) held as a symbol: nothing is of order eps^2 l or eps^2.
     eps, ell = sp.symbols("epsilon ell", positive=True)
@@ -274,7 +224,6 @@ def third_order() -> sp.Expr:
     return sp.expand(sp.series(erank, eps, 0, 4).removeO() - second - third)
 
 
-@T5.step
 def exponential_series() -> None:
     S, E, t = sp.symbols("S E t", positive=True)
     series = sp.series(sp.exp(t), t, 0, 5).removeO().subs(t, E / (1 + S))
@@ -282,7 +231,6 @@ def exponential_series() -> None:
     assert is_zero(sp.together((1 + S) * series - expected))
 
 
-@T5.step
 def third_value_matters() -> None:
     # sigma_3 = eps^(3/2): its own first-order term exceeds (1/2) eps^2 log^2 eps by far.
     for exponent in (8, 16, 32):
@@ -298,35 +246,7 @@ def _excess(s: list[flint.arb]) -> flint.arb:
     return (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
 
 
-@T5.simulated
-def coefficient(effort: by.Effort) -> by.Measurements:
-    with at_precision(_PRECISION):
-        for digits in (8, 40):
-            eps = flint.arb(10) ** -digits
-            excess, ell = _excess([eps]), -eps.log()
-            second = (excess - eps * (1 + ell)) / (eps * eps * ell * ell)
-            first = excess / (eps * (1 + ell))
-            for what, expected, ball in (
-                (f"first order, eps = 1e-{digits}", 1.0, first),
-                (f"second coefficient, eps = 1e-{digits}", 0.5, second),
-            ):
-                yield by.Measurement(what, expected, float(ball.mid()), 1e-6)
-    A, H, start = _SPACED
-    for depth, tolerances in ((24, (0.03, 1e-3)), (60, (1e-5, 1e-9))):
-        X = measured.states(A, H, start, [depth])[depth]
-        ratio, excess = measured.sigma_ratio(X), measured.effective_rank_excess(X)
-        certain(excess > 0)
-        for order, tolerance in zip((1, 2), tolerances, strict=True):
-            expanded = rates.effective_rank_excess_expanded([float(ratio.mid())], order)
-            name = f"a trajectory, layer {depth}: erank - 1 over its expansion to order {order}"
-            yield by.Measurement(name, 1.0, float(excess.mid()) / expanded, tolerance)
-    # erank - 1 = C r^L (1 + L log(1/r) + const): the rate is reached like 1/L.
-    slope = measured.slope(measured.effective_rank_excess, A, H, start, (2000, 4000), 16384)
-    rate = rank_rate([0.5, 0.1], [0.5, 0.3]) * 2 ** (1 / 2000)
-    yield by.Measurement("slope of erank - 1: r_sigma 2^(1/2000)", rate, slope, 1e-5)
-
-
-@T5.search(draw.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), 1, 5))
+@search(draw.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), 1, 5))
 def law_c(values: list[Fraction]) -> None:
     """The two bounds in balls at 400 bits."""
     with at_precision(_PRECISION):
@@ -342,7 +262,6 @@ def law_c(values: list[Fraction]) -> None:
 # --------------------------------------------------------------------------------------- T5d
 
 
-@T5.step
 def left_eigenvector_bound() -> None:
     a, h = sp.symbols("a h", real=True)
     p, q = sp.symbols("p q", real=True)
@@ -356,7 +275,6 @@ def left_eigenvector_bound() -> None:
     assert is_zero(sp.ones(1, 2).T - S[:, 0])
 
 
-@T5.step
 def kappa_multiplies() -> None:
     # The 2-norm of a Kronecker product is the product: (V (x) U)* (V (x) U) = V*V (x) U*U.
     V, U = (sp.Matrix(2, 2, sp.symbols(f"{name}0:4", real=True)) for name in "vu")
@@ -379,40 +297,21 @@ def _above(A: Matrix, H: Matrix, X0: Matrix, eps: float, depths: Iterable[int]) 
     return [L for L, r in ratios.items() if r.value is None or r.value > eps]
 
 
-@T5.certified
-def certify_d(effort: by.Effort) -> by.Settled:
-    """Twelve seeded systems, eps = 1e-3: L* (balls, float64, powers) against the true depth."""
-    for seed in range(12):
-        A, H, X0 = measured.random_case(seed, 3 + seed % 3, 1 + seed % 3, Fraction(3, 2))
-        bound = certified_depth_in_balls(A, H, X0, Fraction(1, 1000))
-        if bound is None:
-            yield False
-            continue
-        floats = to_float(A), to_float(H), to_float(X0)
-        above = _above(A, H, X0, 1e-3, range(bound.depth + 60))
-        actual = max(above, default=-1) + 1
-        for other in (bound, certified_depth(*floats, 1e-3), power_depth(*floats, 1e-3)):
-            if other is not None and other.depth < actual:
-                yield f"seed {seed}: certified {other.depth}, actual {actual}"
-        yield True
-
-
-@T5.certified
 def defective(effort: by.Effort) -> by.Settled:
     """A defective H: no kappa, but powers certify; the transient is real."""
     H = exact.matrix("1/2 2; 0 1/2")
-    floats = to_float(A3), to_float(H), to_float(_START)
+    floats = to_float(exact.A3), to_float(H), to_float(_START)
     if certified_depth(*floats, 1e-3) is not None:
         yield "a defective H was given a condition number"
     bound = power_depth(*floats, 1e-3)
     if bound is None:
         yield False
         return
-    bad = _above(A3, H, _START, 1e-3, range(bound.depth, bound.depth + 40))
+    bad = _above(exact.A3, H, _START, 1e-3, range(bound.depth, bound.depth + 40))
     yield f"HFC/LFC > 1/1000 at layer {bad[0]} >= {bound.depth}" if bad else True
 
 
-@T5.search(_drawn(), at=lambda A, H, X0, eps: (A, H, X0))
+@search(_drawn(), at=lambda A, H, X0, eps: (A, H, X0))
 def law_d(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> None:
     bound = certified_depth_in_balls(A, H, X0, eps)
     assume(bound is not None and bound.depth < 5000)
@@ -421,7 +320,7 @@ def law_d(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> None:
     assert not _above(A, H, X0, float(eps) * (1 + 1e-12), depths), "not smoothed"
 
 
-@T5.search(_drawn())
+@search(_drawn())
 def floor_law(A: Matrix, H: Matrix, X0: Matrix, _: Fraction) -> None:
     assume(not given.consensus(X0))
     depths = [0, 1, 2, 5, 20, 60]

@@ -10,23 +10,9 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t4 import log_growth, radii
 from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
-from oversmoothing.theory.proofs.kit import (
-    AA,
-    DEFECTIVE,
-    J2,
-    SKEW_DEFECTIVE,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_size
-
-T6 = Chapter(__file__)
 
 # --------------------------------------------------------------------------------------- T6a
 
@@ -36,7 +22,6 @@ def jordan_block(size: int, value: Fraction) -> Matrix:
     return exact.plus(shift, exact.identity(size), value)
 
 
-@T6.step
 def character() -> None:
     P, Q, t = sp.symbols("P Q t", positive=True)
     unit = t - 1 / t
@@ -45,7 +30,6 @@ def character() -> None:
     assert sp.simplify(sp.together(left - right)) == 0
 
 
-@T6.step
 def exponential() -> None:
     h, a = sp.symbols("h a", nonzero=True)
     N, M = (sp.Matrix(k, k, lambda i, j: int(j == i + 1)) for k in (3, 2))
@@ -60,21 +44,18 @@ def exponential() -> None:
     assert (series - target).applyfunc(sp.simplify) == sp.zeros(6, 6)
 
 
-@T6.step
 def nilpotent_ranks() -> None:
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
 
 
-@T6.step
 def sizes_add_up() -> None:
     for p, q in pairs(range(1, 9), range(1, 9)):
         for h_zero, a_zero in pairs((False, True), repeat=2):
             assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
 
 
-@T6.step
 def growth() -> None:
     # The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12.
     mu = Fraction(3, 2)
@@ -83,26 +64,13 @@ def growth() -> None:
         assert corner == (Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0)
 
 
-@T6.certified
-def table(effort: by.Effort) -> by.Settled:
-    """All p, q <= 4 with h, a zero or not, by exact Jordan forms."""
-    for p, q in pairs(range(1, 5), range(1, 5)):
-        for h, a in pairs((Fraction(0), Fraction(-3, 2)), (Fraction(0), Fraction(1, 3))):
-            M = exact.kronecker(jordan_block(p, h), jordan_block(q, a))
-            (factor,), expected = factors(M), kronecker_jordan_sizes(p, h == 0, q, a == 0)
-            sizes = sorted(factor.jordan)
-            if sizes != sorted(expected):
-                yield f"J_{p}({h}) (x) J_{q}({a}): {sizes}, predicted {expected}"
-            yield True
-
-
 _VALUES = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
 _DEFECTIVE_A = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
     draw.with_jordan_blocks
 )
 
 
-@T6.search(_DEFECTIVE_A, _DEFECTIVE_A)
+@search(_DEFECTIVE_A, _DEFECTIVE_A)
 def law_a(A: Matrix, H: Matrix) -> None:
     """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
     predicted = block_sizes(jordan_type(A, H))
@@ -116,12 +84,11 @@ def law_a(A: Matrix, H: Matrix) -> None:
 # --------------------------------------------------------------------------------------- T6b
 
 
-@T6.step
 def linear_in_l() -> None:
     # H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...).
     X = exact.matrix("1 2; 3 5")
     for L in range(1, 30):
-        X = exact.layer(J2, exact.matrix("0 1; 0 0"), X)
+        X = exact.layer(exact.J2, exact.matrix("0 1; 0 0"), X)
         hfc, lfc = exact.squared_norms(X)
         mean = Fraction(2) + L * Fraction(7, 2), Fraction(7, 2)
         assert hfc == Fraction(13, 2) and lfc == 2 * (mean[0] ** 2 + mean[1] ** 2)
@@ -134,20 +101,20 @@ def _sizes(A: Matrix, H: Matrix) -> tuple[int | None, int, int]:
     return modes.comparison, consensus, quotient
 
 
-@T6.step
 def sizes_of_the_examples() -> None:
-    for A in (DEFECTIVE, SKEW_DEFECTIVE):
+    for A in (exact.DEFECTIVE, exact.SKEW_DEFECTIVE):
         assert given.is_positive(A) and _sizes(A, exact.matrix("-5/3")) == (0, 1, 2)
-    doubly = [given.is_stochastic(exact.transposed(A)) for A in (DEFECTIVE, SKEW_DEFECTIVE)]
+    doubly = [
+        given.is_stochastic(exact.transposed(A)) for A in (exact.DEFECTIVE, exact.SKEW_DEFECTIVE)
+    ]
     assert doubly == [True, False]
 
 
-@T6.step
 def minus_one_zero() -> None:
     # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
     H = exact.matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")
-    assert exact_dominance(AA, H).comparison == -1
-    answer = verdict(A=AA, H=H)
+    assert exact_dominance(exact.AA, H).comparison == -1
+    answer = verdict(A=exact.AA, H=H)
     assert (answer.verdict, answer.tends_to) == ("NON_SMOOTHING", "infinity")
 
 
@@ -163,27 +130,26 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return A, H, draw.general_state(draw_(draw.SEEDS), 2, len(H))
 
 
-@T6.simulated
 def measure_b(effort: by.Effort) -> by.Measurements:
     h, start = exact.matrix("-5/3"), exact.column("1 2 5")
     two, three = exact.matrix("1 2; 3 5"), exact.matrix("1 2; 3 5; -2 7")
     J3, both = exact.matrix("0 1 0; 0 0 1; 0 0 0"), exact.matrix("-5/3 1; 0 -5/3")
     for name, A, H, X0, order in (
-        ("H = [[0,1],[0,0]], A = J2", J2, exact.matrix("0 1; 0 0"), two, -1),
-        ("H = J_3(0), A = J2", J2, J3, exact.matrix("1 2 1; 3 5 -2"), -2),
-        ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", AA, exact.matrix("-4/3 1; 0 -4/3"), two, 0),
-        ("A defective, doubly stochastic, h = -5/3", DEFECTIVE, h, start, 1),
-        ("A and H defective: sizes 2 and 3", DEFECTIVE, both, three, 1),
-        ("A defective, not doubly stochastic: saturates", SKEW_DEFECTIVE, h, start, 0),
+        ("H = [[0,1],[0,0]], A = exact.J2", exact.J2, exact.matrix("0 1; 0 0"), two, -1),
+        ("H = J_3(0), A = exact.J2", exact.J2, J3, exact.matrix("1 2 1; 3 5 -2"), -2),
+        ("H = J_2(-4/3), a = 1/2: sizes 2 and 2", exact.AA, exact.matrix("-4/3 1; 0 -4/3"), two, 0),
+        ("A defective, doubly stochastic, h = -5/3", exact.DEFECTIVE, h, start, 1),
+        ("A and H defective: sizes 2 and 3", exact.DEFECTIVE, both, three, 1),
+        ("A defective, not doubly stochastic: saturates", exact.SKEW_DEFECTIVE, h, start, 0),
     ):
         _, consensus, quotient = _sizes(A, H)
-        if A is not SKEW_DEFECTIVE:
+        if A is not exact.SKEW_DEFECTIVE:
             yield by.Measurement(f"{name}: s_Q - s_C", order, quotient - consensus, 0)
         power = log_growth(A, H, X0, 10**5, 10**7) / math.log(100)
         yield by.Measurement(f"{name}: power of L", order, power, 1e-3)
 
 
-@T6.search(_ties(), at=lambda *case: case)
+@search(_ties(), at=given.whole)
 def law_b(A: Matrix, H: Matrix, X0: Matrix) -> None:
     """d log t / d log L between 10^8 and 10^10 layers is s_Q - s_C (t from HFC and c, in balls).
 

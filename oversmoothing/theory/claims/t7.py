@@ -14,23 +14,10 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import binary_softmax
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import softmax
-from oversmoothing.theory.proofs.kit import (
-    AA,
-    CAUSAL,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 
-T7 = Chapter(__file__)
-
-# ------------------------------------------------------------------------ adversarial_layers
+# --------------------------------------------------------------------------- T7b-certificate
 
 
 def hfc_floor(X: Matrix, squared: Fraction) -> None:
@@ -39,88 +26,9 @@ def hfc_floor(X: Matrix, squared: Fraction) -> None:
     assert hfc * 2 * len(X) * squared >= lfc
 
 
-def one_step(A: Matrix, entries: list[int], kind: int, tau: Fraction, h: Fraction) -> None:
-    """Both one-step inequalities, on drawn and on adversarial A."""
-    x = [Fraction(e) for e in entries[: len(A)]]
-    A = contraction_to(A if kind == ADVERSARIES else adversary(x, kind), tau)
-    t, n = dobrushin(A), len(x)
-    y = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
-    assert oscillation(exact.applied(A, x)) <= t * oscillation(x)
-    assert oscillation(y) >= (1 - abs(h) * t) * oscillation(x)
-    k = 1 - Fraction(1, n)
-    assert abs(mean(y)) <= abs(1 + h) * abs(mean(x)) + abs(h) * k * oscillation(x)
-
-
-Layer = tuple[Fraction, int, Matrix]
-
-
 def _layers(*parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     """One to five layers of these parts."""
     return draw.lists(st.tuples(*parts), 1, 5)
-
-
-@st.composite
-def one_feature(draw_from: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, list[Layer]]:
-    """x_0 (often of mean 0), tau, s and layers (h in [-s, 0], which adversary, a drawn A)."""
-    n = draw_from(st.integers(2, 4))
-    entries = draw_from(draw.lists(st.integers(-9, 9), n))
-    shift = draw_from(st.sampled_from([0, 1])) * Fraction(sum(entries), n)
-    tau = draw_from(st.just(Fraction(0)) | draw.below_one(8))
-    reach = 2 / (1 + tau) - 1
-    s = 1 + reach * draw_from(st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(9, 10)]))
-    sizes = st.just(Fraction(1)) | draw.fractions(0, 1, 6)
-    layer = st.tuples(
-        sizes.map(lambda f: -s * f), st.integers(0, ADVERSARIES), draw.attention(n, n)
-    )
-    layers = draw_from(draw.lists(layer, 1, 6))
-    return [entry - shift for entry in entries], tau, s, layers
-
-
-@T7.search(one_feature())
-def feature_law(x: list[Fraction], tau: Fraction, s: Fraction, layers: list[Layer]) -> None:
-    assume(oscillation(x) > 0)
-    k = 1 - Fraction(1, len(x))
-    bound = max(abs(mean(x)) / oscillation(x), k * s / (2 - s * (1 + tau)))
-    for h, kind, drawn_A in layers:
-        A = contraction_to(drawn_A if kind == ADVERSARIES else adversary(x, kind), tau)
-        x = [a + h * b for a, b in zip(x, exact.applied(A, x), strict=True)]
-        assert abs(mean(x)) <= bound * oscillation(x)
-        hfc_floor([[e] for e in x], bound**2)
-
-
-@st.composite
-def common_basis(draw_from: st.DrawFn) -> tuple[Matrix, Matrix, Fraction, list[Any]]:
-    """X_0, an orthogonal V, tau and layers of two heads, W = V diag(h) V^T with sum |h| <= 1."""
-    n = draw_from(st.integers(2, 3))
-    X0 = draw_from(draw.states(n, 2))
-    V = draw_from(rotations())
-    tau = draw_from(draw.below_one(6))
-    pair = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
-    layers = draw_from(_layers(pair, pair, draw.attention(n, n), st.integers(0, ADVERSARIES - 1)))
-    return X0, V, tau, layers
-
-
-@T7.search(common_basis())
-def basis_law(X: Matrix, V: Matrix, tau: Fraction, layers: list[Any]) -> None:
-    features = exact.transposed(exact.product(X, V))
-    assume(all(oscillation(y) > 0 or mean(y) == 0 for y in features))
-    assume(any(oscillation(y) > 0 for y in features))
-    k = 1 - Fraction(1, len(X))
-    start = max(abs(mean(y)) / oscillation(y) for y in features if oscillation(y) > 0)
-    bound = max(start, k / (1 - tau))
-    for sizes, shares, A, kind in layers:
-        # Head 1 has a share of |h_j| <= 1, head 2 the rest, feature by feature.
-        first = exact.diagonal((-p * q for p, q in zip(sizes, shares, strict=True)))
-        second = exact.diagonal((-p * (1 - q) for p, q in zip(sizes, shares, strict=True)))
-        heads = [contraction_to(A, tau), contraction_to(adversary(features[0], kind), tau)]
-        step = X
-        for attention, values in zip(heads, (first, second), strict=True):
-            step = exact.plus(step, exact.product(attention, X, V, values, exact.transposed(V)))
-        X = step
-        features = exact.transposed(exact.product(X, V))
-        for y in features:
-            assert abs(mean(y)) <= bound * oscillation(y)
-        hfc_floor(X, bound**2)
 
 
 @st.composite
@@ -138,7 +46,7 @@ def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fra
     return draw_from(draw.states(n, 2)), tau, p, q, layers
 
 
-@T7.search(matrix_layers())
+@search(matrix_layers())
 def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[Any]) -> None:
     assume(squared_diameter(X) > 0)
     r = max(1 - p, q - 1)
@@ -237,7 +145,7 @@ def _layers_a(pick: st.DrawFn) -> tuple[list[Heads], Matrix]:
     return pick(layers), pick(draw.states(n, d))
 
 
-@T7.search(_layers_a(), at=lambda layers, X: given.of_attention(layers[0][0][0]))
+@search(_layers_a(), at=lambda layers, X: given.of_attention(layers[0][0][0]))
 def law_a(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
     n, d = len(X), len(X[0])
@@ -251,7 +159,7 @@ def law_a(layers: list[Heads], X: Matrix) -> None:
     assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
 
 
-# --------------------------------------------------------------------------- T7b-certificate
+# ------------------------------------------------------------ hypotheses of T7b-certificate
 
 
 @given.condition("no eigenfeature of X_0 is constant and non-zero", given.case(H="-1/2", X0="2; 2"))
@@ -264,13 +172,6 @@ def moving_features(instance: given.Instance) -> bool:
     return not any(hfc == 0 < lfc for hfc, lfc in map(exact.squared_norms, parts))
 
 
-T7.search(
-    draw.attention(2, 4),
-    draw.lists(st.integers(-9, 9), 4),
-    st.integers(0, ADVERSARIES),
-    draw.fractions(0, 1, 8),
-    draw.fractions(-2, 0, 8),
-)(one_step)
 CONTRACTING = given.Hypothesis(
     "tau(A) < 1", lambda case: dobrushin(case.A) < 1, (given.case("1 0; 0 1"),)
 )
@@ -294,7 +195,7 @@ def states(values: tuple[Fraction, Fraction], depth: int, start: Matrix = X0) ->
     """X_0, ..., X_depth under A and the rotating weights."""
     course = [start]
     for W in weights(values, depth):
-        course.append(exact.layer(AA, W, course[-1]))
+        course.append(exact.layer(exact.AA, W, course[-1]))
     return course
 
 
@@ -303,15 +204,13 @@ def frame(values: tuple[Fraction, Fraction], a: Fraction) -> Matrix:
     return exact.product(exact.diagonal(1 + a * value for value in values), R)
 
 
-@T7.step
 def each_layer() -> None:
     # Alone and repeated, no layer smooths: TIE for {-1, 0}, NON_SMOOTHING for {-1, -1/20}.
     for low, expected in ((Fraction(0), "TIE"), (Fraction(-1, 20), "NON_SMOOTHING")):
         for W in weights((Fraction(-1), low), 6):
-            assert exact.transposed(W) == W and verdict(A=AA, W=W).verdict == expected
+            assert exact.transposed(W) == W and verdict(A=exact.AA, W=W).verdict == expected
 
 
-@T7.step
 def first_ratios() -> None:
     ratios = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
     assert ratios[1:] == [Fraction(10, 49), Fraction(493, 3136)]
@@ -319,7 +218,6 @@ def first_ratios() -> None:
     assert ratios[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
 
 
-@T7.step
 def frame_identity() -> None:
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)
@@ -332,7 +230,6 @@ def frame_identity() -> None:
             assert following == [exact.product([y], frame(values, a))[0] for y, a in moved]
 
 
-@T7.step
 def consensus_exactly() -> None:
     for low in (Fraction(0), Fraction(-1, 20)):
         for depth, X in list(enumerate(states((Fraction(-1), low), 30)))[1:]:
@@ -341,7 +238,6 @@ def consensus_exactly() -> None:
             assert exact.squared_norms(X)[1] == expected
 
 
-@T7.step
 def mode_quadratic() -> None:
     # N = (I + aW_0)R has N^2 = T N - D, T^2 < 4D: sqrt(D) is the modulus of both eigenvalues.
     for low, T, D in (
@@ -365,7 +261,6 @@ def conserved(N: Matrix) -> Matrix:
     return [[Fraction(1), (d - a) / (2 * b)], [(d - a) / (2 * b), -c / b]]
 
 
-@T7.step
 def deep_bound() -> None:
     # HFC^2/LFC^2 <= K (D/((1-p)^2 (4/5)^2))^L with K from the conserved form, L = 1..60.
     for low in (Fraction(0), Fraction(-1, 20)):
@@ -379,7 +274,6 @@ def deep_bound() -> None:
             assert exact.squared_norms(X)[0] <= bound
 
 
-@T7.step
 def general_residual() -> None:
     # Trace and determinant of (I + aW_0)R for W_0 = -diag(1, p), and of consensus.
     a, p, t = sp.symbols("a p t", real=True)
@@ -389,17 +283,6 @@ def general_residual() -> None:
     assert sp.simplify(mode.det() - (1 - a) * (1 - a * p)) == 0
     consensus = sp.diag(0, 1 - p) * turn
     assert sp.simplify(consensus.trace() - sp.cos(t) * (1 - p)) == 0 and consensus.det() == 0
-
-
-@T7.search(draw.inside(0, 1), draw.below_one(), draw.fractions(0, 1, 40).filter(bool))
-def threshold_law(a: Fraction, p: Fraction, k: Fraction) -> None:
-    """A rational angle: smoothing, decided from trace and determinant, needs p < a/(2-a)."""
-    consensus, T, D = k * (1 - p), k * (2 - a - a * p), (1 - a) * (1 - a * p)
-    if T**2 < 4 * D:
-        smooths = consensus**2 > D
-    else:
-        smooths = 2 * consensus > T and consensus**2 - T * consensus + D > 0
-    assert not smooths or p * (2 - a) < a
 
 
 SYMMETRIC_W = given.Hypothesis(
@@ -430,19 +313,6 @@ def _layers_b_volume(draw_from: st.DrawFn) -> list[tuple[Matrix, Matrix]]:
     return layers
 
 
-@st.composite
-def _symmetric(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, list[Fraction], Matrix]:
-    """A, q, p, eigenvalues s_j in [p, q] and a rotation."""
-    A = draw_from(draw.attention(2, 3))
-    q = draw_from(draw.fractions(0, 1, 8).filter(bool))
-    p = q * draw_from(draw.below_one(8))
-    mix = draw_from(st.tuples(draw.fractions(0, 1, 6), draw.fractions(0, 1, 6)))
-    tau = draw_from(draw.below_one(6))
-    values = [p + (q - p) * f for f in mix]
-    return contraction_to(A, tau), q, p, values, draw_from(rotations())
-
-
-@T7.step
 def interval() -> None:
     # tau = 1/2, q = 1: rotations smooth for p < 1/3, two features exclude p >= 9/25.
     tau = Fraction(1, 2)
@@ -458,7 +328,6 @@ def interval() -> None:
     assert not excluded(Fraction(2, 5), 3) and excluded(Fraction(21, 50), 3)
 
 
-@T7.step
 def gaussian() -> None:
     # The rotating weights at p = 2/5 > 9/25: the mode outgrows consensus.
     a, p, k = Fraction(1, 2), Fraction(2, 5), Fraction(4, 5)
@@ -467,7 +336,7 @@ def gaussian() -> None:
     assert (1 - a) * (1 - a * p) > (k * (1 - p)) ** 2
 
 
-@T7.search(_layers_b_volume(), at=lambda layers: layers[0])
+@search(_layers_b_volume(), at=lambda layers: layers[0])
 def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     """|det T_L|^(1/(n-1)) >= |det C_L|, as powers."""
     quotient = consensus = Fraction(1)
@@ -476,17 +345,6 @@ def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
         quotient *= abs(exact.determinant(_kronecker_layer(A, W)))
         consensus *= abs(exact.determinant(exact.plus_identity(W)))
     assert quotient >= consensus ** (n - 1)
-
-
-@T7.search(_symmetric(), at=lambda A, q, p, values, V: (A, exact.diagonal(-s for s in values)))
-def rate_law(A: Matrix, q: Fraction, p: Fraction, values: list[Fraction], V: Matrix) -> None:
-    """Per layer |det|^(1/(n-1)) (1-p)^d >= (1 - tau p)(1 - tau q)^(d-1) ||I+W||^d, d = 2."""
-    tau, smallest = dobrushin(A), min(values)
-    assume(smallest < 1)
-    W = exact.product(V, exact.diagonal(-s for s in values), exact.transposed(V))
-    volume = abs(exact.determinant(_kronecker_layer(A, W)))
-    bound = (1 - tau * p) * (1 - tau * q) * (1 - smallest) ** 2 / (1 - p) ** 2
-    assert volume >= bound ** (len(A) - 1)
 
 
 CLOSED_WEIGHTS = given.CLOSED.said("every eigenvalue of every W_l is real and in [-1, 0]")
@@ -514,7 +372,6 @@ def _following(x: np.ndarray, depth: int) -> np.ndarray:
     return x
 
 
-@T7.simulated
 def measure_c(effort: by.Effort) -> by.Measurements:
     """(2, -1) keeps both signs and freezes; (.3, -.2) gets one sign."""
     frozen, joined = _following(np.array([2.0, -1.0]), 40), _following(np.array([0.3, -0.2]), 40)
@@ -525,7 +382,7 @@ def measure_c(effort: by.Effort) -> by.Measurements:
     ]
 
 
-@T7.search(_layers_c(), at=lambda x, layers: (layers[0][2], [[layers[0][0]]]))
+@search(_layers_c(), at=lambda x, layers: (layers[0][2], [[layers[0][0]]]))
 def law_c(x: list[Fraction], layers: list[tuple[Fraction, int, Matrix]]) -> None:
     assume(oscillation(x) > 0)
     for h, kind, drawn_A in layers:
@@ -559,7 +416,6 @@ def _logits(pick: st.DrawFn) -> tuple[Logits, int]:
     return pick(draw.lists(rows, n)), pick(st.integers(0, 6))
 
 
-@T7.step
 def tight() -> list[sp.Expr]:
     t, q, p, x, y = sp.symbols("t q p x y")
     A = sp.Matrix([[1 + t, 1 - t], [1 - t, 1 + t]]) / 2
@@ -568,7 +424,7 @@ def tight() -> list[sp.Expr]:
     return [*(X + A * X * sp.diag(-q, -p) - grown)]
 
 
-@T7.search(_logits())
+@search(_logits())
 def law_d(S: Logits, c: int) -> None:
     """Base 2 in the place of e, so that all is exact: 2^(-c g) in the place of e^(-c g)."""
     n = len(S)
@@ -590,14 +446,13 @@ def _layers_e(pick: st.DrawFn) -> list[Heads]:
     return pick(draw.lists(draw.heads(draw.causal_attention(n, n), d, 2), 1, 3))
 
 
-@T7.step
 def threshold() -> None:
     # min A_ii = 1/4: the threshold is -8/5, and consensus wins again below it.
-    names = [verdict(A=CAUSAL, H=[[h]]).verdict for h in ("-2", "-8/5", "-1", "0", "1")]
+    names = [verdict(A=exact.CAUSAL, H=[[h]]).verdict for h in ("-2", "-8/5", "-1", "0", "1")]
     assert names == ["SMOOTHING", "TIE", "NON_SMOOTHING", "TIE", "SMOOTHING"]
 
 
-@T7.search(_layers_e(), at=lambda layers: given.of_attention(layers[0][0][0]))
+@search(_layers_e(), at=lambda layers: given.of_attention(layers[0][0][0]))
 def law_e(layers: list[Heads]) -> None:
     """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""
     n, d = len(layers[0][0][0]), len(layers[0][0][1])

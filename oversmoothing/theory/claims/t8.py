@@ -1,6 +1,6 @@
 """What the claims of t8.md execute."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -11,21 +11,16 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import (
-    AA,
-    AM,
-    Chapter,
     Matrix,
     draw,
     equal,
     exact,
     given,
+    search,
     spectra,
     verdict,
 )
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.formulas import real_verdict
-
-T8 = Chapter(__file__)
 
 # -------------------------------------------------------------------------------- linearised
 
@@ -65,7 +60,6 @@ def layer_norm(gamma: sp.Matrix, beta: sp.Matrix, eps: sp.Expr) -> Map:
 # --------------------------------------------------------------------------------------- T8a
 
 
-@T8.step
 def residual() -> sp.Matrix:
     c, W = sp.Matrix(1, 2, sp.symbols("c:2")), sp.Matrix([[1, -2], [3, sp.Rational(1, 2)]])
     M, D = sp.Matrix([[1, 2], [-1, 3]]), sp.Matrix(2, 2, sp.symbols("d:4"))
@@ -95,7 +89,7 @@ def _series(linear: Fraction, square: Fraction) -> Any:
     return flint.fmpq_series([0, *exponents], prec=_ORDER + 1).exp()
 
 
-@T8.search(_cases())
+@search(_cases())
 def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
     """Differences s E: the rows of A X, less their mean, are s E M Sig_a up to s^4, exactly."""
     n, d = len(E), len(c[0])
@@ -155,12 +149,10 @@ def jacobian(c: sp.Matrix, gamma: sp.Matrix = _GAMMA, eps: sp.Expr = _EPS) -> sp
 _X, _D3 = sp.ones(2, 1) * _C.T, sp.Matrix([[1, 0, 2], [3, -1, 1]])
 
 
-@T8.step
 def norm() -> object:
     return derivative(NORM, _X, _D3) - _D3 * jacobian(_C).T
 
 
-@T8.step
 def pre_norm() -> object:
     def F(Z: sp.Matrix) -> sp.Matrix:
         return Z + attention(NORM(Z), sp.eye(3), _BIAS) * NORM(Z) * _W
@@ -169,7 +161,6 @@ def pre_norm() -> object:
     return derivative(F, _X, _D3) - _D3 - A * _D3 * jacobian(_C).T * _W
 
 
-@T8.step
 def post_norm() -> object:
     A = attention(_X, sp.zeros(3), _BIAS)
     change = derivative(lambda Z: NORM(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), _X, _D3)
@@ -179,14 +170,12 @@ def post_norm() -> object:
 # --------------------------------------------------------------------------------------- T8d
 
 
-@T8.step
 def even() -> None:
     n, d = sp.symbols("n d", integer=True, positive=True)
     N, M = sp.MatrixSymbol("N", n, d), sp.MatrixSymbol("M", d, d)
     assert ((-N) * M * (-N).T - N * M * N.T).doit() == sp.ZeroMatrix(n, n)
 
 
-@T8.step
 def bias_breaks() -> None:
     N = exact.matrix("1 -1; -1 1")
     seen, flipped = exact.matrix("2/3 1/3; 2/3 1/3"), exact.matrix("1/3 2/3; 1/3 2/3")
@@ -207,7 +196,7 @@ def _attended(N: Array, M: Array, positions: Array) -> Array:
     return seen
 
 
-@T8.search(draw.SEEDS, st.integers(2, 5), st.integers(2, 5))
+@search(draw.SEEDS, st.integers(2, 5), st.integers(2, 5))
 def law_d(seed: int, n: int, d: int) -> None:
     """Bit for bit in float64: rounding is odd, so both sides round alike."""
     rng = np.random.default_rng(seed)
@@ -235,24 +224,15 @@ def reach(a_values: list[spectra.Gaussian]) -> Fraction:
     return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
 
 
-def _turns(
-    h: Sequence[spectra.Number], opposite: Sequence[spectra.Number], a: Sequence[spectra.Number]
-) -> bool:
-    """Whether the two spectra of H have different verdicts."""
-    return spectra.by_moduli(h, a) != spectra.by_moduli(opposite, a)
-
-
-@T8.step
 def symmetric_spectrum() -> None:
     for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
         H, opposite = exact.diagonal([p, -p]), exact.diagonal([-p, p])
-        assert verdict(A=AM, H=H).verdict == verdict(A=AM, H=opposite).verdict
+        assert verdict(A=exact.AM, H=H).verdict == verdict(A=exact.AM, H=opposite).verdict
 
 
-@T8.step
 def examples() -> None:
     # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
-    A, h = AA, Fraction(3, 2)
+    A, h = exact.AA, Fraction(3, 2)
     assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[h, -h], [Fraction(0), Fraction(0)]]).verdict == "SMOOTHING"
     assert verdict(A=A, H=[[-h, h], [Fraction(0), Fraction(0)]]).verdict == "TIE"
@@ -268,29 +248,7 @@ def one_real_value(instance: given.Instance) -> bool:
     return len(values) == 1 and values[0].is_real
 
 
-@T8.search(draw.fractions(0, 8), draw.attention_spectra())
-def real_law(size: Fraction, a_values: list[Fraction]) -> None:
-    a = min(a_values)
-    for h in (size, -size):
-        assert _turns([h], [-h], a_values) == (0 < abs(h) <= 2 / (1 + a))
-        centred = _turns([h, 0], [-h, 0], a_values)
-        assert centred == (0 < abs(h) <= max(Fraction(2), 2 / (1 + a)))
-        q, p = sorted((h, Fraction(0)))
-        assert spectra.by_moduli([h, 0], a_values) == real_verdict(q, p, a)
-
-
-@T8.search(draw.fractions(0, 8), draw.gaussian_disc(), draw.inside(-1, 1))
-def complex_law(h: Fraction, a: spectra.Gaussian, w: Fraction) -> None:
-    u, v = a
-    a_values = [(u, v), (u, -v), (w, Fraction(0))]
-    s = reach(a_values)
-    for size in (h, s, s + Fraction(1, 50)):
-        assert _turns([size], [-size], a_values) == (0 < size <= s)
-        centred = _turns([size, 0], [-size, 0], a_values)
-        assert centred == (0 < size <= max(Fraction(2), s))
-
-
-@T8.search(
+@search(
     draw.circulant_attention(),
     draw.fractions(-6, 6),
     at=lambda attention, h: (attention[0], [[h, -h], [Fraction(0), Fraction(0)]]),
@@ -316,16 +274,13 @@ def _jacobian(s: Fraction) -> Matrix:
     return exact.scaled(1 / s, exact.plus(centring, along, -1))
 
 
-@T8.step
 def product() -> sp.Expr:
     L, t, a = sp.symbols("L t a", positive=True)
     quotient = sp.gamma(L + t + a) * sp.gamma(t) / (sp.gamma(t + a) * sp.gamma(L + t))
     return sp.gammasimp(quotient.subs(L, L + 1) / quotient) - (1 + a / (L + t))
 
 
-@T8.search(
-    draw.fractions(-1, 1), draw.fractions(0, 3).filter(bool), draw.fractions(0, 3).filter(bool)
-)
+@search(draw.fractions(-1, 1), draw.fractions(0, 3).filter(bool), draw.fractions(0, 3).filter(bool))
 def law_f(a: Fraction, w: Fraction, s0: Fraction) -> None:
     """(2), (3): the consensus state moves along z by w, a side by 1 + a w/s, 1 and z by 1."""
     c, s, grown = exact.scaled(s0, _Z), s0, Fraction(1)
@@ -355,21 +310,18 @@ def _rotary(X: sp.Matrix) -> sp.Matrix:
     return _normalised(turned * turned.T)
 
 
-@T8.step
 def linear() -> sp.Matrix:
     X = sp.ones(2, 1) * _C_G.T
     change = derivative(lambda Z: Z + _rotary(Z) * Z * _W_G, X, _D)
     return (change - _D - _rotary(X) * _D * _W_G).applyfunc(sp.simplify)
 
 
-@T8.step
 def not_uniform() -> None:
     c = sp.Matrix(sp.symbols("x y", real=True))
     assert sp.expand((c.T * _TURN_G * c)[0]) == 0
     assert sp.expand((c.T * c)[0] - ((_TURN_G * c).T * (_TURN_G * c))[0]) == 0
 
 
-@T8.step
 def value_bias() -> None:
     b, X = [Fraction(x) for x in (1, -1, 0)], exact.matrix("2 -1 -1; 0 1 -1")
     seen = []

@@ -11,25 +11,12 @@ import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.lemmas import angle, symbolic_matrix
+from oversmoothing.theory.claims.lemmas import angle as angle, symbolic_matrix
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import softmax
-from oversmoothing.theory.proofs.kit import (
-    A3,
-    AA,
-    C3,
-    Chapter,
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    spectra,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 from oversmoothing.theory.support.sizes import Array
-
-T9 = Chapter(__file__)
 
 # ----------------------------------------------------------------------------------- systems
 
@@ -46,11 +33,17 @@ START = exact.matrix("1 4; 3 -5; -1 1")
 _HALF = Fraction(1, 2)
 # name -> (A, H, |lambda_2|, |h_2/h_1|, size of the Jordan block of H at h_1)
 SYSTEMS: dict[str, tuple[Matrix, Matrix, Fraction, Fraction, int]] = {
-    "h = 2, -1/2": (A3, exact.matrix("2 0; 1 -1/2"), _HALF, Fraction(1, 4), 1),
-    "h = 1, -1": (A3, exact.matrix("1 0; 1 -1"), _HALF, Fraction(1), 1),
-    "h = +-2i": (A3, exact.matrix("0 -2; 2 0"), _HALF, Fraction(1), 1),
-    "h = 1/4, defective": (A3, exact.matrix("1/4 1; 0 1/4"), _HALF, Fraction(1), 2),
-    "complex A, h = 1, 1/3": (C3, exact.matrix("1 0; -1 1/3"), Fraction(7, 10), Fraction(1, 3), 1),
+    "h = 2, -1/2": (exact.A3, exact.matrix("2 0; 1 -1/2"), _HALF, Fraction(1, 4), 1),
+    "h = 1, -1": (exact.A3, exact.matrix("1 0; 1 -1"), _HALF, Fraction(1), 1),
+    "h = +-2i": (exact.A3, exact.matrix("0 -2; 2 0"), _HALF, Fraction(1), 1),
+    "h = 1/4, defective": (exact.A3, exact.matrix("1/4 1; 0 1/4"), _HALF, Fraction(1), 2),
+    "complex A, h = 1, 1/3": (
+        exact.C3,
+        exact.matrix("1 0; -1 1/3"),
+        Fraction(7, 10),
+        Fraction(1, 3),
+        1,
+    ),
 }
 
 
@@ -68,25 +61,21 @@ def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
 
 
-@T9.step
 def decoupled() -> None:
-    law_a((A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")), 5)
+    law_a((exact.A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")), 5)
 
 
-@T9.step
 def special_state() -> None:
     for depth in (1, 2, 7):
-        X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)
+        X = _bare_layers(exact.AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)
         assert exact.squared_ratio(X) == 4**depth
 
 
-@T9.step
 def nilpotent() -> None:
-    X = _bare_layers(AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2)
+    X = _bare_layers(exact.AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2)
     assert exact.zeros(2, 2) == X
 
 
-@T9.simulated
 def measure_a(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, _, block) in SYSTEMS.items():
         # The Jordan block adds the same power of L to HFC and to LFC.
@@ -94,7 +83,7 @@ def measure_a(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, math.log(second), slope(measured.hfc_lfc, A, H), tolerance)
 
 
-@T9.search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
+@search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
 def law_a(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
     """Y_L = B'^L Y_0 W^L and c_L = c_0 W^L: for two tokens t falls by |lambda_2| where W is h."""
     A, H, X = case
@@ -113,14 +102,12 @@ def compound(M: sp.Matrix) -> sp.Matrix:
     return sp.Matrix([[M.extract(r, c).det() for c in columns] for r in rows])
 
 
-@T9.step
 def cauchy_binet() -> object:
     A, X = symbolic_matrix(3, 3, "a"), symbolic_matrix(3, 2, "x")
     W = symbolic_matrix(2, 2, "w")
     return (compound(A * X * W) - compound(A) * compound(X) * compound(W)).applyfunc(sp.expand)
 
 
-@T9.step
 def wedge() -> list[sp.Expr]:
     X = symbolic_matrix(3, 2, "x")
     left, right = symbolic_matrix(2, 3, "p"), symbolic_matrix(2, 2, "z")
@@ -128,9 +115,8 @@ def wedge() -> list[sp.Expr]:
     return [sp.expand(value - (left * X * right).det())]
 
 
-@T9.step
 def special_state_b() -> None:
-    X = _bare_layers(AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), 6)
+    X = _bare_layers(exact.AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), 6)
     # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
     assert exact.matrix("1/64 1/4096; -1/64 1/4096") == X
 
@@ -144,7 +130,6 @@ def _two_features(pick: st.DrawFn) -> draw.Known:
     return pick(draw.with_jordan_blocks([(h, 1), (other, 1)])), [h, other]
 
 
-@T9.simulated
 def measure_b(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
@@ -154,7 +139,7 @@ def measure_b(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance)
 
 
-@T9.search(
+@search(
     draw.two_token_attention(),
     _two_features(),
     draw.states(2, 2),
@@ -171,19 +156,17 @@ def law_b(attention: tuple[Matrix, Fraction], value: draw.Known, X: Matrix, dept
 # --------------------------------------------------------------------------------------- T9c
 
 
-@T9.simulated
 def measure_c(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # Twice the slope of T9b, with the same polynomial and bounded factors.
         predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
         tolerance = 2 * JORDAN if block > 1 else ROUNDING
-        if A is C3:
+        if A is exact.C3:
             # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
             tolerance = math.log(3) / DEPTH
         yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
-@T9.step
 def parallel() -> list[sp.Expr]:
     X = symbolic_matrix(2, 2, "x")
     s = sp.Symbol("s")
@@ -191,23 +174,9 @@ def parallel() -> list[sp.Expr]:
     return [sp.expand(compound(moved)[0] - compound(X)[0])]
 
 
-@T9.search(draw.states(4, 2))
-def law_c(X: Matrix) -> None:
-    """max over pairs of |x_i ^ x_k|^2 against the sum over pairs, exactly; each by Lagrange."""
-    squares = [
-        exact.dot(x, x) * exact.dot(y, y) - exact.dot(x, y) ** 2 for x, y in combinations(X, 2)
-    ]
-    total = sum(m * m for m in compound(sp.Matrix(X)))
-    assert sum(squares) == total
-    assert max(squares) <= total <= len(squares) * max(squares)
-
-
-T9.step(angle)
-
 # --------------------------------------------------------------------------------------- T9d
 
 
-@T9.step
 def two_tokens_closed() -> list[sp.Expr]:
     c, e, m, w = sp.symbols("c e m w", real=True)
     X = [c + e, c - e]
@@ -225,7 +194,6 @@ def two_tokens_closed() -> list[sp.Expr]:
     return [residual, sp.simplify(slope)]
 
 
-@T9.step
 def antisymmetric() -> None:
     # M = [[0, 1], [-1, 0]], X = 1 c + s u: every row of logits is the same up to a constant.
     M, c, u = sp.Matrix([[0, 1], [-1, 0]]), sp.Matrix([[1, 2]]), sp.Matrix([[3, -1]])
@@ -235,7 +203,6 @@ def antisymmetric() -> None:
     assert rows[0] == rows[1] == rows[2] and X.row(0) != X.row(1)
 
 
-@T9.step
 def definite() -> list[sp.Expr]:
     M = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"m{i}{j}"))
     v = sp.Matrix(sp.symbols("v1:3"))
@@ -267,14 +234,6 @@ def attention(X: mp.matrix, M: mp.matrix, k: int) -> mp.matrix:
     return mp.matrix(rows)
 
 
-def covariance(E: mp.matrix, c: mp.matrix, M: mp.matrix) -> mp.matrix:
-    """Sigma_a: covariance of the rows of E under a = softmax(c M E^T/sqrt k)."""
-    weights = [mp.exp(x) for x in c * M * E.T / mp.sqrt(2)]
-    a = [w / mp.fsum(weights) for w in weights]
-    apart = E - mp.ones(E.rows, 1) * mp.matrix([a]) * E
-    return apart.T * mp.diag(a) * apart
-
-
 def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     """X = 1 c + E with ||E|| = 0.3, M with a definite symmetric part, W nonsingular."""
     E = mp.matrix([["0.1", "0.15"], ["-0.15", "0.05"], ["0.05", "-0.2"]])
@@ -284,7 +243,6 @@ def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
     return X, mp.matrix(M), mp.matrix(W)
 
 
-@T9.simulated
 def tripling(effort: by.Effort) -> by.Measurements:
     """log||E|| over eight layers: each triples the one before, up to a constant."""
     with mp.workdps(4000):
@@ -303,30 +261,7 @@ def tripling(effort: by.Effort) -> by.Measurements:
             )
 
 
-@T9.simulated
-def remainder(effort: by.Effort) -> by.Measurements:
-    """||E' - E M Sigma_a W/sqrt k|| falls like ||E||^5 and stays under its bound."""
-    errors = []
-    with mp.workdps(120):
-        X, M, W = _example()
-        E, mean = high_and_mean(X)
-        m, w = (max(mp.svd_r(Z, compute_uv=False)) for Z in (M, W))
-        scales = [mp.mpf(10) ** -k for k in (3, 4)]
-        for s in scales:
-            small = E * s
-            state = small + mp.ones(3, 1) * mean
-            high, _ = high_and_mean(attention(state, M, 2) * state * W)
-            error = norm(high - small * M * covariance(small, mean, M) * W / mp.sqrt(2))
-            bound = mp.sqrt(2) / 2 * w * m**2 * norm(small) ** 5
-            if error > bound:
-                raise ArithmeticError(f"the remainder {error} exceeds its bound {bound}")
-            errors.append(error)
-        order = float(mp.log(errors[0] / errors[1]) / mp.log(10))
-    # The next order is a relative O(||E||) with factors of |c| |M| < 10 at the first scale.
-    return [by.Measurement("order of the remainder", 5.0, order, 10 * float(scales[0]))]
-
-
-@T9.search(st.integers(2, 6), st.integers(1, 4), st.integers(-3, 1), st.integers(-2, 1), draw.SEEDS)
+@search(st.integers(2, 6), st.integers(1, 4), st.integers(-3, 1), st.integers(-2, 1), draw.SEEDS)
 def law_d(n: int, d: int, spread: int, size: int, seed: int) -> None:
     """||HFC'|| <= ||M|| ||W||/(2 sqrt k) ||HFC||^3 for any X, up to the rounding of one layer.
 

@@ -210,7 +210,7 @@ class ClosedForm:
             if not condition < CONDITION_LIMIT:
                 raise InputError(
                     f"{name} is defective or nearly so (its eigenvectors have condition "
-                    f"{condition:.1e}): the closed form would lose its digits, iterate instead"
+                    f"{condition:.1e}), and the closed form would lose its digits: iterate instead"
                 )
         self.tokens, self.features, self.residual = tokens, features, residual
         self.condition = tokens.basis.condition * features.basis.condition

@@ -232,6 +232,14 @@ def characteristic(M: Matrix) -> flint.fmpq_poly:
     return to_flint(M).charpoly()
 
 
+def polynomial_at(f: Any, M: flint.fmpq_mat) -> flint.fmpq_mat:
+    """f(M) for a polynomial of FLINT's."""
+    unit, value = to_flint(identity(M.nrows())), M * 0
+    for k in range(f.degree(), -1, -1):
+        value = value * M + unit * f[k]
+    return value
+
+
 # The last digit says whether anything was cut off: what is then rounded to fewer is rounded once.
 _CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_05UP)
 # Digits of a number that is written out: as many as tell two floats apart.

@@ -4,11 +4,11 @@ A claim (`claim.Claim`) is a section of a chapter, theory/claims/t2.md with t2.p
 statement, hypotheses, source, evidence; `chapter` tells how it is written, and reads it. A claim of
 one's own, or of a folder of theory/claims, is made in Python and reads as the proof does:
 
-    from oversmoothing.theory.proofs.kit import AA, Claim, by, draw, equal, exact, given
+    from oversmoothing.theory.proofs.kit import Claim, by, draw, equal, exact, given
 
     def _doubles() -> None:
         \"\"\"[2; instance] h = 1 doubles the mean in every layer.\"\"\"   # as the reader sees it
-        X = exact.layer(AA, [[1]], [[1], [2]], 5)           # as the machine executes it
+        X = exact.layer(exact.AA, [[1]], [[1], [2]], 5)     # as the machine executes it
         equal(X[0][0] + X[1][0], 3 * 2**5)
 
     CLAIM = Claim(
@@ -29,8 +29,7 @@ one's own, or of a folder of theory/claims, is made in Python and reads as the p
     )
 
 Where things are:
-- `kit`: all that a claim needs, in one import, and the shared matrices; the names in brackets are
-  the kit's.
+- `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
 - `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof.
   by.written(title, *steps): a step is a text, or a function (docstring: the text; body: the check,
   which asserts or returns a residual). The text begins with its clauses and, of a function, what

@@ -1,7 +1,7 @@
 """A chapter of claims: statements and evidence in t2.md, what executes in t2.py beside it.
 
-The Markdown file is the chapter as it is read; the Python file makes a `Chapter` and registers with
-it what runs. `items` tells how a line is read. All that a claim has:
+The Markdown file is the chapter as it is read; it names the functions of the Python file that run.
+`items` tells how a line is read. All that a claim has:
 
     ## T2b: consensus loses exactly on (-2/(1+a), 0)
 
@@ -20,8 +20,6 @@ it what runs. `items` tells how a line is read. All that a claim has:
        - sharp: as a query, but each `unless` is evaluated at its point and no solver is asked
 
     - search: `matrix_law`: its title               beneath no clause: it covers none, or [1, 2]
-      - against: 1, 2
-      - box: n = 2 to 4; d = 1; entries = in sixths; instances = 200
     - certified: `at_real_size`: its title          simulated: the same
     - symbolic [2]: its title
       - verified: `residual`
@@ -37,8 +35,9 @@ it what runs. `items` tells how a line is read. All that a claim has:
     - at: `name`: A = [[1]], H = [[-4]]             the numbers, which Python asks for by the name
     1. Steps as in a proof.
 
-A line that is none of this is an error, and so is a step without its function, a function that no
-line names, a clause that no evidence covers, a theorem that is not there.
+A line that is none of this is an error, and so is a step without its function, a search or a public
+function without arguments that no line names, a clause that no evidence covers, a theorem that is
+not there.
 """
 
 from __future__ import annotations
@@ -46,30 +45,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial, partialmethod
+from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs import hypotheses as shared
 from oversmoothing.theory.proofs.checks import meets
-from oversmoothing.theory.proofs.claim import (
-    Claim,
-    Effort,
-    Evidence,
-    Hypothesis,
-    Instance,
-    Scope,
-    Status,
-)
+from oversmoothing.theory.proofs.claim import Claim, Evidence, Hypothesis, Instance, Scope, Status
 from oversmoothing.theory.proofs.coq import Formal, statement
 from oversmoothing.theory.proofs.evidence import (
     Certified,
     Counterexample,
-    Measurements,
-    Settled,
     Simulated,
     Step,
     Symbolic,
@@ -78,10 +69,10 @@ from oversmoothing.theory.proofs.evidence import (
 )
 from oversmoothing.theory.proofs.items import Item, Section, sections
 from oversmoothing.theory.proofs.reals import CORNERS, ForAllReals, Sharp, for_all
-from oversmoothing.theory.proofs.search import At, Searched, law, searched
+from oversmoothing.theory.proofs.search import At, Searched, searched
 from oversmoothing.theory.support.errors import InputError
 
-E = TypeVar("E", Searched, Certified, Simulated)
+Law = Callable[..., object]
 _FIELDS = ("setting", "wording", "further")
 _SCOPES = {
     "verified": Scope.GENERAL,
@@ -92,18 +83,24 @@ _READING = {Status.REFUTED_WORDS, Status.REFUTED_READING, Status.REFUTED}
 _PART = r"(given|without|then|at|where) `([^`]+)`"
 _NAMED = re.compile(r"`(\w+)`(?:: (.+))?")
 _CASE = re.compile(r"`(\w+)`: A = (\[\[.+?\]\]), H = (\[\[.+?\]\])(?:, X_0 = (\[\[.+?\]\]))?")
-_BOX = ("n", "d", "entries", "instances")
 
 
 class Reader:
-    """One claim. named: what its Python file registers under a name; names: all names of that."""
+    """Claims from their sections. names: those of the Python file; named: those that lines name."""
 
-    def __init__(
-        self, section: Section, named: Callable[[str], Any], names: Mapping[str, object]
-    ) -> None:
-        self.section, self.named, self.names = section, named, names
+    section: Section
 
-    def claim(self) -> Claim:
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.names = names
+        self.named: set[str] = set()
+
+    def find(self, name: str) -> Any:
+        """What has this name in the Python file; None where nothing has."""
+        self.named.add(name)
+        return self.names.get(name)
+
+    def claim(self, section: Section) -> Claim:
+        self.section = section
         fields = self._fields()
         status = Status(fields.pop("status"))
         clauses = tuple(item.text for item in self.section.clauses)
@@ -165,7 +162,7 @@ class Reader:
                 yield make(item, default if covers is None else covers, value)
 
     def _coq(self, item: Item, covers: tuple[int, ...], theorem: str) -> Formal:
-        self._children(item)
+        self._childless(item)
         statement(theorem)
         return Formal(theorem, covers)
 
@@ -197,34 +194,40 @@ class Reader:
             raise self.section.error(item.line, f"'{unknown.pop()}' stands in the wrong place")
         return parts
 
-    def _search(self, item: Item, covers: tuple[int, ...], value: str) -> Searched:
-        beneath = self._children(item, "against", "box")
-        against = tuple(int(k) for k in beneath.get("against", "").split(",") if k.strip())
-        box = dict(part.split(" = ", 1) for part in beneath.get("box", "").split("; ") if part)
-        if box and tuple(box) != _BOX:
-            raise self.section.error(item.line, f"a box has {', '.join(_BOX)}, in this order")
-        return replace(self._runs(item, covers, value, Searched), against=against, box=box)
-
     def _symbolic(self, item: Item, covers: tuple[int, ...], title: str) -> Symbolic:
         check, scope = self._check(item)
         if check is None:
             raise self.section.error(item.line, "no function gives the residual")
         return Symbolic(title, check, covers, scope)
 
-    def _runs(self, item: Item, covers: tuple[int, ...], value: str, kind: type[E]) -> E:
+    def _named(self, item: Item, value: str) -> tuple[Any, str]:
+        """What has the name in the Python file, and the title behind it."""
+        self._childless(item)
         named = _NAMED.fullmatch(value)
         if named is None or named[2] is None:
             raise self.section.error(item.line, "it needs a name and a title: `law`: in fractions")
-        evidence = self.named(named[1])
-        if not isinstance(evidence, kind):
-            raise self.section.error(item.line, f"the chapter registers no such '{named[1]}'")
-        return replace(evidence, title=named[2], covers=covers)
+        runs = self.find(named[1])
+        if not callable(runs):
+            raise self.section.error(item.line, f"the Python file has no such '{named[1]}'")
+        return runs, named[2]
 
-    _certified = partialmethod(_runs, kind=Certified)
-    _simulated = partialmethod(_runs, kind=Simulated)
+    def _search(self, item: Item, covers: tuple[int, ...], value: str) -> Searched:
+        evidence, title = self._named(item, value)
+        if not isinstance(evidence, Searched):
+            raise self.section.error(item.line, f"{value} is no search")
+        return replace(evidence, title=title, covers=covers)
 
-    def _children(self, item: Item, *known: str) -> dict[str, str]:
-        return {child.read(*known)[0]: child.read(*known)[2] for child in item.children}
+    def _certified(self, item: Item, covers: tuple[int, ...], value: str) -> Certified:
+        certify, title = self._named(item, value)
+        return Certified(title, certify, covers)
+
+    def _simulated(self, item: Item, covers: tuple[int, ...], value: str) -> Simulated:
+        measure, title = self._named(item, value)
+        return Simulated(title, measure, covers)
+
+    def _childless(self, item: Item) -> None:
+        for child in item.children:
+            child.read()
 
     def _check(self, item: Item) -> tuple[Callable[[], object] | None, Scope]:
         """The function of a step, and what it covers."""
@@ -233,9 +236,9 @@ class Reader:
         child, *more = item.children
         scope, _, value = child.read(*_SCOPES)
         named = _NAMED.fullmatch(value)
-        check = self.named(named[1]) if named and named[2] is None else None
+        check = self.find(named[1]) if named and named[2] is None else None
         if more or not callable(check):
-            raise self.section.error(child.line, f"{value} is not one step that is registered")
+            raise self.section.error(child.line, f"{value} is not one function of the Python file")
         return check, _SCOPES[scope]
 
     def _step(self, item: Item) -> Step:
@@ -261,7 +264,7 @@ class Reader:
 
     def _case(self, item: Item) -> Instance:
         line = _CASE.fullmatch(item.read("at")[2])
-        case = self.named(line[1]) if line else None
+        case = self.find(line[1]) if line else None
         if not isinstance(case, Instance):
             raise self.section.error(item.line, "no case of the Python file, or not its numbers")
         return case
@@ -277,54 +280,17 @@ def _abbreviations(text: str) -> dict[str, str]:
     return {name: meaning for name, _, meaning in parts}
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+def search(*draws: SearchStrategy[Any], at: At | None = None) -> Callable[[Law], Searched]:
+    """The decorator of a law that takes what the strategies draw, for a `search` line."""
+    return lambda holds: searched("", holds, *draws, at=at)
 
 
 class Chapter:
-    """What a chapter executes, by the names under which its Markdown file speaks of it."""
+    """A chapter of two files, of which `file` is the Python one."""
 
     def __init__(self, file: str) -> None:
         self.path = Path(file).resolve().with_suffix(".md")
-        self._registered: dict[str, Any] = {}
-        self._named: set[str] = set()
-
-    def _register(self, name: str, part: Any) -> None:
-        if name in self._registered:
-            raise ValueError(f"{self.path.stem}.py registers '{name}' twice")
-        self._registered[name] = part
-
-    def step(self, check: F) -> F:
-        """The check of a step: it asserts, or returns what must vanish identically."""
-        self._register(check.__name__, check)
-        return check
-
-    def search(self, *draws: SearchStrategy[Any], at: At | None = None) -> Callable[[F], F]:
-        """The decorator of a law that takes what the strategies draw; see `search.Searched`."""
-
-        def register(law: F) -> F:
-            self._register(law.__name__, searched("", law, *draws, at=at))
-            return law
-
-        return register
-
-    def law(self, draws: SearchStrategy[Any] | None = None) -> Callable[[F], F]:
-        """The decorator of a law of (A, H) or (A, H, X0) that says whether it holds there."""
-
-        def register(holds: F) -> F:
-            self._register(holds.__name__, law(holds, draws))
-            return holds
-
-        return register
-
-    def certified(self, certify: Callable[[Effort], Settled]) -> Callable[[Effort], Settled]:
-        """Instances settled one by one, for a `certified` line."""
-        self._register(certify.__name__, Certified("", certify))
-        return certify
-
-    def simulated(self, measure: Callable[[Effort], Measurements]) -> Any:
-        """A table of what is predicted and measured, for a `simulated` line."""
-        self._register(measure.__name__, Simulated("", measure))
-        return measure
+        self._cases: dict[str, Instance] = {}
 
     @cached_property
     def _sections(self) -> list[Section]:
@@ -339,33 +305,40 @@ class Chapter:
             line = _CASE.fullmatch(item.read("at")[2])
             if line and line[1] == name:
                 numbers = tuple(read(part) for part in line.groups()[1:] if part)
-                self._register(name, Instance(*numbers))
+                self._cases[name] = Instance(*numbers)
                 return numbers
         raise InputError(f"{self.path.name} has no case '{name}' with A = [[...]], H = [[...]]")
 
-    def claims(self, names: Mapping[str, object]) -> dict[str, Claim]:
+    def claims(self, names: Mapping[str, Any]) -> dict[str, Claim]:
         """The claims of the chapter by name, in its order. names: those of its Python file.
 
         Raises `InputError`, with file and line, for whatever is not as it should be.
         """
         claims = {}
+        reader = Reader({**names, **self._cases})
         for section in self._sections:
             with section.told():
-                claim = Reader(section, self._find, names).claim()
+                claim = reader.claim(section)
             if claim.name in claims:
                 raise section.error(section.line, f"{claim.name} stands here for the second time")
             claims[claim.name] = claim
-        if left := [name for name in self._registered if name not in self._named]:
+        wanted = {*self._cases, *(name for name in names if _executes(name, names))}
+        if left := sorted(wanted - reader.named):
             python = self.path.with_suffix(".py")
             line = _line_of(left[0], python)
             words = f"no line of {self.path.name} names '{left[0]}'"
             raise InputError(f"{python.name}, line {line}: {words}")
         return claims
 
-    def _find(self, name: str) -> Any:
-        """What is registered under a name; None where nothing is."""
-        self._named.add(name)
-        return self._registered.get(name)
+
+def _executes(name: str, names: Mapping[str, Any]) -> bool:
+    """Whether a name of a Python file is there for a line of the chapter: a search, or a public
+    function of its own that takes nothing, or the effort alone."""
+    law = getattr(names[name], "law", names[name])
+    if not isinstance(law, FunctionType) or law.__globals__ is not names:
+        return False
+    takes = [*signature(law).parameters] in ([], ["effort"])
+    return isinstance(names[name], Searched) or (takes and not name.startswith("_"))
 
 
 def _line_of(name: str, python: Path) -> int:

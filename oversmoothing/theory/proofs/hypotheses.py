@@ -8,7 +8,6 @@ A claim that has one of its own makes it as given.Hypothesis, or of a predicate 
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import Matrix, identity, plus_identity
@@ -31,6 +30,11 @@ def case(A: str = "3/4 1/4; 1/4 3/4", H: str = "1/2", X0: str | None = None) -> 
     return Instance(matrix(A), matrix(H), None if X0 is None else matrix(X0))
 
 
+def whole(*drawn: Matrix) -> tuple[Matrix, ...]:
+    """The instance of a law that draws it: (A, H) or (A, H, X0)."""
+    return drawn
+
+
 def of_state(A: Matrix, X0: Matrix, *_: object) -> tuple[Matrix, Matrix, Matrix]:
     """The instance of a law about A and a state, whatever H is."""
     return A, identity(1), X0
@@ -39,12 +43,6 @@ def of_state(A: Matrix, X0: Matrix, *_: object) -> tuple[Matrix, Matrix, Matrix]
 def of_attention(A: Matrix, *_: object) -> tuple[Matrix, Matrix]:
     """The instance of a law about A alone."""
     return A, identity(1)
-
-
-def two_tokens(a: Fraction, h: Fraction) -> tuple[Matrix, Matrix]:
-    """The instance of a law about one real a and one real h: a symmetric A that has a."""
-    same, other = (1 + a) / 2, (1 - a) / 2
-    return [[same, other], [other, same]], [[h]]
 
 
 def condition(

@@ -8,27 +8,13 @@ from oversmoothing.theory.proofs import (
     instances as exact,
     strategies as draw,
 )
-from oversmoothing.theory.proofs.chapter import Chapter
+from oversmoothing.theory.proofs.chapter import Chapter, search
 from oversmoothing.theory.proofs.checks import certain, equal, is_zero, meets, vanishes
 from oversmoothing.theory.proofs.claim import Claim, Status
-from oversmoothing.theory.proofs.instances import (
-    A3,
-    AA,
-    AM,
-    AQ,
-    C3,
-    CAUSAL,
-    CAUSAL_MEANS,
-    DEFECTIVE,
-    J2,
-    ROTATING,
-    SKEW_DEFECTIVE,
-)
 from oversmoothing.theory.verdict.verdict import verdict
 
 # A user's type checker takes these for exported, too.
 __all__ = [
-    "A3", "AA", "AM", "AQ", "C3", "CAUSAL", "CAUSAL_MEANS", "DEFECTIVE", "J2", "ROTATING",
-    "SKEW_DEFECTIVE", "Chapter", "Claim", "Matrix", "Status", "by", "certain", "draw", "equal",
-    "exact", "given", "is_zero", "meets", "spectra", "vanishes", "verdict",
+    "Chapter", "Claim", "Matrix", "Status", "by", "certain", "draw", "equal", "exact", "given",
+    "is_zero", "meets", "search", "spectra", "vanishes", "verdict",
 ]  # fmt: skip

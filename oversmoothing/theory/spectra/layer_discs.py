@@ -359,7 +359,8 @@ def _part(M: Array, error: Array) -> Discs:
     if not isinstance(discs, Failure):
         return discs
     with np.errstate(over="ignore"):  # as in `within_norm`
-        return _within(np.linalg.eigvals(M), float(upper_sum(inflated(np.abs(M) + error, 2)).max()))
+        size = float(upper_sum(inflated(np.abs(M) + error, 2)).max())
+        return _within(eigenvalues(M, rounded=True).values, size)
 
 
 def _union(parts: Sequence[Discs]) -> Discs:

@@ -100,10 +100,7 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     attention = attention_discs(A, error)
     if isinstance(attention, Failure):
         attention = attention_by_parts(A, error) or within_unit(A)
-    value = _value(case, relative)
-    if isinstance(value, Failure):
-        value = _value_by_parts(case, relative)
-    return _with_ones(case, relative, A, error, attention, value)
+    return _with_ones(case, relative, A, error, attention, _value(case, relative))
 
 
 def finer(cell: CellDiscs) -> CellDiscs | None:
@@ -114,14 +111,6 @@ def finer(cell: CellDiscs) -> CellDiscs | None:
     if attention is None and value.radii.max() >= cell.value.radii.max():
         return None
     return _with_ones(case, relative, A, error, attention or cell.attention, value)
-
-
-def _value_by_parts(case: Layer, relative: float) -> Discs:
-    """Of a matrix with zeros that tell, of another what its norm gives."""
-    if case.factors is not None:
-        return within_norm(case.H, relative)
-    discs = by_parts(*value_within(case, relative))
-    return discs if np.isfinite(discs.radii).all() else within_norm(case.H, relative)
 
 
 def _with_ones(
@@ -149,10 +138,13 @@ def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tup
     return A, np.where(positive & (error == 0), 4 * TINY, error)
 
 
-def _value(case: Layer, relative: float) -> Discs | Failure:
+def _value(case: Layer, relative: float) -> Discs:
     if case.factors is not None:
-        return head_discs(*case.factors, relative)
-    return enclose(*value_within(case, relative))
+        discs = head_discs(*case.factors, relative)
+        return within_norm(case.H, relative) if isinstance(discs, Failure) else discs
+    M = value_within(case, relative)
+    discs = enclose(*M)
+    return by_parts(*M) if isinstance(discs, Failure) else discs
 
 
 def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:

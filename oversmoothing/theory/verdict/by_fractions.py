@@ -46,8 +46,8 @@ class Mode:
             return None
         return 1 + prod((f.rational_root for f in factors), start=flint.fmpq(1))
 
-    def multiplier(self, bits: int) -> flint.acb:
-        """Ball around 1 + h a."""
+    def ball(self, bits: int) -> flint.acb:
+        """Around 1 + h a."""
         with at_precision(bits):
             rational = self.rational
             if rational is not None:
@@ -55,12 +55,6 @@ class Mode:
                 return flint.acb(rational)
             h = self.value.ball(bits)
             return 1 + (h if self.attention is None else h * self.attention.ball(bits))
-
-    def squared_modulus(self, bits: int) -> flint.arb:
-        """Ball around |1 + h a|^2."""
-        with at_precision(bits):
-            mu = self.multiplier(bits)
-            return mu.real * mu.real + mu.imag * mu.imag
 
     @property
     def structural(self) -> frozenset[object]:
@@ -71,6 +65,13 @@ class Mode:
         if a is None or a.is_one:
             return frozenset([h.key, h.conjugate.key])
         return frozenset([(a.key, h.key), (a.conjugate.key, h.conjugate.key)])
+
+
+def squared_modulus(x: Eigenvalue | Mode, bits: int) -> flint.arb:
+    """A ball around |x|^2, exactly 0 for the root 0."""
+    with at_precision(bits):
+        ball = x.ball(bits)
+        return ball.real * ball.real + ball.imag * ball.imag
 
 
 def jordan_size(mode: Mode) -> int:
@@ -138,7 +139,7 @@ class ExactDominance:
         # 1 + h a may cancel: where it is not exactly 0, more bits show how large it is.
         for working in doublings(bits, max(bits, 2**16)):
             with at_precision(working):
-                modulus = abs(modes[0].multiplier(working))
+                modulus = abs(modes[0].ball(working))
             if modulus.rel_accuracy_bits() >= bits // 2:
                 break
         return modulus
@@ -176,7 +177,7 @@ def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | N
     # Balls lose a few bits to cancellation: up to a doubling more than the bound asks for.
     for bits in doublings(64, 2 * last):
         with at_precision(bits):
-            difference = first.squared_modulus(bits) - second.squared_modulus(bits)
+            difference = squared_modulus(first, bits) - squared_modulus(second, bits)
             if difference > 0:
                 return 1, bits
             if difference < 0:
@@ -186,7 +187,7 @@ def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | N
     return None, needed
 
 
-def _largest(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
+def largest_modes(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
     """The modes of largest modulus; whether every comparison was decided; the most bits used."""
     best: list[Mode] = []
     decided, used = True, 0
@@ -234,8 +235,8 @@ def _modes(A: Any, H: Any, *others: Any) -> tuple[Mode, ...]:
 def exact_dominance(A: Matrix, H: Matrix, others: Heads = ()) -> ExactDominance:
     """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
     modes = all_modes(A, H, others)
-    consensus, sure_c, bits_c = _largest([mode for mode in modes if mode.attention is None])
-    quotient, sure_q, bits_q = _largest([mode for mode in modes if mode.attention is not None])
+    consensus, sure_c, bits_c = largest_modes([mode for mode in modes if mode.attention is None])
+    quotient, sure_q, bits_q = largest_modes([mode for mode in modes if mode.attention is not None])
     if not quotient:
         return ExactDominance(consensus, quotient, 1, max(bits_c, bits_q))
     comparison, bits = compare(consensus[0], quotient[0])

@@ -375,9 +375,6 @@ class TokenLimits:
     cos_mean: CosineLimit | None
 
 
-UNKNOWN_TOKENS = TokenLimits(None, None, None, None)
-
-
 def token_limits(tokens: TokensOfStart, features: int) -> TokenLimits:
     """features: d."""
     cosines = tokens.cosines

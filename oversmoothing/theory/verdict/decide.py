@@ -110,7 +110,7 @@ def exact_pairs(dominance: ExactDominance | None) -> tuple[Pair, ...]:
     leading += [dominance.quotient] if dominance.comparison <= 0 else []
     pairs = []
     for mode in (side[0] for side in leading):
-        h, multiplier = complex(mode.value.ball(64).mid()), complex(mode.multiplier(64).mid())
+        h, multiplier = complex(mode.value.ball(64).mid()), complex(mode.ball(64).mid())
         a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
         pairs.append(Pair(h, complex(a), multiplier, mode.attention is None))
     return tuple(pairs)

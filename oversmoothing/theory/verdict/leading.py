@@ -12,7 +12,7 @@ lead, or by elimination in the field of the one root that leads.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from math import ceil, comb, prod
 from typing import Any
@@ -27,6 +27,10 @@ from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
 
 # Equality of algebraic numbers is proved by balls of up to so many bits.
 GAP_BITS = 2**17
+# Coefficients of what leads: an `Eigenvalue` of the resolvent, or a `Mode`. Pairs of these with one
+# x conj(y).
+Table = dict[Any, list[flint.acb]]
+Groups = list[list[tuple[Any, Any]]]
 
 
 def working_bits(*parts: Part) -> int:
@@ -59,7 +63,7 @@ def coefficients(part: Part, growth: Growth, root: Eigenvalue, bits: int) -> lis
 
 def ratio_limit(
     hfc: Part, mean: Part, growths: tuple[Growth, Growth], n: int, multipliers: Multipliers
-) -> tuple[str | None, float | None]:
+) -> tuple[str | None, Number | None]:
     """What HFC/LFC tends to where n P X and 1^T X grow alike (T5a): "constant" with its limit,
     "oscillates", or None where neither is proved.
 
@@ -69,31 +73,43 @@ def ratio_limit(
     parts = hfc, mean
     roots = list(dict.fromkeys(root for growth in growths for root in growth.roots))
     bits = working_bits(*parts)
-    tables = [
+    above, below = (
         {x: coefficients(part, growth, x, bits) for x in roots}
         for part, growth in zip(parts, growths, strict=True)
-    ]
-    groups = _frequencies(roots, bits)
+    )
+
+    def settled(groups: Groups) -> bool:
+        alone = len(roots) == 1 or shared(roots, multipliers)
+        return alone or proportional(parts, growths, roots, groups)
+
+    return ratio_of(above, below, n, bits, settled)
+
+
+def ratio_of(
+    hfc: Table, mean: Table, n: int, bits: int, settled: Callable[[Groups], bool]
+) -> tuple[str | None, Number | None]:
+    """The same by the coefficients of n P X and of 1^T X at all that leads.
+
+    settled: whether the two sums are proportional, by the frequencies that balls tell apart.
+    """
+    groups = _frequencies(list(hfc), bits)
     with at_precision(bits):
-        sums = [[_hermitian(table, group) for group in groups] for table in tables]
+        sums = [[_hermitian(table, group) for group in groups] for table in (hfc, mean)]
         # The group of |x|^2 stands first: there both sums are squared norms, hence positive.
         top, bottom = (series[0].real for series in sums)
         gaps = [s * bottom - t * top for s, t in zip(*sums, strict=True)]
         if any(not gap.contains(0) for gap in gaps):
             return "oscillates", None
-        settled = len(roots) == 1 or shared(roots, multipliers)
-        if not settled and not proportional(parts, growths, roots, groups):
+        if not (bottom > 0 and settled(groups)):
             return None, None
         limit = Number.of((top / (bottom * n)).sqrt())
         # A constant that is not 0, though binary64 may not reach it.
         return "constant", limit if 0 < limit < math.inf else None
 
 
-def _frequencies(
-    roots: Sequence[Eigenvalue], bits: int
-) -> list[list[tuple[Eigenvalue, Eigenvalue]]]:
+def _frequencies(roots: Sequence[Any], bits: int) -> Groups:
     """Pairs (x, y) grouped by x conj(y) as far as balls tell them apart, |x|^2 first."""
-    groups: list[tuple[flint.acb, list[tuple[Eigenvalue, Eigenvalue]]]] = []
+    groups: list[tuple[flint.acb, list[tuple[Any, Any]]]] = []
     with at_precision(bits):
         for x, y in [(x, x) for x in roots] + [(x, y) for x in roots for y in roots if x != y]:
             value = x.ball(bits) * y.ball(bits).conjugate()
@@ -106,9 +122,7 @@ def _frequencies(
     return [members for _, members in groups]
 
 
-def _hermitian(
-    table: dict[Eigenvalue, list[flint.acb]], group: list[tuple[Eigenvalue, Eigenvalue]]
-) -> flint.acb:
+def _hermitian(table: Table, group: list[tuple[Any, Any]]) -> flint.acb:
     rows = ([flint.acb_mat([table[x]]) for x in pair] for pair in group)
     total = sum((x * y.conjugate().transpose() for x, y in rows), flint.acb_mat(1, 1))
     return total.trace()
@@ -126,7 +140,7 @@ def proportional(
     parts: tuple[Part, Part],
     growths: tuple[Growth, Growth],
     roots: Sequence[Eigenvalue],
-    groups: list[list[tuple[Eigenvalue, Eigenvalue]]],
+    groups: Groups,
 ) -> bool:
     """Whether the coefficients are proportional, by the gap of algebraic integers."""
     needed = proportionality_bits(parts, growths, roots)
@@ -185,10 +199,7 @@ def leading_rank(
     upper = min(shape) if multipliers.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
     table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
-    with at_precision(bits):
-        depths = range(_LOOKS if len(growth.roots) > 1 else 1)
-        sums = (leading_sum(table, depth, bits) for depth in depths)
-        lower = max(ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
+    lower = rank_seen(table, shape[1], bits)
     if lower == upper:
         return lower
     if all_conjugates_lead(growth):
@@ -198,7 +209,14 @@ def leading_rank(
     return None
 
 
-def leading_sum(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> list[flint.acb]:
+def rank_seen(table: Table, d: int, bits: int) -> int:
+    """A lower bound of the rank of the leading sum [n, d] by its coefficients."""
+    with at_precision(bits):
+        sums = (leading_sum(table, k, bits) for k in range(_LOOKS if len(table) > 1 else 1))
+        return max(ball_rank([row[j::d] for j in range(d)]) for row in sums)
+
+
+def leading_sum(table: Table, depth: int, bits: int) -> list[flint.acb]:
     """sum over the leading roots x of (x/|x|)^depth g_x, by the coefficients g_x of each."""
     with at_precision(bits):
         turned = flint.acb_mat([[x.ball(bits).sgn() ** depth for x in table]])

@@ -59,7 +59,7 @@ def _slope(case: Layer, first: Mode, second: Mode, bits: int) -> flint.arb | Non
     )
     if by_a is None or by_first is None or by_second is None:
         return None
-    phases = [mode.multiplier(bits).conjugate() for mode in (first, second)]
+    phases = [mode.ball(bits).conjugate() for mode in (first, second)]
     phases = [z / abs(z) for z in phases]
     # Rows of dA sum to 0: only what differs from the mean of a row counts.
     mean = flint.acb_mat([[flint.acb(1) / len(A)] * len(A)] * len(A))

@@ -25,7 +25,7 @@ import flint
 from oversmoothing.theory.numbers.exact import Heads, Matrix, on_vectors, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
+from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare, squared_modulus
 
 # (Degree of p)^4 times the bits of a layer's entries: up to the first all that follows from p takes
 # seconds, up to the second p is computed where there is no other way. The seconds of a unit.
@@ -159,7 +159,7 @@ def resolvent(
 
     def near(bits: int) -> list[flint.acb]:
         with at_precision(bits):
-            return [step.scale * mode.multiplier(bits) for mode in modes()]
+            return [step.scale * mode.ball(bits) for mode in modes()]
 
     factors = tuple((Factor(f, int(e), (int(e),), near), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
@@ -273,7 +273,7 @@ class Multipliers:
         """The pairs (a, h) with scale * (1 + h a) in the root's ball, its own pairs among them."""
         with at_precision(bits):
             ball = root.ball(bits)
-            return [m for m in self._modes if (m.multiplier(bits) * self._scale).overlaps(ball)]
+            return [m for m in self._modes if (m.ball(bits) * self._scale).overlaps(ball)]
 
     def _compare(self, first: Eigenvalue, second: Eigenvalue) -> int:
         """The sign of |first| - |second|. Raises `OutOfReachError` where it cannot be decided."""
@@ -291,13 +291,6 @@ class Multipliers:
             if len(signs) == 1 and None not in signs:
                 return int(signs.pop() or 0)
         raise OutOfReachError
-
-
-def squared_modulus(root: Eigenvalue, bits: int) -> flint.arb:
-    """A ball around |root|^2, exactly 0 for the root 0."""
-    with at_precision(bits):
-        x = root.ball(bits)
-        return x.real * x.real + x.imag * x.imag
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from oversmoothing.theory.numbers.exact import (
 )
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.verdict.by_fractions import squared_modulus
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
@@ -47,7 +48,6 @@ from oversmoothing.theory.verdict.resolvent import (
     growth_of,
     in_integers,
     resolvent,
-    squared_modulus,
 )
 from oversmoothing.theory.verdict.tokens import SHOWN_BITS
 

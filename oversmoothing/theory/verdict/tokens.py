@@ -19,6 +19,7 @@ import flint
 from oversmoothing.theory.numbers.exact import dot
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
+from oversmoothing.theory.verdict.by_fractions import squared_modulus
 from oversmoothing.theory.verdict.leading import (
     all_conjugates_lead,
     coefficients,
@@ -35,7 +36,6 @@ from oversmoothing.theory.verdict.resolvent import (
     Part,
     growth_of,
     in_lowest_terms,
-    squared_modulus,
 )
 
 _TINY = 5e-324
