@@ -8,39 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.layer import check_attention, load_layer, read_entries
-from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.float_cases import floating_attention
 
 HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
-
-
-@given(own.value_projections(3), st.booleans())
-def test_T11_1_one_token_is_TRIVIAL(projection, exact):
-    H = projection[0] if exact else to_float(projection[0])
-    result = verdict(A=[[1]] if exact else [[1.0]], H=H)
-    assert result.verdict == "TRIVIAL"
-    assert result.rho_quotient is None and result.rate is None and result.margin is None
-    assert "n = 1" in result.reason
-
-
-def test_T11_2_nearly_reducible_attention_needs_the_depth_the_formula_says():
-    """Depth to ratio 1e-3 for A = (1 - e) I + e 11^T/n, h = 1/2: 2069, 207230, 20723263."""
-    for exponent, depth in ((2, 2069), (4, 207230), (6, 20723263)):
-        e = Fraction(1, 10**exponent)
-        A = [[1 - e / 2, e / 2], [e / 2, 1 - e / 2]]
-        result = verdict(A=A, H=[["1/2"]])
-        assert result.verdict == "SMOOTHING"
-        rate = (1 + Fraction(1, 2) * (1 - e)) / Fraction(3, 2)
-        assert result.rate == pytest.approx(float(rate), rel=1e-15)
-        assert int(np.ceil(np.log(1e-3) / np.log1p(float(rate - 1)))) == depth
 
 
 def test_a_rank_deficient_head_ties_at_exactly_1_when_nothing_exceeds_it():
@@ -188,28 +165,6 @@ def test_the_closed_form_refuses_a_defective_H():
             X0=[[1.0, 2.0], [3.0, 5.0]],
             depths=[3],
         )
-
-
-@given(floating_attention(2, 6), st.integers(1, 3), st.integers(0, 2**32 - 1))
-def test_three_ways_to_a_depth_agree(A, d, seed):
-    """Balls, the float64 iteration in (Y, c) and the closed form in the eigenbases."""
-    from oversmoothing.theory.depth.ratios import numerical_ratios
-
-    rng = np.random.default_rng(seed)
-    H, X0 = rng.standard_normal((d, d)) - 0.5 * np.eye(d), rng.standard_normal((len(A), d))
-    depths = [1, 7, 40]
-    balls = verdict(A=A, H=H, X0=X0, depth=depths).hfc_lfc
-    iterated = numerical_ratios(check_attention(A), H, X0, depths)
-    try:
-        states = closed_form(A=A, H=H, X0=X0, depths=depths)
-    except InputError:
-        states = []
-    for depth in depths:
-        if balls[depth].log is not None and np.isfinite(balls[depth].log):
-            # log_hfc_lfc is a sum over layers of rounding, amplified by the eigenbases.
-            assert iterated[depth].log == pytest.approx(balls[depth].log, abs=1e-7)
-    for state in states:
-        assert state.log_hfc_lfc == pytest.approx(balls[state.depth].log, abs=1e-5)
 
 
 def test_T1d_logits_are_doubly_stochastic_only_where_rows_and_columns_hold_the_same_ones():

@@ -5,8 +5,7 @@ Predicted: from the eigenvalues of A and from H, by `Remedy.mode`. Measured: the
 module itself at a consensus state (the map itself where it is linear), cut into its two blocks.
 Observed: the slope of log HFC/LFC in a run of the module through many layers with the same weights.
 Cost: the time of an attention sublayer (queries, keys, values and the output projection; streams
-are mixed in it too) with the remedy over that without, on one thread, in turn, the shortest of
-each.
+are mixed in it too) with the remedy over that without, on one thread, in turn, medians.
 """
 
 import time
@@ -31,7 +30,7 @@ from oversmoothing.experiments.remedies.remedy import (
     mean_token,
     norm_of,
 )
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.progress import steps
@@ -229,18 +228,12 @@ def cost_ratio(name: str, rounds: int = ROUNDS) -> float:
     free: tuple[Tensor, ...] = ()
     if isinstance(remedy, FormOfH):
         free = remedy.form.nearest((weights[2] @ weights[3]).mT)
-    plain, own = [], []
-    for _ in range(rounds):
-        plain.append(_seconds(Plain(), X, weights, ()))
-        own.append(_seconds(remedy, state, weights, free))
-    # The shortest of each: what else runs on the machine only ever adds.
-    return min(own) / min(plain)
-
-
-def _seconds(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...]) -> float:
-    start = time.thread_time()  # a shared machine does not count
-    sublayer(remedy, X, weights, free)
-    return time.thread_time() - start
+    plain, own = interleaved_medians(
+        [lambda: sublayer(Plain(), X, weights), lambda: sublayer(remedy, state, weights, free)],
+        rounds,
+        clock=time.thread_time,  # a shared machine does not count
+    )
+    return own / plain
 
 
 def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...] = ()) -> Tensor:
