@@ -5,6 +5,7 @@ thread, so that the two sides compare.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import flint
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from benchmarks.benchmark import Measurement, Row, measurement
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.cell import softmax_enclosure, softmax_in_floats
+from oversmoothing.theory.layer.cell import softmax_balls, softmax_within
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import BITS, enclose_in_balls
 from oversmoothing.theory.spectra.layer_discs import (
@@ -99,7 +100,8 @@ def balls() -> Pair:
        "softmax enclosed in float64 / in balls", "n=197", repeats=3)  # fmt: skip
 def softmax() -> Pair:
     logits = np.random.default_rng(5).standard_normal((197, 197))
-    return lambda: softmax_in_floats(logits), lambda: softmax_enclosure(logits.tolist())
+    exact = [[Fraction(x) for x in row] for row in logits.tolist()]
+    return lambda: softmax_within(logits), lambda: softmax_balls(exact, 128)
 
 
 @measurement("certificates/batch of 32", "many attentions at once")

@@ -31,6 +31,7 @@ from benchmarks.benchmark import Measurement
 from benchmarks.history import Past
 from benchmarks.inspecting import vit
 from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.files import to_json, write_atomically
@@ -74,7 +75,7 @@ def cases(small: bool) -> dict[str, Run]:
 
     def of_model(device: str) -> Tensor:
         model.module.to(device)
-        return torch.from_numpy(inspect(model, pixels.to(device), spectra=0).logs)
+        return torch.from_numpy(inspect(model, pixels.to(device), budget=Plan(2, 2)).logs)
 
     return {
         "evolve, plain": one_head("plain", layers),

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from benchmarks.benchmark import Row, measurement
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.model import Model
@@ -45,14 +46,14 @@ def cost() -> list[Row]:
             pass
 
     def whole() -> object:
-        return inspect(model, pixels, spectra=0, batch_size=BATCH)
+        return inspect(model, pixels, batch_size=BATCH)
 
     plain, extracted, inspected = interleaved_medians([forward, extraction, whole], 3)
     one = pixels[:4]
     without, spectra = interleaved_medians(
         [
-            lambda: inspect(model, one, spectra=0, batch_size=4),
-            lambda: inspect(model, one, spectra=4, batch_size=4),
+            lambda: inspect(model, one, budget=Plan(4, 4, 4, 0, 1), batch_size=4),
+            lambda: inspect(model, one, budget=Plan(4, 4, 4, 4), batch_size=4),
         ],
         1,
     )

@@ -117,20 +117,11 @@ def spectra() -> list[Row]:
         f"{TOKENS} tokens, {LAYERS * HEADS} heads of rank {RANK}, logit std "
         f"{', '.join(map(str, LOGIT_STD))}; LAPACK needed for {100 * both.answers.fallback:.1f} %; "
     )
-    # 768 of the matrices; the workers start in the warm-up.
-    parts = list(cases(16, layers=4))
-    A, heads = np.concatenate([each for each, _, _ in parts]), [head for _, (head,), _ in parts]
-    index = np.repeat(np.arange(len(heads)), 16)
-    one, two = interleaved_medians(
-        [partial(spectral_verdicts, A, heads, index, processes=k) for k in (1, 2)], 3
-    )
     naive = f"{images} times the seconds for one image of each head"
     return [
         *both.rows("spectra/", naive, note, at_least=5.0),
         Row("spectra/share of equal verdicts", float((both.answers.verdict == both.plain).mean()),
             note="every verdict against all pairs of numpy's eigenvalues", at_least=1.0),
-        Row("spectra/one process over two", one / two, {"one": one, "two": two},
-            f"{len(A)} of these matrices, the workers started before"),
     ]  # fmt: skip
 
 

@@ -13,25 +13,17 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, digits
 from oversmoothing.experiments.digits.training import new_model
 from oversmoothing.experiments.digits.training_config import TrainConfig, recipe
-from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of
+from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.experiments.threads import interleaved_medians
 
 BATCH = {"cpu": 8, "cuda": 512}
 
 
-def trainer(config: TrainConfig, data: DataParts, device: str, watch_every: int | None) -> Loop:
+def trainer(config: TrainConfig, data: DataParts, device: str) -> Loop:
     """A run that is stepped by hand."""
     model = new_model(config).to(device).train()
-    watch = None
-    if watch_every is not None:
-        config = config.model_copy(update={"watch_every": watch_every})
-
-        def watch(module: torch.nn.Module, every: int) -> Watcher:
-            return Watcher(module, every=every, budget=None)
-
-    accelerator = accelerator_of(config, device)
-    return Loop(model, config, data.to(device), accelerator, Keeping(watch=watch), False)
+    return Loop(model, config, data.to(device), accelerator_of(config, device))
 
 
 def pictures(count: int) -> DataParts:
@@ -68,7 +60,7 @@ def throughput(device: str) -> list[Row]:
     bare = {"augmentation": "affine", "shift": 0.0, "rotation": 0.0, "zoom": 0.0, "drop_path": 0.0}
     data = pictures(4 * BATCH[device])
     config = TrainConfig(**{**fields, **bare})
-    loops = [trainer(each, data, device, None) for each in (config, TrainConfig(**fields))]
+    loops = [trainer(each, data, device) for each in (config, TrainConfig(**fields))]
     wait = torch.cuda.synchronize if device == "cuda" else (lambda: None)
     plain, ours, deit = interleaved_medians(
         [plain_step(config, data, device), *(each.one_step for each in loops)], 5, wait
@@ -85,7 +77,8 @@ def throughput(device: str) -> list[Row]:
 def instruments() -> list[Row]:
     """A step that is watched and one that is not, at the default's steps between two looks."""
     config = TrainConfig()
-    loops = [trainer(config, digits(), "cpu", every) for every in (None, 1)]
+    loops = [trainer(config, digits(), "cpu") for _ in range(2)]
+    loops[1].instruments = Watcher(loops[1].model, every=1, budget=None)
     plain, watched = interleaved_medians([each.one_step for each in loops], 15)
     share = (watched / plain - 1) / config.watch_every
     return [

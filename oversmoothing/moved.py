@@ -18,7 +18,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _D + "cifar": (_D + "data",),
     _D + "images": (_D + "data",),
     _D + "config": (_D + "training_config",),
-    _E + "enclosures.ball_metrics": (_E + "enclosures.ball_pass",),
+    _E + "enclosures.ball_metrics": (_E + "enclosures.balls",),
     _E + "enclosures.boxing": (_E + "enclosures.enclosing",),
     _E + "enclosures.statement_check": (_E + "enclosures.statement",),
     _E + "ladder.result": (_E + "ladder.scores",),

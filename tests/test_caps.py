@@ -32,7 +32,7 @@ GIANTS = [
     "check " + "d/" * 3000,
     "sweep " + "x" * 300,
     "train " + "x" * 300,
-    "verdict --example GT4 --report",
+    "verdict --example GT4 --out",
 ]
 
 

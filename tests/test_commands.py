@@ -237,7 +237,7 @@ SMALL = "--n 3 --d 2 --depth 9 --points 3"
 SEEN = "shallow --images pictures"
 # Each command at cheap settings; `reproduce` runs the others.
 CHEAP = {
-    "inspect": f"{SEEN} --count 2 --spectra 0",
+    "inspect": f"{SEEN} --count 2",
     "verdict": "--example GT4",
     "explorer": "",
     "certify": "--example GT4",
@@ -370,7 +370,7 @@ def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
 # -------------------------------------------------------------- no option is dropped without a word
 
 PICTURED, MODEL = "shallow --images pictures", "model --images pictures"
-RANDOM, MANY = (f"vit-random --count {count} --spectra 0" for count in (1, 60))
+RANDOM, MANY = (f"vit-random --count {count}" for count in (1, 60))
 AT_ONCE = "T2b --jobs 1 --thorough --minutes 0"
 RUN, RANGES = "--n 3 --d 2 --depth 9 --points 3", "--vary h=-3:1 --vary a=-1:1"
 # What an option is given, by name and by command: added to a command that runs it must change what
@@ -393,7 +393,7 @@ MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
 })  # fmt: skip
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
-        "OTHER": "model", "--spectra": "--spectra 0", "--wide": "--wide",
+        "OTHER": "model", "--wide": "--wide",
         "--budget": (MANY, f"{MANY} --budget 12"),
         "--images": (f"{PICTURED} --count 1", "shallow --images others --count 1"),
         "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",

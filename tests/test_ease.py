@@ -52,7 +52,7 @@ def test_a_state_that_was_not_kept_is_named():
 
 
 def test_what_is_printed_is_short():
-    report = oversmoothing.inspect(tiny_model(), random_pixels(2), spectra=0)
+    report = oversmoothing.inspect(tiny_model(), random_pixels(2))
     described = oversmoothing.open_model(tiny("vit"))
     objects = [run_of(), report, oversmoothing.compare(report, report), described]
     for each in objects:
@@ -68,7 +68,7 @@ def test_what_is_printed_is_short():
 
 
 def test_names_in_a_notebook_are_text_and_no_markup():
-    report = oversmoothing.inspect(tiny_model(), random_pixels(2), spectra=0, name="<b>x</b>")
+    report = oversmoothing.inspect(tiny_model(), random_pixels(2), name="<b>x</b>")
     for each in (report, oversmoothing.open_model(tiny("vit")).renamed("<b>x</b>")):
         assert "&lt;b&gt;x" in each._repr_html_() and "<b>x" not in each._repr_html_()
 
@@ -77,7 +77,7 @@ TABLES = ("by-layer", "by-layer-whole")
 
 
 def test_the_page_shows_six_columns_and_the_rest_when_asked(tmp_path):
-    report = oversmoothing.inspect(tiny_model(), random_pixels(3), spectra=1)
+    report = oversmoothing.inspect(tiny_model(), random_pixels(3))
     page = report.save(tmp_path)["html"].read_text("utf-8")
     narrow, wide = (re.findall(f'<table[^>]*id="{i}">(.*?)</table>', page, re.S) for i in TABLES)
     assert len(narrow) == len(wide) == 1
@@ -90,7 +90,7 @@ def test_the_page_shows_six_columns_and_the_rest_when_asked(tmp_path):
 
 
 def test_every_panel_has_a_title_in_words():
-    report = oversmoothing.inspect(tiny_model(), random_pixels(3), spectra=1)
+    report = oversmoothing.inspect(tiny_model(), random_pixels(3))
     for figure in (report.plot(), oversmoothing.compare(report, report).plot()):
         panels = [axis.get_title(loc="left") for axis in figure.axes]
         named = [title for title in panels if title]  # a colour bar has none
@@ -123,10 +123,6 @@ OF_ANOTHER_KIND = {
     "one text": (
         lambda: oversmoothing.inspect(tiny("gpt2"), "a text"),
         "the inputs are a single text: give a list",
-    ),
-    "spectra by name": (
-        lambda: oversmoothing.inspect(tiny_model(), random_pixels(2), spectra="all"),
-        "spectra is 'all': give 0 for none, or a number of inputs",
     ),
     "half a batch": (
         lambda: oversmoothing.inspect(tiny_model(), random_pixels(2), batch_size=0.5),
@@ -194,7 +190,7 @@ def test_simulate_has_its_default_depth_and_takes_floats(capsys, tmp_path):
 
 
 def test_a_second_report_lies_beside_the_first(tmp_path, capsys):
-    words = ["inspect", "vit-random", "--count", "2", "--spectra", "0", "--out", str(tmp_path)]
+    words = ["inspect", "vit-random", "--count", "2", "--out", str(tmp_path)]
     for _ in range(3):
         assert oversmoothing.main(words) == 0
     found = sorted(path.name for path in (tmp_path / "inspect").iterdir())

@@ -133,21 +133,6 @@ def test_the_exit_status_and_the_streams_of_the_process_are_those_of_the_command
     assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        {"A": [[0.5, 0.6], [0.5, 0.5]], "H": [[1.0]]},
-        {"A": [[1.5, -0.5], [0.5, 0.5]], "H": [[1.0]]},
-        {"A": [[0.5, 0.5], [0.5, 0.5]], "H": [[1.0, 2.0]]},
-    ],
-)
-def test_an_illegal_case_leaves_with_status_2(tmp_path, capsys, case):
-    path = tmp_path / "case.json"
-    path.write_text(json.dumps(case))
-    assert oversmoothing.main(["verdict", str(path)]) == 2
-    assert "Traceback" not in capsys.readouterr().err
-
-
 def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
     """A file in the place of the figures' folder: refused before anything is touched."""
     (tmp_path / "figures").write_text("mine")
@@ -155,13 +140,6 @@ def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
     assert done.returncode == 2
     assert (tmp_path / "figures").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["figures"]
-
-
-def test_figures_are_listed(capsys):
-    assert oversmoothing.main(["figures", "--list"]) == 0
-    printed = capsys.readouterr().out
-    for name in ("metrics_against_depth", "lambda_plane", "tables_2_3"):
-        assert name in printed
 
 
 def test_every_public_name_exists_and_is_documented():

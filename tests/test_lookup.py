@@ -67,7 +67,7 @@ def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_pa
 @pytest.mark.parametrize(
     "words",
     [
-        ["inspect", "some-vit", "--count", "3", "--spectra", "0"],
+        ["inspect", "some-vit", "--count", "3"],
         ["probe", "some-vit", "readings", "--count", "3", "--readings", "E2"],
         ["probe", "some-vit", "certified", "--count", "3"],
         [
@@ -194,7 +194,7 @@ def test_texts_are_read_from_standard_input(tmp_path, monkeypatch, capsys):
         tokenizer_object=plain, pad_token="[PAD]", unk_token="[UNK]"
     ).save_pretrained(tmp_path / "gpt2")
     monkeypatch.chdir(tmp_path)
-    asked = ["inspect", "gpt2", "--text", "-", "--spectra", "0", "--json", "--out", "out"]
+    asked = ["inspect", "gpt2", "--text", "-", "--json", "--out", "out"]
     typed(monkeypatch, "w3 w4 w9\n\n  w5 w6\n")
     assert oversmoothing.main(asked) == 0
     found = json.loads(capsys.readouterr().out)

@@ -72,7 +72,7 @@ ROWS = (
         "prove T2b", _REPORT | {"--claim": ""}),
     Row("simulate", "runs:simulate", SIMULATION, "",
         "run one layer, many heads or several streams to any depth",
-        "simulate --attention causal --depth 1e6 --out runs"),
+        "simulate --attention softmax --depth 1e6 --out runs"),
     Row("sweep", "runs:sweep", SIMULATION, "FILE",
         "run a grid of cases, resumable",
         "sweep --example heads --out runs"),

@@ -1,13 +1,17 @@
 """Claims of your own, put to the test by `oversmoothing prove FILE.py`.
 
-A claim is a statement in clauses, hypotheses by name, and evidence. A law says of one instance
-whether a clause holds there: drawn instances that meet every hypothesis attack it, and what
-violates it is shrunk to numbers that can be followed by hand. A search refutes; it never proves.
+A claim is a statement in clauses, hypotheses by name, and evidence. The clauses are words, which
+the program does not read: what they assume must stand among the hypotheses, or be drawn. A law says
+of one instance whether the statement holds there: drawn instances that meet every hypothesis attack
+it, and what violates it is shrunk to numbers that can be followed by hand. A search refutes; it
+never proves.
 What proves a clause covers it: a query for all reals (by.for_all), a written proof (by.written), a
 theorem of Coq in theorem.v beside this file (by.Formal("theorem.name", (1,), beside=__file__)).
 
-A law about the limit of many layers asks for the verdict, with `import oversmoothing`:
-`return oversmoothing.verdict(A=A, H=H).verdict != "SMOOTHING"`.
+A law about the limit of many layers asks for the verdict (`import oversmoothing`) and takes no X0:
+
+    def stays_apart(A, H):
+        return oversmoothing.verdict(A=A, H=H).verdict != "SMOOTHING"
 """
 
 from oversmoothing import Claim, by, draw, exact, given

@@ -29,8 +29,6 @@ def inspect(
     tokens: opt.CutTexts = None,
     budget: Annotated[str, Option(metavar="B",
         help="forward passes for causes, heads and spectra, or 'all'")] = "4",
-    spectra: Annotated[int | None, opt.whole("the old way to say on how many inputs", least=0,
-        hidden=True)] = None,
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
     wide: Annotated[bool, Option("--wide",
         help="show every column of the table, not only the first six")] = False,
@@ -86,7 +84,7 @@ def inspect(
     inputs = named_inputs(
         models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
     )
-    how: dict[str, Any] = {"budget": budget, "spectra": spectra, "batch_size": batch_size}
+    how: dict[str, Any] = {"budget": budget, "batch_size": batch_size}
     if dry_run or not as_json:
         for each in models:
             said = f"{Path(each.name).name}: {foresee(each, inputs, **how)}"
@@ -205,8 +203,6 @@ def train(
     """
     from oversmoothing.experiments.digits.training import trained, training_table
     from oversmoothing.experiments.digits.training_config import configurations
-    from oversmoothing.experiments.digits.training_loop import Keeping
-    from oversmoothing.experiments.inspection.watcher import Watcher
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.simulations.state import choose_device
     from oversmoothing.theory.support.files import json_rows, output_folder
@@ -215,15 +211,13 @@ def train(
     pictures = any(each.data != "digits" for each in configs)
     opt.needs(pictures, 'data = "cifar10" or "cifar100" in CONFIG', "--data-dir", "--hub")
     chosen = choose_device(device)
-    # Without a limit of its own: what is recorded must not depend on the machine.
-    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
     data = real_inputs(data_dir)
     # Three models, their logs and what stands beside them while they are written.
     results = output_folder(out, room=2**24)
     models = []
     for each in configs:
         stored = (results / each.folder_name()).exists()
-        run = trained(each, results, device=chosen, data_dir=data, hub=hub, keeping=keeping)
+        run = trained(each, results, device=chosen, data_dir=data, hub=hub)
         models.append((run, stored))
     table = training_table(models)
     opt.shown(as_json, {"models": json_rows(table)}, opt.table_text(table))
@@ -303,10 +297,9 @@ def study(
     The questions, their margins, seeds and the rule of decision were written before the runs
     (preregistered.toml). `study core` trains what they need, one process a core, block by block;
     with --device cuda all networks of one task at once, on a card. Interrupted, the same command
-    goes on. Each finished run is a row of study/rows.jsonl in the
-    folder of results. `study answers` decides every question from these rows, or from the recorded
-    ones where the folder has none; `study spreads` shows how spread the first seeds are, and no
-    difference.
+    goes on. Each finished run is a row of study/rows.jsonl in the folder of results. `study
+    answers` decides every question from these rows, or from the recorded ones where the folder has
+    none; `study spreads` shows how spread the first seeds are, and no difference.
     """
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.experiments.study import answers as said

@@ -27,7 +27,7 @@ def figures(
     device: opt.Device = "auto",
 ) -> None:  # fmt: skip
     """Draw the figures and tables, each with its data."""
-    from oversmoothing.paper_figures import FIGURES, RENAMED, figure
+    from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
     from oversmoothing.theory.support.files import to_json
 
     wanted: list[str] = []
@@ -44,7 +44,7 @@ def figures(
             wanted.append(new)
     if names:
         opt.alone("--list", "NAME", "--json")
-        opt.listed({name: figure(name).title for name in wanted}, as_json)
+        opt.listed({name: title(name) for name in wanted}, as_json)
         return
     from oversmoothing.paper_figures.figure_base import Context
 

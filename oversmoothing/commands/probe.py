@@ -226,7 +226,7 @@ def tilt(
 
 
 # No remark on which pictures stand in: the table says how many.
-@_kind("images text count seed device", count=None, quiet=True, apart=False)
+@_kind("images text count tokens seed device", count=None, quiet=True, apart=False)
 def readings(
     model: Any, inputs: Any, seed: int, *,
     readings: Annotated[list[str] | None, opt.one_of("reading", _READINGS,
@@ -239,8 +239,8 @@ def readings(
 
     The paper does not say what it counts as one case, so there are several ways: each head alone
     (E1), the mean over heads (E2), all heads together (E3), each eigenvalue of H alone (E4), each
-    of each head (E4 heads). Inputs must have one length. Writes readings.csv and value_spectra.csv,
-    which says where the eigenvalues of H lie and how far H has turned from its start.
+    of each head (E4 heads). Writes readings.csv and value_spectra.csv, which says where the
+    eigenvalues of H lie and how far H has turned from its start.
     """
     from oversmoothing.experiments.study.readings import readings as read
 

@@ -161,7 +161,7 @@ def exponents(
     n: opt.Tokens = 6,
     d: opt.Features = 4,
     scale: opt.Scale = 0.5,
-    depth: opt.Depth = 20_000,
+    depth: opt.Depth = 2_000,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,

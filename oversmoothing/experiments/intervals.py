@@ -54,12 +54,9 @@ def mean_interval(
     NaN (an undefined metric of some input) and infinity are kept, not dropped. Below `fewest`
     values the ends are NaN.
     """
-    m = len(values)
-    mean = float(np.mean(values)) if m else NAN
-    if m < max(2, fewest) or not np.isfinite(mean):
-        return mean, NAN, NAN
-    reach = _quantile((1 + confidence) / 2, m - 1) * float(np.std(values, ddof=1))
-    return mean, mean - reach / m**0.5, mean + reach / m**0.5
+    ends = mean_intervals(np.asarray(values)[None], fewest, confidence)
+    mean, low, high = (float(each[0]) for each in ends)
+    return mean, low, high
 
 
 def named(name: str, ends: Iterable[float]) -> dict[str, float]:
@@ -67,16 +64,17 @@ def named(name: str, ends: Iterable[float]) -> dict[str, float]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 
 
-def mean_intervals(values: Array) -> tuple[Array, Array, Array]:
+def mean_intervals(
+    values: Array, fewest: int = FEWEST, confidence: float = 0.95
+) -> tuple[Array, Array, Array]:
     """`mean_interval` of every row of values [k, m], each [k]."""
     m = values.shape[1]
     mean = values.mean(1) if m else np.full(len(values), NAN)
-    if m < FEWEST:
+    if m < max(2, fewest):
         return mean, np.full_like(mean, NAN), np.full_like(mean, NAN)
-    known = np.isfinite(mean)
     with np.errstate(invalid="ignore"):
-        reach = _quantile(0.975, m - 1) * values.std(1, ddof=1) / m**0.5
-        reach = np.where(known, reach, NAN)
+        reach = _quantile((1 + confidence) / 2, m - 1) * values.std(1, ddof=1) / m**0.5
+        reach = np.where(np.isfinite(mean), reach, NAN)
         return mean, mean - reach, mean + reach
 
 

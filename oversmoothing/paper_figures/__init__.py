@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oversmoothing.paper_figures.figure_base import PaperFigure
@@ -16,7 +17,8 @@ _ORDER = (
     "metrics_against_depth", "rotation", "regions", "phase_diagram", "stream_mixing",
     "remedies", "loops", "ladder", "costs",
 )  # fmt: skip
-_FILES = {path.stem for path in (Path(__file__).parent / "figures").glob("[a-z]*.py")}
+_FOLDER = Path(__file__).parent / "figures"
+_FILES = {path.stem for path in _FOLDER.glob("[a-z]*.py")}
 # The names of all figures: every file of `figures/`.
 FIGURES = (*(name for name in _ORDER if name in _FILES), *sorted(_FILES - set(_ORDER)))
 # Names of the release before: the figure that has its content, and where in it or beside it.
@@ -38,3 +40,9 @@ def figure(name: str) -> PaperFigure:
     module = import_module(f"{__name__}.figures.{name}")
     own: PaperFigure = replace(module.FIGURE, name=name)
     return own
+
+
+def title(name: str) -> str:
+    """The title of a figure, read off its file, which ends in FIGURE: to load it loads torch."""
+    last: Any = ast.parse((_FOLDER / f"{name}.py").read_text("utf-8")).body[-1]
+    return str(next(ast.literal_eval(x.value) for x in last.value.keywords if x.arg == "title"))

@@ -88,12 +88,10 @@ class Comparison:
         )
 
 
-def number(
-    what: str, paper: float, ours: float, tolerance: float, why: str, digits: str = ".2f"
-) -> Comparison:
+def number(what: str, paper: float, ours: float, tolerance: float, why: str) -> Comparison:
     """Of two numbers that mean the same thing: reproduced where they are within the tolerance."""
     near = abs(paper - ours) <= tolerance
-    words = f"{paper:{digits}}", f"{ours:{digits}}", f"{tolerance:.3g}"
+    words = f"{paper:.2f}", f"{ours:.2f}", f"{tolerance:.3g}"
     return Comparison(what, *words, REPRODUCED if near else DIFFERS, why)
 
 
@@ -206,15 +204,13 @@ def paler(colour: str) -> str:
     return to_hex((red, green, blue))
 
 
-def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]], apart: float = 0.1) -> None:
-    """Write (height, words, colour) of each line to the right of the panel, apart where they meet.
-
-    apart: of two labels, as a share of the height of the panel.
-    """
+def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Write (height, words, colour) of each line to the right of the panel, apart where they meet:
+    by a tenth of the height of the panel."""
     low, high = axis.get_ylim()
     taken = -math.inf
     for y, text, colour in sorted(ends):
-        place = max((y - low) / (high - low), taken + apart)
+        place = max((y - low) / (high - low), taken + 0.1)
         taken = place
         axis.annotate(
             text, (1.02, place), xycoords="axes fraction", color=colour, va="center",

@@ -15,6 +15,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor, nn
+
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
@@ -28,8 +31,7 @@ from oversmoothing.experiments.digits.training_config import (
     TrainConfig,
     default_config,
 )
-from oversmoothing.experiments.digits.training_loop import Keeping
-from oversmoothing.experiments.inspection.watcher import Watcher
+from oversmoothing.experiments.models.library import TimmViT
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import (
     named_pictures,
@@ -38,7 +40,6 @@ from oversmoothing.experiments.models.pictures import (
     within,
 )
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.simulations.drawing.picture import PALETTE
 from oversmoothing.simulations.state import choose_device
@@ -79,6 +80,8 @@ PAPER_ERROR = {variant: 100 - row[1.0][0] for variant, row in DATA_EFFICIENCY.it
 # The column of the paper's table that a variant stands beside.
 COLUMN = {"vit": "ViT-Ti", "vit+": "ViT-Ti+", "vit-": "ViT-Ti\u2212"}
 UNTRAINED = "random ViT-B/16"
+# Of its weights.
+STD = 0.02
 
 
 def recorded_run(experiment: str, name: str) -> dict[str, Any]:
@@ -103,11 +106,7 @@ def digits_models(context: Context) -> dict[str, TrainedModel]:
 def digits_model(name: str, context: Context) -> TrainedModel:
     """One of them, however accurate."""
     config, device = default_config(name, context.seed), choose_device(context.device)
-    # Watching leaves every bit of the training as it is.
-    keeping = Keeping(watch=lambda model, every: Watcher(model, every=every, budget=None))
-    return trained(
-        config, context.results, device=device, progress=context.progress, keeping=keeping
-    )
+    return trained(config, context.results, device=device, progress=context.progress)
 
 
 @dataclass(frozen=True)
@@ -125,6 +124,39 @@ class Shown:
     images: int
     trained: str = ""
     test_error: float = float("nan")
+
+
+def untrained_vit(
+    seed: int,
+    *,
+    width: int = 768,
+    depth: int = 12,
+    heads: int = 12,
+    patch: int = 16,
+    side: int = 224,
+) -> TimmViT:
+    """A ViT-B/16 in evaluation mode, drawn from a generator of its own; without a classifier.
+
+    Of timm's shapes and initialisation: linear weights and positions from a normal of standard
+    deviation .02 cut at two, biases 0, gains 1. What the paper's own was drawn from is not stated.
+    """
+    model = TimmViT(
+        width=width, depth=depth, heads=heads, patch=patch, image_size=side, hidden=4 * width,
+        classes=0,
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d):
+            _cut_normal(module.weight, generator)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    for token in (model.pos_embed, model.cls_token):
+        _cut_normal(token, generator)
+    return model.eval()
+
+
+def _cut_normal(weight: Tensor, generator: torch.Generator) -> None:
+    nn.init.trunc_normal_(weight, std=STD, a=-2 * STD, b=2 * STD, generator=generator)
 
 
 def untrained(context: Context) -> Shown:

@@ -257,7 +257,7 @@ class _Exact:
                 mode = Mode(a, h)
                 multiplicity = h.factor.multiplicity * a.factor.multiplicity
                 value, attention = (complex(x.ball(128).mid()) for x in (h, a))
-                multiplier = complex(mode.multiplier(128).mid())
+                multiplier = complex(mode.ball(128).mid())
                 pairs.append(
                     Eigenpair(value, attention, multiplier, a.is_one, multiplicity,
                               jordan_size(mode), 0.0, self, (j, i))

@@ -39,7 +39,7 @@ def _on_a_case() -> Entries:
         yield f"verdict {name}", printed_json("verdict", "--example", name)
     yield "verdict at depths", printed_json("verdict", "--example", "GT4", "--depth", "1", "1000")
     Path("case.json").write_text(json.dumps(case(7)))
-    yield "certify", printed_json("certify", "case.json", "--report", "written.json")
+    yield "certify", printed_json("certify", "case.json", "--out", "written.json")
     printed("check", "written.json")
     body = json.loads(Path("written.json").read_text())
     body["claim"]["verdict"] = "TIE" if body["claim"]["verdict"] != "TIE" else "SMOOTHING"
@@ -53,39 +53,47 @@ def _runs() -> Entries:
         more = ("--size", "3", "--eigenvalue", "-1.5") if value == "defective" else ()
         yield f"simulate {value}", _run("simulate", *SMALL, "--value", value, *more)
     for attention in ("fixed", "drawn", "state"):
-        yield f"heads {attention}", _run("heads", *SMALL, "--attention", attention)
+        yield f"heads {attention}", _run("heads", "--heads", *SMALL, "--attention", attention)
     for mixing in MIXINGS:
         more = ("--changing", "--any-p") if mixing == "gaussian" else ()
-        yield f"streams {mixing}", _run("streams", *SMALL, "--mixing", mixing, *more)
+        yield f"streams {mixing}", _run("streams", "--streams", *SMALL, "--mixing", mixing, *more)
     ensembles = ("--ensemble", "iid", "following")
-    printed("exponents", *ensembles, "--layers", "200", "--n", "3", "--d", "2", codes=(0, 1))
+    printed(
+        "simulate",
+        "--exponents",
+        *ensembles,
+        "--depth",
+        "200",
+        "--n",
+        "3",
+        "--d",
+        "2",
+        codes=(0, 1),
+    )
     yield "exponents", written_csv(Path("results/exponents.csv"))
 
 
-def _run(command: str, *words: str) -> dict[str, Any]:
-    printed(command, *words)
-    stem = Path("results") / command
+def _run(name: str, *words: str) -> dict[str, Any]:
+    printed("simulate", *words)
+    stem = Path("results") / name
     return {"record": written_json(stem.with_suffix(".json")),
             "rows": written_csv(stem.with_suffix(".csv"))}  # fmt: skip
 
 
 def _others() -> Entries:
     for remedy in ("attnscale", "lambda-skip"):
-        yield f"remedy {remedy}", printed_json("remedies", "--draws", "1", "--only", remedy)
+        yield f"remedy {remedy}", printed_json("remedies", "--draws", "1", remedy)
     yield "steer", answer_of(json.loads(to_json(steer(2).tables["cases"].to_json_object())))
-    yield "graphs", {"graphs": printed_json("graphs", "--count", "3")["graphs"]}
-    yield "prove, written", printed_json("prove", "--claim", "T2d", "--kind", "written")
-    yield (
-        "prove, searched",
-        printed_json("prove", "--claim", "T2b", "--kind", "searched", "--examples", "5"),
-    )
+    yield "graphs", {"graphs": printed_json("graphs", "--draws", "3")["graphs"]}
+    yield "prove, written", printed_json("prove", "T2d", "--kind", "written")
+    yield ("prove, searched", printed_json("prove", "T2b", "--kind", "searched", "--examples", "5"))
     listed = json.loads(printed("prove", "--list", "--json")).items()
     words = [(name, *said.split("  ", 1)) for name, said in listed]
     listed = [f"{name:28s} {on:31s} {said.strip()}".split("  ") for name, on, said in words]
     yield "prove --list", {name: next(filter(None, rest)).strip() for name, *rest in listed}
     for study in ("core", "trainability", "exploratory"):
         # How many runs; the minutes beside them are of a machine.
-        yield f"study {study}", printed("study", study, "--estimate").split(":")[0]
+        yield f"study {study}", printed("study", study, "--dry-run").split(":")[0]
     yield "figures --list", [line.split()[0] for line in printed("figures", "--list").splitlines()]
     Path("config.json").write_text(json.dumps(TRAINED))
     printed("train", "config.json", "--out", "trained")

@@ -125,24 +125,28 @@ def on_a_folder() -> Entries:
         model_folder(Path())
         of, of_one = (("model", "--images", "pictures"), ("shallow", "--images", "pictures"))
         yield "inspect", printed_json("inspect", *of, "--count", "3")
-        yield "tilt", {"layers": printed_json("tilt", *of, "--count", "4")["layers"]}
-        yield "stability", printed_json("stability", *of_one, "--count", "2")
-        loops = printed_json("loop", *of_one, "--count", "4", "--loops", "20")
+        yield "tilt", {"layers": printed_json(*_probe("tilt", of), "--count", "4")["layers"]}
+        yield "stability", printed_json(*_probe("stability", of_one), "--count", "2")
+        loops = printed_json(*_probe("loop", of_one), "--count", "4", "--loops", "20")
         # The table of `scores`.
         yield "loop", {name: x for name, x in loops.items() if name != "predictors"}
-        yield "flips", printed_json("flips", *of_one, "--count", "4")
-        yield "readings", _table("readings.csv", "readings", *of, "--count", "4")
+        yield "flips", printed_json(*_probe("flips", of_one), "--count", "4")
+        yield "readings", _table("readings.csv", *_probe("readings", of), "--count", "4")
         yield (
             "certify-model",
-            _table("certified_attention.csv", "certify-model", *of, "--count", "2"),
+            _table("certified_attention.csv", *_probe("certified", of), "--count", "2"),
         )
         yield (
             "exponents of a model",
-            _table("exponents.csv", "exponents", "--model", *of, "--layers", "200"),
+            _table("exponents.csv", *_probe("exponents", of), "--depth", "200"),
         )
+
+
+def _probe(kind: str, of: tuple[str, ...]) -> tuple[str, ...]:
+    return "probe", of[0], kind, *of[1:]
 
 
 def _table(name: str, *words: str) -> list[dict[str, Any]]:
     """The table that a command writes. Of `exponents` status 1 is an answer too."""
-    printed(*words, codes=(0, 1) if words[0] == "exponents" else (0,))
+    printed(*words, codes=(0, 1) if words[2] == "exponents" else (0,))
     return written_csv(Path("results") / name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import oversmoothing
-from oversmoothing.theory.depth.rates import rate_rows
+from benchmarks.predictions import rate_rows
 from oversmoothing.theory.support.files import json_number
 from tests.corpora.asking import inside, printed, printed_json
 from tests.corpora.cases import Rows, case
@@ -108,7 +108,7 @@ def certified_claim(seed: int | str, eps: str) -> dict[str, Any]:
     if not isinstance(seed, str):
         Path("case.json").write_text(json.dumps(case(seed)))
         words = ["case.json"]
-    code = 0 if printed("certify", *words, "--eps", eps, "--report", "written.json") else 1
+    code = 0 if printed("certify", *words, "--eps", eps, "--out", "written.json") else 1
     return {"code": code, "claim": json.loads(Path("written.json").read_text())["claim"]}
 
 
@@ -145,5 +145,5 @@ def streams() -> Entries:
             more = ["--certified"] if k % 3 == 0 else []
             yield (
                 f"{drawn.name} {drawn.mixing} {drawn.numbers}",
-                printed_json("streams", "case.json", *more),
+                printed_json("verdict", "case.json", *more),
             )

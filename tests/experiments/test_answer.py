@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, advice, answer, grade
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report, replies
+from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.experiments.inspection.sentences import does_it, what_to_try
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.experiments.models.sources import open_model
@@ -66,7 +68,7 @@ def asked(settings: dict[str, float], count: int, spread: float = 0.0) -> Report
     drawn = {name: settings.get(name, usual) for name, usual in of_inputs.items()}
     built = {name: value for name, value in settings.items() if name not in of_inputs}
     inputs = sharing(count, spread=spread, **drawn)
-    return inspect(made(**built), inputs, name="made", budget="all", spectra=0)
+    return inspect(made(**built), inputs, name="made", budget="all")
 
 
 @pytest.mark.parametrize(("settings", "cause", "expected"), KNOWN)
@@ -78,8 +80,8 @@ def test_every_single_cause_is_named_with_its_grade(
     assert found.cause is not None and found.cause.name == cause and found.cause.sure
     assert found.grade == expected and found.certainty == "told"
     verb = "sharpen" if expected > 0 else "smooth"
-    assert f"The cause is {NAMED[cause]}, which {verb}" in report.summary()
     does, why, tried = report.replies
+    assert "do not show which part" not in report.summary()
     assert does.short.startswith("Yes" if expected < 0 else "No")
     assert (
         f"{NAMED[cause]} {verb}" in why.short.lower().replace("ffn", "FFN") or " and " in why.short
@@ -93,7 +95,7 @@ def test_every_single_cause_is_named_with_its_grade(
         assert set(each.claims) <= set(claims())
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 6, 100])
+@pytest.mark.parametrize("count", [1, 6, 100])
 @pytest.mark.parametrize(("settings", "cause", "truth"), VARIED)
 def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
     settings: dict[str, float], cause: str, truth: Grade, count: int
@@ -104,48 +106,30 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
     assert said.cause is not None and said.cause.name == cause
     if count < FEWEST:
         assert said.certainty == "cannot tell" and not said.cause.sure
-        assert "what it does on others takes at least 5 to tell" in summary
-        assert NAMED[cause] in summary and "no interval" in summary
+        assert "to speak of others takes at least 5" in summary and "no interval" in summary
         return
     assert said.least is not None and said.most is not None
     assert said.least <= truth <= said.most
     assert (said.certainty == "told") == (said.grade == said.least == said.most)
-    words = "The cause is" if said.cause.sure else "The largest cause seems to be"
-    assert f"{words} {NAMED[cause]}, which" in summary
+    assert ("do not show which part is the largest" in summary) == (not said.cause.sure)
     if count == 100:
         assert said.grade == truth and said.certainty == "told" and said.cause.sure
 
 
 def test_nothing_acts_nothing_is_said_to() -> None:
-    report = inspect(made(), sharing(12), name="made", spectra=0)
+    report = inspect(made(), sharing(12), name="made")
     assert report.answer.grade == Grade.NONE and report.answer.sure and not report.advice
-    assert "made neither smooths nor sharpens its tokens: " in report.summary()
-    assert "No part of its layers moves ln HFC/LFC by 0.22 or more" in report.summary()
+    assert "Does made smooth? No: its tokens end about as different" in report.summary()
+    assert "No part of its layers moves it far." in report.summary()
 
 
 def test_what_cancels_is_said_to_cancel() -> None:
     """Gains of size 1/10 undo nearly all of a strong mixing."""
-    report = inspect(made(value=0.6, gain=0.01), sharing(12), name="made", spectra=4)
+    report = inspect(made(value=0.6, gain=0.01), sharing(12), name="made")
     assert report.answer.grade == Grade.NONE
-    assert "Its parts cancel: attention's mixing smooths (-" in report.summary()
-    assert "the gains of attention's norm sharpen (+" in report.summary()
+    words = "Attention's mixing smooths, but the gains of attention's norm sharpen."
+    assert words in report.summary()
     assert re.search(r"do not see takes back 9\d % of it \(\+", report.summary())
-
-
-@pytest.mark.parametrize("count", [1, 4, 100])
-def test_certainty_follows_the_number_of_inputs(count: int) -> None:
-    """The change differs by much from input to input; its mean is mild smoothing, not far from
-    strong."""
-    report = inspect(made(value=0.05), sharing(count, spread=0.8), name="made", spectra=0)
-    found, summary = report.answer, report.summary()
-    assert found.cause is not None
-    if count < FEWEST:
-        assert found.certainty == "cannot tell" and not found.cause.sure
-        assert "what it does on others takes at least 5 to tell" in summary
-        assert "attention's mixing" in summary
-    else:
-        assert found.certainty == "told" and found.cause.sure and found.cause.name == "mixing"
-        assert found.grade == Grade.MILD_SMOOTHING
 
 
 @pytest.mark.parametrize("count", [5, 10])
@@ -194,17 +178,17 @@ def test_the_sentence_on_the_trained_deit() -> None:
     """The mixing smooths, as the theory says, and the gains of its norms undo it."""
     assert DATA is not None
     model = open_model(str(Path(DATA) / "deit-tiny-patch16-224"))
-    report = inspect(model, picture_folder(Path(DATA) / "photographs", 6), name="DeiT", spectra=2)
+    report = inspect(
+        model, picture_folder(Path(DATA) / "photographs", 6), name="DeiT", budget=Plan(6, 6, 6, 2)
+    )
     found, summary = report.answer, report.summary()
     assert (
         found.cause is not None and found.cause.sums["mixing"] < -2 < 2 < found.cause.sums["gains"]
     )
     assert found.grade in (Grade.NONE, Grade.MILD_SHARPENING) and found.collapsed_from is None
-    assert "attention's mixing smooths (-" in summary or "mixing, which smooths (-" in summary
-    assert "norm sharpen (+" in summary or "norm, which sharpen (+" in summary
+    assert "ttention's mixing" in summary and "the gains of attention's norm sharpen" in summary
     assert "the mixing by itself smooths as they say" in summary
     assert "what they do not see undoes it (+" in summary
-    assert "mainly by the attention" not in summary
     assert [each.known for each in report.advice] == ["measured"]
     assert "measured on the trained DeiT-Ti" in report.words()
 
@@ -226,6 +210,7 @@ def test_the_sentence_on_the_trained_deit() -> None:
 def test_the_short_answer_says_nothing_other_than_its_numbers(ratios, cosines, says, tries):
     logs, angles = (np.repeat(np.array(x)[:, None], 6, axis=1) for x in (np.log(ratios), cosines))
     found = answer(logs, angles, {})
-    does, _, tried = replies(found, advice(found, placement="pre", negative_gains=0.0), "6 inputs")
+    does = does_it(found, "6 inputs")
+    tried = what_to_try(advice(found, placement="pre", negative_gains=0.0), found)
     assert does.short.startswith(says)
     assert tried.short.startswith(tries) if tries else not tried.short.startswith("Nothing")

@@ -22,8 +22,8 @@ from oversmoothing.experiments.study.atlas import (
     recorded_atlas,
     rows_of,
 )
-from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.experiments.study.study_models import Design, StudyNet
+from oversmoothing.experiments.study.study_tasks import Reads
 from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.theory.support.errors import InputError
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-import oversmoothing
 from benchmarks import gpu, history, running
 from benchmarks.__main__ import main
 from benchmarks.benchmark import Measurement, Row
@@ -113,11 +112,6 @@ def test_every_measurement_has_a_name_of_its_own() -> None:
     names = [each.name for each in running.measurements()]
     assert len(names) == len(set(names)) > 10 and "scaling" in names
     assert all(each.summary for each in running.measurements())
-
-
-def test_the_old_command_says_where_the_benchmarks_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert oversmoothing.main(["bench", "--only", "first"]) == 2
-    assert "make bench" in capsys.readouterr().err
 
 
 def test_the_peak_is_that_of_the_measured_size_alone() -> None:

@@ -34,11 +34,6 @@ needs_data = pytest.mark.skipif(
 )
 
 
-def picture(width: int = 40, height: int = 20, seed: int = 0) -> Image.Image:
-    draw = np.random.default_rng(seed).integers(0, 256, (height, width, 3))
-    return Image.fromarray(draw.astype(np.uint8))
-
-
 def timm_weights(vit: nn.Module) -> dict[str, torch.Tensor]:
     """The weights of the library's ViT under timm's names (an independent renaming)."""
     state = vit.state_dict()
@@ -86,45 +81,6 @@ def test_a_saved_model_opens_as_it_was_in_memory(family, tmp_path):
     assert model.layers[0].placement == ("post" if family == "bert" else "pre")
     found, expected = extract(model, batch(family)), extract(memory, batch(family))
     assert torch.equal(found.traces[1].after_ffn, expected.traces[1].after_ffn)
-
-
-@pytest.mark.parametrize("kind", ["Qwen2", "Mistral", "Gemma", "Roberta"])
-def test_kin_of_the_known_families_are_read_by_their_parts(kind):
-    """Biases on queries, a sliding window, gains stored as their difference from 1, wider heads."""
-    fields = {
-        "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "intermediate_size": 24, "max_position_embeddings": 16,
-        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
-    }  # fmt: skip
-    special = {
-        "Qwen2": {}, "Roberta": {}, "Mistral": {"sliding_window": 3}, "Gemma": {"head_dim": 8},
-    }[kind]  # fmt: skip
-    if kind == "Roberta":
-        del fields["num_key_value_heads"]
-        fields["max_position_embeddings"] = 18
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{kind}Config")(**fields, **special)
-    module = getattr(transformers, f"{kind}Model")(config)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    model = open_model(module)
-    found = extract(model, tokens())
-    assert max(found.av_error) < 1e-4
-    if kind == "Mistral":
-        assert (found.traces[0].attention.tril(-3) == 0).all()
-    assert model.layers[0].heads.width == (8 if kind == "Gemma" else 4)
-
-
-def test_norms_on_queries_and_keys_that_come_after_the_rotation_are_read():
-    torch.manual_seed(0)
-    config = transformers.HunYuanDenseV1Config(
-        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=2, intermediate_size=24, head_dim=8, initializer_range=0.5,
-        pad_token_id=0,
-    )  # fmt: skip
-    model = open_model(transformers.HunYuanDenseV1Model(config))
-    assert max(extract(model, tokens()).av_error) < 1e-5 and not model.layers[0].plain
 
 
 def test_half_precision_is_kept_as_stored(tmp_path):
@@ -273,14 +229,6 @@ def test_a_library_model_of_another_kind_is_refused(tmp_path):
     transformers.ResNetModel(config).save_pretrained(tmp_path)
     with pytest.raises(InputError, match="softmax"):
         open_model(tmp_path)
-
-
-def test_encoder_decoders_are_refused():
-    config = transformers.T5Config(
-        d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9
-    )
-    with pytest.raises(InputError, match="part='encoder'"):
-        open_model(transformers.T5Model(config))
 
 
 def test_weights_that_are_not_numbers_are_refused():

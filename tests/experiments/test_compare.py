@@ -29,15 +29,20 @@ def rows(number: int) -> pd.DataFrame:
     return pd.DataFrame({"layer": range(number), "negative_gains_attention": 0.0})
 
 
+def made(name: str, logs: np.ndarray, cosines: np.ndarray, *by: np.ndarray) -> Report:
+    """by: the changes of attention and FFN."""
+    return Report(
+        model=name, tokens=5, images=logs.shape[1], by_layer=rows(len(logs)), logs=logs,
+        cosines=cosines, by_attention=by[0], by_ffn=by[1],
+    )  # fmt: skip
+
+
 def drawn(rng: np.random.Generator, images: int, depth: int, drift: float, name: str) -> Report:
     """A report whose stack changes ln HFC/LFC by about `drift`, in layers of any sign."""
     by = rng.normal(drift / depth / 2, 0.3, (2, depth, 1)) + rng.normal(0, 0.02, (2, depth, images))
     start = rng.normal(0.3, 0.5, (1, images))
     logs = np.concatenate([start, start + by.sum(0).cumsum(0)])
-    return Report(
-        model=name, tokens=5, images=images, by_layer=rows(depth + 1), logs=logs,
-        cosines=rng.uniform(-1, 1, (depth + 1, images)), by_attention=by[0], by_ffn=by[1],
-    )  # fmt: skip
+    return made(name, logs, rng.uniform(-1, 1, (depth + 1, images)), *by)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -79,10 +84,7 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
     one = drawn(rng, 5, 3, 0.0, "one")
     by_ffn = one.by_ffn - 0.5
     logs = np.concatenate([one.logs[:1], one.logs[1:] - 0.5 * np.arange(1, 4)[:, None]])
-    other = Report(
-        model="other", tokens=5, images=5, by_layer=one.by_layer, logs=logs, cosines=one.cosines,
-        by_attention=one.by_attention, by_ffn=by_ffn,
-    )  # fmt: skip
+    other = made("other", logs, one.cosines, one.by_attention, by_ffn)
     table = compare(one, other).to_frame()
     assert table["since_input"].to_numpy() == pytest.approx(-0.5 * np.arange(4))
     assert table["since_input_low"].to_numpy() == pytest.approx(
@@ -92,14 +94,9 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
     assert np.allclose(table["log_change_attention"].iloc[1:], 0)
     difference = np.array([-3.0, 0.0, 1.0, 2.0, 5.0])
     logs = np.stack([np.zeros(5), difference])
-    other = Report(
-        model="other", tokens=5, images=5, by_layer=one.by_layer, logs=logs,
-        cosines=np.zeros((2, 5)), by_attention=difference[None], by_ffn=np.zeros((1, 5)),
-    )  # fmt: skip
-    still = Report(
-        model="still", tokens=5, images=5, by_layer=one.by_layer, logs=np.zeros((2, 5)),
-        cosines=np.zeros((2, 5)), by_attention=np.zeros((1, 5)), by_ffn=np.zeros((1, 5)),
-    )  # fmt: skip
+    none = np.zeros((2, 5))
+    other = made("other", logs, none, difference[None], none[:1])
+    still = made("still", none, none, none[:1], none[:1])
     # t_4(.975) = 2.776445, s.e. = sqrt(34 / 4) / sqrt(5)
     mean, low, high = compare(still, other).interval
     assert (mean, high - mean) == pytest.approx((1.0, 2.776445 * 1.7**0.5), rel=1e-6)
@@ -108,20 +105,19 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
 
 def test_a_model_compared_with_itself_is_the_same_and_inputs_must_agree():
     model = tiny_model()
-    report = oversmoothing.inspect(model, random_pixels(5), spectra=0)
+    report = oversmoothing.inspect(model, random_pixels(5))
     found = compare(report, report)
     assert found.outcome == "the same" and found.interval == (0.0, 0.0, 0.0)
     assert "difference is 0.00" in found.summary() and "measurably" not in found.summary()
     with pytest.raises(
         InputError, match="5 images, shared-value ViT on 3 images: inspect both on the same"
     ):
-        compare(report, oversmoothing.inspect(model, random_pixels(3), spectra=0))
+        compare(report, oversmoothing.inspect(model, random_pixels(3)))
 
 
 def test_a_comparison_is_saved_whole(tmp_path):
     reports = [
-        oversmoothing.inspect(tiny_model(depth=depth), random_pixels(4), spectra=0)
-        for depth in (2, 2, 3)
+        oversmoothing.inspect(tiny_model(depth=depth), random_pixels(4)) for depth in (2, 2, 3)
     ]
     for other in reports[1:]:
         found = compare(reports[0], other)
@@ -138,7 +134,7 @@ def test_a_comparison_is_saved_whole(tmp_path):
 
 
 def test_two_models_are_compared_at_the_command_line(tmp_path, capsys):
-    words = ["inspect", "vit-random", "vit-random", "--count", "5", "--spectra", "0"]
+    words = ["inspect", "vit-random", "vit-random", "--count", "5"]
     assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "changes HFC/LFC as" in printed and "wrote" in printed

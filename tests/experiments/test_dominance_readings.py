@@ -17,7 +17,7 @@ from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.readings import (
     CLASSES,
     READINGS,
-    dominance_cases,
+    layer_cases,
     nearest,
     readings_of,
     summarise,
@@ -36,6 +36,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import disc_form
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
+from tests.support.tiny_transformers import tiny, tokens
 
 seeds = st.integers(0, 2**32 - 1)
 EXPECTED = {"SMOOTHING": {"consensus"}, "NON_SMOOTHING": {"smallest", "other"}}
@@ -143,7 +144,7 @@ def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> No
     )
     A = np.full((2, 1, 5, 5), 0.1) + 0.5 * np.eye(5)
     for dtype in (np.float64, np.float32):
-        table = summarise(dominance_cases(SimpleNamespace(layers=[one]), [A.astype(dtype)]))
+        table = summarise(layer_cases(one, A.astype(dtype)))  # type: ignore[arg-type]
         tie = table[(table["class"] == "tie")].set_index("reading")["percent"]
         assert tie["E1"] == tie["E2"] == 100
         # One by one: three zeros tie, and -1/2 loses at consensus.
@@ -217,7 +218,7 @@ def test_intervals_are_over_images_and_not_over_their_cases() -> None:
 
 def test_the_nearest_reading_is_a_distance_from_a_published_column() -> None:
     one, A = layer(1, 2, 4, 2), attention(1, 3, 2, 6)
-    table = summarise(dominance_cases(SimpleNamespace(layers=[one]), [A]))
+    table = summarise(layer_cases(one, A))  # type: ignore[arg-type]
     found = nearest(table, "DeiT-B/16")
     assert found["distance"].is_monotonic_increasing and set(found["reading"]) == set(READINGS)
     assert ((found["distance"] >= 0) & (found["distance"] <= 100)).all()
@@ -226,19 +227,27 @@ def test_the_nearest_reading_is_a_distance_from_a_published_column() -> None:
 
 
 def test_what_does_not_fit_the_model_is_refused() -> None:
-    model = SimpleNamespace(layers=[layer(0, 2, 3, 1)])
-    A = attention(0, 1, 2, 4)
     with pytest.raises(InputError, match="no reading E9"):
-        dominance_cases(model, [A], ["E9"])
-    with pytest.raises(InputError, match="2 layers for a model of 1"):
-        dominance_cases(model, [A, A])
+        readings_of({"vit": tiny_model("vit")}, random_pixels(1), ["E9"])
     with pytest.raises(InputError, match=r"give \[m, 2, n, n\]"):
-        dominance_cases(model, [A[:, :1]])
+        layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_padding_counts_for_nothing_in_a_reading(family: str) -> None:
+    model = open_model(tiny(family))
+    both = tokens((7, 4))
+    alone = [{name: value[:1] for name, value in both.items()},
+             {name: value[1:, :4] for name, value in both.items()}]  # fmt: skip
+    columns = ["reading", "class"]
+    counts = [readings_of({"tiny": model}, texts, costly_inputs=2).set_index(columns)["count"]
+              for texts in (both, *alone)]  # fmt: skip
+    assert counts[0].sum() > 0
+    pd.testing.assert_series_equal(counts[0], counts[1] + counts[2])
 
 
 def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
     from oversmoothing import main
-    from tests.support.tiny_transformers import tiny
 
     tiny("vit").save_pretrained(tmp_path / "vit")
     command = ["probe", str(tmp_path / "vit"), "readings", "--count", "2", "--out", str(tmp_path)]

@@ -18,7 +18,7 @@ from oversmoothing.experiments.intervals import (
     resampled_share,
     share_interval,
 )
-from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
+from oversmoothing.paper_figures.figures.table_1 import dominance_table, require_theorems
 from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.head_values import layer_dominance, mean_attention
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum

@@ -25,19 +25,9 @@ def test_edges_within_labels_are_the_set_share(homophily: float) -> None:
     edges = phase.homophilous_graph(labels, homophily, 10.0, rng(1))
     assert (edges == edges.T).all() and not edges.diagonal().any()
     # About 1500 edges: four standard deviations of a share, and of a count.
-    assert abs(phase.edge_homophily(edges, labels) - homophily) < 4 * 0.5 / 1500**0.5
+    share = (edges * (labels[:, None] == labels)).sum() / edges.sum()
+    assert abs(share - homophily) < 4 * 0.5 / 1500**0.5
     assert abs(edges.sum() / 300 - 10) < 4 * 2 * 1500**0.5 / 300
-
-
-def test_the_prior_of_the_paper_never_prefers_edges_between_labels() -> None:
-    shares = []
-    for seed in range(60):
-        labels = phase.labels_of(60, 3, rng(seed))
-        edges = phase.prior_graph(labels, rng(seed))
-        assert (edges == edges.T).all()
-        shares.append(phase.edge_homophily(edges, labels))
-    pairs = (19 / 59) * np.ones(60)  # of pairs of one label among all
-    assert np.nanmean(shares) > pairs.mean()
 
 
 def test_walk_and_gat_are_row_stochastic_on_the_graph_s_edges() -> None:
@@ -81,13 +71,11 @@ def test_dirichlet_energy_is_the_rayleigh_quotient_of_the_laplacian() -> None:
 
 
 def test_mad_by_hand() -> None:
-    """Rows e_1, e_2, -e_1 on a path: 1, (1 + 1)/2, 1; over all pairs (1 + 2)/2, 1, 3/2."""
+    """Rows e_1, e_2, -e_1: (1 + 2)/2, 1, 3/2."""
     X = np.array([[1.0, 0], [0, 5], [-2, 0]])
-    assert phase.mad(X, PATH) == pytest.approx(1, abs=1e-15)
     assert phase.mad(X) == pytest.approx((1.5 + 1 + 1.5) / 3, abs=1e-15)
     assert phase.mad(np.ones((4, 2))) == 0
     assert np.isnan(phase.mad(np.zeros((3, 2))))
-    assert np.isnan(phase.mad(X, np.zeros((3, 3))))
     with_zero = np.array([[1.0, 0], [0, 0], [0, 1]])
     assert phase.mad(with_zero) == pytest.approx(1, abs=1e-15)
 

@@ -14,7 +14,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.budget import Plan, checked_budget
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import head_table, worst_heads
 from oversmoothing.experiments.inspection.inspect import inspect
@@ -44,7 +44,7 @@ DATA = os.environ.get("OVERSMOOTHING_DATA")
 
 def head_measures(model: Model, inputs: Any) -> dict[str, np.ndarray]:
     """Every number of every head, [layers, heads, inputs]."""
-    seen = Observer(model, checked_budget(Plan(9, 9, 9, 9)), None)
+    seen = Observer(model, Plan(9, 9, 9, 9), None)
     for _ in stream(model, inputs, see=seen.see):
         pass
     return seen.heads.arrays()
@@ -120,9 +120,8 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made")
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
-    assert "Left out one at a time, the heads that smooth most are layer 1 head 0 (-" in (
-        report.summary()
-    )
+    assert "Left out one at a time, 6 of 6 heads smooth (" in report.summary()
+    assert "most of all layer 1 head 0 (-" in report.summary()
     assert any("layer 1 head 0 (-" in words for words, _ in report.replies[1].details)
     files = report.save(tmp_path)
     assert files["report_tokens.png"].read_bytes()[:4] == b"\x89PNG"
@@ -198,7 +197,7 @@ def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_pat
     with torch.no_grad():
         module.embeddings.position_embeddings.weight.zero_()
     model = open_model(module, tokenizer=Letters())
-    report = inspect(model, ["aaabb", "cde"], name="bert", spectra=0)
+    report = inspect(model, ["aaabb", "cde"], name="bert")
     merged = report.merged
     first = merged[(merged["input"] == 0) & (merged["layer"] == 0)]
     assert set(first["words"]) == {"<b> x3", "<4> x2"}
@@ -219,7 +218,7 @@ def test_without_a_tokenizer_there_are_no_words(tmp_path: Path) -> None:
     for tokenizer in (None, fails):
         model = open_model(tiny("bert"), tokenizer=tokenizer)
         assert shown_words(model, batch("bert")) is None
-        report = inspect(model, batch("bert"), spectra=0)
+        report = inspect(model, batch("bert"))
         assert report.merged.empty and "merged" not in report.save(tmp_path)
     # An iterator is read but once, and by the model.
     assert shown_words(open_model(tiny("bert"), tokenizer=Letters()), iter(["ab"])) is None
@@ -231,7 +230,7 @@ def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states()
     assert DATA is not None
     folder = Path(DATA) / "stories260K"
     text = "One day the big dog and the big cat saw the tree."
-    report = inspect(open_model(folder), [text], name="stories", spectra=0)
+    report = inspect(open_model(folder), [text], name="stories")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     module = transformers.AutoModelForCausalLM.from_pretrained(folder)
     ids = tokenizer(text, return_tensors="pt")["input_ids"]

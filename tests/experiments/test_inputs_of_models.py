@@ -195,11 +195,11 @@ TEXTS = ["a bb ccc", "a " * 40, "bb " * 15]
 
 def test_texts_beyond_the_model_s_length_are_cut_and_said() -> None:
     model = open_model(tiny("bert"), tokenizer=Words())  # reads 16 tokens
-    report = inspect(model, TEXTS, name="bert", spectra=0)
+    report = inspect(model, TEXTS, name="bert")
     assert report.notes[-1] == "2 texts were cut to the first 16 tokens"
     ids = model.prepare(TEXTS)["input_ids"]
     assert ids.shape == (3, 16) and ids[1, -1] == 2  # the last special token is kept
-    short = inspect(model, TEXTS[:1], name="bert", spectra=0)
+    short = inspect(model, TEXTS[:1], name="bert")
     assert not any("cut" in note for note in short.notes)
     with pytest.raises(InputError, match="reads at most 16: cut it"):
         model.prepare([torch.full((17,), 3)])

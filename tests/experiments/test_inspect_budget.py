@@ -123,16 +123,6 @@ def test_what_is_no_budget_is_refused(budget: Any) -> None:
         checked_budget(budget)
 
 
-def test_older_options_map_or_are_refused(deit: Model, pixels: Tensor) -> None:
-    assert checked_budget(4, 2).plan_for(deit, 197, 8).spectra == 2
-    assert checked_budget("all", 0).plan_for(deit, 197, 8) == Plan(8, 8, 8, 0, 1)
-    for name in ("account", "closer"):
-        with pytest.raises(InputError, match=f"{name}= is a part of the budget now"):
-            inspect(deit, pixels, **{name: 3})
-    with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
-        inspect(deit, pixels, depth=3)  # type: ignore[call-arg]
-
-
 def test_a_dry_run_says_what_it_would_take_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,12 @@ from PIL import Image
 
 import oversmoothing
 from oversmoothing import main
+from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import cifar100, picture_folder
-from oversmoothing.simulations.state_metrics import NAMES, metrics
+from oversmoothing.simulations.state_metrics import NAMES
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
 
@@ -65,12 +67,12 @@ def test_padding_is_left_out_of_everything() -> None:
 
 
 def test_without_spectra_the_report_says_so() -> None:
-    report = inspect(tiny("vit"), batch("vit"), spectra=0)
+    report = inspect(tiny("vit"), batch("vit"), budget=Plan(2, 2))
     assert report.spectra == 0 and "No spectra were taken" in report.summary()
     assert "consensus_share" not in report.table and "asymmetry" in report.table
     report.plot()
     with pytest.raises(InputError, match="spectra is -1"):
-        inspect(tiny("vit"), batch("vit"), spectra=-1)
+        inspect(tiny("vit"), batch("vit"), budget=Plan(spectra=-1))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -94,18 +96,6 @@ def test_an_unknown_model_is_inspected_from_its_description() -> None:
     assert len(report.to_frame()) == 3
 
 
-def test_metrics_are_those_of_the_hidden_states() -> None:
-    model = tiny("vit")
-    hidden = model(batch("vit"), output_hidden_states=True).hidden_states
-    table = inspect(model, batch("vit")).table
-    for number, X in enumerate(hidden):
-        expected = metrics(X.detach())
-        for name in NAMES:
-            values = expected[name]
-            mean = values.log().mean().exp() if name == "hfc_lfc" else values.mean()
-            assert table[name].iloc[number] == pytest.approx(float(mean), rel=1e-4)
-
-
 # --- the command ---
 
 
@@ -114,21 +104,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("model") / "tiny-vit"
     tiny("vit").save_pretrained(place)
     return place
-
-
-def test_the_command_inspects_a_folder_of_pictures(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pictures = tmp_path / "pictures"
-    pictures.mkdir()
-    rng = np.random.default_rng(0)
-    for k in range(3):
-        Image.fromarray(rng.integers(0, 255, (40, 50, 3), np.uint8)).save(pictures / f"{k}.png")
-    command = ["inspect", str(folder), "--images", str(pictures), "--out", str(tmp_path)]
-    assert main([*command, "--count", "2"]) == 0
-    out = capsys.readouterr().out
-    assert "2 images" in out and "report.html" in out
-    assert (tmp_path / "inspect" / "tiny-vit" / "report.csv").exists()
 
 
 def test_a_model_is_found_within_the_data_folder(
@@ -142,6 +117,10 @@ def test_a_model_is_found_within_the_data_folder(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["vit+"], r"run `oversmoothing train --variant vit\+ --seed 0 --out"),
+        (["vit7"], "no model 'vit7' here"),
+        (["vit-random", "--text", __file__], "reads images, not text"),
+        (["vit-random", "--device", "abacus"], "not available here"),
         (["--count", "0"], "--count must be at least 1"),
         (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
         (["--images", "cifar100"], "CIFAR-100 is needed"),
@@ -158,8 +137,9 @@ def test_the_command_refuses_with_advice(
     message: str,
 ) -> None:
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
-    assert main(["inspect", str(folder), *options, "--out", str(tmp_path)]) == 2
-    assert message in capsys.readouterr().err
+    model = [] if options[0].startswith("vit") else [str(folder)]
+    assert main(["inspect", *model, *options, "--out", str(tmp_path)]) == 2
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_a_text_model_asks_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

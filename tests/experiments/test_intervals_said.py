@@ -89,7 +89,7 @@ def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of three images it was said that no head is told to smooth."""
-    words = ("inspect", "vit-random", "--spectra", "0", "--count", "3", "--out", str(tmp_path))
+    words = ("inspect", "vit-random", "--count", "3", "--out", str(tmp_path))
     record = json.loads(said(capsys, *words, "--json"))
     assert "no head" not in record["summary"].lower()
     assert all(row["cos_mean_p05"] is None for row in record["layers"])

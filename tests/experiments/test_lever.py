@@ -21,8 +21,8 @@ from oversmoothing.experiments.study.lever import (
     run,
     shift,
 )
-from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.experiments.study.study_models import Design, StudyNet
+from oversmoothing.experiments.study.study_tasks import Reads
 from oversmoothing.theory.support.errors import InputError
 
 GREYS = Reads("pixels", 16, 4, 10)

@@ -43,29 +43,18 @@ def found():
 # ------------------------------------------------------------------- looping
 
 
-def test_a_loop_is_the_block_applied_again_and_again():
+@pytest.mark.parametrize("recall", [0.0, 0.3])
+def test_a_loop_is_the_block_again_and_again_and_recall_its_share_of_the_first_stream(recall):
     model = open_model(tiny_model(), dtype=torch.float64)
     run = recorded(model, random_pixels(2).double())
     f, X = run.blocks[0], run.states[0]
     with torch.no_grad(), plain_attention(model.module):
-        several = looped([f], X, 20)
+        several = looped([f], X, 20, recall)
         Z = X
         for _ in range(20):
-            Z = f(Z)
+            Z = f(Z) + recall * X
     torch.testing.assert_close(several.tail[-1], Z)
     np.testing.assert_allclose(several.logs[-1], log_ratio(Z).numpy())
-
-
-def test_recall_adds_its_share_of_the_first_stream_in_every_loop():
-    model = open_model(tiny_model(), dtype=torch.float64)
-    run = recorded(model, random_pixels(2).double())
-    f, X = run.blocks[0], run.states[0]
-    with torch.no_grad():
-        several = looped([f], X, 20, recall=0.3)
-        Z = X
-        for _ in range(20):
-            Z = f(Z) + 0.3 * X
-    torch.testing.assert_close(several.tail[-1], Z)
 
 
 def synthetic(streams: list[torch.Tensor]) -> Looped:

@@ -115,11 +115,6 @@ def test_the_library_is_never_answered(folder: Path, monkeypatch: pytest.MonkeyP
         library.tokenizer_of(transformers, folder)
 
 
-@pytest.mark.parametrize("file", ["tokenizer_config.json", "preprocessor_config.json"])
-def test_code_is_refused_wherever_a_config_names_it(folder: Path, file: str) -> None:
-    refused(changed(folder, file, auto_map={"AutoTokenizer": ["evil.E", None]}), "never run")
-
-
 @pytest.mark.parametrize("stated", ["1e-5000", -2.0, 0, 2.5, [8]])
 def test_a_tokenizer_whose_longest_text_is_no_number_is_refused(
     tmp_path: Path, stated: object
@@ -134,30 +129,6 @@ def test_a_tokenizer_whose_longest_text_is_no_number_is_refused(
     changed(tmp_path, "tokenizer_config.json", model_max_length=stated)
     with pytest.raises(InputError, match="model_max_length is no number"):
         library.tokenizer_of(transformers, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "field", [{"backbone": "/elsewhere"}, {"encoder": {"backbone_checkpoint": "owner/model"}}]
-)
-def test_another_model_is_not_fetched(folder: Path, field: dict[str, Any]) -> None:
-    refused(changed(folder, **field), "to be fetched")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("_attn_implementation", "owner/kernel"),
-        ("_attn_implementation", "flash_attention_2"),
-        ("attn_implementation", {"": "evil/kernel"}),
-        ("_attn_implementation_internal", {"text_config": "paged|flash_attention_3"}),
-        ("attn_implementation", ["eager"]),
-        ("experts_implementation", "sonicmoe"),
-    ],
-)
-def test_no_attention_is_fetched_as_a_kernel(folder: Path, key: str, value: Any) -> None:
-    """The library looks for flash attention, by any name, among the kernels of the hub."""
-    refused(changed(folder, **{key: value}), "asks for a kernel that would be fetched")
-    refused(changed(folder, **{key: "eager"}, parts=[{key: value}]), r"\(parts.0.* is ")
 
 
 @pytest.mark.parametrize("own", ["eager", "sdpa", "flex_attention", {"": "eager"}, None])
@@ -295,23 +266,38 @@ def test_a_header_with_repeated_keys_is_refused_by_name(tmp_path: Path, where: s
 # --- sizes that are declared, pipes, devices ---
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000"),
-        ({"text_config": {"n_layer": 10**9}}, "text_config.n_layer is"),
-        ({"depths": [2, 10**7]}, "depths is"),
-        ({"hidden_size": 3 * 10**6}, "do not belong together"),
-        ({"intermediate_size": 10**9}, "do not belong together"),
-        ({"image_size": 8 * 10**6}, "do not belong together"),
-        ({"num_labels": 10**9}, "num_labels is"),
-        ({"num_hidden_layers": 200}, "would stay random"),
-    ],
-)
-def test_a_config_that_declares_more_than_the_weights_is_refused_at_once(
-    folder: Path, fields: dict[str, Any], message: str
+CODE = {"auto_map": {"AutoTokenizer": ["evil.E", None]}}
+KERNEL, APART = "asks for a kernel that would be fetched", "do not belong together"
+CONFIGS: list[tuple[str, dict[str, Any], str]] = [
+    ("tokenizer_config.json", CODE, "never run"),
+    ("preprocessor_config.json", CODE, "never run"),
+    ("config.json", {"backbone": "/elsewhere"}, "to be fetched"),
+    ("config.json", {"encoder": {"backbone_checkpoint": "owner/model"}}, "to be fetched"),
+    # The library looks for flash attention, by any name, among the kernels of the hub.
+    ("config.json", {"_attn_implementation": "owner/kernel"}, KERNEL),
+    ("config.json", {"_attn_implementation": "flash_attention_2"}, KERNEL),
+    ("config.json", {"attn_implementation": {"": "evil/kernel"}}, KERNEL),
+    ("config.json", {"_attn_implementation_internal": {"a": "paged|flash_attention_3"}}, KERNEL),
+    ("config.json", {"attn_implementation": ["eager"]}, KERNEL),
+    ("config.json", {"experts_implementation": "sonicmoe"}, KERNEL),
+    ("config.json", {"attn_implementation": "eager",
+                     "parts": [{"attn_implementation": "a/b"}]}, r"\(parts.0.* is "),
+    ("config.json", {"num_hidden_layers": 10**6}, "num_hidden_layers is 1000000"),
+    ("config.json", {"text_config": {"n_layer": 10**9}}, "text_config.n_layer is"),
+    ("config.json", {"depths": [2, 10**7]}, "depths is"),
+    ("config.json", {"hidden_size": 3 * 10**6}, APART),
+    ("config.json", {"intermediate_size": 10**9}, APART),
+    ("config.json", {"image_size": 8 * 10**6}, APART),
+    ("config.json", {"num_labels": 10**9}, "num_labels is"),
+    ("config.json", {"num_hidden_layers": 200}, "would stay random"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "fields", "message"), CONFIGS)
+def test_a_config_that_asks_for_code_or_more_than_the_weights_is_refused_at_once(
+    folder: Path, file: str, fields: dict[str, Any], message: str
 ) -> None:
-    refused(changed(folder, **fields), message)
+    refused(changed(folder, file, **fields), message)
 
 
 def pickled(folder: Path, held: object, **options: Any) -> Path:

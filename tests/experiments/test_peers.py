@@ -23,7 +23,7 @@ from benchmarks.peers.walk_collapse import (
     features_by_depth,
     rates,
 )
-from oversmoothing.experiments.remedies import ContraNorm, FeatScale, Plain
+from oversmoothing.experiments.remedies import ContraNorm, Plain
 from oversmoothing.theory.support.errors import InputError, RequirementError
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -84,22 +84,6 @@ def test_scores_of_large_tokens_leave_contranorm_with_each_token_alone() -> None
         assert float(alike.diagonal(dim1=-2, dim2=-1).mean()) == pytest.approx(mean, abs=5e-4)
         found = ContraNorm(0.1, cosine=cosine).finish(X)
         torch.testing.assert_close(found, X - 0.1 * alike @ X, **CLOSE)
-
-
-def test_keeping_the_identity_is_contranorm_at_another_s() -> None:
-    X, s = random(5, 4), 0.25
-    K = (torch.nn.functional.cosine_similarity(X[:, None], X[None], dim=-1)).softmax(-1)
-    found = (1 + s) * ContraNorm(s / (1 + s), cosine=True).finish(X)
-    torch.testing.assert_close(found, (1 + s) * X - s * K @ X, **CLOSE)
-
-
-def test_adding_both_terms_twice_is_featscale_at_2s_and_2t() -> None:
-    Y, s, t = random(6, 4), random(4, seed=1), random(4, seed=2)
-    remedy = FeatScale(4).double()
-    remedy.s.data, remedy.t.data = 2 * s, 2 * t
-    low, high = Y.mean(0) * s, (Y - Y.mean(0)) * t
-    with torch.no_grad():
-        torch.testing.assert_close(remedy.output(Y, Y, Y), Y + 2 * low + 2 * high, **CLOSE)
 
 
 def test_the_single_precision_of_1_over_n_is_all_that_is_changed() -> None:

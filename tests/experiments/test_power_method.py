@@ -21,7 +21,7 @@ from oversmoothing.experiments.power_method.directions import (
     shares,
 )
 from tests.support.tiny_models import random_pixels, tiny_model
-from tests.support.tiny_transformers import tiny, tokens
+from tests.support.tiny_transformers import pixels, tiny, tokens
 
 
 def test_eigendirections_are_invariant_lines_and_planes() -> None:
@@ -172,7 +172,7 @@ def test_a_wrong_threshold_is_noticed(monkeypatch) -> None:
 @pytest.mark.parametrize("family", ["llama", "vit"])
 def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
     model = oversmoothing.open_model(tiny(family))
-    given = tokens()["input_ids"][:1] if family == "llama" else random_like(model)
+    given = tokens()["input_ids"][:1] if family == "llama" else pixels(1)
     u = np.eye(model.width)[0]
     plain = extract(model, given, attention=False, verify=False).traces[0]
     with steering.steering(model, u, np.full(model.depth, 0.5)):
@@ -185,12 +185,6 @@ def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
     wanted = plain.after_attention.clone()
     wanted[..., 0] += 0.5 * even
     torch.testing.assert_close(moved.after_attention, wanted, rtol=1e-4, atol=1e-5)
-
-
-def random_like(model: oversmoothing.experiments.models.model.Model) -> torch.Tensor:
-    from tests.support.tiny_transformers import pixels
-
-    return pixels(1)
 
 
 def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:

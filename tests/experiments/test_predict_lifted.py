@@ -9,7 +9,6 @@ import torch
 from oversmoothing.experiments.ladder import linear as module
 from oversmoothing.experiments.ladder.linear import Lift, lifted_state, linear_state
 from oversmoothing.experiments.ladder.recording import Recording, log_energies
-from oversmoothing.theory.support.errors import InputError
 from tests.experiments.test_predict_ladder import linear_recording
 
 FEW = 12  # functions
@@ -82,16 +81,6 @@ def test_the_lift_is_centred_at_each_position_and_drawn_by_the_seed():
     assert not torch.equal(other.G, lift.G)
 
 
-def test_p6_lifted_puts_missing_energy_back_in_the_mean():
-    known, _ = lifted_recording(0)
-    noisy = known.states.clone()
-    noisy[1:] += torch.randn(noisy[1:].shape, generator=torch.Generator().manual_seed(5))
-    recording = recorded(noisy)
-    found = lifted_state(recording, functions=FEW, seed=3)
-    energy = np.exp(2 * found.logs(known.start).reshape(len(known), -1, 2)).mean(0)
-    np.testing.assert_allclose(energy, np.exp(2 * recording.logs).mean(0), rtol=1e-3)
-
-
 def test_images_all_alike_are_predicted_by_their_means():
     """Nothing varies: every operator is zero, and P0' is what is left."""
     states = torch.randn(4, 1, 6, 3, generator=torch.Generator().manual_seed(1)).expand(4, 8, 6, 3)
@@ -99,12 +88,6 @@ def test_images_all_alike_are_predicted_by_their_means():
     found = lifted_state(known, 1, functions=FEW)
     predicted = found.predict(known.start)
     np.testing.assert_allclose(predicted, known.change, atol=1e-4)
-
-
-def test_p6_lifted_needs_calibration_states():
-    recording = Recording(torch.randn(4, 3, 2), np.zeros((4, 4, 2)))
-    with pytest.raises(InputError, match="states=True"):
-        lifted_state(recording)
 
 
 @pytest.mark.parametrize("prefix", [0, 1])

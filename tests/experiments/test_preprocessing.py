@@ -140,7 +140,7 @@ def test_what_is_used_without_settings_is_said(tmp_path: Path) -> None:
     said = "resized whole to 32 x 32 (bicubic), and mean 0.5 and std 0.5 are used"
     model = open_model(folder(tmp_path, None))
     assert said in model.run_notes[0] and said in open_model(tiny("vit")).run_notes[0]
-    report = oversmoothing.inspect(model, pictures(), spectra=0)
+    report = oversmoothing.inspect(model, pictures())
     assert said in str(report.notes)
     whole = {**NORMAL, "size": {"height": 32, "width": 32}, "image_mean": 0.5, "image_std": 0.5}
     torch.testing.assert_close(model.prepare(pictures()), ours(tmp_path, whole))
@@ -209,8 +209,8 @@ def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path
 @pytest.mark.parametrize(
     "command",
     [
-        "inspect --spectra 0", "loop --group 1 --loops 20", "stability", "flips", "readings",
-        "tilt", "certify-model", "exponents --layers 200 --model", "enclose",
+        "inspect", "loop --group 1 --loops 20", "stability", "flips", "readings",
+        "tilt", "certified", "exponents --depth 200", "enclose",
         "ladder --calibration 12 --standard 12 --held-out 4",
     ],
 )  # fmt: skip
@@ -238,7 +238,8 @@ def test_every_command_reads_pictures_as_the_folder_says(
         [] if name in ("ladder", "exponents") else ["--count", "2" if name == "stability" else "4"]
     )
     where = ["--images", str(tmp_path / "shown"), "--out", str(tmp_path / "out")]
-    main([name, *options, str(place), *count, *where])
+    asked = [name, str(place)] if name in ("inspect", "enclose") else ["probe", str(place), name]
+    main([*asked, *options, *count, *where])
     theirs = AutoImageProcessor.from_pretrained(place, backend="pil")
     expected = theirs(pictures(16), return_tensors="pt")["pixel_values"]
     shown = [x for x in seen if not any(x.shape == y.shape and x.equal(y) for y in drawn)]

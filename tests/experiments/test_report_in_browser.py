@@ -15,8 +15,7 @@ from playwright.sync_api import Browser, Locator, Page
 
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.inspection.report_page import cell
+from oversmoothing.experiments.inspection.report import Report, cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.web_page import as_data
@@ -39,13 +38,13 @@ def report_of(kind: str) -> Report:
         pixels[:, :4] = 0.5
         with torch.no_grad():
             vit.position.zero_()
-        return inspect(vit, pixels, name="tiny", spectra=2)
+        return inspect(vit, pixels, name="tiny")
     if kind == "text":
         bert = tiny("bert")
         with torch.no_grad():
             bert.embeddings.position_embeddings.weight.zero_()
         model = open_model(bert, tokenizer=Letters())
-        return inspect(model, ["aaabb", "cdea"], name="letters", spectra=2)
+        return inspect(model, ["aaabb", "cdea"], name="letters")
     return inspect(made(value=2.0, depth=1), sharing(2), name="bare", budget=Plan(ranks=2))
 
 
@@ -277,10 +276,6 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(
             assert web.locator("#layer").input_value() == "1"
 
 
-def unfold(web: Page) -> None:
-    web.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-
-
 def test_the_three_answers_come_first(chromium: Browser, pages: Pages) -> None:
     for report, path in pages.values():
         with opened(chromium, path) as work:
@@ -295,7 +290,7 @@ def test_the_three_answers_come_first(chromium: Browser, pages: Pages) -> None:
 
 def test_the_slider_stays_in_sight_of_what_it_moves(chromium: Browser, pages: Pages) -> None:
     with opened(chromium, pages["image"][1], size=PHONE) as work:
-        unfold(work.page)
+        work.page.evaluate(UNFOLD)
         for place in ("#values", "#clusters", "#map"):
             work.page.locator(place).scroll_into_view_if_needed()
             box = work.page.locator("#layer").bounding_box()
@@ -321,7 +316,7 @@ def test_tokens_are_marked_on_the_image_and_in_the_words(chromium: Browser, page
         assert (tokens["cluster"] >= 0).any() and (tokens["cluster"] < 0).any()
         with opened(chromium, path) as work:
             web = work.page
-            unfold(web)
+            web.evaluate(UNFOLD)
             for layer in range(len(report.table)):
                 web.locator("#layer").fill(str(layer))
                 for number, rows in tokens[tokens["layer"] == layer].groupby("input"):

@@ -104,7 +104,7 @@ def test_registers_of_a_model_are_counted_and_left_out(name: str) -> None:
 
 def test_models_without_registers_have_no_columns_of_them() -> None:
     model = open_model(today("DINOv2"))
-    report = inspect(model, inputs("DINOv2"), spectra=0)
+    report = inspect(model, inputs("DINOv2"))
     assert model.registers == 0 and report.counted == "all 17 tokens with CLS"
     assert "cos_mean_patches" not in report.table and "patches alone" not in report.summary()
     assert "cos_mean_desunk_without_first" in report.table
@@ -161,8 +161,6 @@ def test_the_report_has_the_columns_and_says_them() -> None:
     assert "rank_growth" not in inspect(made(), sharing(2), budget=Plan(ranks=2)).table
     with pytest.raises(InputError, match="closely is -1"):
         Plan(closely=-1)
-    with pytest.raises(InputError, match="closer= is a part of the budget now"):
-        inspect(made(), sharing(2), closer=3)
 
 
 def test_the_sentences_read_the_table() -> None:

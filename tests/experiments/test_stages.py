@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor, nn
 
 import oversmoothing
-from oversmoothing.experiments.inspection.compare import inspect_stages
+from oversmoothing.experiments.inspection.compare import Stages, inspect_stages
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.sources import open_model, open_stages
 from oversmoothing.simulations.state_metrics import metrics
@@ -43,10 +43,14 @@ def states(module: nn.Module) -> list[list[Tensor]]:
     return seen
 
 
-def test_swin_whole_is_its_stages_and_the_mergings_between_them() -> None:
-    module = today("Swin")
-    found = inspect_stages(module, inputs("Swin"), name="swin", spectra=1)
-    logs = [[metrics(X.double())["log_hfc_lfc"].numpy() for X in stage] for stage in states(module)]
+@pytest.fixture(scope="module")
+def found() -> Stages:
+    return inspect_stages(today("Swin"), inputs("Swin"), name="swin")
+
+
+def test_swin_whole_is_its_stages_and_the_mergings_between_them(found: Stages) -> None:
+    stages = states(today("Swin"))
+    logs = [[metrics(X.double())["log_hfc_lfc"].numpy() for X in stage] for stage in stages]
     for report, own in zip(found.reports, logs, strict=True):
         np.testing.assert_allclose(report.logs, own, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(found.merging, [logs[1][0] - logs[0][-1]], atol=1e-6)
@@ -55,8 +59,7 @@ def test_swin_whole_is_its_stages_and_the_mergings_between_them() -> None:
     np.testing.assert_allclose(whole, logs[1][-1] - logs[0][0], atol=1e-6)
 
 
-def test_the_boundary_is_said_with_its_number_and_interval() -> None:
-    found = inspect_stages(today("Swin"), inputs("Swin"), name="swin", spectra=0)
+def test_the_boundary_is_said_with_its_number_and_interval(found: Stages) -> None:
     mean = float(found.merging[0].mean())
     first, second = found.reports
     assert (
@@ -71,12 +74,11 @@ def test_the_boundary_is_said_with_its_number_and_interval() -> None:
     assert list(table["tokens"]) == [64] * 3 + [16] * 3
     merging = table["log_change_merging"]
     assert merging[3] == pytest.approx(mean) and merging.isna().sum() == 5
-    alone = inspect_stages(today("Swin"), inputs("Swin")["pixel_values"][:1], spectra=0)
+    alone = inspect_stages(today("Swin"), inputs("Swin")["pixel_values"][:1])
     assert "95 % interval" not in alone.said()[0]
 
 
-def test_stages_are_saved_whole(tmp_path: Path) -> None:
-    found = inspect_stages(today("Swin"), inputs("Swin"), name="swin", spectra=0)
+def test_stages_are_saved_whole(found: Stages, tmp_path: Path) -> None:
     files = found.save(tmp_path)
     assert {"json", "csv", "txt", "html", "stage-1/report.json", "stage-2/heads.csv"} < set(files)
     held = json.loads(files["json"].read_text())
@@ -93,9 +95,9 @@ def test_towers_are_no_stages_and_one_stack_is_one_stage() -> None:
         open_stages(clip)
     with pytest.raises(InputError, match="or all of them to inspect_stages"):
         open_model(today("Swin"))
-    found = inspect_stages([made(value=0.2)], sharing(3), spectra=0)
+    found = inspect_stages([made(value=0.2)], sharing(3))
     assert found.merging.shape == (0, 3)
-    plain = inspect(made(value=0.2), sharing(3), spectra=0)
+    plain = inspect(made(value=0.2), sharing(3))
     assert found.reports[0].logs.tolist() == plain.logs.tolist()
     with pytest.raises(InputError, match="no iterator"):
         inspect_stages(today("Swin"), iter([]))

@@ -18,7 +18,6 @@ from scipy.stats import t as student
 from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
-from oversmoothing.experiments.study.study_inputs import Reads
 from oversmoothing.experiments.study.study_models import Design, StudyNet
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
@@ -28,7 +27,7 @@ from oversmoothing.experiments.study.study_runs import (
     run_blocks,
     trained,
 )
-from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
+from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, Reads, task
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import study_row
 
@@ -210,14 +209,6 @@ def test_the_text_is_refused_in_a_sentence_where_its_package_is_not_there(
         task("words")
 
 
-def test_the_rate_rises_over_a_twentieth_and_falls_to_nothing() -> None:
-    recipe = RECIPES["cifar100"]
-    rates = [learning_rate(recipe, step, 400) for step in range(401)]
-    assert rates[0] == pytest.approx(recipe.rate / 20) and rates[400] == pytest.approx(0)
-    assert max(rates) == pytest.approx(recipe.rate, rel=0.02) and np.argmax(rates) == 19
-    assert (np.diff(rates[19:]) < 0).all()
-
-
 # ------------------------------------------------------------------------------ the runs
 
 
@@ -251,7 +242,7 @@ def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped
         loss = torch.nn.functional.cross_entropy(net(x), y, label_smoothing=recipe.smoothing)
         gradients = torch.autograd.grad(loss, values)
         sizes.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
-        rate = learning_rate(recipe, step, 3)
+        rate = learning_rate(recipe.rate, stacked.WARM, step, 3)
         with torch.no_grad():
             for k, (each, g) in enumerate(zip(values, gradients, strict=True)):
                 g = g * min(1.0, 0.25 / (sizes[-1] + 1e-6))
@@ -484,6 +475,15 @@ def test_seeds_are_those_of_the_textbook() -> None:
     for sd, effect, seeds in ((0.75, 0.5, 20), (0.75, 1, 7), (1, 0.5, 34), (2, 1, 34), (2, 2, 10)):
         assert seeds_needed(sd, effect) == seeds
     assert math.isnan(seeds_needed(1.0, 0.0)) and math.isnan(seeds_needed(1.0, 1e-3))
+
+
+def test_seeds_are_counted_at_the_protocol_s_own_confidence(tiny: Protocol) -> None:
+    rows = rows_of(tiny, lambda form, seed: 10.0 - (1 + 0.9 * seed) * (form == "minus"), 3)
+    less, more = (
+        answers.answers(rows, replace(tiny, confidence=level)).table["needed"].iloc[0]
+        for level in (0.8, 0.95)
+    )
+    assert 2 < less < more
 
 
 def rows_of(chosen: Protocol, error: Callable[[str, int], float], seeds: int) -> list[Any]:

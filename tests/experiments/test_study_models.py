@@ -15,10 +15,9 @@ from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study import study_models
 from oversmoothing.experiments.study.atlas import spectrum
 from oversmoothing.experiments.study.protocol import Cell
-from oversmoothing.experiments.study.study_inputs import Reads, seen
 from oversmoothing.experiments.study.study_models import FORMS, Design, StudyNet
 from oversmoothing.experiments.study.study_runs import h_measures, start_measures, trained
-from oversmoothing.experiments.study.study_tasks import task
+from oversmoothing.experiments.study.study_tasks import Reads, seen, task
 from oversmoothing.theory.support.errors import InputError
 
 SMALL = Design(width=16, depth=2, heads=2)

@@ -54,7 +54,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, np.ndarray]]:
     """CIFAR-10 in small: as many images as a test can hold."""
     monkeypatch.setitem(SIZES, "cifar10", SMALL)
     monkeypatch.setattr(module, "OFFICIAL", (40, 20))
-    module._cifar.cache_clear()
+    module.cifar.cache_clear()
     rng = np.random.default_rng(0)
     yield {
         f"{part}_{what}": value
@@ -64,7 +64,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, np.ndarray]]:
             ("labels", rng.permutation(np.arange(count) % 10).astype(np.uint8)),
         )
     }
-    module._cifar.cache_clear()
+    module.cifar.cache_clear()
 
 
 def png(pixels: np.ndarray) -> bytes:

@@ -17,9 +17,8 @@ from safetensors.torch import load_file, save_file
 from oversmoothing import main
 from oversmoothing.experiments.digits.training import TrainedModel, trained
 from oversmoothing.experiments.digits.training_config import TrainConfig
-from oversmoothing.experiments.digits.training_loop import Keeping, Loop
+from oversmoothing.experiments.digits.training_loop import Loop
 from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, unfinished
-from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import tiny_config
 
@@ -32,12 +31,8 @@ def config(variant: str = "vit-interval", **changes: object) -> TrainConfig:
     return tiny_config(variant, **fields)
 
 
-def keeping(every: int = 2) -> Keeping:
-    return Keeping(every=every, watch=lambda model, n: Watcher(model, every=n, budget=None))
-
-
 def run(config: TrainConfig, folder: Path, every: int = 2) -> TrainedModel:
-    return trained(config, folder, progress=False, keeping=keeping(every))
+    return trained(config, folder, progress=False, every=every)
 
 
 def failing_at(monkeypatch: pytest.MonkeyPatch, step: int, what: object) -> None:
@@ -178,7 +173,8 @@ def test_the_command_line_says_where_it_stopped(
 
 
 def test_watching_changes_no_bit_and_has_its_steps(whole: TrainedModel, tmp_path: Path) -> None:
-    plain = trained(whole.config, tmp_path, progress=False)
+    unwatched = whole.config.model_copy(update={"watch_every": 0})
+    plain = trained(unwatched, tmp_path, progress=False)
     for name, value in whole.run.weights.items():
         assert torch.equal(value, plain.run.weights[name]), name
     assert plain.run.watched.empty

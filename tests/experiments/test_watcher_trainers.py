@@ -73,16 +73,12 @@ def hugging_face(folder, *, watch: bool, **settings):
     return trainer, watcher
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"bf16": True},
-        {"gradient_accumulation_steps": 2},
-        {"eval_strategy": "steps", "eval_steps": 1},
-    ],
-    ids=str,
-)
+ALL_AT_ONCE = {
+    "bf16": True, "gradient_accumulation_steps": 2, "eval_strategy": "steps", "eval_steps": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", [{}, ALL_AT_ONCE], ids=["plain", "all at once"])
 def test_in_a_hugging_face_trainer(tmp_path, monkeypatch, settings):
     pytest.importorskip("accelerate", reason=MISSING)
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
@@ -134,7 +130,7 @@ def lightning_script(folder, *, watch: bool, loggers: list, **settings):
 
 @pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
 @pytest.mark.parametrize(
-    "settings", [{}, {"precision": "bf16-mixed"}, {"accumulate_grad_batches": 2}], ids=str
+    "settings", [{}, {"precision": "bf16-mixed", "accumulate_grad_batches": 2}], ids=str
 )
 def test_in_lightning(tmp_path, settings):
     pytest.importorskip("lightning", reason=MISSING)

@@ -15,7 +15,6 @@ import pytest
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.study.protocol import protocol
 from oversmoothing.experiments.study.study_runs import ROWS, write_rows
-from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.paper_figures import figure, models_shown
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import costs, phase_diagram, remedies, stream_mixing
@@ -30,7 +29,9 @@ def patched(patch: pytest.MonkeyPatch) -> None:
     small = partial(tiny_config, watch_every=4)
     patch.setattr(models_shown, "default_config", lambda name, seed: small(name))
     patch.setattr(models_shown, "require_accuracy", lambda model: None)
-    patch.setattr(models_shown, "untrained_vit", partial(untrained_vit, **SMALL_UNTRAINED))
+    patch.setattr(
+        models_shown, "untrained_vit", partial(models_shown.untrained_vit, **SMALL_UNTRAINED)
+    )
     patch.delenv("OVERSMOOTHING_DATA", raising=False)
     patch.setattr(remedies, "DRAWS", 3)
     for name, value in {"H_CELLS": 8, "MIX_CELLS": 4, "RUNS_H": 3, "RUNS_MIX": 2}.items():

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from oversmoothing import main
-from oversmoothing.paper_figures import FIGURES, RENAMED, figure
+from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
 from oversmoothing.paper_figures.figure_base import Context
 from tests.figures import held_models, held_theory, pictures
 from tests.figures.held import HELD
@@ -46,7 +46,8 @@ def checked(name: str, csv: pd.DataFrame, small: Tables) -> None:
 @every_figure
 def test_a_figure_has_its_words(name: str) -> None:
     own = figure(name)
-    assert own.name == name and 20 < len(own.title) < 100 and not own.title.endswith(".")
+    assert own.name == name and own.title == title(name)
+    assert 20 < len(own.title) < 100 and not own.title.endswith(".")
     assert 40 < len(own.short) < 260 and 40 < len(own.not_shown) < 260
     # A number of a run is no text of the program.
     assert not re.search(r"\d\.\d|\d %", own.short)

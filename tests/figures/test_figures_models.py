@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.study.table1_models import STD, untrained_vit
 from oversmoothing.paper_figures import models_shown
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
@@ -118,14 +117,14 @@ def test_the_caption_says_where_vit_minus_leaves_the_theorem(small: Tables) -> N
 
 
 def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
-    small = partial(untrained_vit, width=128, depth=1, heads=2)
+    small = partial(models_shown.untrained_vit, width=128, depth=1, heads=2)
     model, again, other = small(3), small(3), small(4)
     weight = model.blocks[0].attn.qkv.weight.detach()
     assert torch.equal(weight, again.blocks[0].attn.qkv.weight)
     assert not torch.equal(weight, other.blocks[0].attn.qkv.weight)
-    assert float(weight.abs().max()) <= 2 * STD
+    assert float(weight.abs().max()) <= 2 * models_shown.STD
     # A normal cut at two deviations has .880 of its deviation; 49,152 weights tell 1 %.
-    assert float(weight.std()) == pytest.approx(0.8796 * STD, rel=0.02)
+    assert float(weight.std()) == pytest.approx(0.8796 * models_shown.STD, rel=0.02)
     assert not model.blocks[0].attn.qkv.bias.any()
 
 

@@ -56,10 +56,10 @@ def streams(rng: random.Random) -> tuple[Words, Files]:
 
 def exponents(rng: random.Random) -> tuple[Words, Files]:
     """Two hundred layers of an ensemble, or of a tiny model."""
-    words = ["--layers", rng.choice(["200", "200", "200", "400", "300", "201", "0", "x"])]
+    words = ["--depth", rng.choice(["200", "200", "200", "400", "300", "201", "0", "x"])]
     if rng.random() < 0.4:
         found, files = model(rng)
-        return [*words, "--model", *found], files
+        return [*found, *words], files
     for flag, cheap in (("--n", "3"), ("--d", "2"), ("--heads", "2")):
         words += _size(rng, flag, cheap)
     name = rng.choice([*_ENSEMBLES, *values.WORDS])
@@ -71,12 +71,12 @@ def remedies(rng: random.Random) -> tuple[Words, Files]:
     if rng.random() < 0.15:
         return ["--list"], {}
     name = rng.choice([*_REMEDIES, *values.WORDS])
-    return [*_size(rng, "--draws", "1"), "--only", name], {}
+    return [name, *_size(rng, "--draws", "1")], {}
 
 
 def graphs(rng: random.Random) -> tuple[Words, Files]:
     """A few small graphs; the classifier for a step or two."""
-    words = [*_size(rng, "--count", "3"), *_sometimes(rng, ["--attention", "gat"])]
+    words = [*_size(rng, "--draws", "3"), *_sometimes(rng, ["--attention", "gat"])]
     if rng.random() < 0.15:
         return [*words, "--classifier", "--steps", "1"], {}
     return words, {}
@@ -131,7 +131,7 @@ def study(rng: random.Random) -> tuple[Words, Files]:
 
     name = rng.choice([*_STUDIES, *_STUDIES, "", "nothing", "Core"])
     if rng.random() < 0.2:
-        return [name, "--estimate"], {}
+        return [name, "--dry-run"], {}
     lines = Path(PREREGISTERED).read_text("utf-8").splitlines()
     # The first cells and questions alone: what follows is like them.
     heads = [k for k, line in enumerate(lines) if line.startswith("[[")]
@@ -153,7 +153,7 @@ def study(rng: random.Random) -> tuple[Words, Files]:
     if rng.random() < 0.05:
         text = text[: rng.randrange(len(text))]
     written = {"input.toml": text.encode("utf-8", "surrogatepass")}
-    return [name, "--estimate", "--protocol", "input.toml"], written
+    return [name, "--dry-run", "--protocol", "input.toml"], written
 
 
 # As in `rooms.ROOMS`.

@@ -209,7 +209,7 @@ def prove(rng: random.Random) -> tuple[Words, Files]:
     record = {"schema_version": 2, "code": fingerprint(), "chunks": {"T2b|x|0|2000": chunk}}
     text = values.mutated(record, rng)
     files = {"results/thorough.json": text.encode("utf-8", "surrogatepass")}
-    return ["--thorough", "--minutes", "0", "--claim", rng.choice(["T2b", "T2", "T99", ""])], files
+    return [rng.choice(["T2b", "T2", "T99", ""]), "--thorough", "--minutes", "0"], files
 
 
 def figures(rng: random.Random) -> tuple[Words, Files]:
@@ -217,11 +217,11 @@ def figures(rng: random.Random) -> tuple[Words, Files]:
     chance = rng.random()
     if chance < 0.4:
         return ["--list"], {}
-    return ["--only", "lambda_plane" if chance < 0.5 else rng.choice(values.WORDS)], {}
+    return ["lambda_plane" if chance < 0.5 else rng.choice(values.WORDS)], {}
 
 
 # Command -> its words after the name, and its files.
 ROOMS: dict[str, Callable[[random.Random], tuple[Words, Files]]] = {
     "sweep": sweep, "train": train, "prove": prove, "figures": figures,
-    "inspect": model, "readings": model, "ladder": model, "certify-model": model,
+    "inspect": model, "readings": model, "ladder": model, "certified": model,
 }  # fmt: skip

@@ -17,8 +17,8 @@ from typing import Any
 import torch  # noqa: F401 -- its libraries are there before the memory of a run is limited
 
 import oversmoothing
-from oversmoothing.commands import OLD, ROWS
-from oversmoothing.commands.main import load
+from oversmoothing.commands import forms
+from oversmoothing.commands.main import chosen
 from tests.fuzz import values
 from tests.fuzz.measured import MEASURED
 from tests.fuzz.rooms import ROOMS
@@ -31,7 +31,7 @@ SECONDS, BYTES = 60, 2 * 2**30
 SHARES = {
     "verdict": 28, "certify": 12, "check": 15, "simulate": 10, "heads": 10, "sweep": 12, "train": 4,
     "prove": 5, "figures": 1, "inspect": 5, "readings": 1, "ladder": 1,
-    "certify-model": 1, "streams": 8, "exponents": 2, "remedies": 2, "graphs": 2,
+    "certified": 1, "streams": 8, "exponents": 2, "remedies": 2, "graphs": 2,
     "stability": 1, "flips": 1, "loop": 1, "tilt": 1, "enclose": 2, "study": 3,
 }  # fmt: skip
 # Flags that always stand there, so that no run takes its minutes.
@@ -92,7 +92,7 @@ def draw(seed: int, number: int, only: str | None = None) -> Run:
     """The run of that number; only: of this command."""
     rng = random.Random(f"{seed}/{number}")
     command = only or rng.choices(list(SHARES), list(SHARES.values()))[0]
-    words: list[str] = [command, *ALWAYS.get(command, [])]
+    words: list[str] = list(ALWAYS.get(command, []))
     files: dict[str, bytes] = {}
     if command in ("verdict", "certify", "check"):
         words.append("input.json")
@@ -100,14 +100,25 @@ def draw(seed: int, number: int, only: str | None = None) -> Run:
     elif command in ROOMS | MEASURED:
         found, files = (ROOMS | MEASURED)[command](rng)
         words += found
-    if len(words) > 1 and words[-1].startswith("input") and rng.random() < 0.08:
+    if words and words[-1].startswith("input") and rng.random() < 0.08:
         # An empty configuration is a legal one: it trains the default model, for minutes.
         words[-1] = rng.choice([p for p in values.PATHS if (command, p) != ("train", "empty")])
     for _ in range(rng.choice([0, 0, 1, 1, 2, 4])):
         words += _option(command, rng)
     if rng.random() < 0.02:
         words.insert(rng.randrange(len(words) + 1), rng.choice(values.WORDS))
-    return Run([word for word in words if "\0" not in word], files)
+    return Run([word for word in typed(command, words) if "\0" not in word], files)
+
+
+def typed(command: str, words: list[str]) -> list[str]:
+    """The words of a command, or of a form of one: "loop" is a kind of `probe`."""
+    if words[:1] == ["input.json"] and command == "streams":
+        return ["verdict", *words]
+    if command in forms("probe") and "--n" not in words:
+        return ["probe", *(words[:1] or ["vit"]), command, *words[1:]]
+    if f"--{command}" in forms("simulate"):
+        return ["simulate", *[f"--{command}"] * (f"--{command}" not in words), *words]
+    return [command, *words]
 
 
 def _json(command: str, rng: random.Random) -> str:
@@ -117,9 +128,8 @@ def _json(command: str, rng: random.Random) -> str:
 
 
 def _option(command: str, rng: random.Random) -> list[str]:
-    name = OLD.get(command, (command,))[0]
     params = [
-        p for row in ROWS if row.name == name for p in load(row).params
+        p for p in chosen(typed(command, []))[0].params
         if getattr(p, "param_type_name", "") == "option" and p.name not in _LEFT_OUT
     ]  # fmt: skip
     if not params:
@@ -129,7 +139,7 @@ def _option(command: str, rng: random.Random) -> list[str]:
     if getattr(one, "is_flag", False):
         return [flag]
     kind = str(one.type_descriptor.annotation).lower()
-    if one.name in ("out", "report", "images", "text"):
+    if one.name in ("out", "images", "text"):
         pool = values.PATHS
     elif "int" in kind:
         pool = values.INTEGERS
@@ -217,10 +227,6 @@ def _wrong(run: Run, folder: Path, status: Any, out: io.StringIO, said: str, sec
         return "a failure, and not a word"
     if seconds > SECONDS:
         return f"{seconds:.0f} s"
-    if "--report" in run.words and status == 0:
-        path = folder / run.words[len(run.words) - 1 - run.words[::-1].index("--report") + 1]
-        if not path.is_file():
-            return "a report that is not there"
     strays = [path.name for path in folder.rglob(".writing-*")]
     if strays:
         return f"left behind: {strays}"

@@ -19,6 +19,7 @@ from oversmoothing.simulations.against_theory.exponents import (
     ensemble,
     exponent_run,
 )
+from oversmoothing.simulations.engine.errors import split_states
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.simulations.engine.state_attention import FromState
 
@@ -67,12 +68,13 @@ def test_attention_along_a_run_is_the_softmax_of_its_states() -> None:
     run = oversmoothing.evolve_heads(
         X0=X0, attention=given, weights=0.1 * rng.standard_normal((2, 3, 3)), depth=[0, 3]
     )
+    states = split_states(run.kept, slice(None))
     for place in (0, 1):
         X = run.state(place).dense().numpy()
         logits = X @ given.W_Q @ given.W_K.swapaxes(1, 2) @ X.T / np.sqrt(3)
         kept = np.where(np.tri(4, dtype=bool), np.exp(logits), 0.0)
         expected = kept / kept.sum(-1, keepdims=True)
-        np.testing.assert_allclose(attention_at(run, place, given), expected, atol=1e-12)
+        np.testing.assert_allclose(attention_at(states, place, given), expected, atol=1e-12)
 
 
 def test_the_command_writes_a_table_and_says_what_differs(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from oversmoothing.simulations.engine.evolve_heads import (
     evolve_heads,
 )
 from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM
-from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 
@@ -75,7 +73,7 @@ sizes = {"n": st.integers(1, 5), "d": st.integers(1, 4), "heads": st.integers(1,
 # ------------------------------------------------------------------------- the same iteration
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     seed=SEEDS,
     residual=st.booleans(),
@@ -100,7 +98,7 @@ def test_layers_that_change_are_the_definition_head_by_head(seed, residual, dtyp
             X = dense_layer(X, *layers[depth], residual)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(seed=SEEDS, residual=st.booleans(), r=st.integers(1, 3), **sizes)
 def test_factors_are_the_dense_weights(seed, residual, r, n, d, heads):
     rng = np.random.default_rng(seed)
@@ -114,54 +112,6 @@ def test_factors_are_the_dense_weights(seed, residual, r, n, d, heads):
     )
     bound = growth_bound(X0, wide, residual) * unit(n, d + r, heads, 5)
     assert np.abs(states(found) - states(dense)).max() <= 2 * bound
-
-
-def _exact_layers(A, H, X, depth):
-    n, d = len(X), len(X[0])
-    for _ in range(depth):
-        moved = [[sum(X[k][m] * H[j][m] for m in range(d)) for j in range(d)] for k in range(n)]
-        X = [
-            [X[i][j] + sum(A[i][k] * moved[k][j] for k in range(n)) for j in range(d)]
-            for i in range(n)
-        ]
-    return X
-
-
-def _ratio(X):
-    n, d = len(X), len(X[0])
-    mean = [sum(x[j] for x in X) / n for j in range(d)]
-    hfc = sum((x[j] - mean[j]) ** 2 for x in X for j in range(d))
-    return hfc, n * sum(m * m for m in mean)
-
-
-@pytest.mark.parametrize("name", list(golden_cases()))
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("heads", ["one", "halves", "factors"])
-def test_golden_cases_with_one_head_and_with_it_cut_in_two(name, dtype, heads):
-    case = golden_cases()[name]
-    A, H, X = ([list(map(Fraction, row)) for row in m] for m in (case.A, case.H, case.X0))
-    a, W, X0 = np.array(A, float), np.array(H, float).T, np.array(X, float)
-    d = len(W)
-    weights = {
-        "one": W,
-        "halves": np.stack((W / 2, W / 2)),
-        # Head 1 reads the first features, head 2 the others; the same width, padded with zeros.
-        "factors": (
-            np.stack((np.diag(np.arange(d) < d / 2).astype(float), np.diag(np.arange(d) >= d / 2))),
-            np.stack((W, W)),
-        ),
-    }[heads]
-    depths = [1, 2, 5, 20, 40]
-    table = evolve_heads(X0=X0, attention=a, weights=weights, depth=depths, dtype=dtype).metrics()
-    for depth, found in zip(depths, table["hfc_lfc"], strict=True):
-        hfc, lfc = _ratio(_exact_layers(A, H, X, depth))
-        error = growth_bound(X0, [(a[None], W[None])] * depth) * len(X) * d
-        error *= unit(len(X), d, 2, depth, dtype)
-        if lfc == 0:
-            assert math.isnan(found) if hfc == 0 else found == math.inf
-        else:
-            relative = (error / math.sqrt(hfc) if hfc else 0.0) + error / math.sqrt(lfc)
-            assert found == pytest.approx(math.sqrt(hfc / lfc), rel=relative)
 
 
 @settings(max_examples=20)
@@ -301,30 +251,7 @@ def test_hfc_is_autonomous_and_its_mean_square_is_that_of_the_quotient():
     assert abs(squares.mean() - np.linalg.norm(T) ** 2) <= 5 * error
 
 
-def test_causal_heads_keep_the_first_token_apart():
-    """T7e: token 1 sees itself alone, x_1' = x_1 (I + sum_h W_h), whatever the others are."""
-    rng = np.random.default_rng(4)
-    A = np.tril(rng.random((2, 4, 4)) + 0.1)
-    A /= A.sum(-1, keepdims=True)
-    W = rng.standard_normal((2, 3, 3))
-    X0 = rng.standard_normal((4, 3))
-    X = states(evolve_heads(X0=X0, attention=A, weights=W, depth=5))
-    alone = X0[0] @ np.linalg.matrix_power(np.eye(3) + W.sum(0), 5)
-    np.testing.assert_allclose(X[0], alone, rtol=0, atol=1e-12 * np.abs(X).max())
-
-
 # --------------------------------------------------------------------------- depth and range
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("heads", [1, 4])
-def test_six_thousand_layers_against_the_closed_form(dtype, heads):
-    """(1/3) (3/4)^L: h = 1 in `heads` equal parts, a = 1/2, X_0 = (1, 2) (T11.5)."""
-    depth = 6_000
-    W = np.full((heads, 1, 1), 1 / heads)
-    run = evolve_heads(X0=[[1.0], [2.0]], attention=AA, weights=W, depth=[depth], dtype=dtype)
-    expected = math.log(1 / 3) + depth * math.log(0.75)
-    assert log_ratio(run)[0] == pytest.approx(expected, abs=8 * depth * torch.finfo(dtype).eps)
 
 
 def test_a_spread_far_below_or_above_the_mean_is_followed():
@@ -394,17 +321,6 @@ def test_without_residual_the_rate_is_the_second_eigenvalue_whatever_the_weights
     assert cosine == pytest.approx((0.5 * 1.2 / 1.9) ** 2, rel=1e-5)
     rate = math.exp(table.diff().iloc[2]["log_hfc_lfc"] / 350)
     assert rate == pytest.approx(0.5, rel=1e-8)
-
-
-def test_without_residual_equal_largest_values_leave_the_second_eigenvalue():
-    """T9: |h_1| = |h_2|: sigma2/sigma1 at |lambda_2|."""
-    A = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]])
-    X0 = np.random.default_rng(8).standard_normal((3, 2))
-    table = evolve_heads(
-        X0=X0, attention=A, weights=np.diag([1.5, -1.5]), depth=[60, 160], residual=False
-    ).metrics()
-    drop = table["log_sigma2_sigma1"].diff().iloc[1] / 100
-    assert math.exp(drop) == pytest.approx(0.5, rel=1e-12)
 
 
 # ------------------------------------------------------------------------------- edges

@@ -47,14 +47,6 @@ def test_attention_that_follows_the_state_has_no_verdict(tmp_path, capsys):
     assert table["log_hfc_lfc"].iloc[-1] < -20
 
 
-def test_the_same_seed_gives_the_same_table(tmp_path):
-    first, second, other = (
-        call(tmp_path / str(i), "--weights", "drawn", "--seed", seed)[1]
-        for i, seed in enumerate(("1", "1", "2"))
-    )
-    assert first.equals(second) and not first.equals(other)
-
-
 @pytest.mark.parametrize("options", [("--rank", "9"), ("--device", "quantum")])
 def test_options_that_do_not_fit_are_refused(tmp_path, capsys, options):
     assert run(tmp_path, *options) == 2

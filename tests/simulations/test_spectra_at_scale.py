@@ -26,7 +26,7 @@ from oversmoothing.simulations.spectra.power_bounds import (
     squared,
 )
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum, head_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import dominance
 from oversmoothing.theory.verdict.verdict import verdict
@@ -70,7 +70,8 @@ def test_every_verdict_and_bound_is_that_of_the_whole_spectrum(
     found = spectral_verdicts(A, heads, np.tile([0, 1], (6, 1)))
     for i in range(6):
         for k in range(2):
-            values = head_spectrum(*factors[k]).values
+            W_V, W_proj = factors[k]
+            values = np.append(np.zeros(d - r), eigenvalues(W_proj @ W_V).values)
             rho_c, rho_q = plain(A[i], values)
             slack = 1e-6 * (1 + rho_q)
             assert found.rho_consensus[i, k] == pytest.approx(rho_c, rel=1e-7)
@@ -85,7 +86,7 @@ def test_every_verdict_and_bound_is_that_of_the_whole_spectrum(
 
 
 @given(seed=seeds, n=st.integers(3, 30), r=st.integers(1, 5), gap=st.integers(4, 13))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
     seed: int, n: int, r: int, gap: int
 ) -> None:
@@ -123,26 +124,24 @@ def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
 
 @pytest.mark.parametrize("generator", KINDS)
 def test_steps_and_lapack_agree_on_matrices_of_every_kind(
-    generator: type[AttentionGenerator],
+    generator: type[AttentionGenerator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(3)
     A = np.stack([generator(temperature=t).draw(24, rng=rng) for t in (0.2, 0.5, 1, 2)])
     heads = [head_values(*gaussian_factors(k, 12, 4, 2.0)) for k in range(8)]
     pairs = np.tile(np.arange(8), (4, 1))
     fast = spectral_verdicts(A, heads, pairs)
-    slow = spectral_verdicts(A, heads, pairs, method="lapack")
+    monkeypatch.setattr(batch_verdicts, "_PATIENCE", 0)
+    slow = spectral_verdicts(A, heads, pairs)
     np.testing.assert_array_equal(fast.verdict, slow.verdict)
     assert fast.fallback < 1 and slow.fallback == 1
 
 
-def test_float32_attention_two_processes_and_the_order_of_pairs_change_nothing() -> None:
+def test_the_order_of_pairs_changes_nothing() -> None:
     A = batch(5, 40, 12).astype(np.float32)
     heads = [head_values(*gaussian_factors(k, 10, 3, 3.0)) for k in range(5)]
     index = np.random.default_rng(0).integers(0, 5, 40)
     one = spectral_verdicts(A, heads, index)
-    two = spectral_verdicts(A, heads, index, processes=2)
-    np.testing.assert_array_equal(one.verdict, two.verdict)
-    np.testing.assert_array_equal(one.method, two.method)
     alone = [spectral_verdicts(A[i : i + 1], heads, index[i : i + 1]) for i in range(40)]
     assert [str(each.verdict[0]) for each in alone] == one.verdict.tolist()
 
@@ -284,25 +283,7 @@ def test_what_is_not_attention_or_does_not_fit_is_refused() -> None:
         spectral_verdicts(A, [head], np.zeros(3, dtype=int))
     with pytest.raises(InputError, match="float32"):
         spectral_verdicts(A.astype(int), [head], np.zeros(2, dtype=int))
-    with pytest.raises(InputError, match="'fast' or 'lapack'"):
-        spectral_verdicts(A, [head], np.zeros(2, dtype=int), method="guess")
-    with pytest.raises(InputError, match="processes"):
-        spectral_verdicts(A, [head], np.zeros(2, dtype=int), processes=0)
     with pytest.raises(InputError, match="a head needs"):
         head_values(np.eye(3), np.eye(2))
     with pytest.raises(InputError, match="finite"):
         head_values(np.full((3, 1), np.nan), np.ones((1, 3)))
-
-
-def test_a_head_that_goes_to_lapack_at_once_has_the_same_verdicts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Patience decides how long the bounds are tried, never what comes out."""
-    A = batch(2, 30, 16)
-    heads = [head_values(*gaussian_factors(4, 8, 3, 4.0))]
-    usual = spectral_verdicts(A, heads, np.zeros(30, dtype=int))
-    monkeypatch.setattr(batch_verdicts, "CHUNK", 2)
-    monkeypatch.setattr(batch_verdicts, "_PATIENCE", 0)
-    hasty = spectral_verdicts(A, heads, np.zeros(30, dtype=int))
-    assert hasty.fallback == 1
-    np.testing.assert_array_equal(usual.verdict, hasty.verdict)

@@ -13,7 +13,6 @@ from oversmoothing.theory.depth.ratios import (
     Ratio,
     ball_ratios,
     exact_state,
-    numerical_ratios,
     ratio_of_squares,
     ratios_at,
     squared_norms,
@@ -63,23 +62,6 @@ def floats(rows):
 # --- trajectories ---
 
 
-def test_a_layer_is_X_plus_A_X_W():
-    X0, H = matrix([1, 2], [3, 5]), matrix([0, 1], ["1/2", 0])
-    found = exact_state(A2, H, X0, [0, 1])
-    assert found[0] == X0
-    # A X = [[3/2, 11/4], [5/2, 17/4]], W = H^T = [[0, 1/2], [1, 0]].
-    assert found[1] == matrix(["15/4", "11/4"], ["29/4", "25/4"])
-    assert list(exact_state(A2, H, X0, [3, 1])) == [1, 3] and exact_state(A2, H, X0, []) == {}
-    twice = exact_state(A2, H, found[1], [1])[1]
-    assert exact_state(A2, H, X0, [2])[2] == twice
-
-
-def test_squared_norms_split_the_state():
-    hfc, lfc = squared_norms(matrix([1, 2], [3, 5]))
-    assert (hfc, lfc) == (Fraction(2) + Fraction(9, 2), 2 * (Fraction(4) + Fraction(49, 4)))
-    assert hfc + lfc == 1 + 4 + 9 + 25
-
-
 def test_T11_7_the_ratio_of_squares_in_every_degenerate_case():
     zero, one = Fraction(0), Fraction(1)
     assert ratio_of_squares(zero, zero) == Ratio(None, None)
@@ -100,68 +82,6 @@ def test_T11_5_a_ratio_keeps_its_logarithm_where_a_float_cannot_hold_it(power):
         assert found.value == math.inf
     else:
         assert found.value == pytest.approx(math.exp(found.log), rel=1e-12)
-
-
-@pytest.mark.parametrize("h", ["1/2", "-1/2", "-4/3", "3"])
-def test_T1c_T1d_balls_fractions_and_floats_go_the_same_way(h):
-    X0, H = column(1, 2, 4), column(h)
-    depths = [0, 1, 2, 17, 64]
-    fractions = {
-        depth: ratio_of_squares(*squared_norms(X))
-        for depth, X in exact_state(A3, H, X0, depths).items()
-    }
-    balls = ball_ratios(A3, H, X0, PI3, depths)
-    iterated = numerical_ratios(floats(A3), floats(H), floats(X0), depths)
-    for depth in depths:
-        assert balls[depth].value == pytest.approx(fractions[depth].value, rel=1e-15)
-        assert balls[depth].log == pytest.approx(fractions[depth].log, abs=1e-13)
-        assert balls[depth].squared is None
-        assert iterated[depth].log == pytest.approx(fractions[depth].log, abs=1e-12)
-        assert iterated[depth].value == pytest.approx(fractions[depth].value, rel=1e-12)
-
-
-def test_several_features_and_a_matrix_H_go_the_same_way():
-    X0 = matrix([1, 2], [3, 5], [-1, 4])
-    H = matrix(["1/2", "-1/3"], ["1/5", "-1/4"])
-    depths = [1, 5, 30]
-    balls = ball_ratios(A3, H, X0, PI3, depths)
-    iterated = numerical_ratios(floats(A3), floats(H), floats(X0), depths)
-    for depth, X in exact_state(A3, H, X0, depths).items():
-        log = ratio_of_squares(*squared_norms(X)).log
-        assert balls[depth].log == pytest.approx(log, abs=1e-13)
-        assert iterated[depth].log == pytest.approx(log, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("h", "slope"), [("1/2", math.log(5 / 6)), ("-1/2", math.log(3 / 2)), ("-1/4", math.log(7 / 6))]
-)
-def test_T11_5_no_depth_overflows_by_either_way(h, slope):
-    X0, H = column(1, 2), column(h)
-    depth = 20000
-    for found in (
-        ball_ratios(A2, H, X0, HALVES, [depth])[depth],
-        numerical_ratios(floats(A2), floats(H), floats(X0), [depth])[depth],
-    ):
-        assert found.log == pytest.approx(depth * slope - math.log(3), rel=1e-10)
-        assert found.value == (math.inf if slope > 0 else 0.0)
-
-
-@pytest.mark.parametrize("X0", [column(1, -1), column(2, 2), column(0, 0), column(1, 2)])
-def test_T11_7_states_without_one_part(X0):
-    hfc, lfc = X0[0] != X0[1], X0[0][0] != -X0[1][0]
-    expected = math.inf if not lfc else 0.0
-    for found in (
-        ball_ratios(A2, column("1/2"), X0, HALVES, [0, 7]),
-        numerical_ratios(floats(A2), floats(column("1/2")), floats(X0), [0, 7]),
-    ):
-        for depth in (0, 7):
-            if not hfc and not lfc:
-                assert found[depth] == Ratio(None, None)
-            elif hfc and lfc:
-                assert found[depth].log == pytest.approx(depth * math.log(5 / 6) - math.log(3))
-            else:
-                assert found[depth].value == expected
-                assert found[depth].log == (math.inf if not lfc else -math.inf)
 
 
 def test_T11_4_a_part_that_dies_is_gone_from_its_layer_on():
@@ -211,26 +131,6 @@ def test_T11_7_a_mean_that_is_0_is_0_at_every_depth(h):
     case, start = read_layer(A, [[h]], column(1, -1, 0))
     found = ratios_at(case, start, [0, 1, 64, 65, 1000, 10**6])
     assert all(ratio.value == ratio.log == math.inf for ratio in found.values())
-
-
-def test_a_feature_without_consensus_does_not_hide_that_of_another():
-    H, X0 = np.diag([0.5, 0.25]), np.array([[1.0, 1.0], [2.0, -1.0]])
-    found = numerical_ratios(floats(A2), H, X0, [0, 3])
-    for depth, ratio in found.items():
-        hfc = math.hypot(math.sqrt(0.5) * 1.25**depth, math.sqrt(2) * 1.125**depth)
-        assert ratio.value == pytest.approx(hfc / (math.sqrt(2) * 1.5 * 1.5**depth), rel=1e-13)
-
-
-def test_one_token_has_no_differences_at_any_depth():
-    one = matrix([1])
-    for found in (
-        ball_ratios(one, column("1/2"), column(3), [Fraction(1)], [0, 2]),
-        numerical_ratios(floats(one), floats(column("1/2")), floats(column(3)), [0, 2]),
-    ):
-        assert found == {0: found[0], 2: Ratio(0.0, -math.inf)} and found[0].value == 0.0
-    dead = ball_ratios(one, column(-1), column(3), [Fraction(1)], [1])
-    assert dead[1] == Ratio(None, None)
-    assert numerical_ratios(np.eye(1), np.eye(1), np.eye(1), []) == {}
 
 
 # --- exact eigenvalues ---
@@ -287,7 +187,7 @@ def test_T3f_pairs_tie_by_structure_only_with_their_joint_conjugates():
     zero = modes(A2, matrix([0]))
     assert zero[0][0].structural == zero[1][0].structural
     with at_precision(64):
-        assert zero[1][0].multiplier(64) == 1
+        assert zero[1][0].ball(64) == 1
 
 
 def test_T6a_the_largest_block_of_a_mode():

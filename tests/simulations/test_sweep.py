@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,21 +26,20 @@ from oversmoothing.simulations.sweep.config import (
     parse,
 )
 from oversmoothing.simulations.sweep.points import (
-    OUTCOMES,
     Points,
+    States,
     columns,
     cosine_extremes,
-    dense,
     draw,
     effective_rank,
     entropy_of,
     iterate,
     outcome,
-    states_at,
 )
-from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
+from oversmoothing.theory.depth.accurate import ScaledState
+from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.spectra.heads import layer_of_heads, stacked
+from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.spectra.heads_radius import Radius
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import verdict
@@ -193,7 +191,7 @@ def test_a_seed_belongs_to_the_point_alone() -> None:
 # ----------------------------------------------------------------------------- what is drawn
 
 
-@pytest.mark.parametrize("n, d", [(1, 1), (2, 1), (1, 3), (5, 3), (6, 4)])
+@pytest.mark.parametrize("n, d", [(1, 1), (2, 1), (5, 3)])
 @pytest.mark.parametrize("value", VALUE_KINDS)
 def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int) -> None:
     for attention in ATTENTION_KINDS:
@@ -243,8 +241,10 @@ def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
 # ------------------------------------------------------------------------------- the outcome
 
 
-@pytest.mark.parametrize("attention", ATTENTION_KINDS)
-@pytest.mark.parametrize("value", VALUE_KINDS)
+@pytest.mark.parametrize(
+    ("attention", "value"),
+    [*((a, "ginibre") for a in ATTENTION_KINDS), *(("softmax", v) for v in VALUE_KINDS)],
+)
 def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value: str) -> None:
     p = point(attention=attention, value=value, n=5, d=4, depth=10)
     found, (layer, _) = outcome(p, ("ratio",)), draw(p)
@@ -284,13 +284,7 @@ def test_metrics_in_numpy_are_those_in_torch(n: int, d: int, seed: int, scale: i
     ratio = expected["hfc_lfc"]
     allowed = 2.0**-52 * 8 * n * d * (1 + ratio + 1 / ratio)
     assert state.log_hfc_lfc == pytest.approx(expected["log_hfc_lfc"], abs=allowed)
-    assert dense(state) == pytest.approx(X, rel=1e-12, abs=1e-12 * np.abs(X).max())
-
-
-def test_metrics_of_nothing_are_undefined_and_zero_tokens_are_masked() -> None:
-    assert math.isnan(effective_rank(np.zeros((3, 2))))
-    assert all(map(math.isnan, cosine_extremes(np.zeros((3, 2)))))
-    assert cosine_extremes(np.array([[1.0], [0.0], [1e-200]])) == (1.0, 1.0)
+    assert States.of(state).dense()[0] == pytest.approx(X, rel=1e-12, abs=1e-12 * np.abs(X).max())
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -318,8 +312,8 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
     expected = closed_form(A=A, H=H, X0=X0, depths=depths)
     for one, other in zip(iterate(A[None], H[None], X0, depths), expected, strict=True):
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, abs=1e-8)
-        assert cosine_extremes(dense(one))[0] == pytest.approx(
-            cosine_extremes(dense(other))[0], abs=1e-8
+        assert cosine_extremes(States.of(one).dense()[0])[0] == pytest.approx(
+            cosine_extremes(States.of(other).dense()[0])[0], abs=1e-8
         )
 
 
@@ -343,22 +337,8 @@ def test_many_layers_at_once_are_as_many_one_by_one(
     for one, other in zip(leaps, iterate(A, H, X0, depths), strict=True):
         assert one.depth == other.depth
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, rel=1e-11, abs=1e-11)
-        X, Y = dense(one), dense(other)
+        X, Y = States.of(one).dense()[0], States.of(other).dense()[0]
         assert Y * (np.abs(X).max() / np.abs(Y).max()) == pytest.approx(X, abs=1e-10)
-
-
-def test_several_heads_are_the_dense_operator_and_the_plain_sum() -> None:
-    p = point(heads=3, n=4, d=3, depth=40, scale=0.7, seed=5)
-    (layer, X), found = draw(p), outcome(p, ("ratio",))
-    A, H = layer.given["A"].floats, layer.H
-    M = np.eye(12) + sum(np.kron(h, a) for a, h in zip(A, H, strict=True))
-    radii = sorted(np.abs(np.linalg.eigvals(M)))
-    assert max(found["rho_consensus"], found["rho_quotient"]) == pytest.approx(radii[-1], rel=1e-12)
-    for _ in range(40):
-        X = X + sum(a @ X @ h.T for a, h in zip(A, H, strict=True))
-    hfc = X - X.mean(0)
-    log = math.log(np.linalg.norm(hfc) / (2 * np.linalg.norm(X.mean(0))))
-    assert found["log_hfc_lfc"] == pytest.approx(log, abs=1e-10)
 
 
 @pytest.mark.parametrize("value", ["interval", "low_rank"])
@@ -369,17 +349,6 @@ def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
     one, _ = draw(point(value=value, n=3, d=400, **given))
     sizes = [np.linalg.norm(H) for H in layer.H]
     np.testing.assert_allclose(sizes, np.linalg.norm(one.H) / 4, rtol=0.3)
-
-
-def test_equal_heads_are_one_head() -> None:
-    one, X0 = draw(point(n=5, d=3, value="ginibre"))
-    two = layer_of_heads(np.stack([one.A] * 2), np.stack([one.H.T / 2] * 2))
-    found, alone = outcomes._verdict(two), outcomes._verdict(one)
-    assert found["verdict"] == alone["verdict"]
-    for name in ("rho_consensus", "rho_quotient"):
-        assert found[name] == pytest.approx(alone[name], rel=1e-12)
-    (a, _), (b, _) = states_at(one, X0, [30]), states_at(two, X0, [30])
-    assert a[0].log_hfc_lfc == pytest.approx(b[0].log_hfc_lfc, abs=1e-11)
 
 
 def test_several_heads_beyond_the_dense_operator_are_decided_too(
@@ -416,14 +385,3 @@ def test_an_error_at_a_point_is_its_outcome() -> None:
         found = outcome(bad, ALL)
         assert found["status"] == "error" and said in found["note"]
         assert list(found) == list(columns(ALL)) and found["verdict"] is None
-
-
-def test_columns_are_those_of_the_measures() -> None:
-    assert set(columns(ALL)) == set(OUTCOMES)
-    assert "slope" not in columns(()) and "method" not in columns(("limits",))
-    assert "method" in columns(("rank",))
-
-
-def test_examples_lie_where_the_package_finds_them() -> None:
-    folder = Path(outcomes.__file__).parent / "examples"
-    assert [path.stem for path in sorted(folder.glob("*.toml"))] == examples()

@@ -6,7 +6,7 @@ different from a plain Transformer. Whatever the library calls a size, `SIZES` k
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,12 +51,20 @@ class Today:
     model: str = ""
     part: str = ""
     fused: bool = True
-    special: dict[str, Any] = field(default_factory=dict)
 
 
 TODAY: dict[str, Today] = {
     "Qwen3": Today("Qwen3", GROUPED),
     "Qwen3-MoE": Today("Qwen3Moe", GROUPED | EXPERTS),
+    # A sliding window; gains stored as their difference from 1; norms behind the rotation; layers
+    # of full attention without positions, which no part of them says.
+    "Qwen2": Today("Qwen2", GROUPED),
+    "Mistral": Today("Mistral", GROUPED | {"sliding_window": 3}),
+    "Gemma": Today("Gemma", GROUPED),
+    "RoBERTa": Today("Roberta", BERT | {"max_position_embeddings": LONGEST + 2}),
+    "HunYuan": Today("HunYuanDenseV1", GROUPED),
+    "Cohere 2": Today("Cohere2", DECODER | {"num_key_value_heads": 2} | WINDOW),
+    "EXAONE 4": Today("Exaone4", DECODER | {"num_key_value_heads": 2} | WINDOW),
     "Gemma 2": Today("Gemma2", GROUPED | WINDOW | {"attn_logit_softcapping": 5.0}, fused=False),
     "Gemma 3": Today("Gemma3Text", GROUPED | WINDOW, model="Gemma3TextModel"),
     "DINOv2": Today("Dinov2", VISION, "images"),
@@ -103,6 +111,10 @@ TODAY: dict[str, Today] = {
     ),
     "BioGPT": Today("BioGpt", DECODER),
     "Falcon": Today("Falcon", DECODER | {"multi_query": True}),
+    # Its fused attention is another one than its eager one.
+    "Falcon, ALiBi": Today(
+        "Falcon", DECODER | {"alibi": True, "multi_query": False}, fused=False
+    ),
     "Falcon, grouped": Today(
         "Falcon", DECODER | {"new_decoder_architecture": True, "num_kv_heads": 2}
     ),

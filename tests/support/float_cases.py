@@ -1,17 +1,10 @@
-"""Floats that tests draw: points of a disc, attention from uniform to one-hot, whole layers."""
+"""Floats that tests draw: attention from uniform to one-hot, whole layers."""
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.sizes import Array
-
-
-def disc_points(radius: float = 1.0) -> SearchStrategy[complex]:
-    """Complex numbers in the open disc of this radius about 0."""
-    polar = st.tuples(st.floats(0, 0.999), st.floats(-np.pi, np.pi))
-    return polar.map(lambda p: complex(radius * p[0] * np.exp(1j * p[1])))
 
 
 @st.composite

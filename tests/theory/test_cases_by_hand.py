@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.layer.layer import Layer, load_layer, read_layer, softmax
-from oversmoothing.theory.support.errors import InputError
 
 A2 = [["1/2", "1/2"], ["1/4", "3/4"]]
 H1 = [["1/2"]]
@@ -93,22 +92,6 @@ def test_short_binary_cases_are_taken_at_their_word_up_to_8():
     assert head.rational_H == [[3, 6], [5, 10]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"A": [[0.5, 0.25], [0.25, 0.75]], "H": [[0.5]]}, r"row \[0\] sums to 0.75"),
-        ({"A": [["1/2", "1/4"], ["1/4", "3/4"]], "H": H1}, "row 0 sums to 3/4"),
-        ({"logits": [[-np.inf, -np.inf], [0.0, 0.0]], "H": [[0.5]]}, "row 0 of the logits is all"),
-        ({"logits": [[0.0, 1.0]], "H": [[0.5]]}, "^logits has shape"),
-        ({"A": FLOATS, "factors": ([[1.0], [1.0]], [[1.0]])}, "a head needs"),
-        ({"A": FLOATS, "factors": ([[1e200], [1.0]], [[1e200, 1.0]])}, r"^\(W_V W_proj\)\^T"),
-    ],
-)
-def test_what_is_wrong_is_said_of_which_matrix(arguments, words):
-    with pytest.raises(InputError, match=words):
-        read_layer(**arguments)
-
-
 def test_softmax_takes_each_row_from_its_largest():
     logits = np.array([[0.0, 1.0], [1000.0, 1001.0], [-1000.0, -1001.0]])
     table = softmax(np.hstack([logits, np.full((3, 1), -np.inf)]))
@@ -119,17 +102,7 @@ def test_softmax_takes_each_row_from_its_largest():
     assert softmax(np.array([[0.0, -2000.0]]))[0, 1] > 0
 
 
-def test_a_head_in_a_file_needs_both_of_its_factors(tmp_path):
+def test_a_head_in_a_file_is_its_two_factors(tmp_path):
     path = tmp_path / "case.json"
-    for data, read in (
-        ({"A": A2, "W_V": [["1"]], "W_proj": [["2"]]}, True),
-        ({"A": A2, "W_V": [["1"]]}, False),
-        ({"A": A2}, False),
-        ({"H": H1}, False),
-    ):
-        path.write_text(json.dumps(data))
-        if read:
-            assert load_layer(str(path))[0].rational_H == [[2]]
-        else:
-            with pytest.raises(InputError, match='must hold an object with "A" and "H"'):
-                load_layer(str(path))
+    path.write_text(json.dumps({"A": A2, "W_V": [["1"]], "W_proj": [["2"]]}))
+    assert load_layer(str(path))[0].rational_H == [[2]]

@@ -20,11 +20,11 @@ from oversmoothing.theory.verdict.cosines import (
     mean,
     smallest,
 )
-from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError, resolvent
+from oversmoothing.theory.verdict.resolvent import resolvent
 from oversmoothing.theory.verdict.tokens import token_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
-from tests.theory.test_tokens_as_sequences import ByModulus, part, sequence
+from tests.theory.test_leading_by_hand import ByModulus, part
 
 EYE, EYE3 = "1 0; 0 1", "diag 1 1 1"
 CHAIN4 = "1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2"
@@ -220,7 +220,7 @@ def test_T14g_a_dominant_part_however_small_decides_on_the_side(k):
 def test_T14g_a_cosine_takes_up_to_65536_bits(k, limit):
     """The sum of p and -q sqrt 2 cancels to as many bits as both have together: 2.5 k."""
     A, H, X0 = matrix(EYE), matrix("0 2; 1 0"), matrix(pell(k))
-    tokens = TokensOfStart(resolvent(A, H, X0), Multipliers(A, H, 1))
+    tokens = TokensOfStart(resolvent(A, H, X0))
     assert tokens.cosines == {(0, 1): limit}
 
 
@@ -235,71 +235,14 @@ class Order(ByModulus):
         return [Some(attention=None)]
 
 
-def tokens_of(*parts, order=Order):
+def tokens_of(*parts):
     """Of these parts; any sum of two grows like the first."""
     found = Some(
         scale=1,
         table=flint.fmpz_mat(len(parts), 1),
         part=lambda rows: parts[0] if 1 not in rows[0] else parts[rows[0].index(1)],
     )
-    return TokensOfStart(found, order()), found
-
-
-def summed(first, second):
-    """Numerator of a sum of two fractions without a common factor."""
-    (p,), (q,) = first.numerators, second.numerators
-    factors = tuple((list(f.polynomial), e) for f, e in (*first.factors, *second.factors))
-    return part([list(p * second.denominator + q * first.denominator)], *factors)
-
-
-TURNS, STAYS = ([2, -2, 1], 1), ([-1, 1], 1)
-
-
-def test_T14h_what_is_left_has_the_sign_of_its_own_while_the_other_token_turns():
-    """1 + Im (1 + i)^L beside Re (1 + i)^L: at L = 0 modulo 4 the first is 1, the second turns."""
-    parts = part([[1, -1, 1]], TURNS, STAYS), part([[-1, 1]], TURNS)
-    terms = [sequence(one, 40) for one in parts]
-    assert [x[0] for x in terms[0][:6]] == [1, 2, 3, 3, 1, -3]
-    assert [x[0] for x in terms[1][:6]] == [1, 1, 0, -2, -4, -4]
-    signs = [
-        None if not y[0] else math.copysign(1, x[0] * y[0]) for x, y in zip(*terms, strict=True)
-    ]
-    assert tokens_of(*parts)[0].cosines[0, 1] == periodic(*signs[24:32])
-
-
-@pytest.mark.parametrize(
-    ("slower", "settled"),
-    [
-        # At odd depths 2^L beside (2 i)^L: 4^k and (-4)^k, told apart modulo 4.
-        (part([[1, 3, 1]], ([-2, 1], 1), ([4, 0, 1], 1)), True),
-        # (2 + i)^L, whose squares 3 +- 4 i turn with a positive real part at first.
-        (part([[-2, 1]], ([5, -4, 1], 1)), False),
-    ],
-    ids=["two multipliers", "a slow pair"],
-)
-def test_T14h_what_4_L_and_minus_4_L_leave_at_odd_depths_may_have_a_sign(slower, settled):
-    whole = summed(part([[0, 2]], ([-4, 1], 1), ([4, 1], 1)), slower)
-    limit = tokens_of(whole, part([[1]], STAYS))[0].cosines[0, 1]
-    signs = tuple(math.copysign(1, x) for (x,) in sequence(whole, 44)[40:])
-    found = constant(1.0) if set(signs) == {1.0} else periodic(*signs)
-    assert limit == (found if settled else None)
-
-
-class Refusing(Order):
-    """Decides nothing of the roots 5 and -5."""
-
-    @staticmethod
-    def compare(first, second):
-        if any(x.factor.degree == 1 and abs(x.factor.rational_root) == 5 for x in (first, second)):
-            raise OutOfReachError
-        return ByModulus.compare(first, second)
-
-
-def test_T14e_a_token_whose_growth_is_not_decided_takes_only_its_own_pairs_along():
-    six, mixed = part([[1]], ([-6, 1], 1)), part([[1, 1]], ([-5, 1], 1), ([-6, 1], 1))
-    tokens, _ = tokens_of(six, six, mixed, order=Refusing)
-    assert [g and g.rate for g in tokens.growth] == [6, 6, None]
-    assert tokens.cosines == {(0, 1): constant(1.0), (0, 2): None, (1, 2): None}
+    return TokensOfStart(found), found
 
 
 # --- what keeps an angle ---
@@ -347,10 +290,10 @@ NOTHING = [[0], [0]]
     ],
 )
 def test_T14h_two_tokens_keep_their_angle(first, second, expected):
-    parts = [part(numerators, *factors) for numerators, *factors in (first, second)]
+    parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
     _, found = tokens_of(*parts)
-    tokens = tuple(token_of(one, Order()) for one in parts)
-    assert keep_their_angle((0, 1), tokens, found, Order()) == expected
+    tokens = tuple(map(token_of, parts))
+    assert keep_their_angle((0, 1), tokens, found) == expected
 
 
 # --- phases and roots ---

@@ -22,7 +22,7 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import heads_verdict, layer_verdict, verdict
+from oversmoothing.theory.verdict.verdict import answer, heads_verdict
 
 EPS = 2.0**-52
 
@@ -40,12 +40,6 @@ def whole(A, W, residual=True):
     """The operator on row-major vec(X): sum_h A_h (x) W_h^T, formed."""
     M = sum(np.kron(a, w.T) for a, w in zip(A, W, strict=True))
     return np.eye(len(M)) + M if residual else M
-
-
-def token_blocks(A, W, residual):
-    """G_i = [I +] sum_h A_h,ii H_h [n, d, d]."""
-    found = np.einsum("hii,hlk->ikl", A, W)
-    return found + np.eye(W.shape[-1]) if residual else found
 
 
 sizes = {
@@ -74,18 +68,7 @@ def test_the_spectrum_is_consensus_and_quotient_together(seed, n, d, heads, resi
         )
 
 
-@settings(max_examples=40)
-@given(**sizes)
-def test_the_operator_and_its_transpose_are_adjoint(seed, n, d, heads, residual):
-    A, W = draw(seed, n + 1, d, heads)
-    operator = quotient_operator(layer_of_heads(A, W), residual)
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((2, n * d))
-    size = np.linalg.norm(x) * np.linalg.norm(y) * (1 + np.linalg.norm(W) * np.linalg.norm(A))
-    assert abs(y @ operator.matvec(x) - x @ operator.rmatvec(y)) <= 16 * n * d * heads * EPS * size
-
-
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("residual", [True, False])
 def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
     A, W = draw(seed, 12, 10, 3)
@@ -99,14 +82,13 @@ def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
     assert np.abs(np.abs(values) - dense.value).min() <= 1e-10
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("distance", [-0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3, 1.0])
-def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(seed, distance):
-    A, W = draw(seed, 25, 24, 3)
+def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(distance):
+    A, W = draw(0, 13, 10, 3)
     exact = quotient_radius(layer_of_heads(A, W), dense_size=10**4)
     assert exact.value is not None
     other = Radius((1 + distance) * exact.value, 0.0, "dense")
-    found = quotient_radius(layer_of_heads(A, W), beside=other)
+    found = quotient_radius(layer_of_heads(A, W), dense_size=0, beside=other)
     assert found.value is not None and exact.value <= found.value + found.error + exact.error
     assert np.sign(found.value - other.value) == -np.sign(distance)
     if found.method == "powers":
@@ -148,9 +130,9 @@ def test_factors_are_the_dense_weights(seed, n, d, heads, residual, r):
     np.testing.assert_allclose(one.rmatmat(eye), one.matmat(eye).T, rtol=0, atol=bound)
 
 
-def weak_heads():
-    """Hundreds of eigenvalues within 1e-9 of 1: beyond the Arnoldi vectors, or nearly so."""
-    A, W = draw(0, 25, 24, 2)
+def weak_heads(n, d):
+    """n d eigenvalues within 1e-9 of 1: beyond the Arnoldi vectors, or nearly so."""
+    A, W = draw(0, n, d, 2)
     return A, 1e-9 * W
 
 
@@ -160,12 +142,12 @@ def test_a_radius_that_does_not_converge_is_undecided(monkeypatch):
     monkeypatch.setattr(
         scipy.sparse.linalg, "eigs", lambda M, **options: eigs(M, **{**options, "maxiter": 1})
     )
-    found = quotient_radius(layer_of_heads(*weak_heads()), dense_size=0)
+    found = quotient_radius(layer_of_heads(*weak_heads(25, 24)), dense_size=0)
     assert found.value is None and "did not converge" in found.reason
 
 
 def test_weak_heads_are_told_apart_by_what_they_add():
-    A, W = weak_heads()
+    A, W = weak_heads(14, 10)
     found, dense = (heads_verdict(A=A, W=W, dense_size=size) for size in (0, 10**4))
     assert found.verdict == dense.verdict == "SMOOTHING"
     assert 0 < dense.rho_consensus - 1 < 1e-8
@@ -175,8 +157,8 @@ def test_weak_heads_are_told_apart_by_what_they_add():
 def test_drawn_heads_are_decided_as_the_whole_operator_is():
     seen = set()
     for seed in range(24):
-        A, W = draw(seed, 12 + seed % 5, 10, 2)
-        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(10))
+        A, W = draw(seed, 7 + seed % 3, 8, 2)
+        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(8))
         residual = seed % 4 > 0
         consensus = dense_radius(consensus_block(layer, residual), "dense")
         exact = quotient_radius(layer, residual)
@@ -195,27 +177,13 @@ def test_one_head_is_a_layer_and_several_are_one_too():
     assert (one.heads, two.heads) == (1, 2) and one.numbers == plain.numbers
     assert (one.n, one.d) == (plain.n, plain.d) == (two.n, two.d) == (4, 3)
     assert np.array_equal(one.H, plain.H) and np.array_equal(two.H, W.swapaxes(1, 2))
-    assert str(layer_verdict(one, None, [])) == str(layer_verdict(plain, None, []))
+    assert str(answer(one, None, [])) == str(answer(plain, None, []))
     assert (
-        layer_verdict(two, None, []).reason
-        == heads_verdict(A=A, W=(W, two.given["W_proj"].floats)).reason
+        answer(two, None, []).reason == heads_verdict(A=A, W=(W, two.given["W_proj"].floats)).reason
     )
 
 
-@settings(max_examples=40)
-@given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 4), sign=st.sampled_from([-1, 1]))
-def test_one_head_has_the_verdict_of_one_head(seed, n, d, sign):
-    A, W = draw(seed, n, d, 1)
-    W = sign * (W @ W.swapaxes(1, 2) + 0.1 * np.eye(d))
-    alone = verdict(A=A[0], W=W[0])
-    halves = heads_verdict(A=np.concatenate((A, A)), W=np.concatenate((W / 2, W / 2)))
-    for found in (heads_verdict(A=A[0], W=W[0]), halves):
-        assert found.verdict == alone.verdict or "UNDECIDED" in (found.verdict, alone.verdict)
-        assert found.rho_consensus == pytest.approx(alone.rho_consensus, rel=1e-9)
-        assert found.rho_quotient == pytest.approx(alone.rho_quotient, rel=1e-7)
-
-
-@pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5), (2, -0.5), (3, 0.3)])
+@pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5)])
 def test_the_verdict_is_what_the_layers_do(seed, shift):
     """HFC/LFC at rho_Q / rho_C a layer where consensus dominates; away from 0 where it does not."""
     A, W = draw(seed, 6, 4, 3)
@@ -231,20 +199,6 @@ def test_the_verdict_is_what_the_layers_do(seed, shift):
     assert (shift > 0) == (found.verdict == "SMOOTHING")
 
 
-def test_heads_alone_do_not_decide():
-    """Two heads that each smooth, h = -3/2 with a = 1/2 (GT4), together do not: h = -3 would, but
-    with attention a = 1/2 and -1/2 the halves give multipliers 1 - 3/2 (1/2 - 1/2) = 1 against
-    |1 - 3| = 2; with h = -3/4 each, 1 against 1/2."""
-    Aa = np.array([[0.75, 0.25], [0.25, 0.75]])
-    A, W = np.stack((Aa, Aa[::-1])), np.array([[[-0.75]], [[-0.75]]])
-    found = heads_verdict(A=A, W=W)
-    assert found.verdict == "NON_SMOOTHING"
-    assert (found.rho_consensus, found.rho_quotient) == (0.5, pytest.approx(1.0, abs=8 * EPS))
-    assert heads_verdict(A=A, W=2 * W).verdict == "SMOOTHING"
-    # The mean of the two heads' attention has a = 0 and says the same; a single one does not.
-    assert verdict(A=Aa, W=[[-1.5]]).verdict == "SMOOTHING"
-
-
 def test_a_tie_of_rounded_numbers_is_undecided():
     Aa = np.array([[0.75, 0.25], [0.25, 0.75]])
     tie = heads_verdict(A=np.stack((Aa, Aa)), W=[[[-2 / 3]], [[-2 / 3]]])
@@ -252,24 +206,6 @@ def test_a_tie_of_rounded_numbers_is_undecided():
 
 
 # ------------------------------------------------------------------------------ causal heads
-
-
-@settings(max_examples=50)
-@given(**sizes)
-def test_causal_heads_decouple_token_by_token(seed, n, d, heads, residual):
-    """T7e: the spectrum is the union of those of the G_i, for products of layers too."""
-    first, second = draw(seed, n, d, heads, True), draw(seed + 1, n, d, heads, True)
-    product = whole(*second, residual) @ whole(*first, residual)
-    left, right = (token_blocks(*each, residual) for each in (second, first))
-    blocks = left @ right
-    assert np.allclose(
-        blocks[0], consensus_block(second[1], residual) @ consensus_block(first[1], residual)
-    )
-    size = np.linalg.norm(whole(*map(np.abs, second)) @ whole(*map(np.abs, first)))
-    for power in (1, 2, 3):
-        ours = sum(np.trace(np.linalg.matrix_power(G, power)) for G in blocks)
-        theirs = np.trace(np.linalg.matrix_power(product, power))
-        assert abs(ours - theirs) <= 256 * (n * d) ** 2 * EPS * size**power
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -311,9 +247,9 @@ def test_T4e_causal_heads_of_any_length_show_what_the_first_token_holds():
 
 def test_exponents_of_a_fixed_layer_are_the_logarithms_of_the_moduli():
     A, W = draw(3, 4, 3, 2)
-    found = lyapunov_exponents(attention=A, weights=0.3 * W, layers=4000, frame=3, discard=400)
-    consensus = np.log(np.sort(np.abs(np.linalg.eigvals(consensus_block(0.3 * W))))[::-1])
-    np.testing.assert_allclose(found.consensus, consensus, rtol=0, atol=5e-3)
+    found = lyapunov_exponents(attention=A, weights=0.3 * W, layers=4000, discard=400)
+    largest = np.abs(np.linalg.eigvals(consensus_block(0.3 * W))).max()
+    assert found.gamma_consensus == pytest.approx(math.log(largest), abs=5e-3)
     radius = quotient_radius(layer_of_heads(A, 0.3 * W)).value
     assert found.gamma_quotient == pytest.approx(math.log(radius), abs=5e-3)
     assert found.gap == pytest.approx(found.gamma_quotient - found.gamma_consensus, abs=1e-12)
@@ -360,41 +296,11 @@ def test_a_gap_above_zero_leaves_no_exponential_smoothing():
     assert run.metrics()["log_hfc_lfc"].abs().max() < 10
 
 
-def test_the_sum_of_the_exponents_is_the_logarithm_of_the_determinant():
-    """T7b's volumes: sum of the d consensus exponents = mean of log |det(I + sum_h H_h)|."""
-    attention, weights = drawn_layers(8, 0.2, 0.2)
-    found = lyapunov_exponents(attention=attention, weights=weights, layers=400, frame=9, discard=0)
-    assert len(found.consensus) == 3 and len(found.quotient) == 9
-    logs = []
-    for layer in range(400):
-        A, W = attention.at(layer, 0), weights.at(layer, 1)
-        T = quotient_operator(layer_of_heads(A, W)).matmat(np.eye(9))
-        logs.append([np.linalg.slogdet(M)[1] for M in (consensus_block(W), T)])
-    expected = np.mean(logs, axis=0)
-    assert found.consensus.sum() == pytest.approx(expected[0], abs=1e-10)
-    assert found.quotient.sum() == pytest.approx(expected[1], abs=1e-10)
-
-
-@pytest.mark.parametrize("h", [-0.3, -0.8])
-def test_volumes_keep_the_quotient_above_consensus(h):
-    """T7b: spectra in [-1, 0), one head, any A_l: gamma_Q >= the mean consensus exponent."""
-    attention = Drawn(lambda rng: rng.dirichlet(np.ones(4), size=(1, 4)), 3)
-
-    def symmetric(rng):
-        V = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-        return (V * np.array([h, -0.1, -0.95])) @ V.T
-
-    found = lyapunov_exponents(
-        attention=attention, weights=Drawn(symmetric, 4), layers=400, frame=9, discard=0
-    )
-    assert found.quotient.mean() >= found.consensus.mean() - 1e-12
-
-
 @pytest.mark.parametrize(
     "change",
     [
         {"layers": 7},
-        {"frame": 0},
+        {"discard": -1},
         {"attention": FromState(np.ones((1, 1)), np.ones((1, 1)))},
         {"attention": np.full((3, 1, 2, 2), 0.5)},
         {"attention": PerLayer([np.eye(2)])},

@@ -18,7 +18,6 @@ from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
-from oversmoothing.theory.verdict.limits import Limits, agreed
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
 from tests.support.tables import floats, matrix
 
@@ -136,15 +135,6 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
     assert "hfc_lfc" not in bare.to_json_object() and bare.to_json_object()["rate"] is None
 
 
-def test_T14_the_json_object_holds_how_each_token_grows_and_what_each_pair_tends_to():
-    """h = -1/2: the difference of two tokens, 3/4 a layer, leads in both with opposite signs."""
-    found = verdict(A=matrix("AA"), H=[["-1/2"]], X0=[[1], [2]]).to_json_object()
-    apart = {"tends_to": "constant", "values": [-1.0]}
-    assert found["token_growth"] == [{"rate": 0.75, "power": 0}] * 2
-    assert found["cosine_limits"] == [{"tokens": [0, 1], **apart}]
-    assert found["cos_min"] == found["cos_mean"] == apart
-
-
 def test_a_verdict_prints_as_its_answer_without_the_spectra():
     found = verdict(A=floats("AA"), H=[[0.5]])
     text = repr(found)
@@ -189,14 +179,6 @@ def test_logits_stand_for_the_softmax_of_their_rows():
         assert found.hfc_lfc[2].value == pytest.approx(expected.hfc_lfc[2].value)
 
 
-def test_a_tie_in_floats_has_equal_radii_too():
-    W_V = np.array([[1.0], [0.0], [0.0]])
-    found = verdict(A=floats("AA"), W=(W_V, -0.5 * W_V.T))
-    assert (found.verdict, found.status) == ("TIE", "certified")
-    assert found.rho_consensus == found.rho_quotient == 1.0 and found.margin == 0.0
-    assert "tie in modulus" in found.reason
-
-
 def test_T11_5_depths_are_whole_numbers_up_to_the_largest():
     assert check_depths([0.0, 1e6, 2, float(DEPTH), DEPTH]) == [0, 2, 10**6, DEPTH]
     assert check_depths(3) == [3] and check_depths(()) == [] and check_depths(0) == [0]
@@ -209,35 +191,6 @@ def test_T11_5_depths_are_whole_numbers_up_to_the_largest():
             check_depths(far)
 
 
-# --- what two draws share ---
-
-
-def test_T4_limits_are_whole_where_nothing_is_left_open():
-    for whole in (("constant", 0.5, 1), ("zero", 0.0, 1), ("oscillates", None, 2)):
-        assert Limits(*whole).whole
-    for open_ in (("constant", None, 1), (None, None, 1), ("zero", 0.0, None)):
-        assert not Limits(*open_).whole
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "shared"),
-    [
-        *[((*x, 1), (*x, 1), (*x, 1)) for x in (("constant", 2.0), ("infinity", math.inf))],
-        # Up to 1e-8 of the smaller, and of 1.
-        *[(("constant", 2.0, 1), ("constant", 2.0 * (1 + off), 1), ("constant", 2.0, 1))
-          for off in (5e-9, -5e-9)],
-        (("constant", 2.0, 1), ("constant", 2.0 * (1 + 5e-8), 1), ("constant", None, 1)),
-        (("constant", 1e8, 1), ("constant", 1e8 + 1, 1), ("constant", 1e8, 1)),
-        (("constant", 1e8, 1), ("constant", 1e8 + 1.01, 1), ("constant", None, 1)),
-        (("constant", 1e-3, 1), ("constant", 1e-3 + 5e-9, 1), ("constant", None, 1)),
-        (("constant", 2.0, 1), ("oscillates", None, 2), (None, None, None)),
-        (("infinity", math.inf, 3), ("zero", 0.0, 3), (None, None, 3)),
-    ],
-)  # fmt: skip
-def test_T4_two_draws_agree_on_what_they_share(first, second, shared):
-    assert agreed(Limits(*first), Limits(*second)) == Limits(*shared)
-
-
 def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_it_decides():
     heads = oversmoothing.heads_verdict(A=np.array([floats("AA")] * 2), W=np.full((2, 1, 1), 0.5))
     assert "rho_C = 2, rho_Q = 1.5" in str(heads)
@@ -247,13 +200,6 @@ def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_i
     assert "margin" not in str(left_open)
     decided = verdict(A=floats("AA"), H=[[-1.0]])
     assert decided.verdict == "NON_SMOOTHING" and "margin" in str(decided)
-
-
-def test_further_eigenvalues_1_of_an_attention_with_several_classes_are_exact():
-    A = [[0.7, 0.3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.1, 0.9]]
-    found = verdict(A=A, H=[[0.3]])
-    assert found.verdict == "TIE" and found.attention is not None
-    assert found.attention.values[found.attention.exact].tolist() == [1.0]
 
 
 def test_the_error_of_a_margin_is_half_the_width_of_both_radii():

@@ -409,3 +409,10 @@ def test_the_chapter_refutes_repairs_and_proves(prove):
     lines = [line for line in python[2].splitlines() if not line.startswith("printed")]
     exec("\n".join(lines), shared)
     assert exact.squared_ratio(shared["X1"]) < exact.squared_ratio(shared["X0"])
+
+
+def test_a_law_of_two_is_refuted_without_a_state() -> None:
+    """X_0, which it does not see, would shrink to 0, where no verdict is defined."""
+    found = by.law(lambda A, H: H[0][0] > 0).search(200, 0)
+    assert found.holds is False and found.counterexample is not None
+    assert "X_0" not in found.counterexample and set(found.data["instance"]) == {"A", "H"}

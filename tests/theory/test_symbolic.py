@@ -1,4 +1,5 @@
-"""The verdict on symbols: its conditions are the exact verdict of the substituted case (T2, T3)."""
+"""The verdict on symbols, in X_0 too: its conditions are the exact verdict of the substituted case,
+also where a coefficient vanishes, eigenvalues meet or A has fewer classes (T2, T3, T4e)."""
 
 from __future__ import annotations
 
@@ -84,38 +85,50 @@ ORDER = (Outcome.SMOOTHING, Outcome.TIE, Outcome.NON_SMOOTHING)
 
 
 def drawn_points(found, count: int, seed: int) -> list[dict]:
-    """Rational points where A is attention, every second one on a boundary where it can be."""
+    """Rational points where A is attention: as they come, on a boundary, or where a coefficient of
+    X_0 vanishes, in turn."""
     rng = random.Random(seed)
-    linear = [(p, s) for p in found.boundaries for s in found.parameters if sp.degree(p, s) == 1]
-    entries = sp.Matrix([found.entries]) if found.entries else sp.Matrix([[1]])
-    points = []
+    modes = getattr(found, "modes", ())
+    zero = [p for mode in modes for e in mode.contained.atoms(sp.Ne) for p in [e.lhs]]
+    special = [
+        [(p, s) for p in each for s in found.parameters
+         if p.is_polynomial(s) and sp.degree(p, s) == 1]
+        for each in (found.boundaries, zero)
+    ]  # fmt: skip
+    entries, points = sp.Matrix([[1, *found.entries]]), []
     while len(points) < count:
         point = {
             s: sp.Rational(rng.randint(0, 12), 12)
             if entries.has(s)
-            else sp.Rational(rng.randint(-16, 16), rng.choice([1, 2, 3, 5, 8]))
+            else sp.Rational(rng.randint(-4, 4), rng.choice([1, 2, 3]))
             for s in found.parameters
         }
-        if linear and len(points) % 2:
-            polynomial, s = rng.choice(linear)
-            rest = sp.Poly(polynomial.xreplace({k: x for k, x in point.items() if k != s}), s)
-            if rest.degree() == 1:
-                point[s] = -rest.nth(0) / rest.nth(1)
-        try:
-            found.subs(point)
-        except InputError:
-            continue
-        points.append(point)
+        # Up to two of them at once, one of each kind.
+        for kind in range(2):
+            if special[kind] and len(points) >> kind & 1:
+                polynomial, s = rng.choice(special[kind])
+                rest = sp.Poly(polynomial.xreplace({k: x for k, x in point.items() if k != s}), s)
+                if rest.degree() == 1:
+                    point[s] = -rest.nth(0) / rest.nth(1)
+        if all(isinstance(x, sp.Rational) for x in point.values()):
+            try:
+                found.subs(point)
+            except InputError:
+                continue
+            points.append(point)
     return points
 
 
-def exact_verdict(A, H, point) -> Outcome:
-    """Of the substituted case, in fractions, by the public verdict."""
-    numbers = [
-        [[Fraction(str(x)) for x in M.xreplace(point).row(i)] for i in range(M.rows)]
-        for M in (A, H)
-    ]
-    return oversmoothing.verdict(A=numbers[0], H=numbers[1]).verdict
+def exact_verdict(layer, point) -> Outcome | None:
+    """Of the substituted case, on its X_0 if it has one, in fractions, by the public verdict."""
+    given = {name: getattr(layer, name) for name in ("A", "H", "X0")}
+    numbers = {
+        name: [[Fraction(str(x)) for x in M.xreplace(point).row(i)] for i in range(M.rows)]
+        for name, M in given.items()
+        if M is not None
+    }
+    found = oversmoothing.verdict(**numbers)
+    return found.verdict_x0 if "X0" in numbers else found.verdict
 
 
 def no_verdict(values) -> None:
@@ -135,7 +148,7 @@ def check(name: str, count: int, seed: int) -> set[Outcome]:
         if inside == count:
             break
         numbers = [M.xreplace(point) for M in (symbols.layer.A, symbols.layer.H)]
-        right = exact_verdict(*numbers, {})
+        right = exact_verdict(symbols.layer, point)
         if form == "cells":
             rows = [[[Fraction(str(x)) for x in M.row(i)] for i in range(M.rows)] for M in numbers]
             assert str(right) in truth(*rows).verdict, point
@@ -225,7 +238,7 @@ def test_each_cell_has_the_exact_verdict_of_its_point() -> None:
         cells = symbols.verdict().cells()
         assert {cell.outcome for cell in cells} == {Outcome.SMOOTHING, Outcome.NON_SMOOTHING}
         for cell in cells:
-            right = exact_verdict(symbols.layer.A, symbols.layer.H, cell.point)
+            right = exact_verdict(symbols.layer, cell.point)
             assert cell.outcome is right
     with pytest.raises(InputError, match="one or two parameters"):
         oversmoothing.symbolic(*CASES["both-turning"][:2]).verdict().cells()
@@ -305,3 +318,144 @@ def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_siz
     assert "H = [[h]]" in "".join(text.get_text() for text in region.plot().texts)
     large = oversmoothing.Layer(A=[["1/9"] * 9] * 9, H=[["h"]]).region(h=(1, 2))
     assert large.caption[:2] == ["h: the parameter of the case", "A: 9 by 9"]
+
+
+# --- in X_0 ---
+
+HALF = [["3/4", "1/4"], ["1/4", "3/4"]]
+# (A, H, X0): spectra real, complex on one side and on both, defective, of several closed classes.
+STARTS = {
+    "one": (*CASES["one"][:2], [["x"], ["y"]]),
+    "start-alone": (HALF, [["-4/3", "0"], ["0", "-1/2"]], [["x", "y"], ["z", "1"]]),
+    "diagonal": (*CASES["diagonal"][:2], [["x", "y"], ["y", "1"]]),
+    "triangular": (HALF, [["h", 1], [0, "k"]], [["x", "y"], ["0", "1"]]),
+    "any-2x2": (*CASES["any-2x2"][:2], [["1", "x"], ["y", "x"]]),
+    "turning": (*CASES["turning"][:2], [["x", "y"], ["y", "x"]]),
+    "two-rates": (*CASES["two-rates"][:2], [["x"], ["1 - x"]]),
+    "jordan": (*CASES["jordan"][:2], [["x", "y"], ["1", "y"]]),
+    "turning-attention": (*CASES["turning-attention"][:2], [["x"], ["y"], ["1"]]),
+    "both-turning": (
+        [["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]],
+        [["h", "k"], ["-k", "h"]],
+        [["x", "y"], ["-x", "y"], ["0", "1"]],
+    ),
+    # (h, a) and (h, conj a) apart: x of the one, y of the other.
+    "turning-together": (
+        circulant("1/10", "1/2", "1/10", "3/10"),
+        [["h", "k"], ["-k", "h"]],
+        [["1 + x + y", "z"], ["1", "z + y - x"], ["1 - x - y", "z"], ["1", "z + x - y"]],
+    ),
+    "causal": (*CASES["causal"][:2], [["x"], ["y"], ["1"]]),
+    "classes": (*CASES["classes"][:2], [["x"], ["y"], ["1"]]),
+    "mixing-3": (*CASES["mixing-3"][:2], [["x", 0], ["1", "y"], ["0", "y"]]),
+    "path-4": (*CASES["path-4"][:2], [["x"], ["y"], ["y"], ["x"]]),
+}  # fmt: skip
+FIVE = ("smooths", "ties", "does_not", "trivial", "undefined")
+OUTCOMES = [Outcome[name] for name in
+            ("SMOOTHING", "TIE", "NON_SMOOTHING", "TRIVIAL", "UNDEFINED")]  # fmt: skip
+
+
+def check_start(name: str, count: int, seed: int) -> tuple[set[Outcome], int]:
+    """The outcomes seen, and at how many points X_0 lacks a mode that it has elsewhere."""
+    symbols = oversmoothing.symbolic(*STARTS[name])
+    found, alone = symbols.verdict(), symbols.verdict()
+    alone._exact = no_verdict
+    assert found.form == "closed form"
+    seen, lacking = set(), 0
+    for point in drawn_points(found, count, seed):
+        right = exact_verdict(symbols.layer, point)
+        seen.add(right)
+        if not holds(found.where, point):
+            assert found.subs(point) is right, point
+            continue
+        assert alone.subs(point) is right, point
+        lacking += any(not holds(m.contained, point) for m in found.modes if holds(m.when, point))
+        truth = [holds(getattr(found, each), point) for each in FIVE]
+        assert truth == [right is each for each in OUTCOMES], point
+    return seen, lacking
+
+
+@pytest.mark.parametrize("name", ["one", "start-alone", "jordan", "classes"])
+def test_conditions_on_x0_agree_with_the_exact_verdict_at_a_few_points(name: str) -> None:
+    seen, lacking = check_start(name, 16, 1)
+    assert len(seen) > 1 and lacking
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_conditions_on_x0_agree_with_the_exact_verdict_at_200_points(name: str) -> None:
+    seen, lacking = check_start(name, 200, 0)
+    assert {Outcome.SMOOTHING, Outcome.NON_SMOOTHING} <= seen and lacking > 10
+
+
+def test_a_coefficient_that_vanishes_changes_the_mode_that_decides() -> None:
+    """T4e on T2b: w = (1, 1) and (1, -1); with H = -1/2 it never smooths, and h decides else."""
+    x, y, h, a = sp.symbols("x y h a", real=True)
+    found = oversmoothing.verdict(A=HALF, H=[["-1/2"]], X0=[[x], [y]])
+    assert found.smooths is sp.false and found.ties is sp.false
+    assert found.does_not == sp.Ne(x - y, 0)
+    assert found.trivial == sp.And(sp.Eq(x - y, 0), sp.Ne(x + y, 0))
+    assert found.undefined == sp.And(sp.Eq(x - y, 0), sp.Eq(x + y, 0))
+    layer = oversmoothing.Layer(A=TWO, H=[["h"]])
+    found = layer.verdict([["x"], ["y"]])
+    above = h * (a * h + h + 2) > 0
+    assert found.smooths == sp.And(sp.Ne(x + y, 0), sp.Ne(x - y, 0), above)
+    assert [mode.contained for mode in found.modes] == [sp.Ne(x + y, 0), sp.Ne(x - y, 0)]
+    assert "another mode, |mu|^2 = (a*h + 1)**2: in X0 iff x - y is not 0" in str(found)
+    # GT14: all eigenvalues of H in [-1, 0], and it smooths from this X_0 alone.
+    special = oversmoothing.symbolic(HALF, [["0", "0"], ["0", "-1"]], [["1", 1], ["z", "-1"]])
+    z = sp.Symbol("z", real=True)
+    assert special.verdict().smooths == sp.And(sp.Eq(z - 1, 0), sp.Ne(z + 1, 0))
+    assert special.verdict().subs(z=1) is Outcome.SMOOTHING
+
+
+def test_where_eigenvalues_meet_or_attention_has_a_zero_subs_answers_all_the_same() -> None:
+    found = oversmoothing.symbolic(*STARTS["triangular"]).verdict()
+    h, k = sp.symbols("h k", real=True)
+    assert found.where == sp.Ne(h - k, 0)
+    # A Jordan block there: from (0, 1) it is contained whole.
+    point = {"h": 1, "k": 1, "x": 0, "y": 1}
+    assert found.where.subs({h: 1, k: 1}) == sp.false
+    assert found.subs(point) is Outcome.TRIVIAL and found.exactly(point) is Outcome.TRIVIAL
+    edge = oversmoothing.symbolic(*STARTS["one"]).verdict()
+    # a = 1: two closed classes, so that (1, -1) is consensus within each.
+    assert edge.subs(a=1, h=1, x=1, y=-1) is Outcome.TIE
+    assert edge.subs(a="1/2", h=1, x=1, y=-1) is Outcome.NON_SMOOTHING
+
+
+def test_part_of_the_parameters_leaves_a_verdict_on_this_x0_and_a_region_is_drawn() -> None:
+    found = oversmoothing.symbolic(*STARTS["one"]).verdict()
+    rest = found.subs(x=1, y=-1)
+    assert rest.smooths is sp.false and set(map(str, rest.parameters)) == {"a", "h"}
+    layer = oversmoothing.Layer(A=TWO, H=[["h"]])
+    cells = layer.region([["1"], ["-1"]], h=(-3, 1), a=(-1, 1)).slices[0].cells
+    assert {cell.outcome for cell in cells} == {Outcome.NON_SMOOTHING}
+
+
+def test_what_has_no_closed_form_is_said_in_a_sentence_and_each_point_is_decided() -> None:
+    H = [["h", 1, 0], [0, "h", 1], ["1", 0, -1]]
+    symbols = oversmoothing.symbolic(HALF, H, [["x", "y", 1], ["y", 1, 0]])
+    found = symbols.verdict()
+    assert found.form == "cells" and found.smooths is None
+    assert "H has the factor" in found.why and "which of its roots X0 contains" in str(found)
+    for point in drawn_points(found, 8, 0):
+        assert found.subs(point) is exact_verdict(symbols.layer, point)
+    # From an X_0 that holds none of them there is one.
+    A = [["1/2", "1/2", 0], ["1/4", "1/4", "1/2"], ["1/3", "1/3", "1/3"]]
+    alone = oversmoothing.symbolic(A, [["h", 0], [0, "1/2"]], [["x", 0]] * 3).verdict()
+    assert alone.form == "closed form" and alone.subs(x=1, h=1) is Outcome.TRIVIAL
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: oversmoothing.symbolic(TWO, [["h"]], [["x"]]), "must be .2, 1."),
+        (lambda: oversmoothing.symbolic(TWO, [["h"]]).verdict([[sp.exp(sp.Symbol("x"))], [1]]),
+         "rational function"),
+        (lambda: oversmoothing.Layer(A=TWO, H=[["h"]]).verdict([["x"], [1]], depth=3), "depth"),
+        (lambda: oversmoothing.symbolic(*STARTS["one"]).verdict().subs(a=2, h=1, x=1, y=1),
+         "no attention"),
+    ],
+)  # fmt: skip
+def test_an_x0_that_cannot_be_used_is_refused_in_a_sentence(call, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()

@@ -29,20 +29,11 @@ from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 
 
-def constant(value):
-    return CosineLimit("constant", (value,))
-
-
 def periodic(*values):
     return CosineLimit("periodic", values)
 
 
-def words(growth, cosines=None, least=None, average=None):
-    table = {(0, 1): constant(1.0)} if cosines is None else cosines
-    return token_words(TokenLimits(growth, table, least, average))
-
-
-# --- numbers ---
+HALF = CosineLimit("constant", (0.5,))
 
 
 @pytest.mark.parametrize(
@@ -56,86 +47,77 @@ def words(growth, cosines=None, least=None, average=None):
         (complex(2, 1.5e-15), "2"),
         (complex(0.125, 9e-16), "0.125"),
         (complex(0.125, 1.5e-15), "0.125+1.5e-15i"),
-        (complex(1, 0.5), "1+0.5i"),
     ],
 )
 def test_a_complex_number_is_shown_with_6_digits_and_real_where_it_is(z, text):
     assert number(z) == text
 
 
-def test_T4e_from_ten_layers_on_the_horizon_is_worth_a_sentence():
-    assert shown(None) == shown(Onset(9.0, "falls")) == ""
-    assert shown(Onset(10.0, "falls")) == (
-        " The dominant modes do not lead this X_0 from the start: HFC/LFC falls in every layer "
-        "only from about layer 10 on."
-    )
-    assert "HFC/LFC rises in every layer only from about layer 1.23e+04 on" in shown(
-        Onset(12345.0, "rises")
-    )
-    assert "they outweigh the others only from about layer 12 on" in shown(Onset(12.0, "outweighs"))
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        # From ten layers on the horizon is worth a sentence.
+        (shown(None), ""),
+        (shown(Onset(9.0, "falls")), ""),
+        (shown(Onset(10.0, "falls")), " The dominant modes do not lead this X_0 from the start: "
+         "HFC/LFC falls in every layer only from about layer 10 on."),
+        (shown(Onset(12345.0, "rises")), " The dominant modes do not lead this X_0 from the start: "
+         "HFC/LFC rises in every layer only from about layer 1.23e+04 on."),
+        (shown(Onset(12.0, "outweighs")), " The dominant modes do not lead this X_0 from the "
+         "start: they outweigh the others only from about layer 12 on."),
+        (limit_words(Limits(None, None, 3), True), ""),
+        (limit_words(Limits("zero", 0.0, None), True), " For this X_0 HFC/LFC tends to 0."),
+        (limit_words(Limits("oscillates", None, 2), False),
+         " For generic X_0 HFC/LFC oscillates, rank 2."),
+        (limit_words(Limits("constant", None, 1), False),
+         " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank 1."),
+        (limit_words(Limits("constant", 0.125, None), True),
+         " For this X_0 HFC/LFC tends to 0.125."),
+    ],
+)  # fmt: skip
+def test_T4e_T5a_limits_and_their_horizon_in_words(said, text):
+    assert said == text
 
 
-def test_T5a_the_limit_in_words():
-    assert limit_words(Limits(None, None, 3), True) == ""
-    assert limit_words(Limits("zero", 0.0, None), True) == " For this X_0 HFC/LFC tends to 0."
-    assert limit_words(Limits("oscillates", None, 2), False) == (
-        " For generic X_0 HFC/LFC oscillates, rank 2."
-    )
-    assert limit_words(Limits("constant", None, 1), False) == (
-        " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank 1."
-    )
-    assert limit_words(Limits("constant", 0.125, None), True).endswith("tends to 0.125.")
+ONE, TWO, GONE = TokenGrowth(2.0, 0), TokenGrowth(0.5, 1), TokenGrowth(0.0, 0)
+PAIR = {(0, 1): CosineLimit("constant", (1.0,))}
+DIFFER = " Its tokens do not all grow alike: like "
+EIGHTHS = [0.125 * k for k in range(7)]
 
 
-# --- tokens ---
-
-
-def test_T14e_growth_is_named_where_it_differs_and_of_all_is_known():
-    one, two = TokenGrowth(2.0, 0), TokenGrowth(0.5, 1)
-    assert words((one, one)) == ""
-    assert words((one, two)) == " Its tokens do not all grow alike: like 2^L, L 0.5^L."
-    assert words((one, two, None)) == ""
-    assert token_words(TokenLimits(None, {(0, 1): constant(1.0)}, None, None)) == ""
-    assert token_words(TokenLimits((one, two), None, None, None)) == ""
-    assert token_words(TokenLimits((one,), {}, None, None)) == ""
-
-
-@pytest.mark.parametrize(("count", "end"), [(6, "L^5 3^L."), (7, "L^5 3^L, ...")])
-def test_T14e_six_tokens_are_named(count, end):
-    growth = tuple(TokenGrowth(3.0, k) for k in range(count))
-    said = words(growth)
-    assert said.startswith(" Its tokens do not all grow alike: like 3^L, L 3^L, L^2 3^L,")
-    assert end in said and "L^6" not in said and said.count("...") == (count == 7)
-
-
-def test_T14e_a_token_that_dies_is_named_after_the_growth_of_all():
-    gone, there = TokenGrowth(0.0, 0), TokenGrowth(2.0, 0)
-    assert words((there, gone)) == (
-        " Its tokens do not all grow alike: like 2^L, 0. Token 1 is exactly 0 from some depth on."
-    )
-    assert words((gone, gone)) == ""
-
-
-def test_T14h_pairs_that_oscillate_are_counted_after_what_the_tokens_do():
-    growth = (TokenGrowth(2.0, 0), TokenGrowth(3.0, 0))
-    said = words(growth, {(0, 1): OSCILLATES, (0, 2): None, (1, 2): UNDEFINED})
-    assert said.startswith(" Its tokens do not") and said.endswith(
-        " The cosines of 1 of 3 pairs of tokens oscillate."
-    )
-
-
-def test_T14h_cosines_by_residue_are_listed_up_to_six():
-    growth = (TokenGrowth(2.0, 0),) * 2
-    said = words(growth, least=constant(0.5), average=periodic(0.5, None))
-    assert said == (
-        " The smallest cosine between tokens tends to 0.5."
-        " The mean cosine tends to 0.5, none by the residue of L modulo 2."
-    )
-    for count in (6, 7):
-        said = words(growth, average=periodic(*[k / 8 for k in range(count)]))
-        listed = "0, 0.125, 0.25, 0.375, 0.5, 0.625" + (", ..." if count == 7 else "")
-        assert said == f" The mean cosine tends to {listed} by the residue of L modulo {count}."
-    assert words(growth, least=UNDEFINED, average=OSCILLATES) == ""
+@pytest.mark.parametrize(
+    ("growth", "cosines", "least", "average", "text"),
+    [
+        # Growth is named where it differs and of all is known.
+        ((ONE, ONE), PAIR, None, None, ""),
+        ((ONE, TWO), PAIR, None, None, f"{DIFFER}2^L, L 0.5^L."),
+        ((ONE, TWO, None), PAIR, None, None, ""),
+        (None, PAIR, None, None, ""),
+        ((ONE, TWO), None, None, None, ""),
+        ((ONE,), {}, None, None, ""),
+        # Six tokens are named.
+        *[(tuple(TokenGrowth(3.0, k) for k in range(count)), PAIR, None, None,
+           f"{DIFFER}3^L, L 3^L, L^2 3^L, L^3 3^L, L^4 3^L, L^5 3^L{end}")
+          for count, end in ((6, "."), (7, ", ..."))],
+        # A token that dies is named after the growth of all, pairs that oscillate are counted.
+        ((ONE, GONE), PAIR, None, None,
+         f"{DIFFER}2^L, 0. Token 1 is exactly 0 from some depth on."),
+        ((GONE, GONE), PAIR, None, None, ""),
+        ((ONE, TWO), {(0, 1): OSCILLATES, (0, 2): None, (1, 2): UNDEFINED}, None, None,
+         f"{DIFFER}2^L, L 0.5^L. The cosines of 1 of 3 pairs of tokens oscillate."),
+        # Cosines by residue are listed up to six.
+        ((ONE, ONE), PAIR, HALF, periodic(0.5, None),
+         " The smallest cosine between tokens tends to 0.5."
+         " The mean cosine tends to 0.5, none by the residue of L modulo 2."),
+        *[((ONE, ONE), PAIR, None, periodic(*EIGHTHS[:count]), " The mean cosine tends to 0, "
+           f"0.125, 0.25, 0.375, 0.5, 0.625{more} by the residue of L modulo {count}.")
+          for count, more in ((6, ""), (7, ", ..."))],
+        ((ONE, ONE), PAIR, UNDEFINED, OSCILLATES, ""),
+    ],
+)  # fmt: skip
+def test_T14_what_tokens_do_in_words(growth, cosines, least, average, text):
+    said = token_words(TokenLimits(growth, cosines, least, average))
+    assert said.startswith(text) if text.endswith("...") else said == text
 
 
 # --- over pairs ---

@@ -169,6 +169,7 @@ def augmented(
     return ink.view(pixels.shape) - 1
 
 
+@cache
 def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = True) -> DataParts:
     """The parts of 'cifar10' or 'cifar100': 45,000 train, 5,000 validation, 10,000 test.
 
@@ -176,11 +177,6 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
     drawn from the 50,000 by a fixed seed, the same number of each class. Raises `InputError` where
     the data set is not there or not whole.
     """
-    return _cifar(name, data, hub, progress)
-
-
-@cache
-def _cifar(name: str, data: Path | None, hub: bool, progress: bool) -> DataParts:
     (pixels, labels), test = _official(name, data, hub, progress)
     for which, wanted, own in zip(("train", "test"), OFFICIAL, (labels, test[1]), strict=True):
         if len(own) != wanted or set(np.bincount(own)) != {wanted // SIZES[name].classes}:

@@ -9,6 +9,7 @@ layer) cases that consensus dominates while the model learns.
 
 import copy
 import math
+import shutil
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +28,10 @@ from oversmoothing.experiments.digits.training_config import (
     TrainConfig,
     default_config,
 )
-from oversmoothing.experiments.digits.training_loop import Keeping, Loop, accelerator_of, generator
+from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of, generator
 from oversmoothing.experiments.digits.training_state import (
     StoredRun,
     load_run,
-    remove,
     save_run,
     unfinished,
 )
@@ -76,21 +76,19 @@ def parts_of(
 def trained(
     config: TrainConfig, results: Path, *, device: torch.device | str = "cpu",
     progress: bool = True, data_dir: Path | None = None, hub: bool = False,
-    keeping: Keeping | None = None,
+    every: int | None = None,
 ) -> TrainedModel:  # fmt: skip
     """The trained model of a configuration: from the cache if it is there, else trained now, from
     the checkpoint of an interrupted run where there is one.
-    keeping: how often checkpoints are written, and what watches; its folder is chosen here.
+    every: steps between two checkpoints (None: some seconds).
     Raises `InputError` for a damaged cached run or checkpoint, an unwritable folder, data that are
     not there, or a training that diverges.
     """
     folder = results / config.folder_name()
     if not folder.exists():
-        given = keeping or Keeping()
-        own = Keeping(unfinished(folder), given.every, given.watch)
         data = parts_of(config, data_dir, hub=hub, progress=progress)
         model, log, metrics, watched = train_on(
-            data, config, device=device, progress=progress, keeping=own
+            data, config, device=device, progress=progress, folder=unfinished(folder), every=every
         )
         processes = required("accelerate").PartialState()
         if processes.is_main_process:
@@ -98,7 +96,7 @@ def trained(
                 folder, config=config.model_dump(), weights=model.state_dict(), log=log,
                 metrics=metrics, watched=watched,
             )  # fmt: skip
-            remove(unfinished(folder))
+            shutil.rmtree(unfinished(folder), ignore_errors=True)
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
     read = load_model(folder, device=device)
@@ -178,9 +176,11 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
 
 def train_on(
     data: DataParts, config: TrainConfig, *, device: torch.device | str = "cpu",
-    progress: bool = True, keeping: Keeping | None = None,
+    progress: bool = True, folder: Path | None = None, every: int | None = None,
 ) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
+
+    folder, every: where the unfinished run is kept, and after how many steps (as of `Loop`).
 
     The same configuration gives the same weights on the same kind of machine; digits are trained
     on one thread, so that the number of cores does not matter. Raises `InputError` when the loss
@@ -192,7 +192,7 @@ def train_on(
         model = new_model(config)
         start = model.value_projections()
         model.to(accelerator.device)
-        loop = Loop(model, config, on_device, accelerator, keeping or Keeping(), progress)
+        loop = Loop(model, config, on_device, accelerator, folder, every, progress)
         state = loop.state
         if not loop.resume():
             state.rows = _log_rows(model, config, on_device, 0, math.nan)

@@ -21,12 +21,12 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,8 +36,9 @@ from tqdm import tqdm
 
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
 from oversmoothing.experiments.digits.training_config import TrainConfig
-from oversmoothing.experiments.digits.training_state import TrainingState, load_state, save_state
+from oversmoothing.experiments.digits.training_state import keep, kept
 from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
+from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError, required
 
 # Of the recipe, and of the images of one pair of operations.
@@ -61,14 +62,22 @@ def generator(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
 
 
-def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
-    """Rate at `step` = 0, 1, ...: linear warm-up, times a cosine that reaches 0 at `steps`."""
-    warm = min(1.0, (step + 1) / max(1.0, config.warmup * steps))
-    return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+def learning_rate(peak: float, warmup: float, step: int, steps: int) -> float:
+    """At step 0, 1, ...: linear warm-up over a share of the steps, times a cosine to 0."""
+    warm = min(1.0, (step + 1) / max(1.0, warmup * steps))
+    return peak * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def adamw(
+    decayed: list[Tensor], free: list[Tensor], rate: float, decay: float
+) -> torch.optim.Optimizer:
+    """AdamW that decays the first tensors alone."""
+    groups = [{"params": decayed, "weight_decay": decay}, {"params": free, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=rate, fused=True)
 
 
 def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW that decays weight matrices alone."""
+    """Of weight matrices alone the weight is decayed."""
     decayed: list[Tensor] = []
     free: list[Tensor] = []
     for name, parameter in model.named_parameters():
@@ -76,11 +85,7 @@ def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
         # and the K of T3c's disc to 0.
         is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
         (decayed if is_weight else free).append(parameter)
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": free, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, fused=True)
+    return adamw(decayed, free, config.learning_rate, config.weight_decay)
 
 
 @contextmanager
@@ -160,29 +165,6 @@ def interruptible() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
-class Instruments(Protocol):
-    """What looks at a model while it trains, without changing it: `Watcher`."""
-
-    rows: list[dict[str, Any]]
-
-    def arm(self, step: int) -> None: ...
-    def resume(self, rows: list[dict[str, Any]]) -> None: ...
-    def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """Where and how often an unfinished run is kept; folder None: nowhere.
-
-    every: steps between two checkpoints (None: `CHECKPOINT_SECONDS`). watch: makes the instruments
-    of a model that look at every so many steps.
-    """
-
-    folder: Path | None = None
-    every: int | None = None
-    watch: Callable[[nn.Module, int], Instruments] | None = None
-
-
 class Objective(nn.Module):
     """The training pass: the loss of a batch. Precision and processes are put around it, so that
     the model within it stays what it is."""
@@ -198,17 +180,55 @@ class Objective(nn.Module):
 
 
 @dataclass
+class TrainingState:
+    """What changes while a run goes on, beside the weights and the optimiser.
+
+    step: steps done; an epoch's end is done with its last step. order: the generator of the order
+    as it was in front of the epoch; augmentation: as it is now, one row a process. total: the sum
+    of the losses of the epoch so far. lowest, selected, best: of the epoch that is kept. rows: the
+    log; watched: what instruments saw.
+    """
+
+    order: torch.Generator
+    augmentation: torch.Generator
+    total: Tensor
+    step: int = 0
+    lowest: float = math.inf
+    selected: int = 0
+    best: dict[str, Tensor] | None = None
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    watched: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+    # In front of the epoch that runs.
+    epoch_order: Tensor | None = None
+
+
+# Of these a checkpoint says the value, of the rest it has the tensors.
+_SAID = ("step", "lowest", "selected", "rows", "watched", "seconds")
+_MODEL, _BEST, _OPTIMIZER = "model.", "best.", "optimizer."
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+@dataclass
 class Loop:
-    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps."""
+    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps.
+
+    folder: where the unfinished run is kept (None: nowhere). every: steps between two checkpoints
+    (None: `CHECKPOINT_SECONDS`).
+    """
 
     model: ViT
     config: TrainConfig
     data: DataParts
     accelerator: Any
-    keeping: Keeping
-    progress: bool
+    folder: Path | None = None
+    every: int | None = None
+    progress: bool = True
     state: TrainingState = field(init=False)
-    instruments: Instruments | None = field(init=False, default=None)
+    instruments: Watcher | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         config, process = self.config, self.accelerator.process_index
@@ -231,15 +251,39 @@ class Loop:
         return bool(self.accelerator.is_main_process)
 
     def resume(self) -> bool:
-        """Go on from the checkpoint, if there is one."""
-        if self.keeping.folder is None:
+        """Go on from the checkpoint, if there is one.
+
+        Raises `InputError` for a damaged one, and for one of another configuration or number of
+        processes, saying what to delete.
+        """
+        there = None if self.folder is None else kept(self.folder)
+        if there is None:
             return False
-        there = load_state(
-            self.keeping.folder, self.config, self.model, self.optimizer, self.state,
-            self.accelerator.process_index, self.accelerator.num_processes,
-        )  # fmt: skip
-        self._began -= self.state.seconds
-        return there
+        path, tensors, said = there
+        if said["config"] != self.config.model_dump():
+            raise InputError(f"'{path}' is of another configuration: delete that folder")
+        generators, processes = tensors["augmentation"], self.accelerator.num_processes
+        if len(generators) != processes:
+            raise InputError(
+                f"'{path}' is of a run on {len(generators)} processes, these are {processes}: go "
+                "on with as many, or delete that folder"
+            )
+        self.model.load_state_dict(_part(tensors, _MODEL))
+        own: dict[int, dict[str, Tensor]] = {}
+        for name, value in _part(tensors, _OPTIMIZER).items():
+            index, key = name.split(".", 1)
+            own.setdefault(int(index), {})[key] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": own, "param_groups": groups})
+        state, device = self.state, self.state.total.device
+        for name in _SAID:
+            setattr(state, name, said[name])
+        state.order.set_state(tensors["order"])
+        state.augmentation.set_state(generators[self.accelerator.process_index])
+        state.total.copy_(tensors["total"])
+        state.best = {k: v.to(device) for k, v in _part(tensors, _BEST).items()} or None
+        self._began -= state.seconds
+        return True
 
     @property
     def seconds(self) -> float:
@@ -256,8 +300,9 @@ class Loop:
         config, state, per_epoch = self.config, self.state, self.config.per_epoch
         steps = config.epochs * per_epoch
         # Not before the caller has seen that the model gives numbers: others are not read.
-        if self.keeping.watch is not None and config.watch_every and self.first:
-            self.instruments = self.keeping.watch(self.model, config.watch_every)
+        if config.watch_every and self.first:
+            # Without a limit of its own: what is recorded must not depend on the machine.
+            self.instruments = Watcher(self.model, every=config.watch_every, budget=None)
             self.instruments.resume(state.watched)
         probes = self.data.validation.inputs(slice(config.probe_images))
         bar = tqdm(
@@ -298,7 +343,7 @@ class Loop:
     def _one(self, chosen: Tensor, steps: int) -> None:
         config, state = self.config, self.state
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(config, state.step, steps)
+            group["lr"] = learning_rate(config.learning_rate, config.warmup, state.step, steps)
         if self.instruments is not None:
             if state.step % config.watch_every == 0:
                 check_finite_loss(self, float(state.total))
@@ -321,22 +366,21 @@ class Loop:
 
     def _perhaps_save(self, asked: list[int], bar: tqdm) -> None:
         """A checkpoint where it is time for one, or where the run is to end here."""
-        if self.keeping.folder is None:
+        if self.folder is None:
             if asked:
                 raise KeyboardInterrupt
             return
-        every = self.keeping.every
-        if every is None:
+        if self.every is None:
             due = time.monotonic() - self._saved > CHECKPOINT_SECONDS
         else:
-            due = self.state.step % every == 0
+            due = self.state.step % self.every == 0
         if not (self._any(bool(asked)) or self._any(due)):
             return
         self.save()
         if self._any(bool(asked)):
             raise KeyboardInterrupt(
                 f"stopped behind step {self.state.step} of {bar.total}, which is kept in "
-                f"'{self.keeping.folder}': the same command goes on from there"
+                f"'{self.folder}': the same command goes on from there"
             )
 
     def _any(self, here: bool) -> bool:
@@ -348,19 +392,24 @@ class Loop:
 
     def save(self) -> None:
         """Write a checkpoint; never one of a training that diverged."""
-        assert self.keeping.folder is not None
+        assert self.folder is not None
+        state = self.state
         # Of every process, a row each.
-        own = self.state.augmentation.get_state()[None].to(self.state.total.device)
+        own = state.augmentation.get_state()[None].to(state.total.device)
         augmentation = self.accelerator.gather(own)
-        check_finite_loss(self, float(self.state.total))
+        check_finite_loss(self, float(state.total))
         if self.first:
-            self.state.seconds = self.seconds
+            state.seconds = self.seconds
             if self.instruments is not None:
-                self.state.watched = list(self.instruments.rows)
-            save_state(
-                self.keeping.folder, self.config, self.model, self.optimizer, self.state,
-                augmentation,
-            )  # fmt: skip
+                state.watched = list(self.instruments.rows)
+            order = state.order.get_state() if state.epoch_order is None else state.epoch_order
+            tensors = {"total": state.total, "augmentation": augmentation, "order": order}
+            tensors |= {_MODEL + name: value for name, value in self.model.state_dict().items()}
+            tensors |= {_BEST + name: value for name, value in (state.best or {}).items()}
+            for index, each in self.optimizer.state_dict()["state"].items():
+                tensors |= {f"{_OPTIMIZER}{index}.{name}": value for name, value in each.items()}
+            said = {name: getattr(state, name) for name in _SAID}
+            keep(self.folder, tensors, {"config": self.config.model_dump(), **said})
         self._saved = time.monotonic()
 
     @contextmanager
@@ -377,7 +426,7 @@ def check_finite_loss(loop: Loop, loss: float) -> None:
     """Raise `InputError` where the loss is no number any more."""
     if math.isfinite(loss):
         return
-    folder = loop.keeping.folder
+    folder = loop.folder
     kept = folder is not None and folder.exists()
     raise InputError(
         f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} (loss "

@@ -17,18 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures.ball_pass import (
-    Ball,
-    Balls,
-    TooWideError,
-    ball_metrics,
-    middles,
-    of_rows,
-    streams,
-)
-from oversmoothing.experiments.enclosures.box_pass import box_ratios, refuse_unboxable
+from oversmoothing.experiments.enclosures.balls import Ball, Balls, Entries, ball_metrics, is_finite
 from oversmoothing.experiments.enclosures.network import SUPPORTED, Network
-from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
+from oversmoothing.experiments.enclosures.other_route import other_box_ratios
+from oversmoothing.experiments.enclosures.route import box_ratios, streams
 from oversmoothing.experiments.enclosures.zonotope import LeftDomainError, Zonotope
 from oversmoothing.simulations.progress import steps
 from oversmoothing.simulations.state_metrics import stream_metrics
@@ -45,8 +37,8 @@ RADIUS = 1e-9
 # Of each token that a model gives in float64, relative to its length: another network differs by
 # more.
 SAME = 1e-9
-# Tokens of an input: attention in balls takes their square.
-MOST_TOKENS = 1024
+# Tokens of an input: attention in balls takes their square; memory of a box.
+MOST_TOKENS, MOST_BYTES = 1024, 2**33
 STATED = {torch.float64: 1e-12, torch.float32: 1e-5}
 # The first eps tried, the smallest, and how near to the largest one the search goes.
 FIRST, LEAST, NEAR = 2.0**-8, 2.0**-40, 1.1
@@ -96,16 +88,15 @@ def _at(
 ) -> tuple[dict[str, Ball], ...] | None:
     """The metrics by layer, None where they are too wide at this precision."""
     layers = []
-    try:
-        every = steps(streams(network, given), len(network.blocks) + 1, "layer")
-        for number, X in enumerate(every):
-            if seen is not None:
-                _compare(X, seen[number], number)
-            layers.append(_metrics(network, X))
-            if not all(small(x) for x in layers[-1].values()):
-                return None
-    except TooWideError:
-        return None
+    every = streams(network, given, Balls.exact)
+    for number, X in enumerate(steps(every, len(network.blocks) + 1, "layer")):
+        if not is_finite(X.entries):
+            return None
+        if seen is not None:
+            _compare(X.centre, seen[number], number)
+        layers.append(metrics_of(network, X.entries, ball_metrics))
+        if not all(small(x) for x in layers[-1].values()):
+            return None
     return tuple(layers)
 
 
@@ -114,19 +105,20 @@ def small(x: Ball) -> bool:
     return bool(x.is_finite() and x.rad() <= RADIUS * max(1.0, abs(float(x.mid()))))
 
 
-def _metrics(network: Network, X: Balls) -> dict[str, Ball]:
+def metrics_of(
+    network: Network, X: Entries, route: Callable[[Entries], dict[str, Ball]]
+) -> dict[str, Ball]:
+    """The metrics of a stream [n, d] by one route, and without the CLS token where there is one."""
     least = 2 + network.cls
-    if X.nrows() < least:
-        raise InputError(f"the stream has {X.nrows()} tokens: cosines need {least}")
-    metrics = ball_metrics(X)
+    if len(X) < least:
+        raise InputError(f"the stream has {len(X)} tokens: cosines need {least}")
+    metrics = route(X)
     if network.cls:
-        patches = ball_metrics(of_rows(X.tolist()[1:]))
-        metrics |= {f"{name}{WITHOUT}": value for name, value in patches.items()}
+        metrics |= {f"{name}{WITHOUT}": value for name, value in route(X[1:]).items()}
     return metrics
 
 
-def _compare(X: Balls, seen: Array, number: int) -> None:
-    own = middles(X)
+def _compare(own: Array, seen: Array, number: int) -> None:
     same = own.shape == seen.shape
     error = np.inf
     if same:
@@ -199,6 +191,44 @@ def on_box(
     return {
         number: ends for number, ends in enumerate(intervals, 1) if number in asked and signed(ends)
     }
+
+
+def refuse_unboxable(network: Network, pixels: int, layers: int) -> None:
+    """Raises `InputError` for a network whose boxes of so many pixels cannot be enclosed over so
+    many layers: another form, or more memory than `MOST_BYTES`."""
+    right = network.patches is not None and all(
+        block.placement == "pre"
+        and {block.norm_attention.kind, block.norm_ffn.kind} == {"layer"}
+        and {block.output_norm_attention.kind, block.output_norm_ffn.kind} == {"none"}
+        and block.ffn is not None
+        and block.ffn.activation == "gelu"
+        and block.ffn.W_gate is None
+        and not block.causal
+        for block in network.blocks
+    )
+    if not right:
+        raise InputError(
+            "boxes are enclosed of vision transformers with LayerNorm in front of the sublayers, "
+            "unmasked softmax attention and GELU, such as the digits models"
+        )
+    assert network.patches is not None
+    n, d = network.patches.positions.shape
+    symbols, widest = pixels, d
+    for block in network.blocks[:layers]:
+        assert block.ffn is not None
+        hidden = block.ffn.W_in.shape[1]
+        symbols += n * (4 * d + hidden) + len(block.heads) * n * n
+        widest = max(widest, hidden)
+    # Some three arrays of the widest kind are alive at a time.
+    needed = 3 * 8 * symbols * n * widest
+    if needed > MOST_BYTES:
+        over, less = "a layer", ""
+        if layers > 1:
+            over, less = f"{layers} layers", "an earlier layer or "
+        raise InputError(
+            f"a box over {over} needs {needed / 2**30:.0f} GiB, more than "
+            f"{MOST_BYTES / 2**30:.0f}: choose {less}a smaller model, such as the digits models"
+        )
 
 
 def _refuse(network: Network, pixels: Array, layers: Sequence[int]) -> None:

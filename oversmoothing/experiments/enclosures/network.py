@@ -40,8 +40,8 @@ _ORDERS: dict[int, list[tuple[int, int | None, int]]] = {
     2: [(0, None, 1)],
     3: [(0, 1, 2), (1, 0, 2)],
 }
-# Relative, in float64: activations that differ, differ by more than 1e-5.
-_SAME = 1e-9
+# Relative, in float64 and float32: activations that differ, differ by more than 1e-5.
+_SAME = {torch.float64: 1e-9, torch.float32: 1e-5}
 _FIRST = ("cls_token", "class_embedding", "cls", "distillation_token")
 _POSITIONS = (
     "position_embeddings", "pos_embed", "position", "position_embedding.weight"
@@ -76,7 +76,8 @@ def columns(module: Any) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
-    """The sublayer in float64. Raises `InputError` where it has another form than `FeedForward`."""
+    """The sublayer in float64, in whatever it runs. Raises `InputError` where it has another form
+    than `FeedForward`."""
     if layer.ffn is None:
         return None
     draw = torch.randn(1, 8, width, generator=torch.Generator().manual_seed(0)).double() * 3
@@ -94,7 +95,7 @@ def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
             error = (own - given).abs().max() / given.abs().max()
         except RuntimeError:  # shapes that do not go together
             continue
-        if error <= _SAME:
+        if error <= _SAME.get(maps[last][0].dtype, 0.0):
             parts = [_arrays(maps[k]) for k in (first, last)]
             more = (None, None) if gate is None else _arrays(maps[gate])
             return FeedForward(name, *parts[0], *parts[1], *more)

@@ -19,22 +19,24 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures.ball_pass import NAMES, Ball
-from oversmoothing.experiments.enclosures.box_pass import refuse_unboxable
+from oversmoothing.experiments.enclosures.balls import NAMES, Ball, Balls
 from oversmoothing.experiments.enclosures.enclosing import (
     MOST_TOKENS,
-    WITHOUT,
     Enclosed,
     changes,
     first_bits,
+    metrics_of,
     names_of,
+    refuse_unboxable,
 )
 from oversmoothing.experiments.enclosures.network import Network
-from oversmoothing.experiments.enclosures.other_box_pass import other_box_ratios
-from oversmoothing.experiments.enclosures.other_pass import other_metrics, transposed_streams
+from oversmoothing.experiments.enclosures.other_route import (
+    other_box_ratios,
+    other_metrics,
+    other_streams,
+)
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import parse_json
@@ -327,12 +329,8 @@ def misfit(network: Network, read: Statement) -> str | None:
 def _against(network: Network, read: Statement) -> tuple[str | None, list[str]]:
     """(the first claim that is false, those that this precision does not decide)."""
     undecided: list[str] = []
-    for number, Z in enumerate(transposed_streams(network, read.given)):
-        metrics = other_metrics(Z)
-        if network.cls:
-            patches = other_metrics(flint.arb_mat([row[1:] for row in Z.tolist()]))
-            metrics |= {f"{name}{WITHOUT}": ball for name, ball in patches.items()}
-        for name, ball in metrics.items():
+    for number, X in enumerate(other_streams(network, read.given, Balls.exact)):
+        for name, ball in metrics_of(network, X.entries, other_metrics).items():
             said = compared(ball, read.claims[number][name])
             if said is False:
                 return f"{name} of layer {number}", []

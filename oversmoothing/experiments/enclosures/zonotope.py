@@ -3,24 +3,28 @@
 A value z [...] stands for every point centre + sum_s e_s generators[s] + t rest with e_s and the
 entries of t in [-1, 1]. Symbols e_s are shared by all values of one pass: what two values have in
 common cancels. Roundings, and what a curved function adds to its linear part, go into `rest`, which
-`Symbols.shared` turns into symbols of their own. Rounding bounds are those of
-`theory.numbers.rounding`.
+`own` turns into symbols of their own. Rounding bounds are those of `theory.numbers.rounding`.
 
 Curved functions are replaced by lines, proved in balls on the interval of each entry, one way for
 each route. tangent: the tangent at the middle, and the range of the second derivative. chord: the
-slope between the ends, and the range of what is left, piece by piece.
+slope between the ends, and the range of what is left, piece by piece. softmax, to first order at
+the centre, for the first route: with delta' = delta - sum_k a_k delta_k, |delta'_k| <= r_k and a at
+the centre, a(xi)_k <= a_k exp(r_k) on the box (Jensen), and the second derivative a(xi)_j
+((delta'_j - m)^2 - Var), m and Var under a(xi), lies between -a_j exp(r_j) V and
+a_j exp(r_j) (r_j + M)^2, where V = sum_k a_k exp(r_k) r_k^2 and M = sum_k a_k exp(r_k) r_k.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import flint
 import numpy as np
+from numpy.typing import NDArray
 
-from oversmoothing.experiments.enclosures.ball_pass import Ball
+from oversmoothing.experiments.enclosures.balls import Ball, Curve, exact, middles, softmax
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, at_precision, gamma, inflated
 from oversmoothing.theory.support.sizes import Array
 
@@ -32,13 +36,26 @@ BITS = 96
 PIECES = 8
 
 
+class Symbols:
+    """How many symbols a pass has used."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.number = first
+
+    def box(self, centre: Array, radius: Array | float) -> Zonotope:
+        """Every point within radius [...] of the centre, a symbol for each entry."""
+        point = np.zeros((0, *centre.shape))
+        return Zonotope(centre, point, np.broadcast_to(radius, centre.shape), self).own()
+
+
 @dataclass(frozen=True)
 class Zonotope:
-    """centre [...], generators [symbols, ...], rest [...] >= 0."""
+    """centre [...], generators [symbols, ...], rest [...] >= 0, and the symbols of its pass."""
 
     centre: Array
     generators: Array
     rest: Array
+    of: Symbols
 
     @cached_property
     def radius(self) -> Array:
@@ -69,7 +86,7 @@ class Zonotope:
 
     def swapped(self) -> Zonotope:
         """The transpose of the last two dimensions."""
-        return Zonotope(*(x.swapaxes(-1, -2) for x in (self.centre, self.generators, self.rest)))
+        return self._each(lambda x: x.swapaxes(-1, -2))
 
     def __add__(self, other: Zonotope) -> Zonotope:
         return _sum(self, other, self.centre + other.centre, np.add)
@@ -81,14 +98,82 @@ class Zonotope:
         """factor z + shift, entry by entry; factors may be one rounding off what is meant."""
         error = _error(self.size * np.abs(factor) + np.abs(shift), 3, self.symbols)
         rest = inflated(self.rest * np.abs(factor) + error, 4)
-        return Zonotope(self.centre * factor + shift, self.generators * factor, rest)
+        return Zonotope(self.centre * factor + shift, self.generators * factor, rest, self.of)
 
     def mapped(self, W: Array, b: Array | None = None) -> Zonotope:
         """z W + b over the last dimension; entries of W may be one rounding off."""
         shift = np.zeros(W.shape[1]) if b is None else b
         size = self.size @ np.abs(W) + np.abs(shift)
         rest = self.rest @ np.abs(W) + _error(size, len(W) + 2, self.symbols)
-        return Zonotope(self.centre @ W + shift, self.generators @ W, inflated(rest, len(W) + 4))
+        rest = inflated(rest, len(W) + 4)
+        return Zonotope(self.centre @ W + shift, self.generators @ W, rest, self.of)
+
+    def own(self) -> Zonotope:
+        """The same value, what was its `rest` under symbols of its own."""
+        places, of = np.flatnonzero(self.rest), self.of
+        generators = np.zeros((of.number + len(places), *self.centre.shape))
+        generators[: self.symbols] = self.generators
+        flat = generators.reshape(len(generators), self.centre.size)
+        flat[of.number + np.arange(len(places)), places] = self.rest.ravel()[places]
+        of.number += len(places)
+        return Zonotope(self.centre, generators, np.zeros_like(self.rest), of)
+
+    def _each(self, f: Callable[[Array], Array]) -> Zonotope:
+        """f, which moves entries alone, of the centre, of every generator and of the rest."""
+        return Zonotope(f(self.centre), f(self.generators), f(self.rest), self.of)
+
+    def matmul(self, other: Zonotope) -> Zonotope:
+        """The product of matrices."""
+        return bilinear(self, other, np.matmul, other.centre.shape[-2])
+
+    def multiplied(self, other: Zonotope) -> Zonotope:
+        """The product, entry by entry."""
+        return bilinear(self, other, np.multiply, 1)
+
+    def squares(self) -> Zonotope:
+        """The mean of squares of each row, [m, 1]."""
+        return squares(self, (-1,), 1.0 / self.centre.shape[-1])
+
+    def mean(self) -> Zonotope:
+        """The mean of each row, [m, 1]."""
+        n = self.centre.shape[-1]
+        return self.mapped(np.full((n, 1), 1.0 / n))
+
+    def centred(self) -> Zonotope:
+        """X (I - 1 1^T / n)."""
+        n = self.centre.shape[-1]
+        return self.mapped(np.eye(n) - np.full((n, n), 1.0 / n))
+
+    def sums(self) -> Zonotope:
+        """The sum of each row, [m, 1]."""
+        return self.mapped(np.ones((self.centre.shape[-1], 1)))
+
+    def picked(self, columns: NDArray[np.intp]) -> Zonotope:
+        """The entry of each row in its column, [m, 1]."""
+        rows = np.arange(len(columns))
+        return self._each(lambda x: x[..., rows, columns, None])
+
+    def below(self, first: Array) -> Zonotope:
+        """These rows below exact ones [k, n]."""
+        k = len(first)
+        whole = self._each(lambda x: np.pad(x, [(0, 0)] * (x.ndim - 2) + [(k, 0), (0, 0)]))
+        return replace(whole, centre=np.concatenate([first, self.centre]))
+
+    def tangent(self, f: Curve) -> Zonotope:
+        """f of every entry by its tangent at the centre: f'' bounds what is left.
+
+        Raises `LeftDomainError` where f is not defined on all of it.
+        """
+        return _applied(self, lambda c, r: _tangent(f, c, r))
+
+    def chord(self, f: Curve) -> Zonotope:
+        """f of every entry by the slope between the ends of its interval. Raises as `tangent`."""
+        return _applied(self, lambda c, r: _chord(f, c, r))
+
+    def softmax(self, causal: bool) -> Zonotope:
+        """softmax of every row; see the head of the file. None is causal."""
+        assert not causal
+        return _softmax(self)
 
 
 def _sum(P: Zonotope, Q: Zonotope, centre: Array, by: Callable[..., Array]) -> Zonotope:
@@ -101,34 +186,12 @@ def _sum(P: Zonotope, Q: Zonotope, centre: Array, by: Callable[..., Array]) -> Z
     elif Q.symbols > fewer:
         by(0.0, Q.generators[fewer:], out=generators[fewer:])
     error = _error(P.size + Q.size, 1, many)
-    return Zonotope(centre, generators, inflated(P.rest + Q.rest + error, 4))
+    return Zonotope(centre, generators, inflated(P.rest + Q.rest + error, 4), P.of)
 
 
 def _error(size: Array, terms: int, symbols: int) -> Array:
     """What sums of so many products of moduli `size` may be off by, all symbols together."""
     return inflated(gamma(terms + 4) * size + (terms + 4) * (symbols + 1) * TINY, terms + 8)
-
-
-class Symbols:
-    """How many symbols a pass has used."""
-
-    def __init__(self, first: int = 0) -> None:
-        self.number = first
-
-    def box(self, centre: Array, radius: Array | float) -> Zonotope:
-        """Every point within radius [...] of the centre, a symbol for each entry."""
-        point = np.zeros((0, *centre.shape))
-        return self.shared(Zonotope(centre, point, np.broadcast_to(radius, centre.shape)))
-
-    def shared(self, z: Zonotope) -> Zonotope:
-        """The same value, what was its `rest` under symbols of its own."""
-        places = np.flatnonzero(z.rest)
-        generators = np.zeros((self.number + len(places), *z.centre.shape))
-        generators[: z.symbols] = z.generators
-        flat = generators.reshape(len(generators), z.centre.size)
-        flat[self.number + np.arange(len(places)), places] = z.rest.ravel()[places]
-        self.number += len(places)
-        return Zonotope(z.centre, generators, np.zeros_like(z.rest))
 
 
 def bilinear(P: Zonotope, Q: Zonotope, product: Product, terms: int) -> Zonotope:
@@ -143,13 +206,7 @@ def bilinear(P: Zonotope, Q: Zonotope, product: Product, terms: int) -> Zonotope
     rest = product(P.rest, np.abs(Q.centre)) + product(np.abs(P.centre), Q.rest) + product(p, q)
     size = product(P.size, Q.size)
     rest = rest + _error(2 * size, terms + 1, many)
-    return Zonotope(product(P.centre, Q.centre), generators, inflated(rest, 2 * terms + 8))
-
-
-def rows_with_rows(p: Array, q: Array) -> Array:
-    """The products of each row with each row, for `bilinear`."""
-    products: Array = p @ q.swapaxes(-1, -2)
-    return products
+    return Zonotope(product(P.centre, Q.centre), generators, inflated(rest, 2 * terms + 8), P.of)
 
 
 def squares(P: Zonotope, axes: tuple[int, ...], scale: float) -> Zonotope:
@@ -165,31 +222,22 @@ def squares(P: Zonotope, axes: tuple[int, ...], scale: float) -> Zonotope:
     rest = half + 2 * scale * (P.rest * np.abs(P.centre)).sum(axes, keepdims=True)
     size = scale * (P.size**2).sum(axes, keepdims=True)
     rest = rest + _error(2 * size, terms + 4, P.symbols)
-    return Zonotope(centre, generators, inflated(rest, 2 * terms + 8))
+    return Zonotope(centre, generators, inflated(rest, 2 * terms + 8), P.of)
 
 
 def curved(z: Zonotope, slope: Array, middle: Array, error: Array) -> Zonotope:
     """f(z), entry by entry, for f(x) = middle + slope (x - centre) +- error on the whole of z."""
     rounding = _error(z.radius * np.abs(slope), 2, z.symbols)
     rest = inflated(z.rest * np.abs(slope) + error + rounding, 4)
-    return Zonotope(middle, z.generators * slope, rest)
+    return Zonotope(middle, z.generators * slope, rest, z.of)
 
 
 class LeftDomainError(ArithmeticError):
     """A box on which a root, logarithm or quotient is not defined: it is too large."""
 
 
-@dataclass(frozen=True)
-class Curve:
-    """f, f' and f'' of a ball; most: an upper bound on |f''| everywhere, where there is one."""
-
-    value: Callable[[Ball], Ball]
-    first: Callable[[Ball], Ball]
-    second: Callable[[Ball], Ball]
-    most: float = float("inf")
-
-
-def _normal(x: Ball) -> Ball:
+def normal(x: Ball) -> Ball:
+    """The density of the standard normal distribution."""
     return (-x * x / 2).exp() / (2 * flint.arb.pi()).sqrt()
 
 
@@ -201,8 +249,8 @@ def _below(x: Ball) -> Ball:
 # |GELU''| = phi(x) |2 - x^2| is largest at 0: 2 / sqrt(2 pi).
 GELU = Curve(
     lambda x: x * _below(x),
-    lambda x: _below(x) + x * _normal(x),
-    lambda x: _normal(x) * (2 - x * x),
+    lambda x: _below(x) + x * normal(x),
+    lambda x: normal(x) * (2 - x * x),
     0.7979,
 )
 ROOT_INVERSE = Curve(
@@ -213,19 +261,6 @@ EXP = Curve(lambda x: x.exp(), lambda x: x.exp(), lambda x: x.exp())
 INVERSE = Curve(lambda x: 1 / x, lambda x: -1 / (x * x), lambda x: 2 / (x * x * x))
 
 Line = tuple[float, float, float]
-
-
-def tangent(z: Zonotope, f: Curve) -> Zonotope:
-    """f of every entry by its tangent at the centre: f'' bounds what is left.
-
-    Raises `LeftDomainError` where f is not defined on all of z.
-    """
-    return _applied(z, lambda c, r: _tangent(f, c, r))
-
-
-def chord(z: Zonotope, f: Curve) -> Zonotope:
-    """f of every entry by the slope between the ends of its interval. Raises as `tangent` does."""
-    return _applied(z, lambda c, r: _chord(f, c, r))
 
 
 def _applied(z: Zonotope, line: Callable[[float, float], Line]) -> Zonotope:
@@ -279,7 +314,34 @@ def _chord(f: Curve, c: float, r: float) -> Line:
     return s, offset, upward(abs(rest - offset))
 
 
-def ball_softmax(row: Array) -> list[Ball]:
-    """softmax of exact numbers, in balls."""
-    powers = [(flint.arb(x) - float(row.max())).exp() for x in row.tolist()]
-    return [x / sum(powers, flint.arb(0)) for x in powers]
+def _softmax(logits: Zonotope) -> Zonotope:
+    n = logits.centre.shape[-1]
+    with at_precision(BITS):
+        balls = [softmax(row) for row in exact(logits.centre)]
+        A = np.array([middles(row) for row in balls])
+        rounding = np.array([[upward(abs(x - float(x.mid()))) for x in row] for row in balls])
+    # What a row has in common changes nothing: delta', as an affine form.
+    point = Zonotope(A, np.zeros((0, *A.shape)), np.zeros_like(A), logits.of)
+    L = logits - bilinear(point, logits, lambda p, q: (p * q).sum(-1, keepdims=True), n)
+    # sum_k a_k delta'_k = sum_k (a_k - A_k) delta_k, which is 0 but for the rounding of A.
+    left_over = inflated((rounding * logits.radius).sum(-1, keepdims=True), n + 2)
+    reach = inflated(L.radius + left_over, 2)
+    with at_precision(BITS):
+        bends = [_bends(*row) for row in zip(balls, reach.tolist(), strict=True)]
+        offset = np.array([[float(((low + high) / 2).mid()) for low, high in row] for row in bends])
+        left = np.array([
+            [upward(abs(low - c).max(abs(high - c))) for (low, high), c in zip(*rows, strict=True)]
+            for rows in zip(bends, offset.tolist(), strict=True)
+        ])  # fmt: skip
+    linear = L.times(A)
+    unsaid = rounding * (1 + reach) + A * left_over
+    rest = linear.rest + left + unsaid + 2 * UNIT * (A + np.abs(offset))
+    return Zonotope(A + offset, linear.generators, inflated(rest, 16), logits.of)
+
+
+def _bends(a: list[Ball], reach: list[float]) -> list[tuple[Ball, Ball]]:
+    """The least and the most that half the second derivative of each entry of softmax can be."""
+    grown = [x * flint.arb(r).exp() for x, r in zip(a, reach, strict=True)]
+    M = sum(x * r for x, r in zip(grown, reach, strict=True))
+    V = sum(x * r * r for x, r in zip(grown, reach, strict=True))
+    return [(-x * V / 2, x * (M + r) * (M + r) / 2) for x, r in zip(grown, reach, strict=True)]

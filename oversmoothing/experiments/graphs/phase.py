@@ -7,10 +7,9 @@ eigenvalue 1, a TIE, and nothing smooths over all nodes. Two predictions: from t
 graph; and from homophily alone, with a_1 the smaller of the class eigenvalue and the end of the
 bulk, 1/(k+1) - 2 sqrt(k)/(k+1) of a random graph's walk of degree k (a rule of thumb, no theorem).
 
-Edges within labels are a set share of all edges in expectation (edge homophily); the prior of arXiv
-2604.19028, which never prefers edges between labels (N-2604.19028-prior), is `prior_graph`. A is
-the random walk with a loop at every node, D^-1 (E + I), or GAT: a softmax of LeakyReLU scores over
-the same neighbours. Measures of smoothness beside HFC/LFC are Dirichlet energy and MAD.
+Edges within labels are a set share of all edges in expectation (edge homophily). A is the random
+walk with a loop at every node, D^-1 (E + I), or GAT: a softmax of LeakyReLU scores over the same
+neighbours. Measures of smoothness beside HFC/LFC are Dirichlet energy and MAD.
 """
 
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
 from oversmoothing.experiments.intervals import in_words, share_interval
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
@@ -60,25 +60,7 @@ def homophilous_graph(
             f"homophily {homophily:g} at degree {degree:g} needs edges of probability "
             f"{max(p_in, p_out):.3g}: lower the degree, or give more nodes"
         )
-    return _drawn(np.where(same, p_in, p_out), rng)
-
-
-def prior_graph(labels: Labels, rng: np.random.Generator) -> Matrix:
-    """Edges [n, n] as the code of arXiv 2604.19028 draws them: half of the graphs with one
-    probability for all pairs, half with blocks of the labels."""
-    n, classes = len(labels), int(labels.max()) + 1
-    if rng.random() < 0.5:
-        return _drawn(np.full((n, n), rng.uniform(0.01, 0.05)), rng)
-    p_in, homophily = rng.uniform(0.01, 0.1), rng.uniform(0.1, 0.9)
-    p_out = p_in * (1 - homophily)
-    blocks = rng.power(5, (classes, classes)) * p_out
-    blocks = (blocks + blocks.T) / 2
-    np.fill_diagonal(blocks, p_out + rng.power(2, classes) * (p_in - p_out))
-    return _drawn(blocks[labels[:, None], labels[None, :]], rng)
-
-
-def _drawn(probability: Matrix, rng: np.random.Generator) -> Matrix:
-    upper = np.triu(rng.random(probability.shape) < probability, 1).astype(float)
+    upper = np.triu(rng.random((n, n)) < np.where(same, p_in, p_out), 1).astype(float)
     return np.asarray(upper + upper.T)
 
 
@@ -100,13 +82,6 @@ def gat(edges: Matrix, X: Matrix, a: Matrix, slope: float = 0.2) -> Matrix:
     scores = np.where(looped, scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return np.asarray(weights / weights.sum(-1, keepdims=True))
-
-
-def edge_homophily(edges: Matrix, labels: Labels) -> float:
-    """The share of edges within labels; NaN for a graph without edges."""
-    total = edges.sum()
-    same = labels[:, None] == labels[None, :]
-    return float((edges * same).sum() / total) if total else float("nan")
 
 
 def class_eigenvalue(homophily: float, degree: float, classes: int) -> float:
@@ -134,24 +109,16 @@ def dirichlet_energy(X: Matrix, edges: Matrix) -> float:
     return max(pairs, 0.0) / total
 
 
-def mad(X: Matrix, edges: Matrix | None = None) -> float:
-    """Mean average distance (Chen et al. 2020): the mean over nodes of the mean of 1 - cos over
-    their neighbours, or over all other nodes where no edges are given.
+def mad(X: Matrix) -> float:
+    """Mean average distance (Chen et al. 2020) over all pairs: the mean over nodes of the mean of
+    1 - cos over the others.
 
-    Nodes without neighbours and zero rows are left out; NaN where nothing is left. X [n, d].
+    Zero rows are left out; NaN where fewer than two are left. X [n, d].
     """
     length = np.sqrt(np.square(X).sum(-1))
-    kept = length > 0
-    unit = X[kept] / length[kept, None]
+    unit = X[length > 0] / length[length > 0, None]
     # |u - v|^2 / 2 is 1 - cos without cancellation.
-    far = np.square(unit[:, None] - unit[None, :]).sum(-1) / 2
-    n = len(unit)
-    near = (np.ones((n, n)) if edges is None else edges[np.ix_(kept, kept)]) * (1 - np.eye(n))
-    number = near.sum(-1)
-    if not (number > 0).any():
-        return float("nan")
-    rows = (far * near).sum(-1)[number > 0] / number[number > 0]
-    return float(rows.mean())
+    return float((pdist(unit, "sqeuclidean") / 2).mean()) if len(unit) > 1 else float("nan")
 
 
 NODES, CLASSES, DEGREE, FEATURES, DEPTH = 40, 2, 8.0, 4, 600

@@ -149,32 +149,20 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
     return plan if sinks else larger(plan, plan.closely, "spectra")
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What may be taken: forward passes, or a plan; spectra: of how many inputs, where that is said
-    beside the passes."""
-
-    passes: float
-    plan: Plan | None = None
-    spectra: int | None = None
-
-    def plan_for(self, model: Model, tokens: int, inputs: int) -> Plan:
-        """The plan for so many inputs of so many tokens."""
-        plan = self.plan or plan_of(model, tokens, inputs, self.passes)
-        if self.spectra is not None:
-            closely = max(plan.closely, min(self.spectra, inputs))
-            ranks = max(plan.ranks, closely)
-            plan = replace(plan, ranks=ranks, closely=closely, spectra=self.spectra)
-        return replace(plan, vectors=1, values=1) if plan.spectra else plan
+Budget = float | Plan
 
 
-def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
+def plan_for(budget: Budget, model: Model, tokens: int, inputs: int) -> Plan:
+    """The plan of a checked budget, for so many inputs of so many tokens."""
+    plan = budget if isinstance(budget, Plan) else plan_of(model, tokens, inputs, budget)
+    return replace(plan, vectors=1, values=1) if plan.spectra else plan
+
+
+def checked_budget(budget: Any) -> Budget:
     """A budget as it is meant: a number of passes, also as text, 'all' or a `Plan`. Raises
     `InputError` for what is none of them."""
-    if spectra is not None:
-        Plan(spectra=spectra)
     if isinstance(budget, Plan):
-        return Budget(inf, budget, budget.spectra)
+        return budget
     try:
         passes = inf if budget == "all" else float(budget)
     except (TypeError, ValueError):
@@ -183,7 +171,7 @@ def checked_budget(budget: Any, spectra: int | None = None) -> Budget:
         raise InputError(
             f"budget is {budget!r}: give a number of forward passes, 0 or more, or 'all'"
         )
-    return Budget(passes, None, spectra)
+    return passes
 
 
 def left_out(model: Model, plan: Plan, tokens: int, inputs: int) -> tuple[str, ...]:
@@ -216,7 +204,8 @@ class Foreseen:
 
     def __str__(self) -> str:
         plan, number = self.plan, self.inputs
-        spectra = f"spectra on {plan.spectra}" if plan.spectra else "no spectra"
+        none = "no spectra (--budget all takes them)"
+        spectra = f"spectra on {plan.spectra}" if plan.spectra else none
         return (
             f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
             f"{self.tokens} tokens: HFC/LFC on all, "
@@ -227,16 +216,14 @@ class Foreseen:
         )
 
 
-def foresee(
-    model: Model, inputs: Any, budget: Any, batch_size: int, spectra: int | None = None
-) -> Foreseen:
+def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen:
     """By a few forward passes on one input, of which the median counts; nothing is measured.
 
     inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
     texts the longest: each other is taken to cost its share of that one's tokens. Raises
     `InputError` where the number of inputs is not known, and for a budget that is none.
     """
-    allowed = checked_budget(budget, spectra)
+    allowed = checked_budget(budget)
     check_inputs(inputs)
     number = count(inputs)
     if not number:
@@ -267,7 +254,7 @@ def foresee(
         finally:
             handle.remove()
     tokens = seen[0]
-    plan, cost = allowed.plan_for(model, tokens, number), costs(model, tokens)
+    plan, cost = plan_for(allowed, model, tokens, number), costs(model, tokens)
     passes = cost.of(plan, number)
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.

@@ -313,7 +313,7 @@ class Stages(Result):
             "merging the tokens are others, fewer and wider: its part is no layer's, and the "
             "grades are those of each stage."
         )
-        own = [sentence for report in self.reports for sentence in report.said()[:2]]
+        own = [sentence for report in self.reports for sentence in report.said()[:3]]
         return [whole, *own]
 
     def summary(self) -> str:

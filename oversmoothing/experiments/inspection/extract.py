@@ -14,9 +14,8 @@ nothing. One block may stand for several layers (a model that uses it many times
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -30,6 +29,7 @@ from oversmoothing.experiments.models.layers import Caught, Light
 from oversmoothing.experiments.models.model import (
     Extraction,
     Heads,
+    Layer,
     Model,
     Trace,
     evaluating,
@@ -60,10 +60,8 @@ def extract(
     Raises `InputError` where a part is not what the description says, with its layer and by how
     much, where a block is given what the one before did not give, and where numbers are not finite.
     """
-    with _ready(model) as weights:
-        return _extracted(
-            model, weights, prepared_and_moved(model, batch), attention, dtype, verify
-        )
+    with evaluating(model.module):
+        return _extracted(model, prepared_and_moved(model, batch), attention, dtype, verify)
 
 
 def stream(
@@ -85,7 +83,7 @@ def stream(
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     check_inputs(inputs)
-    with _ready(model) as weights:
+    with evaluating(model.module):
         checked = Checked()
         with Bar(count(inputs), "input", progress) as shown:
             size = 1
@@ -100,7 +98,7 @@ def stream(
                 size = len(read) if isinstance(read, Tensor) else count(read) or 1
                 new = checked.new(read)
                 told = None if see is None else layer_seen
-                extracted = _extracted(model, weights, read, attention, dtype, new, told)
+                extracted = _extracted(model, read, attention, dtype, new, told)
                 if see is None:
                     shown.update(len(extracted.keep))
                 yield extracted
@@ -138,18 +136,6 @@ def count(inputs: Any) -> int | None:
     return len(inputs) if hasattr(inputs, "__len__") else None
 
 
-@contextmanager
-def _ready(model: Model) -> Iterator[Weights]:
-    """The model in evaluation mode, as it was on leaving; the weights of one layer at a time."""
-
-    @lru_cache(maxsize=1)
-    def weights(number: int, dtype: torch.dtype) -> Heads:
-        return model.layers[number].heads.to(model.device, dtype)
-
-    with evaluating(model.module):
-        yield weights
-
-
 @dataclass
 class Checked:
     """What kinds of batches a stream has seen: a description may hold of short inputs, or of whole
@@ -178,8 +164,8 @@ def prepared_and_moved(model: Model, batch: Any) -> Any:
 
 @torch.no_grad()
 def _extracted(
-    model: Model, weights: Weights, batch: Any, attention: bool, dtype: torch.dtype | None,
-    verify: bool, see: See | None = None,
+    model: Model, batch: Any, attention: bool, dtype: torch.dtype | None, verify: bool,
+    see: See | None = None,
 ) -> Extraction:  # fmt: skip
     wide = torch.promote_types(model.dtype, torch.float32)
     keep = _keep(batch)
@@ -189,11 +175,9 @@ def _extracted(
             if verify and model.dtype != wide:
                 with in_float32(model.module):
                     given = _moved(batch, model.device, wide)
-                    checked = Watch(model, weights, keep, attention, wide, True, _forget)
+                    checked = Watch(model, keep, attention, wide, True, _forget)
                     errors, verify = checked.run(given).av_error, False
-            extracted = Watch(model, weights, keep, attention, dtype or wide, verify, see).run(
-                batch
-            )
+            extracted = Watch(model, keep, attention, dtype or wide, verify, see).run(batch)
         return replace(extracted, av_error=errors) if errors else extracted
     except InputError:
         raise
@@ -244,10 +228,6 @@ def _forget(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
     pass
 
 
-# (number of a layer, dtype) -> its heads' weights where the model lies.
-Weights = Callable[[int, torch.dtype], Heads]
-
-
 class Watch:
     """One forward pass, watched.
 
@@ -257,10 +237,10 @@ class Watch:
     """
 
     def __init__(
-        self, model: Model, weights: Weights, keep: Tensor | None, attention: bool,
-        dtype: torch.dtype, verify: bool, see: See | None,
+        self, model: Model, keep: Tensor | None, attention: bool, dtype: torch.dtype, verify: bool,
+        see: See | None,
     ) -> None:  # fmt: skip
-        self.model, self.weights, self.keep = model, weights, keep
+        self.model, self.keep = model, keep
         self.attention, self.dtype, self.verify, self.see = attention, dtype, verify, see
         self.traces: list[Trace] = []
         self.errors: list[float] = []
@@ -287,16 +267,17 @@ class Watch:
             self.keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
         return self.keep
 
-    def _values(self, number: int, caught: Caught) -> Tensor:
+    def _values(self, layer: Layer, heads: Heads, caught: Caught) -> Tensor:
         """V [b, heads, n, r] of a layer, from its weights."""
-        layer, heads = self.model.layers[number], self.weights(number, self.dtype)
-        X = caught.before
-        N = X if layer.placement == "post" else layer.norm_attention(X)
-        N = N if caught.normed is None else caught.normed
+        N = caught.normed
+        if N is None:
+            X = caught.before
+            N = X if layer.placement == "post" else layer.norm_attention(X)
         return projected(N.to(self.dtype), heads.W_V, heads.b_V)
 
     def _finish(self, number: int, caught: Caught) -> None:
         layer, keep = self.model.layers[number], self._kept(caught.end)
+        heads = cache(lambda: layer.heads.to(self.model.device, self.dtype))
         if not bool(torch.isfinite(caught.end[keep]).all()):
             raise InputError(
                 f"layer {number} gives numbers that are NaN or infinite on these inputs: "
@@ -319,9 +300,9 @@ class Watch:
                     f"layer {number}: a token attends to later ones, by {most:.1e}, and the model "
                     "was read as one in which none does"
                 )
-            if A is not None and caught.end.dtype.itemsize >= 4:
-                V = self._values(number, caught)
-                error = verifier.attention(A, V, caught, self.weights(number, self.dtype))
+            if A is not None:
+                V = self._values(layer, heads(), caught)
+                error = verifier.attention(A, V, caught, heads())
             verifier.sublayers(caught, middle)
         earlier = self.model.layers[number - 1].places if number else None
         same = earlier and layer.places and layer.places.before == earlier.end
@@ -329,7 +310,7 @@ class Watch:
         assert start is not None
         self.stream = caught.end.to("cpu", self.dtype)
         if self.see is not None and A is not None and mixed is None:
-            mixed = A @ self._values(number, caught)
+            mixed = A @ self._values(layer, heads(), caught)
         mixed = None if self.see is None or mixed is None else mixed.to("cpu", self.dtype)
         A = None if A is None else A.cpu()
         trace = Trace(A, start, middle.to("cpu", self.dtype), self.stream, mixed)

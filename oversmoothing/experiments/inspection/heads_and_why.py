@@ -21,9 +21,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.experiments.intervals import NAN, mean_interval
+from oversmoothing.experiments.intervals import NAN, mean_interval, named
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
-from oversmoothing.simulations.state_metrics import SPREAD, stream_log_ratio
+from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
 
@@ -159,37 +159,29 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     return numbers
 
 
+# A column of `head_table`: of which number of `head_numbers`, over the inputs where it is known.
+_OVER_INPUTS: dict[str, tuple[str, Callable[[Array], np.floating]]] = {
+    "share": ("consensus", np.mean),
+    **{name: (name, np.median) for name in ("radius", "rho_consensus", "margin")},
+    **{name: (name, np.mean) for name in ("dobrushin", "entropy", "sink_mass")},
+}
+
+
 def head_table(measured: Measured) -> pd.DataFrame:
     """One row a head: layer (from 1), head (from 0), share (of the inputs in which consensus
-    dominates), and the rest of `head_measures` as means (radius, rho_consensus, margin: medians),
+    dominates), and the rest of `head_numbers` as means (radius, rho_consensus, margin: medians),
     log_change with its 95 % interval."""
     depth, heads, _ = measured["log_change"].shape
     rows = []
-    for layer in range(depth):
-        for head in range(heads):
-            own = {name: values[layer, head] for name, values in measured.items()}
-            taken = {name: values[~np.isnan(values)] for name, values in own.items()}
-            change, low, high = mean_interval(own["log_change"])
-            positions, counts = np.unique(own["sink_token"], return_counts=True)
-            rows.append(
-                {
-                    "layer": layer + 1,
-                    "head": head,
-                    "log_change": change,
-                    "log_change_low": low,
-                    "log_change_high": high,
-                    "share": _of(taken["consensus"], np.mean),
-                    **{
-                        name: _of(taken[name], np.median)
-                        for name in ("radius", "rho_consensus", "margin")
-                    },
-                    **{
-                        name: _of(taken[name], np.mean)
-                        for name in ("dobrushin", "entropy", "sink_mass")
-                    },
-                    "sink_token": int(positions[counts.argmax()]),
-                }
-            )
+    for layer, head in np.ndindex(depth, heads):
+        own = {name: values[layer, head] for name, values in measured.items()}
+        positions, counts = np.unique(own["sink_token"], return_counts=True)
+        row = {"layer": layer + 1, "head": head}
+        row |= named("log_change", mean_interval(own["log_change"]))
+        for name, (of, mean) in _OVER_INPUTS.items():
+            taken = own[of][~np.isnan(own[of])]
+            row[name] = float(mean(taken)) if len(taken) else NAN
+        rows.append(row | {"sink_token": int(positions[counts.argmax()])})
     return pd.DataFrame(rows)
 
 
@@ -197,10 +189,6 @@ def worst_heads(table: pd.DataFrame, number: int = 3) -> pd.DataFrame:
     """The heads that smooth most by being there, whose 95 % interval lies below 0."""
     smoothing = table[table["log_change_high"] < 0]
     return smoothing.nsmallest(number, "log_change")
-
-
-def _of(values: Array, mean: Callable[[Array], np.floating]) -> float:
-    return float(mean(values)) if len(values) else float("nan")
 
 
 def _entropy(A: Tensor, causal: bool) -> float:
@@ -213,56 +201,19 @@ def _entropy(A: Tensor, causal: bool) -> float:
     return float(rows.mean())
 
 
-# Below this share of what is subtracted a square that is left has lost its digits.
-_LEFT = 0.05
-
-
 def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
-    """[heads, inputs]: ln HFC/LFC after the sublayer less that without the head.
-
-    What head h adds is O = Z_h W_O,h. On centred tokens ||Y - O||^2 = ||Y||^2 - 2 <Y W_O^T, Z> +
-    <Z^T Z, W_O W_O^T>, so that no stream is made for each head, where the sublayer is Y = X + sum
-    O_h and no such square cancels.
-    """
+    """[heads, inputs]: ln HFC/LFC after the sublayer less that without the head."""
     assert trace.mixed is not None
     weights = layer.heads.to(trace.before.device, trace.before.dtype)
     numbers = np.empty((weights.number, len(keep)))
-    plain = layer.placement != "post" and layer.output_norm_attention.kind == "none"
     for k, kept in enumerate(keep):
-        X, Y, Z = trace.before[k][kept], trace.after_attention[k][kept], trace.mixed[k][:, kept]
-        by_hand = np.arange(weights.number)
-        if plain:
-            change, sure = _by_squares(Y, Z, weights)
-            numbers[:, k] = change
-            by_hand = np.flatnonzero(~sure)
-        if len(by_hand):
-            output = weights.joined(Z[None])
-            there = stream_log_ratio(layer.after_attention(X[None], output))
-            for head in by_hand:
-                other = output - Z[head] @ weights.W_O[head]
-                numbers[head, k] = there - stream_log_ratio(layer.after_attention(X[None], other))
+        X, Z = trace.before[k][kept], trace.mixed[k][:, kept]
+        whole = weights.joined(Z[None])
+        there = stream_log_ratio(layer.after_attention(X, whole))
+        for head, W_O in enumerate(weights.W_O):
+            without = layer.after_attention(X, whole - Z[head] @ W_O)
+            numbers[head, k] = there - stream_log_ratio(without)
     return numbers
-
-
-def _by_squares(Y: Tensor, Z: Tensor, weights: Heads) -> tuple[Array, NDArray[np.bool_]]:
-    """(`_left_out` of one input [heads], whether no digits are lost) for its stream Y [n, d] after
-    attention and Z [heads, n, r]; sums in float64."""
-    n, W = len(Y), weights.W_O
-    wide = torch.float64
-    mean, means = Y.mean(0, dtype=wide), Z.mean(1, dtype=wide)
-    Y, Z = Y - mean.to(Y.dtype), Z - means.unsqueeze(1).to(Z.dtype)
-    square = Y.square().sum(dtype=wide)
-    back = (Y @ W.flatten(0, 1).mT).view(n, *W.shape[:2]).transpose(0, 1)
-    cross = (back * Z).sum((1, 2), dtype=wide)
-    own = ((Z.mT @ Z) * (W @ W.mT)).sum((1, 2), dtype=wide)
-    hfc = square - 2 * cross + own
-    other = torch.einsum("hr,hrd->hd", means, W.double())
-    lfc, common = (mean - other).square().sum(-1), mean.square().sum()
-    sure = (hfc > _LEFT * (square + own)) & (lfc > _LEFT * (common + other.square().sum(-1)))
-    change = ((square / common) / (hfc / lfc)).log() / 2
-    near = n * common
-    sure &= (square > SPREAD**2 * near) & (hfc > SPREAD**2 * n * lfc)
-    return change.numpy(), sure.numpy()
 
 
 def matrices(trace: Trace, keep: Tensor) -> list[NDArray[np.floating]]:

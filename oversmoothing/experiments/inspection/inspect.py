@@ -47,7 +47,6 @@ def inspect(
     budget: float | str | Plan = BUDGET,
     batch_size: int | None = None,
     progress: bool = False,
-    **older: int | None,
 ) -> Report:
     """Measure a model on inputs: one batch as the model reads it, or a list of images or texts.
 
@@ -57,8 +56,6 @@ def inspect(
     budget leaves (two at least) the share of the norms in each sublayer's change, ranks, what is
     behind the largest direction, heads and tokens that come together, and then the spectra of
     attention. A `Plan` says each number itself. progress: a bar on stderr.
-
-    `spectra`, the number of inputs whose spectra are taken, is understood for one more release.
 
     Raises `InputError` for models that are not read, and for inputs of another shape or of a
     single token.
@@ -71,7 +68,7 @@ def inspect(
     >>> report.logs.shape, bool(report.av_error < 1e-5)
     ((3, 4), True)
     """
-    asked = checked_budget(budget, _older(older))
+    asked = checked_budget(budget)
     with without_autocast() as was_on:
         described = model if isinstance(model, Model) else open_model(model)
         described = described if name is None else described.renamed(name)
@@ -83,10 +80,11 @@ def _inspected(
     described: Model, inputs: Any, budget: Budget, batch_size: int, progress: bool
 ) -> Report:
     check_inputs(inputs)
-    if budget.spectra and any(layer.sinks for layer in described.layers):
+    sinks = any(layer.sinks for layer in described.layers)
+    if sinks and isinstance(budget, Plan) and budget.spectra:
         raise InputError(
             f"the attention of '{described.name}' has sinks: its rows sum to less than 1, and the "
-            "theory has no verdict for it; leave them out (spectra=0)"
+            "theory has no verdict for it; give a Plan without spectra"
         )
     texts = described.prepare if isinstance(described.prepare, Texts) else None
     pixels, words = shown_pixels(described, inputs), shown_words(described, inputs)
@@ -158,16 +156,6 @@ def _report(
         av_error=av_error,
         notes=model.run_notes,
     )
-
-
-def _older(names: dict[str, int | None]) -> int | None:
-    """What `spectra` says. Raises `InputError` for what a budget replaces."""
-    for name in names:
-        if name in ("account", "closer"):
-            raise InputError(f"{name}= is a part of the budget now: give budget=, or a Plan")
-        if name != "spectra":
-            raise TypeError(f"inspect() got an unexpected keyword argument '{name}'")
-    return names.get("spectra")
 
 
 def _gains(layer: Layer) -> dict[str, float]:

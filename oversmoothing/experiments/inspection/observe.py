@@ -33,7 +33,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.budget import Budget, Plan
+from oversmoothing.experiments.inspection.budget import Budget, Plan, plan_for
 from oversmoothing.experiments.inspection.heads_and_why import (
     ValueModes,
     head_numbers,
@@ -105,7 +105,7 @@ class Observer:
 
     def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
         """A layer of a batch. Raises `InputError` for an input of one token, which nothing can
-        agree with, and for an account that does not close."""
+        agree with."""
         if not number:
             self._begin(keep)
         plan = self.plan
@@ -125,8 +125,7 @@ class Observer:
         if ranks and self._linear:
             self.linearity.see(number, trace.some(slice(ranks)), keep[:ranks], self.seen)
         if closely:
-            logs = tuple(each[:closely] for each in (start, middle, end))
-            change |= self._account(number, layer, some, kept, logs, verified)
+            change |= _account(layer, some, kept, verified)
             heads = head_numbers(layer, some, kept, self.model.causal, pairs)
             if spectra:
                 self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
@@ -173,7 +172,7 @@ class Observer:
         self.lengths |= {int(each) for each in number}
         if self.plan is None:
             of = len(keep) if self.inputs is None else self.inputs
-            self.plan = self.budget.plan_for(self.model, keep.shape[1], of)
+            self.plan = plan_for(self.budget, self.model, keep.shape[1], of)
             # Few inputs never have the tokens that a fit takes.
             few = self.plan.ranks * keep.shape[1] < 2 * ENOUGH * self.model.width
             self._linear = not few or self.inputs is None or self.plan.ranks > len(keep)
@@ -199,26 +198,6 @@ class Observer:
                 self.labels.append([])
             self.labels[self.seen + k].append(one)
         return torch.cat([each.metrics["log_hfc_lfc"] for each in parts])
-
-    def _account(
-        self, number: int, layer: Layer, trace: Trace, keep: Tensor,
-        logs: tuple[Tensor, ...], verified: bool,
-    ) -> dict[str, Tensor]:  # fmt: skip
-        """The parts of the sublayers' changes; of the first inputs of a pass that is verified
-        computed from the weights to the last, so that their sum can be held against the change."""
-        proved = PROVED if verified else 0
-        numbers: list[dict[str, Tensor]] = []
-        for part, verify in ((slice(0, proved), True), (slice(proved, None), False)):
-            some, kept = trace.some(part), keep[part]
-            if not len(kept):
-                continue
-            mask = None if bool(kept.all()) else kept
-            measure = partial(stream_log_ratio, keep=mask)
-            parts = layer_account(layer, some, measure, mask, verify=verify)
-            ends = (logs[0][part], logs[1][part], logs[2][part])
-            check_account(number, parts, ends, self.model.dtype)
-            numbers.append(parts)
-        return {name: torch.cat([each[name] for each in numbers]) for name in numbers[0]}
 
     def _drift(self, number: int, trace: Trace, keep: Tensor | None) -> Tensor:
         """Rows and columns of padding are 0 in a masked mean attention only if its queries are;
@@ -314,10 +293,6 @@ def _scores(fitted: Sums, scored: Sums) -> tuple[float, float]:
 
 
 # ----------------------------------------------------------------- the account of a layer
-# Relative errors of a stream in one sublayer, in eps: of float32, and of half precision, whose sums
-# and products are rounded from wider ones.
-ROUNDINGS = 2**8
-HALF_ROUNDINGS = 2
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
@@ -335,6 +310,20 @@ def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
     return centred * ((square * weight).sum(-2, keepdim=True) / weight.sum(-2, True)).rsqrt()
 
 
+def _account(layer: Layer, trace: Trace, keep: Tensor, verified: bool) -> dict[str, Tensor]:
+    """`layer_account` of a batch; of the first inputs of a pass that is verified computed from the
+    weights to the last, so that their sum can be held against the change."""
+    proved = PROVED if verified else 0
+    numbers: list[dict[str, Tensor]] = []
+    for part, verify in ((slice(proved), True), (slice(proved, None), False)):
+        kept = keep[part]
+        if len(kept):
+            mask = None if bool(kept.all()) else kept
+            measure = partial(stream_log_ratio, keep=mask)
+            numbers.append(layer_account(layer, trace.some(part), measure, mask, verify=verify))
+    return {name: torch.cat([each[name] for each in numbers]) for name in numbers[0]}
+
+
 def layer_account(
     layer: Layer,
     trace: Trace,
@@ -347,8 +336,8 @@ def layer_account(
 
     log_ratio maps a stream [b, n, d] to log HFC/LFC [b], float64, over the kept tokens; keep [b, n]
     bool or None for all. With verify each part is computed from the weights, so that their sum is
-    the measured change only where the model was read rightly (`check_account`); without, the last
-    step of a sublayer is the measured stream.
+    the measured change only where the model was read rightly; without, the last step of a sublayer
+    is the measured stream.
     """
     assert trace.attention is not None
     A = trace.attention.to(trace.before.dtype)
@@ -386,33 +375,3 @@ def layer_account(
             layer.norm_ffn, layer.output_norm_ffn, layer.ffn, seen, between, middle, end
         )
     return dict(zip(PART_NAMES, changes, strict=True))
-
-
-def check_account(
-    number: int, parts: dict[str, Tensor], logs: tuple[Tensor, Tensor, Tensor], dtype: torch.dtype
-) -> None:
-    """Raises `InputError` where the parts of a sublayer of layer `number` do not sum to its change.
-
-    logs: the measured log HFC/LFC [b] in front of the layer, between its sublayers and behind it.
-    A relative error e of a stream moves its log HFC/LFC = L by at most
-        e |X| / |HFC| + e |X| / |LFC| = e (sqrt(1 + exp(-2 L)) + sqrt(1 + exp(2 L))),
-    to first order. e: ROUNDINGS of float32, in which the parts are computed, and HALF_ROUNDINGS of
-    the dtype in which the model ran, where that is half precision.
-    """
-    half = HALF_ROUNDINGS * torch.finfo(dtype).eps if dtype.itemsize < 4 else 0.0
-    e = ROUNDINGS * torch.finfo(torch.float32).eps + half
-    for sublayer, start, end in zip(SUBLAYERS, logs[:-1], logs[1:], strict=True):
-        explained = sum((parts[f"{sublayer}_{part}"] for part in PARTS), torch.zeros_like(start))
-        error = (explained - (end - start)).abs()
-        allowed = e * sum(
-            (1 + torch.exp(sign * 2 * L)).sqrt() for L in (start, end) for sign in (-1, 1)
-        )
-        wrong = ~(error <= allowed)
-        if bool(wrong.any()):
-            size, most = float(error[wrong].max()), float(torch.as_tensor(allowed).max())
-            raise InputError(
-                f"layer {number}: the parts of its {sublayer} sublayer's change of log HFC/LFC do "
-                f"not sum to what is measured: {size:.1e} is left over (at most {most:.1e} is "
-                "rounding): the layer was read wrongly"
-                + (", or open the model with dtype=torch.float32" if half else "")
-            )

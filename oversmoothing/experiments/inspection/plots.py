@@ -7,12 +7,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.sentences import ACCOUNT, SUBLAYERS
 from oversmoothing.experiments.inspection.states import ALONE, CLUSTER_COLOURS, TOGETHER, patch_side
-from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style
+from oversmoothing.simulations.drawing.picture import (
+    FULL_WIDTH,
+    PALETTE,
+    band,
+    decade_axis,
+    new_figure,
+    style,
+)
 
 _LINES = ("blue", "vermillion", "green", "purple")
 _REGION = {
@@ -21,103 +28,79 @@ _REGION = {
     "positive": ("blue", "Re h > 0"),
     "other": ("orange", "other"),
 }
-_ATTENTION = {
-    "dobrushin_mean": "Dobrushin coefficient",
-    "subdominant_mean": "subdominant |a|",
-    "attention_drift": "drift from the layer before",
-}
-_WEIGHTS = {
-    "asymmetry": "asymmetry of H",
-    "departure_from_normality": "departure from normality",
-    "negative_gains_attention": "negative gains, attention",
-    "negative_gains_ffn": "negative gains, FFN",
-}
-# Of each panel, in reading order: its title and the label of its y axis.
-_PANELS = (
-    ("Spread of the tokens over their mean", "HFC/LFC (geometric mean)"),
-    ("Angles between tokens", "cosine between tokens (signed)"),
-    ("Directions in use", "effective rank"),
-    ("What each part adds", "change of ln HFC/LFC"),
-    ("Where the eigenvalues of H lie", "share of the eigenvalues of H"),
-    ("Do tokens turn toward H's direction?", "tilt (gain in mean |cos|)"),
-    ("How attention mixes", "attention, mean over heads"),
-    ("What the weights look like", "weights"),
-    ("What each head does", "head"),
-    ("Which share of the tokens came together", "share of the tokens"),
-)
+# Of each panel, in reading order: its title, the label of its y axis, its lines (a column and what
+# it is called), what is said where there are none of them, the room above them for the legend.
+_PANELS: tuple[tuple[str, str, dict[str, str], str, float], ...] = (
+    ("Spread of the tokens over their mean", "HFC/LFC (geometric mean)",
+     {"log_hfc_lfc": "all tokens", "log_hfc_lfc_without_cls": "without CLS"}, "", 0.0),
+    ("Angles between tokens", "cosine between tokens (signed)",
+     {"cos_mean": "mean", "cos_min": "smallest", "cos_mean_desunk": "mean, no largest direction"},
+     "", 0.3),
+    ("Directions in use", "effective rank",
+     {"effective_rank": "all tokens", "effective_rank_without_cls": "without CLS",
+      "effective_rank_desunk": "no largest direction"}, "", 0.3),
+    ("What each part adds", "change of ln HFC/LFC", {}, "", 0.6),
+    ("Where the eigenvalues of H lie", "share of the eigenvalues of H", {}, "", 0.45),
+    ("Do tokens turn toward H's direction?", "tilt (gain in mean |cos|)",
+     {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"},
+     "no spectra were taken", 0.0),
+    ("How attention mixes", "attention, mean over heads",
+     {"dobrushin_mean": "Dobrushin coefficient", "subdominant_mean": "subdominant |a|",
+      "attention_drift": "drift from the layer before"}, "", 0.35),
+    ("What the weights look like", "weights",
+     {"asymmetry": "asymmetry of H", "departure_from_normality": "departure from normality",
+      "negative_gains_attention": "negative gains, attention",
+      "negative_gains_ffn": "negative gains, FFN"}, "", 0.0),
+    ("What each head does", "head", {}, "", 0.0),
+    ("Which share of the tokens came together", "share of the tokens",
+     {"merged_share": "joined to another", "largest_cluster": "in the largest cluster"},
+     "no tokens were looked at", 0.0),
+)  # fmt: skip
+# Ends of the y axes that are shares.
+_SHARES = {"e": (0.0, 1.45), "h": (-0.02, 1.02), "j": (-0.02, 1.25)}
 
 
-def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str, *, without_cls: bool) -> Figure:
+def draw(table: pd.DataFrame, heads: pd.DataFrame, title: str) -> Figure:
     """Ten panels of a report's tables, on the Agg canvas and with no pyplot state."""
     inner = table.iloc[1:]
     with style():
         figure, axes = new_figure(5, 2, width=FULL_WIDTH + 1.5, height=12.0)
-        ratio, cosine, rank, account, regions, tilt, attention, weights, map_, merged = axes.ravel()
-        _ratio(ratio, table)
-        _lines(cosine, table, {"cos_mean": "mean", "cos_min": "smallest"}, bands=True)
-        _lines(rank, table, {"effective_rank": "all tokens"}, bands=True)
-        if without_cls:
-            _lines(rank, table, {"effective_rank_without_cls": "without CLS"}, first=1)
-        _lines(cosine, table, {"cos_mean_desunk": "mean, no largest direction"}, first=2)
-        _lines(rank, table, {"effective_rank_desunk": "no largest direction"}, first=2)
-        for panel in (cosine, rank):
-            # The legend stands above the bands, which leave it no room of its own.
+        panels = dict(zip("abcdefghij", axes.ravel(), strict=True))
+        _account(panels["d"], inner)
+        _regions(panels["e"], inner)
+        _tilt(panels["f"], inner)
+        _heads(figure, panels["i"], heads)
+        for (letter, panel), (name, label, lines, missing, room) in zip(
+            panels.items(), _PANELS, strict=True
+        ):
+            _lines(panel, table if letter in "abcj" else inner, lines)
+            if missing and not set(lines) & set(table):
+                panel.text(0.5, 0.5, missing, ha="center", transform=panel.transAxes)
             low, high = panel.get_ylim()
-            panel.set_ylim(low, high + 0.3 * (high - low))
-        _account(account, inner)
-        _regions(regions, inner)
-        _tilt(tilt, inner)
-        _heads(figure, map_, heads)
-        _together(merged, table)
-        _lines(attention, inner, _ATTENTION)
-        attention.set_ylim(0, 1.35 * attention.get_ylim()[1])  # the legend stands above the lines
-        _lines(weights, inner, _WEIGHTS)
-        weights.set_ylim(-0.02, 1.02)
-        names = zip("abcdefghij", _PANELS, axes.ravel(), strict=True)
-        for letter, (title_of_panel, label), panel in names:
+            panel.set_ylim(*_SHARES.get(letter, (low, high + room * (high - low))))
             panel.set_ylabel(label)
             panel.set_xlabel("layer (0: input)" if letter in "abcj" else "layer")
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-            panel.set_title(f"{letter}  {title_of_panel}", loc="left", fontweight="bold")
+            panel.set_title(f"{letter}  {name}", loc="left", fontweight="bold")
             if panel.get_legend_handles_labels()[0]:
                 place = "upper right" if letter in "bc" else "best"
                 panel.legend(fontsize=6.5, ncols=2, loc=place)
+        decade_axis(panels["a"])
+        panels["g"].set_ylim(bottom=0)
+        panels["e"].set_yticks([0, 0.25, 0.5, 0.75, 1])
         figure.suptitle(title)
     return figure
 
 
-def _ratio(axis: Axes, table: pd.DataFrame) -> None:
-    both = {"log_hfc_lfc": "all tokens", "log_hfc_lfc_without_cls": "without CLS"}
-    _lines(axis, table, both, bands=True, exponential=True)
-    axis.set_yscale("log")
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axis.yaxis.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    low, high = axis.get_ylim()
-    if high < 10 * low:
-        # Within a decade the ticks of a logarithmic axis leave half of it bare.
-        axis.yaxis.set_major_locator(MaxNLocator(5))
-        axis.yaxis.set_minor_locator(NullLocator())
-    axis.tick_params(axis="y", which="minor", labelsize=6.5)
-
-
-def _lines(
-    axis: Axes,
-    table: pd.DataFrame,
-    names: dict[str, str],
-    *,
-    bands: bool = False,
-    first: int = 0,
-    exponential: bool = False,
-) -> None:
-    """Columns against the layer; bands from _p05 to _p95; exponential: the columns are logs."""
-    shown = np.exp if exponential else np.asarray
+def _lines(axis: Axes, table: pd.DataFrame, names: dict[str, str]) -> None:
+    """Columns against the layer, with their bands from _p05 to _p95; of natural logs log10."""
     for k, (name, label) in enumerate(names.items()):
         if name not in table:
             continue
-        colour = PALETTE[_LINES[k + first]]
-        axis.plot(table["layer"], shown(table[name]), color=colour, marker="o", label=label)
-        if bands and f"{name}_p05" in table:
-            low, high = shown(table[f"{name}_p05"]), shown(table[f"{name}_p95"])
+        colour, scale = PALETTE[_LINES[k]], np.log(10) if name.startswith("log_") else 1.0
+        axis.plot(table["layer"], table[name] / scale, color=colour, marker="o", label=label)
+        if f"{name}_p05" in table:
+            low, high = table[f"{name}_p05"] / scale, table[f"{name}_p95"] / scale
             # One band is filled; of those over it the edges tell them apart.
             if k == 0:
                 axis.fill_between(table["layer"], low, high, color=colour, alpha=0.12, linewidth=0)
@@ -131,8 +114,6 @@ def _account(axis: Axes, inner: pd.DataFrame) -> None:
     whole = sum(inner[f"log_change_{name}"] for name in shown)
     axis.plot(inner["layer"], whole, "k.", label="whole layer")
     axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
-    low, high = axis.get_ylim()
-    axis.set_ylim(low, high + 0.35 * (high - low))  # the legend stands above the bars
 
 
 def _stack(axis: Axes, inner: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
@@ -148,26 +129,17 @@ def _stack(axis: Axes, inner: pd.DataFrame, looks: dict[str, tuple[str, str]]) -
 def _regions(axis: Axes, inner: pd.DataFrame) -> None:
     _stack(axis, inner, {f"h_{name}": look for name, look in _REGION.items()})
     if "consensus_share" in inner:
-        axis.plot(
-            inner["layer"], inner["consensus_share"], "k.-", linewidth=0.8,
-            label="consensus dominates (E2)",
-        )  # fmt: skip
-    axis.set_ylim(0, 1.45)  # room for the legend
-    axis.set_yticks([0, 0.25, 0.5, 0.75, 1])
+        share, label = inner["consensus_share"], "consensus dominates (E2)"
+        axis.plot(inner["layer"], share, "k.-", linewidth=0.8, label=label)
 
 
 def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
-    names = {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"}
-    if "tilt_residual" not in inner:
-        axis.text(0.5, 0.5, "no spectra were taken", ha="center", transform=axis.transAxes)
-        return
-    _lines(axis, inner, names)
-    for k, name in enumerate(names):
-        axis.plot(
-            inner["layer"], inner[f"{name}_random"], color=PALETTE[_LINES[k]], linestyle=":",
-            label="random directions" if k == 0 else None,
-        )  # fmt: skip
-    axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
+    """Beside the tilt that of random directions."""
+    for k, name in enumerate(("tilt_residual_random", "tilt_modulus_random")):
+        if name in inner:
+            label = None if k else "random directions"
+            axis.plot(inner["layer"], inner[name], ":", color=PALETTE[_LINES[k]], label=label)
+            axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
 
 
 def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
@@ -187,15 +159,6 @@ def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
     axis.grid(visible=False)
     bar = figure.colorbar(drawn, ax=axis)
     bar.set_label("ln HFC/LFC with the head less without", fontsize=7)
-
-
-def _together(axis: Axes, table: pd.DataFrame) -> None:
-    names = {"merged_share": "joined to another", "largest_cluster": "in the largest cluster"}
-    if "merged_share" not in table:
-        axis.text(0.5, 0.5, "no tokens were looked at", ha="center", transform=axis.transAxes)
-        return
-    _lines(axis, table, names)
-    axis.set_ylim(-0.02, 1.25)  # room for the legend
 
 
 _LAYERS = 5

@@ -8,37 +8,43 @@ that three answers come first: does it smooth, by what, what to try; with what c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from PIL import Image
 
 from oversmoothing.experiments.inspection import sentences
 from oversmoothing.experiments.inspection.answer import (
-    MILD,
     Advice,
     Answer,
-    Cause,
-    Grade,
     advice,
     answer,
     answer_object,
 )
 from oversmoothing.experiments.inspection.sentences import (
+    ACCOUNT,
     CONVENTIONS,
-    NAMED,
+    HEADS,
     NARROW,
-    PARTS,
-    POST,
+    SUBLAYERS,
     WIDE,
-    layers,
+    Reply,
+    by_what,
+    does_it,
+    what_to_try,
 )
-from oversmoothing.experiments.inspection.states import merged_words
-from oversmoothing.experiments.intervals import FEWEST, in_words
+from oversmoothing.experiments.inspection.states import (
+    CLUSTER_COLOURS,
+    TOGETHER,
+    merged_words,
+    patch_side,
+    shortened,
+)
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.simulations.drawing.result import (
     UNTESTED,
@@ -50,7 +56,8 @@ from oversmoothing.simulations.drawing.result import (
     plain_table,
 )
 from oversmoothing.simulations.drawing.result_files import saved
-from oversmoothing.simulations.drawing.wording import factor_text, signed
+from oversmoothing.simulations.drawing.web_page import as_data, as_link, web_page
+from oversmoothing.simulations.provenance import provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,18 +65,6 @@ if TYPE_CHECKING:
 
 # 2: `layers` begins with the input, layer 0.
 SCHEMA_VERSION = 2
-
-
-@dataclass(frozen=True)
-class Reply:
-    """One of the three questions of a report, and the answer in a sentence.
-
-    details: what carries it, each with how it is known: 'proved', 'measured' or 'untested'.
-    """
-
-    question: str
-    short: str
-    details: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(eq=False, repr=False)
@@ -208,19 +203,20 @@ class Report(Result):
         Then whether it collapses, and what a closer look at some inputs found.
         """
         outcome, noun = self.answer, self.noun
-        attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
+        does, why, _ = self.replies
         share = None
         if "consensus_share" in self.table:
             share = float(self.table["consensus_share"].iloc[1:].mean())
         said = (
-            sentences.of_grade(outcome, self.model, self.inputs),
-            sentences.of_cause(outcome, attention, ffn, noun),
+            f"Does {self.model} smooth? {does.short}",
+            *(words for words, _ in does.details),
+            why.short,
+            *(words for words, _ in why.details),
             sentences.of_sink_attention(self.table, self.closer, noun)
             or sentences.of_spectra(outcome, share, noun),
             sentences.of_depth(outcome),
             sentences.of_sinks(self.table, self.closer, noun, self.registers),
             sentences.of_rank(self.table),
-            sentences.of_heads(self.heads, self.closer),
             sentences.of_tokens(self.table),
             sentences.of_words(self.merged, len(self.by_attention), noun),
         )
@@ -229,8 +225,13 @@ class Report(Result):
     @property
     def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
-        heads = sentences.of_heads(self.heads, self.closer)
-        return replies(self.answer, self.advice, self.inputs, heads)
+        sublayers = [float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn)]
+        heads = [sentences.of_heads(self.heads, self.closer), sentences.why_heads(self.heads)]
+        return (
+            does_it(self.answer, self.inputs),
+            by_what(self.answer, (sublayers[0], sublayers[1]), heads),
+            what_to_try(self.advice, self.answer),
+        )
 
     def short_words(self) -> str:
         """The three answers and what carries each, a line each."""
@@ -282,7 +283,7 @@ class Report(Result):
         """
         from oversmoothing.experiments.inspection.plots import draw
 
-        return draw(self.table, self.heads, self.title, without_cls=self.cls)
+        return draw(self.table, self.heads, self.title)
 
     def plot_tokens(self) -> Figure | None:
         """Which tokens of the first inputs come together, on the images where there are any.
@@ -303,11 +304,9 @@ class Report(Result):
         return None if figure is None else png(figure)
 
     def own_page(self) -> str:
-        """The page of a report, with its charts and maps."""
-        from oversmoothing.experiments.inspection.report_page import page
-
+        """The page of a report, with its charts and maps, as one file that asks no network."""
         assert self.picture is not None
-        return page(self, self.picture.file("png"), self._drawn_tokens)
+        return _page(self, self.picture.file("png"), self._drawn_tokens)
 
     def beside(self) -> dict[str, str | bytes]:
         """Which tokens came together, as a table and drawn, where inputs were looked at closely."""
@@ -317,104 +316,133 @@ class Report(Result):
         return {"report_tokens.csv": rows, "report_tokens.png": self._drawn_tokens}
 
 
-# ------------------------------------------------------------------------------ the three answers
+# --------------------------------------------------------------------------------------- the page
 
-# The answer by grade, where the inputs tell it.
-_REPLIES = {
-    Grade.STRONG_SHARPENING: "No: its tokens grow apart strongly.",
-    Grade.MILD_SHARPENING: "No: its tokens grow apart mildly.",
-    Grade.NONE: "No: its tokens end about as different as they began.",
-    Grade.MILD_SMOOTHING: "Yes, mildly: its tokens become more alike.",
-    Grade.STRONG_SMOOTHING: "Yes, strongly: its tokens become much more alike.",
-    Grade.COLLAPSED: "Yes, wholly: its tokens collapse into one.",
-}
+# Clusters of an input after a layer that the page lists, and letters of each; merged.csv has
+# all.
+LISTED, LETTERS = 4, 240
+# The charts: a title, what its lines are, whether its axis is logarithmic.
+_CHARTS = (
+    ("ratio", "HFC/LFC, geometric mean", {"hfc_lfc": ""}),
+    (
+        "cosine",
+        "Cosine of two tokens, signed",
+        {
+            "cos_mean": "mean",
+            "cos_min": "smallest",
+            "cos_mean_desunk": "mean without the largest direction",
+        },
+    ),
+    (
+        "rank",
+        "Effective rank",
+        {"effective_rank": "all", "effective_rank_desunk": "without the largest direction"},
+    ),
+)
 
 
-def replies(
-    outcome: Answer, tried: Sequence[Advice], inputs: str, heads: str = ""
-) -> tuple[Reply, Reply, Reply]:
-    """Does it smooth? By what? What to try? heads: which heads smooth, in a sentence."""
-    return _does_it(outcome, inputs), _by_what(outcome, heads), _what_to_try(tried, outcome)
+def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
+    """HTML with the answers, the tables, the pictures (PNG) and the conventions.
 
-
-def _does_it(outcome: Answer, inputs: str) -> Reply:
-    question = "Does it smooth?"
-    if outcome.grade is None:
-        why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
-        return Reply(question, "This is not known.", ((why, "measured"),))
-    short = _REPLIES[outcome.grade]
-    start, end = outcome.cosines
-    if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
-        short = "Yes, by HFC/LFC alone: it falls, while the angles between tokens do not close."
-    elif outcome.grade > 0 and end >= start:
-        short = "No: HFC/LFC rises, though the angles between tokens do not open."
-    if outcome.inputs < FEWEST:
-        short += f" (Seen on {inputs} alone: to speak of others takes at least {FEWEST}.)"
-    elif outcome.certainty == "cannot tell":
-        short = f"These {inputs} do not show whether it smooths or sharpens."
-    elif not outcome.sure and outcome.least is not None and outcome.most is not None:
-        others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
-        others.remove(NAMED[outcome.grade])
-        short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
-    ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
-    moved = (
-        f"HFC/LFC (differences between tokens over what they share) changes by a factor of "
-        f"{factor_text(outcome.change)} ({ends}) over {layers(outcome)}; the mean cosine between "
-        f"tokens goes from {start:.3f} to {end:.3f}."
+    Tables and pictures stand without a script; scripts take their numbers from the tables.
+    """
+    merged = report.merged
+    if not merged.empty:
+        merged = merged[merged["cluster"] < LISTED]
+        merged = merged.assign(words=[shortened(words, LETTERS) for words in merged["words"]])
+    inner = report.table.iloc[1:]
+    account = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
+    return web_page(
+        "oversmoothing.experiments.inspection",
+        "report.html",
+        style="report.css",
+        scripts=("layers.js", "heads.js", "tokens.js"),
+        report=report,
+        said=report.said(),
+        narrow=_cells(report.short_table(), NARROW),
+        wide=_cells(report.short_table(wide=True), NARROW | WIDE),
+        heads=_cells(report.heads.rename(columns=HEADS), HEADS),
+        charts=[
+            (key, title, {name: said for name, said in lines.items() if _shown(name, report.table)})
+            for key, title, lines in _CHARTS
+        ],
+        account={f"log_change_{name}": look for name, look in account.items()},
+        bands=as_data(_bands(report.table)),
+        together=TOGETHER,
+        clusters=as_data(_clusters(report.tokens_together, report.pixels)),
+        picture=as_link(picture),
+        tokens=tokens and as_link(tokens),
+        merged=merged.to_dict("records"),
+        conventions=CONVENTIONS,
+        provenance=provenance(),
     )
-    return Reply(question, short, ((moved, "measured"),))
 
 
-def _by_what(outcome: Answer, heads: str) -> Reply:
-    question, cause = "By what?", outcome.cause
-    if cause is None:
-        return Reply(question, "The parts of its layers were not measured.")
-    large = sorted(
-        (k for k, x in cause.sums.items() if abs(x) >= MILD), key=lambda k: -abs(cause.sums[k])
-    )
-    if not large:
-        short = "No part of its layers moves it far."
-    else:
-        up, down = ([k for k in large if (cause.sums[k] > 0) == more] for more in (True, False))
-        sides = [_together(cause, names) for names in (up, down) if names]
-        sides.sort(key=lambda side: not side.startswith(_subject(cause, large[0])))
-        short = ", but ".join(sides) + "."
-        short = short[0].upper() + short[1:]
-    listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
-    over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
-    told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
-    parts = f"Change of ln HFC/LFC by part, over {over}: {listed}{told}."
-    return Reply(question, short, tuple((words, "measured") for words in (parts, heads) if words))
+def _shown(name: str, table: pd.DataFrame) -> bool:
+    return name == "hfc_lfc" or name in table
 
 
-def _subject(cause: Cause, name: str) -> str:
-    return (POST if cause.placement == "post" else PARTS)[name][0]
+def _cells(table: pd.DataFrame, titles: dict[str, str]) -> dict[str, Any]:
+    """The columns, each {name, title}, and the rows as cells, each {text, value}."""
+    names = {title: name for name, title in titles.items()}
+    rows = table.astype(object).to_dict("records")
+    return {
+        "columns": [{"name": names[str(title)], "title": title} for title in table.columns],
+        "rows": [[cell(value) for value in row.values()] for row in rows],
+    }
 
 
-def _together(cause: Cause, names: Sequence[str]) -> str:
-    """'attention's mixing and the FFN smooth'."""
-    # A subject with "of" comes last: 'the gains of the norm and the FFN' could be one thing.
-    subjects = sorted((_subject(cause, name) for name in names), key=lambda name: " of " in name)
-    verb = "sharpen" if cause.sums[names[0]] > 0 else "smooth"
-    ending = PARTS[names[0]][1] if len(names) == 1 else ""
-    if len(names) == 1 and cause.placement == "post":
-        ending = POST[names[0]][1]
-    return f"{' and '.join(subjects)} {verb}{ending}"
+def cell(value: float) -> dict[str, Any]:
+    """The text of a number, and all its digits; a number that is not known has none."""
+    if pd.isna(value):
+        return {"text": "–", "value": None}
+    if isinstance(value, int | np.integer):
+        return {"text": str(value), "value": value}
+    text = f"{value:.3f}" if value == 0 or abs(value) >= 0.0005 else f"{value:.1e}"
+    exact = repr(float(value)).replace("inf", "Infinity")
+    return {"text": text.replace("-", "−").replace("inf", "∞"), "value": exact}
 
 
-def _what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
-    question = "What to try?"
-    if not tried:
-        unknown = outcome.grade is None or outcome.certainty == "cannot tell"
-        short = "Nothing yet: these inputs do not show whether it smooths."
-        if outcome.grade is not None and outcome.inputs < FEWEST:
-            short = f"Nothing yet: give at least {FEWEST} inputs."
-        return Reply(question, short if unknown else "Nothing: there is no smoothing to undo.")
-    first, *others = tried
-    details = [(_sentence(words), known) for words, known in first.grounds if words != known]
-    details += [(_sentence(str(each.words)), each.known) for each in others]
-    return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
+def _bands(table: pd.DataFrame) -> dict[str, list[list[float | None]]]:
+    """From the 5th to the 95th percentile of the inputs, by layer: {column: [low, high]}."""
+    shown = {}
+    for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
+        if f"{name}_p05" in table:
+            ends = [table[f"{name}_{end}"].to_numpy(float) for end in ("p05", "p95")]
+            if name == "log_hfc_lfc":
+                name, ends = "hfc_lfc", [np.exp(end) for end in ends]
+            shown[name] = [[_known(value) for value in end] for end in ends]
+    return shown
 
 
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:].rstrip('.')}."
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Of each input drawn: the clusters [layers + 1][n], and its words or its image.
+
+    side: of the square of patches of an image.
+    """
+    inputs = []
+    for number in [] if tokens.empty else tokens["input"].unique():
+        rows = tokens[tokens["input"] == number]
+        grid = rows.pivot(index="layer", columns="token", values="cluster")
+        side = None if pixels is None else patch_side(grid.shape[1], pixels.shape)
+        first = rows[rows["layer"] == 0].sort_values("token")
+        inputs.append(
+            {
+                "clusters": grid.to_numpy().tolist(),
+                "words": list(first["word"]) if "word" in first else None,
+                "side": side,
+                "picture": None if pixels is None or side is None else _png(pixels[number]),
+            }
+        )
+    return {"colours": CLUSTER_COLOURS, "inputs": inputs}
+
+
+def _png(pixels: NDArray[np.float64]) -> str:
+    """[H, W, 3] in [0, 1] as the address of an image."""
+    file = io.BytesIO()
+    Image.fromarray((255 * pixels).round().astype(np.uint8)).save(file, "png")
+    return as_link(file.getvalue())

@@ -1,4 +1,4 @@
-"""An `Answer` in words. Every verb is chosen by the number that stands beside it in brackets.
+"""An `Answer` in words: three questions with their answers, and what else the table says.
 
 A sentence may say less than the table, never other than the table: what the inputs do not tell is
 said to be open, and the spectra, which are those of a limit, are held against the measured mixing.
@@ -7,6 +7,9 @@ said to be open, and the spectra, which are those of a limit, are held against t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 import pandas as pd
 
@@ -16,6 +19,7 @@ from oversmoothing.experiments.inspection.answer import (
     COLLAPSED_RATIO,
     MILD,
     STRONG,
+    Advice,
     Answer,
     Cause,
     Grade,
@@ -25,131 +29,129 @@ from oversmoothing.experiments.inspection.states import CONVERGED, LARGE, TOGETH
 from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.simulations.drawing.wording import factor_text, signed
 
-DOES = {
-    Grade.STRONG_SHARPENING: "sharpens its tokens strongly",
-    Grade.MILD_SHARPENING: "sharpens its tokens mildly",
-    Grade.NONE: "neither smooths nor sharpens its tokens",
-    Grade.MILD_SMOOTHING: "smooths its tokens mildly",
-    Grade.STRONG_SMOOTHING: "smooths its tokens strongly",
-    Grade.COLLAPSED: "ends with its tokens collapsed into one",
-}
-NAMED = {
-    Grade.STRONG_SHARPENING: "strong sharpening",
-    Grade.MILD_SHARPENING: "mild sharpening",
-    Grade.NONE: "no notable change",
-    Grade.MILD_SMOOTHING: "mild smoothing",
-    Grade.STRONG_SMOOTHING: "strong smoothing",
-    Grade.COLLAPSED: "collapse",
-}
+# Of each grade the answer, where the inputs tell it, and its name.
+GRADES = {
+    Grade.STRONG_SHARPENING: ("No: its tokens grow apart strongly.", "strong sharpening"),
+    Grade.MILD_SHARPENING: ("No: its tokens grow apart mildly.", "mild sharpening"),
+    Grade.NONE: ("No: its tokens end about as different as they began.", "no notable change"),
+    Grade.MILD_SMOOTHING: ("Yes, mildly: its tokens become more alike.", "mild smoothing"),
+    Grade.STRONG_SMOOTHING: (
+        "Yes, strongly: its tokens become much more alike.", "strong smoothing"),
+    Grade.COLLAPSED: ("Yes, wholly: its tokens collapse into one.", "collapse"),
+}  # fmt: skip
 # Letters of a list of words in the summary.
 WORDS = 120
-# (in full, with the verb's ending of the third person, short).
+# What each cause is called, with the verb's ending of the third person.
 PARTS = {
-    "mixing": ("attention's mixing", "s", "mixing"),
-    "scales": ("the tokens' own scales", "", "scales"),
-    "gains": ("the gains of attention's norm", "", "gains"),
-    "ffn": ("the FFN", "s", "FFN"),
+    "mixing": ("attention's mixing", "s"),
+    "scales": ("the tokens' own scales", ""),
+    "gains": ("the gains of attention's norm", ""),
+    "ffn": ("the FFN", "s"),
 }
-POST = PARTS | {"gains": ("the norms' gains", "", "gains")}
+POST = PARTS | {"gains": ("the norms' gains", "")}
 
 
-def of_grade(outcome: Answer, model: str, inputs: str) -> str:
-    """Does it smooth, how much, and how surely."""
+@dataclass(frozen=True)
+class Reply:
+    """One of the three questions of a report, and the answer in a sentence.
+
+    details: what carries it, each with how it is known: 'proved', 'measured' or 'untested'.
+    """
+
+    question: str
+    short: str
+    details: tuple[tuple[str, str], ...] = ()
+
+
+def does_it(outcome: Answer, inputs: str) -> Reply:
+    """How much it smooths, how surely, and from where to where it goes."""
+    question = "Does it smooth?"
     if outcome.grade is None:
-        return (
-            f"It is not known whether {model} smooths: HFC/LFC or a cosine is undefined for some "
-            "input (tokens that are 0, or whose mean is)."
-        )
-    does, moved = DOES[outcome.grade], _movement(outcome)
+        why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
+        return Reply(question, "This is not known.", ((why, "measured"),))
+    short, named = GRADES[outcome.grade]
+    (first, last), (start, end) = outcome.ratios, outcome.cosines
+    if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
+        short = "Yes, by HFC/LFC alone: it falls, while the angles between tokens do not close."
+    elif outcome.grade > 0 and end >= start:
+        short = "No: HFC/LFC rises, though the angles between tokens do not open."
     if outcome.inputs < FEWEST:
-        few = "On this input" if outcome.inputs == 1 else f"On these {inputs}"
-        more = f"what it does on others takes at least {FEWEST} to tell"
-        return f"{few} {model} {does}; {more}: {moved}."
-    if outcome.sure:
-        return f"{model} {does}: {moved}."
-    assert outcome.least is not None and outcome.most is not None
-    if outcome.certainty == "cannot tell":
-        span = f"{NAMED[outcome.least]} to {NAMED[outcome.most]}"
-        return f"{inputs} cannot tell whether {model} smooths or sharpens ({span}): {moved}."
-    others = [
-        NAMED[Grade(k)] for k in range(outcome.most, outcome.least - 1, -1) if k != outcome.grade
-    ]
-    open_too = " or ".join(others)
-    return f"On these {inputs} {model} {does}, but they leave {open_too} open: {moved}."
-
-
-def layers(outcome: Answer) -> str:
-    return f"{outcome.depth} layer{'' if outcome.depth == 1 else 's'}"
-
-
-def _movement(outcome: Answer) -> str:
-    start, end = outcome.ratios
-    first, last = outcome.cosines
-    factor = f"a factor of {factor_text(outcome.change)}"
-    factor += f", {in_words(outcome.low, outcome.high, outcome.inputs, factor_text)}"
-    words = (
-        f"over {layers(outcome)} HFC/LFC goes from {start:.3g} to {end:.3g} ({factor}) and the "
-        f"mean cosine between tokens from {first:.3f} to {last:.3f}"
+        short += f" (Seen on {inputs} alone: to speak of others takes at least {FEWEST}.)"
+    elif outcome.certainty == "cannot tell":
+        short = f"These {inputs} do not show whether it smooths or sharpens."
+    elif not outcome.sure and outcome.least is not None and outcome.most is not None:
+        others = [GRADES[grade][1] for grade in Grade if outcome.least <= grade <= outcome.most]
+        others.remove(named)
+        short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
+    ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
+    moved = (
+        f"HFC/LFC (differences between tokens over what they share) goes from {first:.3g} to "
+        f"{last:.3g} over {outcome.depth} layer{'' if outcome.depth == 1 else 's'}, a factor of "
+        f"{factor_text(outcome.change)} ({ends}); the mean cosine between tokens goes from "
+        f"{start:.3f} to {end:.3f}"
     )
-    assert outcome.grade is not None
-    if Grade.COLLAPSED < outcome.grade < 0 and last <= first:
-        words += ": the ratio falls while the angles do not close"
-    elif outcome.grade > 0 and last >= first:
-        words += ": the ratio rises while the angles do not open"
-    if (
-        outcome.grade is not Grade.NONE
-        and outcome.depth > 1
-        and math.isfinite(outcome.layer_change)
-    ):
-        words += f"; the largest step is in layer {outcome.layer} ({signed(outcome.layer_change)})"
-    return words
+    told = outcome.grade is not Grade.NONE and outcome.depth > 1
+    if told and math.isfinite(outcome.layer_change):
+        moved += f"; the largest step is in layer {outcome.layer} ({signed(outcome.layer_change)})"
+    return Reply(question, short, ((f"{moved}.", "measured"),))
 
 
-def of_cause(outcome: Answer, attention: float, ffn: float, noun: str) -> str:
-    """By what, from the account; attention, ffn: the mean changes by sublayer."""
-    cause = outcome.cause
+def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str] = ()) -> Reply:
+    """Which parts smooth and which sharpen; sublayers: the mean changes by attention and FFN, said
+    where their parts were not measured; heads: which of them smooth, in sentences."""
+    question, cause = "By what?", outcome.cause
     if cause is None:
-        return (
-            f"By which part was not measured; attention sublayers {signed(attention)}, FFN "
-            f"sublayers {signed(ffn)} in ln HFC/LFC."
-        )
-    listed = ", ".join(f"{PARTS[name][2]} {signed(value)}" for name, value in cause.sums.items())
-    over = f"the {noun}" if cause.inputs == 1 else f"{cause.inputs} {noun}s"
-    return f"{_cause_words(outcome, cause)} (change of ln HFC/LFC over {over}: {listed})."
+        attention, ffn = map(signed, sublayers)
+        parts = f"Change of ln HFC/LFC by attention sublayers {attention}, by FFN sublayers {ffn}."
+        short = "The parts of its layers were not measured."
+        return Reply(question, short, ((parts, "measured"),))
+    large = sorted(
+        (k for k, x in cause.sums.items() if abs(x) >= MILD), key=lambda k: -abs(cause.sums[k])
+    )
+    short = "no part of its layers moves it far"
+    if large:
+        first = cause.sums[large[0]] > 0
+        sides = ([k for k in large if (cause.sums[k] > 0) == up] for up in (first, not first))
+        short = ", but ".join(_together(cause, names) for names in sides if names)
+    named = POST if cause.placement == "post" else PARTS
+    listed = ", ".join(f"{named[name][0]} {signed(x)}" for name, x in cause.sums.items())
+    over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
+    every = f" ({signed(outcome.change)} on all {outcome.inputs})"
+    told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
+    parts = (
+        f"On {over} ln HFC/LFC changes by {signed(cause.change)}"
+        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}{told}."
+    )
+    details = tuple((words, "measured") for words in (parts, *heads) if words)
+    return Reply(question, _sentence(short), details)
 
 
-def _cause_words(outcome: Answer, cause: Cause) -> str:
-    large = [name for name, value in cause.sums.items() if abs(value) >= MILD]
-    large.sort(key=lambda name: -abs(cause.sums[name]))
-    if outcome.grade is Grade.NONE:
-        if not large:
-            return f"No part of its layers moves ln HFC/LFC by {MILD:.2f} or more"
-        cancel = len({cause.sums[name] > 0 for name in large}) == 2
-        words = "; ".join(part_words(cause, name, "") for name in large)
-        return ("Its parts cancel: " if cancel else "Its parts nearly cancel: ") + words
-    if cause.name is None:
-        return "On the inputs whose account was taken no part moves HFC/LFC that way"
-    said = part_words(cause, cause.name)
-    if cause.inputs == 1:
-        words = f"On this input the cause is {said}"
-    elif cause.sure:
-        words = f"The cause is {said}"
-    else:
-        words = f"The largest cause seems to be {said}, but these inputs do not show that it is"
-    return words if cause.against is None else f"{words}; against it {_against(cause)}"
+def _together(cause: Cause, names: Sequence[str]) -> str:
+    """'attention's mixing and the FFN smooth'."""
+    # A subject with "of" comes last: 'the gains of the norm and the FFN' could be one thing.
+    parts = POST if cause.placement == "post" else PARTS
+    subjects = sorted((parts[name][0] for name in names), key=lambda name: " of " in name)
+    verb = "sharpen" if cause.sums[names[0]] > 0 else "smooth"
+    return f"{' and '.join(subjects)} {verb}{parts[names[0]][1] if len(names) == 1 else ''}"
 
 
-def _against(cause: Cause) -> str:
-    assert cause.against is not None
-    return part_words(cause, cause.against)
+def what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
+    """The first thing to try; the others, and how each is known."""
+    question = "What to try?"
+    if not tried:
+        unknown = outcome.grade is None or outcome.certainty == "cannot tell"
+        short = "Nothing yet: these inputs do not show whether it smooths."
+        if outcome.grade is not None and outcome.inputs < FEWEST:
+            short = f"Nothing yet: give at least {FEWEST} inputs."
+        return Reply(question, short if unknown else "Nothing: there is no smoothing to undo.")
+    first, *others = tried
+    details = [(_sentence(words), known) for words, known in first.grounds if words != known]
+    details += [(_sentence(str(each.words)), each.known) for each in others]
+    return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
 
 
-def part_words(cause: Cause, name: str, which: str = ", which") -> str:
-    """'attention's mixing, which smooths (-2.70)'; which='': the sentence by itself."""
-    whole, ending, _ = (POST if cause.placement == "post" else PARTS)[name]
-    value = cause.sums[name]
-    verb = "sharpen" if value > 0 else "smooth"
-    return f"{whole}{which} {verb}{ending} ({signed(value)})"
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:].rstrip('.')}."
 
 
 def of_spectra(outcome: Answer, share: float | None, noun: str) -> str:
@@ -187,13 +189,9 @@ def of_spectra(outcome: Answer, share: float | None, noun: str) -> str:
 def of_depth(outcome: Answer) -> str:
     """Whether collapse is reached within this depth."""
     meant = f"mean cosine {COLLAPSED_COSINE} or more, HFC/LFC {COLLAPSED_RATIO} or less"
-    if outcome.collapsed_from is not None:
-        when = (
-            f"from layer {outcome.collapsed_from} on"
-            if outcome.collapsed_from
-            else "from the input on"
-        )
-        return f"Its tokens count as one ({meant}) {when}."
+    if (first := outcome.collapsed_from) is not None:
+        start = f"layer {first}" if first else "the input"
+        return f"Its tokens count as one ({meant}) from {start} on."
     if math.isnan(outcome.closest_cosine):
         return ""
     return (
@@ -256,15 +254,30 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     """Which heads smooth, by leaving each of them out."""
     if heads.empty or inputs < FEWEST:
         return ""
-    worst = worst_heads(heads)
-    if worst.empty:
+    smoothing = heads[heads["log_change_high"] < 0]
+    if smoothing.empty:
         return "No head is seen to smooth when it is left out."
     named = ", ".join(
         f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
-        for row in worst.to_dict("records")
+        for row in worst_heads(heads).to_dict("records")
     )
-    what = "head that smooths is" if len(worst) == 1 else "heads that smooth most are"
-    return f"Left out one at a time, the {what} {named}; layers count from 1, heads from 0."
+    return (
+        f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
+        f"of ln HFC/LFC with the head less without it lies below 0), most of all {named}; layers "
+        "count from 1, heads from 0."
+    )
+
+
+def why_heads(heads: pd.DataFrame) -> str:
+    """What the spectra, where they were taken, say of the head that smooths most."""
+    worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
+    if worst.empty:
+        return ""
+    row = worst.iloc[0]
+    return (
+        f"Layer {row['layer']:.0f} head {row['head']:.0f} alone, its own A and H repeated without "
+        f"end, would smooth on {100 * row['share']:.0f} % of the inputs, by its spectrum."
+    )
 
 
 def of_tokens(table: pd.DataFrame) -> str:
@@ -292,12 +305,8 @@ def of_words(merged: pd.DataFrame, depth: int, noun: str) -> str:
 
 def _runs(layers: list[int]) -> str:
     """'0 to 3, 7'."""
-    parts: list[list[int]] = []
-    for k in layers:
-        if parts and parts[-1][-1] == k - 1:
-            parts[-1].append(k)
-        else:
-            parts.append([k])
+    runs = groupby(enumerate(layers), key=lambda each: each[1] - each[0])
+    parts = [[layer for _, layer in run] for _, run in runs]
     return ", ".join(f"{p[0]} to {p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
 
 

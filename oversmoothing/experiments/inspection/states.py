@@ -6,8 +6,8 @@ and p the share that it has of the singular values. Beside that, whether the eff
 converged in the number of tokens: a rank that grows with the tokens counts tokens, not directions.
 
 Everything of a state comes from one Gram matrix of its features and one of its unit tokens. Without
-the largest direction the singular values are the same but for the first, whose vector is found by
-powers; near collapse, where the Gram matrix has no digits of them, X itself is decomposed.
+the largest direction the singular values are the same but for the first; near collapse, where the
+Gram matrix has no digits of them, they are taken of what is left of X.
 
 Which tokens come together: two tokens are joined where their signed cosine is TOGETHER or more, and
 a cluster is what is connected so: of two of its tokens that are not joined themselves, others lie
@@ -16,7 +16,6 @@ between.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isqrt
@@ -39,9 +38,8 @@ from oversmoothing.simulations.state_metrics import stream_state
 LARGE = 4.0
 # The rank of all tokens over that of every second one: above, it still grows with the tokens.
 CONVERGED = 1.1
-# Of sigma_2 / sigma_1: below, what is behind sigma_1 is lost in the Gram matrix; above, powers are
-# slower than an eigenproblem.
-_NEAR, _FAR = 0.05, 0.9
+# Of sigma_2 / sigma_1: below, what is behind sigma_1 is lost in the Gram matrix.
+_NEAR = 0.05
 RANKS = ("effective_rank", "sigma2_sigma1")
 
 Columns = dict[str, Tensor]
@@ -151,15 +149,12 @@ def _raw(X: Tensor) -> Raw:
 def _behind(X: Tensor, raw: Raw) -> Columns:
     """What is behind the largest direction of X."""
     undefined, sigma = X.new_full((), torch.nan), raw.sigma
-    if not len(X):
+    if not len(X) or not float(sigma[0]) > 0:
         names = ("cos_mean_desunk", "effective_rank_desunk", "sink_share")
         return dict.fromkeys(names, undefined)
-    v, left = _by_powers(X, raw), True
-    if v is not None:
-        rest, behind = X - (X @ v).unsqueeze(-1) * v, sigma[1:]
-    else:
-        v = _along(X, torch.linalg.eigh(raw.gram)[1][:, -1])
-        rest = X - (X @ v).unsqueeze(-1) * v
+    v = _along(X, _first_vector(raw.gram, sigma[0].square()))
+    rest, behind, left = X - (X @ v).unsqueeze(-1) * v, sigma[1:], True
+    if len(sigma) < 2 or float(sigma[1] / sigma[0]) < _NEAR:
         # The rounding of X is no rank: what is left of a state of rank 1 is undefined.
         behind = _singular_values(_gram(rest))
         left = float(behind[0]) > 1e-12 * float(sigma[0])
@@ -170,25 +165,17 @@ def _behind(X: Tensor, raw: Raw) -> Columns:
     }
 
 
-def _by_powers(X: Tensor, raw: Raw) -> Tensor | None:
-    """v_1 [d]; None where powers of the Gram matrix do not find it soon, to 1e-11, or where it does
-    not tell what is behind."""
-    gram, sigma = raw.gram, raw.sigma
-    ratio = float(sigma[1] / sigma[0]) if len(sigma) > 1 else 0.0
-    if not _NEAR < ratio < _FAR:
-        return None
-    top, second = float(sigma[0]) ** 2, float(sigma[1]) ** 2
-    # Chebyshev polynomials of the Gram matrix, small on [0, sigma_2^2], which grow by e^reach a
-    # step at sigma_1^2.
-    reach = math.acosh(2 * top / second - 1)
-    before, v = torch.zeros_like(gram[0]), gram[gram.diagonal().argmax()]
-    v = v / torch.linalg.vector_norm(v)
-    shift, scale = -2 * math.exp(-reach), 4 / second * math.exp(-reach)
-    for _ in range(math.ceil(30 / reach) + 2):
-        v, before = scale * (gram @ v) + shift * v - math.exp(-2 * reach) * before, v
-    v = v / torch.linalg.vector_norm(v)
-    error = torch.linalg.vector_norm(gram @ v - v * top) / top
-    return _along(X, v) if float(error) < 1e-11 else None
+def _first_vector(gram: Tensor, top: Tensor) -> Tensor:
+    """The eigenvector of the largest eigenvalue, which is known, by inverse iteration: each step
+    leaves of the others what rounding has of their distance."""
+    # Just beyond it, so that the matrix can be inverted.
+    eye = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+    factors = torch.linalg.lu_factor(gram - (1 + 4 * torch.finfo(gram.dtype).eps) * top * eye)
+    v = gram[gram.diagonal().argmax()]
+    for _ in range(2):
+        v = torch.linalg.lu_solve(*factors, v.unsqueeze(-1)).squeeze(-1)
+        v = v / torch.linalg.vector_norm(v)
+    return v
 
 
 def _along(X: Tensor, v: Tensor) -> Tensor:

@@ -138,11 +138,6 @@ class Verifier:
             )
         return given
 
-    def _beyond(self, own: Tensor, given: Tensor, moved: Tensor) -> Tensor:
-        """At which of the kept tokens the two differ by more than rounding."""
-        error = _lengths(_wide(own) - _wide(given))[self.keep]
-        return ~(error <= (ROUNDINGS * EPS) * moved.to(error)[self.keep])
-
     def _compare(
         self, own: Tensor, given: Tensor, moved: Tensor, part: str, advice: str,
         size: Tensor | None = None, *, blind: float = torch.inf,
@@ -154,7 +149,7 @@ class Verifier:
         longer = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
         size = longer[keep]
         relative = torch.where(error == 0, 0.0, error / size)
-        wrong = self._beyond(own, given, moved)
+        wrong = ~(error <= allowed)  # at which of the kept tokens they differ beyond rounding
         if bool(wrong.any()):
             worst = int(torch.where(wrong, relative, -1.0).nan_to_num(torch.inf).argmax())
             where, token = keep.nonzero()[worst].tolist()

@@ -2,7 +2,9 @@
 
 Nothing of the training changes: the same loss to the bit. What is seen is the first pass of a step
 that is watched, on its first inputs, whatever its precision and however many passes a step
-accumulates. Callbacks for the trainers of two libraries hand the numbers to their own loggers.
+accumulates. A hook copies these of what a block gives to float64 on the CPU: nothing of autograd is
+kept, and where nothing is wanted it returns. Callbacks for the trainers of two libraries hand the
+numbers to their own loggers.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.stream_hooks import (
-    StreamHooks,
+    call_arguments,
     eager_pass,
     inner,
     spectral_readings,
     stream_readings,
+    tokens_of,
 )
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Layer, Model
@@ -99,11 +103,9 @@ class Watcher:
         self._pass: list[dict[str, Any]] = []
         self._fresh: list[dict[str, Any]] = []
         self._probing = self._warned = False
-        self._hooks = StreamHooks(self.module, stack, inputs, self._wanted, self._see, self._done)
-        for each in compiled:
-            hook = each.register_forward_pre_hook(self._probe, with_kwargs=True)
-            self._hooks.handles.append(hook)
-        self.inputs = inputs
+        self.inputs, self.depth = inputs, len(stack)
+        self._handles: list[Any] = []
+        self._hook(stack, compiled)
         self.arm(0)
 
     def __enter__(self) -> Watcher:
@@ -113,13 +115,16 @@ class Watcher:
         self.close()
 
     def __repr__(self) -> str:
-        name, depth = type(self.module).__name__, self._hooks.depth
-        steps = len({row["step"] for row in self.rows})
-        return f"Watcher({name}, {depth} layers, every {self.every} steps: {steps} steps watched)"
+        name, steps = type(self.module).__name__, len({row["step"] for row in self.rows})
+        return (
+            f"Watcher({name}, {self.depth} layers, every {self.every} steps: {steps} steps watched)"
+        )
 
     def close(self) -> None:
         """Take the hooks off; what was recorded stays."""
-        self._hooks.remove()
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
         self._due = None
 
     # ------------------------------------------------------------------------------ the steps
@@ -140,13 +145,13 @@ class Watcher:
         step: how many steps the optimizer had taken when it began. For trainers that count
         themselves; may be said several times a step.
         """
-        if not self._hooks.handles:
+        if not self._handles:
             return
         if self._started is None:
             self._started = time.perf_counter()
         if self._due is not None and self._due != step:
             self._unseen(self._due)
-        self._hooks.reset()
+        self._forget()
         self._due, self._pass = None, []
         if step % self.every or step == self._settled:
             return
@@ -173,19 +178,71 @@ class Watcher:
 
     # ------------------------------------------------------------------------------- one pass
 
+    def _hook(self, blocks: Sequence[nn.Module], compiled: Sequence[nn.Module]) -> None:
+        """Hooks on the blocks, of which one may stand there several times, and on what calls them.
+
+        Those calls say which tokens are padding.
+        """
+        self._once = len({id(block) for block in blocks}) == len(blocks)
+        first = blocks[0]
+        before = {
+            module: self._called
+            for module in self.module.modules()
+            if module is not first and any(each is first for each in module.modules())
+        }
+        before |= {first: self._before} | dict.fromkeys(compiled, self._probe)
+        for module, hook in before.items():
+            self._handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
+        for block in dict.fromkeys(blocks):
+            self._handles.append(block.register_forward_hook(self._after))
+
+    def _forget(self) -> None:
+        """A pass that was not seen to its end: its last layer, which tokens it keeps."""
+        self._layer: int | None = None
+        self._keep: Tensor | None = None
+
     def _wanted(self) -> bool:
-        if self._due is None:
+        # A compiled pass is traced once and never asks again: its hooks are empty.
+        if self._due is None or torch.compiler.is_compiling():
             return False
         if self._probing or self.mode == "any":
             return True
         return self.module.training == (self.mode == "train")
 
-    def _see(self, layer: int, X: Tensor, keep: Tensor | None) -> None:
-        began = time.perf_counter()
-        if layer == 0:
-            self._pass = []
+    def _called(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if not self._wanted():
+            return
+        mask = call_arguments(module, args, kwargs).get("attention_mask")
+        if isinstance(mask, Tensor) and mask.ndim == 2:
+            self._keep = mask.detach()[: self.inputs].to("cpu", torch.bool)
+
+    def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if self._wanted() and (self._layer is None or self._once):
+            self._see(0, tokens_of((*args, *kwargs.values()), module))
+
+    def _after(self, module: nn.Module, _: Any, output: Any) -> None:
+        if self._layer is None or not self._wanted():
+            return
+        self._see(self._layer + 1, tokens_of(output, module))
+        if self._layer == self.depth:
+            self._forget()
+            self._done()
+
+    @torch.no_grad()
+    def _see(self, layer: int, X: Tensor) -> None:
+        """The stream [b, n, d] behind that layer; layer 0: in front of all."""
+        X = X.detach()[: self.inputs].to("cpu", torch.float64, copy=True)
+        keep, began = self._keep, time.perf_counter()
+        if keep is not None and keep.shape != X.shape[:2]:
+            raise InputError(
+                f"the attention mask {tuple(keep.shape)} is not of the tokens {tuple(X.shape[:2])} "
+                "that the blocks take: which of them are padding is not known"
+            )
+        self._layer = layer
+        keep = None if keep is None or bool(keep.all()) else keep
         mode = "train" if self.module.training else "eval"
         row = {"step": self._due, "layer": layer, "mode": mode, "inputs": len(X)}
+        self._pass = self._pass if layer else []
         self._pass.append(row | stream_readings(X, keep, cls=self.cls))
         self._spent += time.perf_counter() - began
 

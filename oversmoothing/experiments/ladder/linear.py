@@ -20,9 +20,7 @@ mean). On (z, X_hat) these are linear operators, one a layer, that leave z as it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -42,40 +40,24 @@ FLOOR = 1e-6  # of the mean of these: features that never vary
 IMAGE_PENALTIES = tuple(10.0**k for k in range(1, 6))
 
 
-class Operators(Protocol):
-    """Fixed operators, one a layer."""
-
-    def states(self, start: Tensor) -> Sequence[Tensor]:
-        """X_hat_1 ... X_hat_L, each [m, n, d], from X_0 [m, n, d] alone."""
-
-    def cost(self) -> int:
-        """Multiply-adds of these states for one image."""
-
-
 @dataclass(frozen=True)
 class PropagatedState:
     """The fitted P6; shape (layers, n, d); missing [layers + 1, 2]: energy of HFC and of LFC that
     the propagated states lack in the calibration mean."""
 
-    operators: Operators
+    operators: LinearMaps | LiftedMaps
     shape: tuple[int, int, int]
     missing: Array
     read: Predictor
 
     @classmethod
-    def fit(
-        cls, operators: Operators, calibration: Recording, *, recorded_start: bool = False
-    ) -> PropagatedState:
-        """Fit what is missing and the reading to calibration images; recorded_start: to the logs
-        of X_0 as they were recorded in binary64, not to those of its energies in float32."""
+    def fit(cls, operators: LinearMaps | LiftedMaps, calibration: Recording) -> PropagatedState:
+        """Fit what is missing and the reading to calibration images."""
         energies = _energies(operators, calibration.start)
         missing = np.maximum((np.exp(2 * calibration.logs) - energies).mean(0), 0.0)
         missing[0] = 0.0
         _, n, d = calibration.start.shape
-        logs = _half_logs(energies + missing)
-        if recorded_start:
-            logs[:, :2] = calibration.logs[:, 0]
-        read = ridge(logs, calibration.change)
+        read = ridge(_half_logs(energies + missing), calibration.change)
         return cls(operators, (len(missing) - 1, n, d), missing, read)
 
     def logs(self, start: Tensor) -> Array:
@@ -102,6 +84,7 @@ class LinearMaps:
     maps: Tensor
 
     def states(self, start: Tensor) -> list[Tensor]:
+        """X_hat_1 ... X_hat_L, each [m, n, d], from X_0 [m, n, d] alone."""
         states = [start]
         for centre, M, mean in zip(self.centres, self.maps, self.means, strict=True):
             states.append(_step(states[-1], centre, M, mean))
@@ -122,7 +105,7 @@ def linear_state(calibration: Recording) -> PropagatedState:
         maps.append(_fit(X, after, centres[-1], mean))
         X = torch.cat([_step(x, centres[-1], maps[-1], mean) for x in torch.split(X, PARTS)])
     operators = LinearMaps(means, torch.stack(centres), torch.stack(maps))
-    return PropagatedState.fit(operators, calibration, recorded_start=True)
+    return PropagatedState.fit(operators, calibration)
 
 
 def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
@@ -144,7 +127,7 @@ def _step(X: Tensor, centre: Tensor, M: Tensor, target: Tensor) -> Tensor:
     return target + (X - centre) @ M
 
 
-def _energies(operators: Operators, start: Tensor) -> Array:
+def _energies(operators: LinearMaps | LiftedMaps, start: Tensor) -> Array:
     """(||HFC||^2, ||LFC||^2) of X_0 [m, n, d] and of the states from it, [m, layers + 1, 2]."""
     parts = []
     for X in torch.split(start, PARTS):

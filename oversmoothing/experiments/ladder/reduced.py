@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from oversmoothing.experiments.enclosures.network import ACTIVATIONS, feed_forward
 from oversmoothing.experiments.ladder.landmarks import (
     PCS,
     RANKS,
@@ -34,14 +36,12 @@ from oversmoothing.experiments.ladder.landmarks import (
 )
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import StateFeatures
-from oversmoothing.experiments.models.model import Layer, Model, called_within
+from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.theory.support.errors import InputError
 
 PENALTY = 1e-3  # of each feature's mean square
 FLOOR = 1e-6  # of that mean square, and of the largest unit's variance
 RIDGE = 1e-4  # of the affine part, while units are chosen
-TOLERANCE = 1e-4  # of the FFN's largest output, in float32
-PROBES = 8
 ENDS = (1 / 12, 7 / 12)  # of stages A and B, in the model's depth
 KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
 
@@ -66,48 +66,24 @@ class HiddenUnits:
     def of(cls, layer: Layer, name: str) -> HiddenUnits:
         """The hidden units of a layer, called `name` in messages; found by watching the FFN run.
 
-        Raises `InputError` where the FFN is not a linear layer, elementwise modules without
-        parameters and a second linear layer: gated FFNs and functions that no module shows.
+        Raises `InputError` where the FFN is not a linear layer, a known activation and a second
+        linear layer (`feed_forward`): gated FFNs and other functions.
         """
         if layer.ffn is None:
             raise InputError(f"{name} has no FFN: there are no hidden units to keep")
-        d = layer.heads.W_Q.shape[1]
-        probe = torch.randn(PROBES, d, generator=torch.Generator().manual_seed(0))
-        called, answer = called_within(layer.ffn, probe)
-        linear = [module for module in called if isinstance(module, nn.Linear)]
         unknown = InputError(
-            f"the FFN of {name} is not two linear layers with an elementwise function between "
-            "them: only of such an FFN are hidden units kept; leave the reduced FFN out"
+            f"the FFN of {name} is not two linear layers with one of {', '.join(ACTIVATIONS)} "
+            "between them: only of such an FFN are hidden units kept; leave the reduced FFN out"
         )
-        if len(linear) != 2 or linear[0] is linear[1]:
+        try:
+            ffn = feed_forward(layer, layer.heads.W_Q.shape[1], name)
+        except InputError:
+            raise unknown from None
+        if ffn is None or ffn.W_gate is not None:
             raise unknown
-        between = called[called.index(linear[0]) + 1 : called.index(linear[1])]
-        if any(list(module.parameters()) for module in between):
-            raise unknown
-
-        def activation(Y: Tensor) -> Tensor:
-            for module in between:
-                Y = module(Y)
-            return Y
-
-        first, second = linear
-        W_1, W_2 = _moved(first.weight).T.contiguous(), _moved(second.weight).T.contiguous()
-        b_1 = torch.zeros(W_1.shape[1]) if first.bias is None else _moved(first.bias)
-        units = cls(W_1, b_1, W_2, activation)
-        hidden = units(probe)
-        own = hidden @ W_2
-        if second.bias is not None:
-            own = own + _moved(second.bias)
-        # A part of the units alone gives that part: the function between is elementwise.
-        half = activation((probe @ W_1 + b_1)[:, ::2])
-        size = answer.abs().max().clamp_min(1e-12)
-        if not (
-            bool((own - answer).abs().max() <= TOLERANCE * size)
-            and half.shape == hidden[:, ::2].shape
-            and torch.allclose(half, hidden[:, ::2], rtol=1e-4, atol=1e-6)
-        ):
-            raise unknown
-        return units
+        b_in = np.zeros(ffn.W_in.shape[1]) if ffn.b_in is None else ffn.b_in
+        W_1, b_1, W_2 = (torch.from_numpy(x).float() for x in (ffn.W_in, b_in, ffn.W_out))
+        return cls(W_1, b_1, W_2, ACTIVATIONS[ffn.activation])
 
 
 @dataclass(frozen=True)
@@ -174,10 +150,6 @@ def _chosen(one: Tensor, hidden: Tensor, W_2: Tensor, kept: int) -> Tensor:
             D = D - torch.outer(column, D[best])
             R = R - torch.outer(column, R[best])
     return torch.tensor(chosen, dtype=torch.long)
-
-
-def _moved(values: Tensor) -> Tensor:
-    return values.detach().to("cpu", torch.float32)
 
 
 @dataclass(frozen=True)

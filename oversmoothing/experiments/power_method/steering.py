@@ -291,33 +291,34 @@ def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
                     f"the model '{model.name}' has no norm in front of its attention as a module "
                     "of its own: steering reads what that gives"
                 )
-            seen: dict[str, Tensor] = {}
-            hooks.callback(norm.register_forward_hook(_keep(seen)).remove)
-            add = _add(seen, torch.from_numpy(u), float(alpha), model.causal)
-            hooks.callback(layer.attention.register_forward_hook(add).remove)
+            head = _Head(torch.from_numpy(u), float(alpha), model.causal)
+            hooks.callback(norm.register_forward_hook(head.keep).remove)
+            hooks.callback(layer.attention.register_forward_hook(head.add).remove)
         yield
 
 
-def _keep(seen: dict[str, Tensor]) -> Any:
-    def hook(module: Any, given: Any, output: Tensor) -> None:
-        seen["normed"] = output
+@dataclass
+class _Head:
+    """The further head of one layer, as two hooks: of the norm, and of attention behind it."""
 
-    return hook
+    u: Tensor
+    alpha: float
+    causal: bool
+    normed: Tensor | None = None
 
+    def keep(self, module: Any, given: Any, output: Tensor) -> None:
+        self.normed = output
 
-def _add(seen: dict[str, Tensor], u: Tensor, alpha: float, causal: bool) -> Any:
-    def hook(module: Any, given: Any, output: Any) -> Any:
+    def add(self, module: Any, given: Any, output: Any) -> Any:
         first = output[0] if isinstance(output, tuple) else output
-        along = seen.pop("normed") @ u.to(first)
-        if causal:
-            number = torch.arange(1, along.shape[-1] + 1, device=along.device)
-            even = along.cumsum(-1) / number
-        else:
-            even = along.mean(-1, keepdim=True).expand_as(along)
-        first = first + alpha * even[..., None] * u.to(first)
+        assert self.normed is not None
+        u = self.u.to(first)
+        along = self.normed @ u
+        even = along.mean(-1, keepdim=True).expand_as(along)
+        if self.causal:
+            even = along.cumsum(-1) / torch.arange(1, along.shape[-1] + 1, device=along.device)
+        first = first + self.alpha * even[..., None] * u
         return (first, *output[1:]) if isinstance(output, tuple) else first
-
-    return hook
 
 
 def steered_tilts(

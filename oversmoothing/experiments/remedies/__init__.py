@@ -15,60 +15,32 @@ AttnScale(omega=0.5, heads=1)
 [[0.875, 0.125], [0.125, 0.875]]
 """
 
-from oversmoothing.experiments.remedies.by_name import REMEDIES, remedy
+from oversmoothing.experiments.remedies.by_name import REMEDIES as REMEDIES, remedy as remedy
 from oversmoothing.experiments.remedies.on_attention import (
-    GFSA,
-    AttnScale,
-    CentredAttention,
-    LaplacianHead,
-    OutlierRemoval,
-    ShapedAttention,
+    GFSA as GFSA,
+    AttnScale as AttnScale,
+    CentredAttention as CentredAttention,
+    LaplacianHead as LaplacianHead,
+    OutlierRemoval as OutlierRemoval,
+    ShapedAttention as ShapedAttention,
 )
 from oversmoothing.experiments.remedies.on_output import (
-    BandOfH,
-    FeatScale,
-    LayerScale,
-    NeuTRENO,
-    ValueResidual,
-    ViTMinus,
+    BandOfH as BandOfH,
+    FeatScale as FeatScale,
+    LayerScale as LayerScale,
+    NeuTRENO as NeuTRENO,
+    ValueResidual as ValueResidual,
+    ViTMinus as ViTMinus,
 )
 from oversmoothing.experiments.remedies.on_stream import (
-    ContraNorm,
-    DeepNorm,
-    DeEscalation,
-    DoublyStochasticConnections,
-    HyperConnections,
-    LambdaSkip,
-    LNScaling,
-    ResidualScaling,
+    ContraNorm as ContraNorm,
+    DeepNorm as DeepNorm,
+    DeEscalation as DeEscalation,
+    DoublyStochasticConnections as DoublyStochasticConnections,
+    HyperConnections as HyperConnections,
+    LambdaSkip as LambdaSkip,
+    LNScaling as LNScaling,
+    ResidualScaling as ResidualScaling,
 )
-from oversmoothing.experiments.remedies.remedy import Plain, Remedy
-from oversmoothing.experiments.remedies.shift import remedies_table
-
-__all__ = [
-    "GFSA",
-    "AttnScale",
-    "BandOfH",
-    "CentredAttention",
-    "ContraNorm",
-    "DeEscalation",
-    "DeepNorm",
-    "DoublyStochasticConnections",
-    "FeatScale",
-    "HyperConnections",
-    "LNScaling",
-    "LambdaSkip",
-    "LaplacianHead",
-    "LayerScale",
-    "NeuTRENO",
-    "OutlierRemoval",
-    "Plain",
-    "REMEDIES",
-    "Remedy",
-    "ResidualScaling",
-    "ShapedAttention",
-    "ValueResidual",
-    "ViTMinus",
-    "remedies_table",
-    "remedy",
-]
+from oversmoothing.experiments.remedies.remedy import Plain as Plain, Remedy as Remedy
+from oversmoothing.experiments.remedies.shift import remedies_table as remedies_table

@@ -1,61 +1,33 @@
 """The remedies by name, and at which setting each is put beside the others."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import torch
-
-from oversmoothing.experiments.remedies.on_attention import (
-    GFSA,
-    AttnScale,
-    CentredAttention,
-    LaplacianHead,
-    OutlierRemoval,
-    ShapedAttention,
-)
-from oversmoothing.experiments.remedies.on_output import (
-    BandOfH,
-    FeatScale,
-    LayerScale,
-    NeuTRENO,
-    ValueResidual,
-    ViTMinus,
-)
-from oversmoothing.experiments.remedies.on_stream import (
-    ContraNorm,
-    DeepNorm,
-    DeEscalation,
-    DoublyStochasticConnections,
-    HyperConnections,
-    LambdaSkip,
-    LNScaling,
-    ResidualScaling,
-)
+from oversmoothing.experiments.remedies import on_attention, on_output, on_stream
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
 from oversmoothing.theory.support.errors import InputError
 
 REMEDIES: dict[str, Callable[..., Remedy]] = {
-    "attnscale": AttnScale,
-    "featscale": FeatScale,
-    "gfsa": GFSA,
-    "outlier-removal": OutlierRemoval,
-    "centred-attention": CentredAttention,
-    "shaped-attention": ShapedAttention,
-    "laplacian-head": LaplacianHead,
-    "contranorm": ContraNorm,
-    "de-escalation": DeEscalation,
-    "neutreno": NeuTRENO,
-    "value-residual": ValueResidual,
-    "layerscale": LayerScale,
-    "residual-scaling": ResidualScaling,
-    "lambda-skip": LambdaSkip,
-    "deepnorm": DeepNorm,
-    "ln-scaling": LNScaling,
-    "hyper-connections": HyperConnections,
-    "hyper-connections-ds": DoublyStochasticConnections,
-    "vit-minus": ViTMinus,
-    "band": BandOfH,
+    "attnscale": on_attention.AttnScale,
+    "featscale": on_output.FeatScale,
+    "gfsa": on_attention.GFSA,
+    "outlier-removal": on_attention.OutlierRemoval,
+    "centred-attention": on_attention.CentredAttention,
+    "shaped-attention": on_attention.ShapedAttention,
+    "laplacian-head": on_attention.LaplacianHead,
+    "contranorm": on_stream.ContraNorm,
+    "de-escalation": on_stream.DeEscalation,
+    "neutreno": on_output.NeuTRENO,
+    "value-residual": on_output.ValueResidual,
+    "layerscale": on_output.LayerScale,
+    "residual-scaling": on_stream.ResidualScaling,
+    "lambda-skip": on_stream.LambdaSkip,
+    "deepnorm": on_stream.DeepNorm,
+    "ln-scaling": on_stream.LNScaling,
+    "hyper-connections": on_stream.HyperConnections,
+    "hyper-connections-ds": on_stream.DoublyStochasticConnections,
+    "vit-minus": on_output.ViTMinus,
+    "band": on_output.BandOfH,
 }
 # The setting of the table: a start at which a remedy is the plain layer would show nothing.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -68,8 +40,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "hyper-connections-ds": {"jitter": 0.2},
 }
 _WIDTH = ("featscale", "layerscale")
-# What a remedy that brings norms of its own is held against: the same norms without it.
-_AGAINST: dict[str, Callable[[], Remedy]] = {"ln-scaling": partial(LNScaling, 1)}
 
 
 def remedy(name: str, **options: Any) -> Remedy:
@@ -94,8 +64,10 @@ def in_table(name: str, width: int) -> Remedy:
 
 def without(name: str) -> Remedy:
     """What the remedy is held against: the plain layer, or the same norms without the remedy."""
+    if name == "ln-scaling":
+        return on_stream.LNScaling(1)
     if name == "deepnorm":
-        plain = DeepNorm(1)
+        plain = on_stream.DeepNorm(1)
         plain.alpha = 1.0
         return plain
-    return _AGAINST.get(name, Plain)().to(torch.float64)
+    return Plain()

@@ -1,7 +1,7 @@
 """Remedies that put another matrix in the place of the attention A; each needs A 1 = 1.
 
-All are polynomials in A and J = 1 1^T/n that keep 1 as an eigenvector, so that modulo consensus,
-where J is 0, an eigenvalue a of A becomes one number (the same polynomial with J = 0).
+All are polynomials in A and J = 1 1^T/n. An eigenvector of A is one of J too: with J's eigenvalue 1
+at consensus and 0 modulo consensus, so that there the same polynomial is of numbers, 1 x 1.
 """
 
 from abc import abstractmethod
@@ -16,15 +16,18 @@ class OnAttention(Remedy):
     """One that acts on A alone: modes I + a' H."""
 
     @abstractmethod
-    def eigenvalue(self, a: complex) -> complex:
-        """What becomes of an eigenvalue a of A modulo consensus."""
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
+        """A' of A [..., n, n], the identity and J, [n, n]."""
 
-    def at_consensus(self) -> float:
-        """c with A' 1 = c 1."""
-        return 1.0
+    def attention(self, A: Tensor) -> Tensor:
+        n = A.shape[-1]
+        one = torch.eye(n, dtype=A.dtype, device=A.device)
+        return self.polynomial(A, one, torch.full_like(one, 1 / n))
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
-        return plus(1, self.at_consensus() if a is None else self.eigenvalue(a), H)
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
+        """I + a' H."""
+        numbers = torch.tensor([a, 1.0, j], dtype=torch.complex128).view(3, 1, 1)
+        return plus(1, complex(self.polynomial(*numbers).detach()), H)
 
 
 class AttnScale(OnAttention):
@@ -40,13 +43,8 @@ class AttnScale(OnAttention):
         super().__init__()
         self.omega = nn.Parameter(torch.full((heads, 1, 1), float(omega)))
 
-    def attention(self, A: Tensor) -> Tensor:
-        # The rows of J: every entry is 1/n.
-        high = A - 1 / A.shape[-1]
-        return A + (self.omega if len(self.omega) > 1 else self.omega[0]).to(A) * high
-
-    def eigenvalue(self, a: complex) -> complex:
-        return (1 + float(self.omega.detach().ravel()[0])) * a
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
+        return A + (self.omega if len(self.omega) > 1 else self.omega[0]).to(A) * (A - J)
 
 
 class GFSA(OnAttention):
@@ -61,19 +59,10 @@ class GFSA(OnAttention):
         self.weights = nn.Parameter(torch.tensor([float(w_0), float(w_1), float(w_K)]))
         self.K = K
 
-    def attention(self, A: Tensor) -> Tensor:
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
         w_0, w_1, w_K = self.weights.to(A)
-        power = A + (self.K - 1) * (A @ A - A)
-        identity = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
-        mixed: Tensor = w_0 * identity + w_1 * A + w_K * power
+        mixed: Tensor = w_0 * one + w_1 * A + w_K * (A + (self.K - 1) * (A @ A - A))
         return mixed
-
-    def eigenvalue(self, a: complex) -> complex:
-        w_0, w_1, w_K = self.weights.detach().tolist()
-        return complex(w_0 + w_1 * a + w_K * (a + (self.K - 1) * (a * a - a)))
-
-    def at_consensus(self) -> float:
-        return self.eigenvalue(1.0).real
 
 
 class OutlierRemoval(OnAttention):
@@ -82,14 +71,8 @@ class OutlierRemoval(OnAttention):
     title = "outlier removal"
     paper = "arXiv 2410.07799"
 
-    def attention(self, A: Tensor) -> Tensor:
-        return A - 1 / A.shape[-1]
-
-    def eigenvalue(self, a: complex) -> complex:
-        return a
-
-    def at_consensus(self) -> float:
-        return 0.0
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
+        return A - J
 
 
 class CentredAttention(OnAttention):
@@ -99,14 +82,8 @@ class CentredAttention(OnAttention):
     paper = "centred attention (no paper of it at hand)"
     reading = "the whole formula; its spectrum is that of outlier removal"
 
-    def attention(self, A: Tensor) -> Tensor:
-        return A - A.mean(-2, keepdim=True)
-
-    def eigenvalue(self, a: complex) -> complex:
-        return a
-
-    def at_consensus(self) -> float:
-        return 0.0
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
+        return A - J @ A
 
 
 class ShapedAttention(OnAttention):
@@ -123,20 +100,10 @@ class ShapedAttention(OnAttention):
         super().__init__()
         self.weights = nn.Parameter(torch.tensor([float(alpha), float(beta), float(gamma)]))
 
-    def attention(self, A: Tensor) -> Tensor:
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
         alpha, beta, gamma = self.weights.to(A)
-        n = A.shape[-1]
-        identity = torch.eye(n, dtype=A.dtype, device=A.device)
-        shaped: Tensor = alpha * identity + beta * A - gamma / n
+        shaped: Tensor = alpha * one + beta * A - gamma * J
         return shaped
-
-    def eigenvalue(self, a: complex) -> complex:
-        alpha, beta, _ = self.weights.detach().tolist()
-        return complex(alpha + beta * a)
-
-    def at_consensus(self) -> float:
-        alpha, beta, gamma = self.weights.detach().tolist()
-        return float(alpha + beta - gamma)
 
 
 class LaplacianHead(OnAttention):
@@ -146,11 +113,5 @@ class LaplacianHead(OnAttention):
     paper = "arXiv 2602.09297"
     reading = "in every head; the paper has it in some"
 
-    def attention(self, A: Tensor) -> Tensor:
-        return torch.eye(A.shape[-1], dtype=A.dtype, device=A.device) - A
-
-    def eigenvalue(self, a: complex) -> complex:
-        return 1 - a
-
-    def at_consensus(self) -> float:
-        return 0.0
+    def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
+        return one - A

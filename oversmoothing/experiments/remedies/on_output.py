@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.forms.form import START, Form
+from oversmoothing.experiments.forms.form import Form
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.remedies.remedy import FORCED, Remedy, mean_token, plus
 
@@ -24,10 +24,10 @@ class FeatScale(Remedy):
         low = mean_token(Y)
         return Y + low * self.s.to(Y) + (Y - low) * self.t.to(Y)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + a diag(1 + t) H, and at consensus I + diag(1 + s) H."""
-        own = self.s if a is None else self.t
-        return plus(1, 1 if a is None else a, (1 + own.detach().to(H))[:, None] * H)
+        own = j * self.s + (1 - j) * self.t
+        return plus(1, a, (1 + own.detach().to(H))[:, None] * H)
 
 
 class LayerScale(Remedy):
@@ -45,9 +45,9 @@ class LayerScale(Remedy):
     def join(self, X: Tensor, Y: Tensor) -> Tensor:
         return X + Y * self.gamma.to(Y)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + a diag(gamma) H."""
-        return plus(1, 1 if a is None else a, self.gamma.detach().to(H)[:, None] * H)
+        return plus(1, a, self.gamma.detach().to(H)[:, None] * H)
 
 
 class NeuTRENO(Remedy):
@@ -64,9 +64,9 @@ class NeuTRENO(Remedy):
     def output(self, Y: Tensor, V: Tensor, first: Tensor) -> Tensor:
         return Y + self.lam * (first - V)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + (a - lam) H; what V_0 adds is the same in every layer."""
-        return plus(1, (1 if a is None else a) - self.lam, H)
+        return plus(1, a - self.lam, H)
 
 
 class ValueResidual(Remedy):
@@ -86,9 +86,9 @@ class ValueResidual(Remedy):
         mixed: Tensor = old * first + own * V
         return mixed
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + own a H; what V_0 adds is the same in every layer."""
-        return plus(1, float(self.weights[1].detach()) * (1 if a is None else a), H)
+        return plus(1, float(self.weights[1].detach()) * a, H)
 
 
 class FormOfH(Remedy):
@@ -108,14 +108,9 @@ class FormOfH(Remedy):
         near = [self.form.product(*self.form.nearest(each.double())) for each in H]
         return torch.stack(near).to(W).reshape(W.shape).mT
 
-    def spectrum(self, symmetric: Tensor) -> Tensor:
-        """The eigenvalues of H' from those of the symmetric part of H, both [d]."""
-        raise NotImplementedError
-
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
-        """I + a Q diag(h) Q^T in the basis Q."""
-        h = self.spectrum(torch.linalg.eigvalsh((H + H.mT) / 2))
-        return plus(1, 1 if a is None else a, torch.diag(h))
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
+        """I + a H'."""
+        return plus(1, a, self.product(H.mT).mT)
 
 
 class ViTMinus(FormOfH):
@@ -127,10 +122,6 @@ class ViTMinus(FormOfH):
     def __init__(self) -> None:
         super().__init__(parameterisation("minus"))
 
-    def spectrum(self, symmetric: Tensor) -> Tensor:
-        # No psi starts at 0, where it has no gradient.
-        return symmetric.clamp(max=-START * float(symmetric.abs().max()))
-
 
 class BandOfH(FormOfH):
     """H symmetric with its spectrum in [-q, -p] (T7b)."""
@@ -140,8 +131,3 @@ class BandOfH(FormOfH):
 
     def __init__(self, p: float = 0.5, q: float = 1.0) -> None:
         super().__init__(parameterisation("band", p=p, q=q))
-        self.p, self.q = float(p), float(q)
-
-    def spectrum(self, symmetric: Tensor) -> Tensor:
-        keep = START * (self.q - self.p)
-        return symmetric.clamp(-self.q + keep, -self.p - keep)

@@ -39,9 +39,9 @@ class DeEscalation(Remedy):
     def finish(self, X: Tensor) -> Tensor:
         return X - self.tau * mean_token(X)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + a H, and at consensus (1 - tau)(I + H)."""
-        return plus(1, a, H) if a is not None else (1 - self.tau) * plus(1, 1, H)
+        return (1 - j * self.tau) * plus(1, a, H)
 
 
 class ContraNorm(Remedy):
@@ -72,9 +72,9 @@ class ContraNorm(Remedy):
         alike = (U @ U.mT / self.temperature).softmax(-1)
         return X - self.s * (alike @ X)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + a H, and at consensus (1 - s)(I + H)."""
-        return plus(1, a, H) if a is not None else (1 - self.s) * plus(1, 1, H)
+        return (1 - j * self.s) * plus(1, a, H)
 
 
 class ResidualScaling(Remedy):
@@ -91,9 +91,9 @@ class ResidualScaling(Remedy):
     def join(self, X: Tensor, Y: Tensor) -> Tensor:
         return X + self.alpha * Y
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + alpha a H."""
-        return plus(1, self.alpha * (1 if a is None else a), H)
+        return plus(1, self.alpha * a, H)
 
 
 class LambdaSkip(Remedy):
@@ -110,9 +110,9 @@ class LambdaSkip(Remedy):
     def join(self, X: Tensor, Y: Tensor) -> Tensor:
         return self.lam.to(X) * X + Y
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """lam I + a H."""
-        return plus(float(self.lam.detach()), 1 if a is None else a, H)
+        return plus(float(self.lam.detach()), a, H)
 
 
 class DeepNorm(Remedy):
@@ -139,10 +139,10 @@ class DeepNorm(Remedy):
         joined: Tensor = self.alpha * X + Y
         return joined
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """D (alpha I + a H), D the derivative of LN at alpha x + H x."""
         D = norm_derivative(self.alpha * x + H @ x).to(torch.complex128)
-        return D @ plus(self.alpha, 1 if a is None else a, H)
+        return D @ plus(self.alpha, a, H)
 
 
 class LNScaling(Remedy):
@@ -165,10 +165,10 @@ class LNScaling(Remedy):
     def normed(self, X: Tensor) -> Tensor:
         return X / math.sqrt(self.number)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + a H D/sqrt(number), D the derivative of LN at x."""
         scaled = H @ norm_derivative(x) / math.sqrt(self.number)
-        return plus(1, 1 if a is None else a, scaled)
+        return plus(1, a, scaled)
 
 
 Mixing = Literal["plain", "doubly stochastic"]
@@ -256,12 +256,13 @@ class HyperConnections(Remedy):
         mixed = torch.einsum("kl,...lnd->...knd", self.mixed().to(X), X)
         return mixed + self.p.to(X)[:, None, None] * Y.unsqueeze(-3)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """R (x) I + a p q^T (x) H (T13a), features fastest."""
         R, p, q = (each.detach().to(torch.complex128) for each in (self.mixed(), self.p, self.q))
         identity = torch.eye(len(H), dtype=R.dtype)
-        write = torch.outer(p, q) * (1 if a is None else a)
-        return torch.kron(R, identity) + torch.kron(write, H.to(R.dtype).contiguous())
+        return torch.kron(R, identity) + torch.kron(
+            a * torch.outer(p, q), H.to(R.dtype).contiguous()
+        )
 
 
 class DoublyStochasticConnections(HyperConnections):

@@ -14,8 +14,9 @@ front of a norm behind it. `layer` has such a norm only where the remedy is defi
 
 The prediction: consensus states 1 x^T and the states modulo consensus evolve apart (T1). Along
 consensus the layer is one matrix on features, and modulo consensus one for each eigenvalue a_i of
-A other than the 1 that belongs to consensus; `Remedy.mode` gives them, and the radii are the
-largest moduli of their eigenvalues: rho_C, and rho_Q over all i < n.
+A other than the 1 that belongs to consensus; `Remedy.mode` gives them, by the eigenvalues a of A
+and j of J = 1 1^T/n: (1, 1) at consensus, (a_i, 0) modulo it. The radii are the largest moduli of
+their eigenvalues: rho_C, and rho_Q over all i < n.
 """
 
 import inspect
@@ -118,8 +119,8 @@ class Remedy(nn.Module):
         Z = self.join(X, Y)
         return self.finish(norm_of(Z) if self.norm == "behind" else Z)
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
-        """The matrix on features that the eigenvalue a of A gives, complex; None: consensus.
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
+        """The matrix on features that the eigenvalues a of A and j of J give, complex.
 
         H [d, d], and the consensus state 1 x^T that it is taken at, x [d].
         """
@@ -161,9 +162,9 @@ class Plain(Remedy):
     paper = "arXiv 2401.04301"
     claim = "none"
 
-    def mode(self, a: complex | None, H: Tensor, x: Tensor) -> Tensor:
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + a H (T1d)."""
-        return plus(1, 1 if a is None else a, H)
+        return plus(1, a, H)
 
 
 def plus(skip: complex, a: complex, H: Tensor) -> Tensor:

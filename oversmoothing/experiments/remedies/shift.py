@@ -5,8 +5,7 @@ Predicted: from the eigenvalues of A and from H, by `Remedy.mode`. Measured: the
 module itself at a consensus state (the map itself where it is linear), cut into its two blocks.
 Observed: the slope of log HFC/LFC in a run of the module through many layers with the same weights.
 Cost: the time of an attention sublayer (queries, keys, values and the output projection; streams
-are mixed in it too) with the remedy over that without, on one thread, in turn, the shortest of
-each.
+are mixed in it too) with the remedy over that without, on one thread, in turn, medians.
 """
 
 import time
@@ -23,8 +22,15 @@ from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, without
 from oversmoothing.experiments.remedies.on_output import FormOfH
 from oversmoothing.experiments.remedies.on_stream import HyperConnections
-from oversmoothing.experiments.remedies.remedy import FORCED, LINEAR, Plain, Remedy, norm_of
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.experiments.remedies.remedy import (
+    FORCED,
+    LINEAR,
+    Plain,
+    Remedy,
+    mean_token,
+    norm_of,
+)
+from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.progress import steps
@@ -67,8 +73,8 @@ def predicted(remedy: Remedy, layers: Drawn) -> Tensor:
     """(rho_C, rho_Q) [count, 2] from the modes."""
     radii = []
     for a, H, x in zip(layers.a, layers.H, layers.x, strict=True):
-        rest = torch.stack([remedy.mode(complex(each), H, x) for each in a])
-        radii.append([radius(remedy.mode(None, H, x)), radius(rest)])
+        rest = torch.stack([remedy.mode(complex(each), 0.0, H, x) for each in a])
+        radii.append([radius(remedy.mode(1.0, 1.0, H, x)), radius(rest)])
     return torch.tensor(radii, dtype=torch.float64)
 
 
@@ -132,7 +138,7 @@ def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None
             run.step(acting, A, W)
         runs[1].X = _centred(runs[1].X)
         if layer in (depth // 2, depth):
-            low, high = (_size(part) for part in (_mean(runs[0].X), runs[1].X))
+            low, high = (_size(part) for part in (mean_token(runs[0].X).expand_as(X), runs[1].X))
             logs.append(high.log() + runs[1].log - low.log() - runs[0].log)
     slope: Tensor = (logs[1] - logs[0]) / (depth - depth // 2)
     return slope.where(~logs[1].isposinf(), torch.inf)
@@ -155,11 +161,7 @@ class _Run:
 
 
 def _centred(X: Tensor) -> Tensor:
-    return X - X.mean(-2, keepdim=True)
-
-
-def _mean(X: Tensor) -> Tensor:
-    return X.mean(-2, keepdim=True).expand_as(X)
+    return X - mean_token(X)
 
 
 def _size(X: Tensor) -> Tensor:
@@ -226,18 +228,12 @@ def cost_ratio(name: str, rounds: int = ROUNDS) -> float:
     free: tuple[Tensor, ...] = ()
     if isinstance(remedy, FormOfH):
         free = remedy.form.nearest((weights[2] @ weights[3]).mT)
-    plain, own = [], []
-    for _ in range(rounds):
-        plain.append(_seconds(Plain(), X, weights, ()))
-        own.append(_seconds(remedy, state, weights, free))
-    # The shortest of each: what else runs on the machine only ever adds.
-    return min(own) / min(plain)
-
-
-def _seconds(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...]) -> float:
-    start = time.thread_time()  # a shared machine does not count
-    sublayer(remedy, X, weights, free)
-    return time.thread_time() - start
+    plain, own = interleaved_medians(
+        [lambda: sublayer(Plain(), X, weights), lambda: sublayer(remedy, state, weights, free)],
+        rounds,
+        clock=time.thread_time,  # a shared machine does not count
+    )
+    return own / plain
 
 
 def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...] = ()) -> Tensor:

@@ -62,8 +62,7 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
     inputs of different lengths, and fewer than 4 inputs.
     """
     check_model(model)
-    effects: dict[tuple[str, str], list[np.ndarray]] = {}
-    predictions: dict[tuple[str, str, str], list[np.ndarray]] = {}
+    parts: dict[tuple[str, ...], list[np.ndarray]] = {}
     plain: list[np.ndarray] = []
     verdicts: list[np.ndarray] = []
     for batch, run in runs(model, inputs):
@@ -71,19 +70,13 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
         with torch.no_grad(), evaluating(model.module):
             end = _end(model, batch)
             for flip in steps(FLIPS, len(FLIPS), "flip"):
-                rows: dict[str, list[Tensor]] = {}
+                rows: dict[tuple[str, ...], list[Tensor]] = {}
                 for f, X, trace in zip(run.blocks, run.states, traces, strict=False):
-                    for name, values in _measured(model, f, X, batch, flip, end).items():
-                        rows.setdefault(name, []).append(values)
-                    for name, values in _predicted(model, f.layer, trace, flip).items():
-                        rows.setdefault(name, []).append(values)
+                    measured = _measured(model, f, X, batch, flip, end)
+                    for name, values in (measured | _predicted(f.layer, trace, flip)).items():
+                        rows.setdefault((flip, *name), []).append(values)
                 for name, columns in rows.items():
-                    joined = torch.stack(columns, dim=1).double().numpy()
-                    target, _, predictor = name.partition("|")
-                    if predictor:
-                        predictions.setdefault((flip, target, predictor), []).append(joined)
-                    else:
-                        effects.setdefault((flip, target), []).append(joined)
+                    parts.setdefault(name, []).append(torch.stack(columns, 1).double().numpy())
             if model.layers[0].placement == "pre":
                 gaps = [_gaps(layer, t) for layer, t in zip(model.layers, traces, strict=True)]
                 verdicts.append(torch.stack(gaps, dim=1).numpy())
@@ -97,8 +90,8 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
     return Flips(
         model.name,
         model.layers[0].placement,
-        {key: np.concatenate(each) for key, each in effects.items()},
-        {key: np.concatenate(each) for key, each in predictions.items()},
+        {key: np.concatenate(each) for key, each in parts.items() if len(key) == 2},
+        {key: np.concatenate(each) for key, each in parts.items() if len(key) == 3},
         np.concatenate(plain),
         np.concatenate(verdicts) if verdicts else None,
         seed,
@@ -118,18 +111,18 @@ def check_model(model: Model) -> None:
             )
 
 
+def turned(norm: Norm, out: Tensor, flip: Flip) -> Tensor:
+    """-gamma z + beta of the norm's output gamma z + beta, or -gamma z - beta."""
+    if flip == "gain and shift" or norm.shift is None:
+        return -out
+    return 2 * norm.shift.to(out) - out
+
+
 @contextmanager
 def flipped(norm: Norm, flip: Flip) -> Iterator[None]:
-    """The norm's module gives -gamma z + beta within, or -gamma z - beta."""
+    """The norm's module gives its output `turned` within."""
     assert norm.module is not None
-
-    def hook(_: Any, __: Any, out: Tensor) -> Tensor:
-        if flip == "gain and shift" or norm.shift is None:
-            return -out
-        # gamma z = out - beta
-        return 2 * norm.shift.to(out) - out
-
-    handle = norm.module.register_forward_hook(hook)
+    handle = norm.module.register_forward_hook(lambda _, __, out: turned(norm, out, flip))
     try:
         yield
     finally:
@@ -143,16 +136,16 @@ def _end(model: Model, batch: Any) -> Tensor:
 
 def _measured(
     model: Model, f: BlockMap, X: Tensor, batch: Any, flip: Flip, end: Tensor
-) -> dict[str, Tensor]:
-    """The effects of the flip in one layer, by target: [b]."""
+) -> dict[tuple[str, ...], Tensor]:
+    """The effects of the flip in one layer, by (target,): [b]."""
     middle, after = _run(f, X)
     with flipped(f.layer.norm_attention, flip):
         middle_flipped, after_flipped = _run(f, X)
         moved = _end(model, batch)
     return {
-        "attention": log_ratio(middle_flipped) - log_ratio(middle),
-        "layer": log_ratio(after_flipped) - log_ratio(after),
-        "end": moved - end,
+        ("attention",): log_ratio(middle_flipped) - log_ratio(middle),
+        ("layer",): log_ratio(after_flipped) - log_ratio(after),
+        ("end",): moved - end,
     }
 
 
@@ -177,18 +170,17 @@ def _run(f: BlockMap, X: Tensor) -> tuple[Tensor, Tensor]:
     return (seen[0].view_as(after) if seen else after), after
 
 
-def _predicted(model: Model, layer: Layer, trace: Trace, flip: Flip) -> dict[str, Tensor]:
-    """What is predicted of the effects, 'target|predictor': [b]."""
+def _predicted(layer: Layer, trace: Trace, flip: Flip) -> dict[tuple[str, ...], Tensor]:
+    """What is predicted of the effects, by (target, predictor): [b]."""
     zero = torch.zeros(len(trace.before), dtype=torch.float64)
-    said = {f"{target}|{NONE}": zero for target in ("attention", "layer", "end")}
+    targets = ("attention", "layer", "end")
+    said: dict[tuple[str, ...], Tensor] = {(target, NONE): zero for target in targets}
     if layer.placement == "post":
         return said
     gaps = _gaps(layer, trace)
-    said |= {f"{t}|{GAP}": gaps[:, 1] - gaps[:, 0] for t in ("attention", "layer", "end")}
-    plain, other = _frozen(layer, trace, None), _frozen(layer, trace, flip)
-    said[f"attention|{FROZEN}"] = log_ratio(other[0]) - log_ratio(plain[0])
-    said[f"layer|{FROZEN}"] = log_ratio(other[1]) - log_ratio(plain[1])
-    return said
+    said |= {(target, GAP): gaps[:, 1] - gaps[:, 0] for target in targets}
+    frozen = zip(targets, _frozen(layer, trace, None), _frozen(layer, trace, flip), strict=False)
+    return said | {(t, FROZEN): log_ratio(other) - log_ratio(own) for t, own, other in frozen}
 
 
 def _gaps(layer: Layer, trace: Trace) -> Tensor:
@@ -201,10 +193,7 @@ def _frozen(layer: Layer, trace: Trace, flip: Flip | None) -> tuple[Tensor, Tens
     """(stream between the sublayers, behind the layer) with the attention that was measured."""
     assert trace.attention is not None
     X, norm = trace.before, layer.norm_attention
-    N = norm(X)
-    if flip is not None:
-        keep = flip == "gain and shift" or norm.shift is None
-        N = -N if keep or norm.shift is None else 2 * norm.shift.to(N) - N
+    N = norm(X) if flip is None else turned(norm, norm(X), flip)
     output = layer.heads.to(X.device, X.dtype).attended(trace.attention.to(X), N)
     middle = layer.after_attention(X, output)
     return middle, layer.after_ffn(X, middle)
@@ -226,8 +215,8 @@ class Flips(Result):
         self,
         model: str,
         placement: str,
-        effects: dict[tuple[str, str], Array],
-        predictions: dict[tuple[str, str, str], Array],
+        effects: dict[tuple[str, ...], Array],
+        predictions: dict[tuple[str, ...], Array],
         plain: Array,
         gaps: Array | None,
         seed: int,

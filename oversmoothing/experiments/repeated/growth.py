@@ -20,8 +20,8 @@ positions and norms; only the FFN's own Jacobian is taken by jvp, of the FFN on 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -76,7 +76,6 @@ def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
         bias = bias + torch.einsum("hr,hre->e", heads.b_V, heads.W_O)
     if heads.b_O is not None:
         bias = bias + heads.b_O
-    ffn = layer.ffn
     return layer_at_consensus(
         c.numpy(),
         A.numpy(),
@@ -85,7 +84,7 @@ def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
         placement=layer.placement,
         norm=_token_norm(layer.norm_attention, len(c)),
         norm_ffn=_token_norm(layer.norm_ffn, len(c)),
-        ffn=None if ffn is None else TokenMap(_value(layer, dtype), _jacobian(layer, dtype)),
+        ffn=None if layer.ffn is None else _token_map(layer.ffn, dtype),
         behind=_token_norm(layer.output_norm_attention, len(c)),
         behind_ffn=_token_norm(layer.output_norm_ffn, len(c)),
     )
@@ -97,28 +96,20 @@ def _token_norm(norm: Norm, d: int) -> TokenNorm:
     return TokenNorm(norm.kind, gain, shift, norm.eps)
 
 
-def _value(layer: Layer, dtype: torch.dtype) -> Any:
+def _token_map(ffn: Callable[[Tensor], Tensor], dtype: torch.dtype) -> TokenMap:
     def value(x: Array) -> Array:
-        assert layer.ffn is not None
-        given = torch.from_numpy(x).to(dtype)[None, None]
-        image: Array = layer.ffn(given)[0, 0].double().numpy()
+        image: Array = ffn(torch.from_numpy(x).to(dtype)[None, None])[0, 0].double().numpy()
         return image
 
-    return value
-
-
-def _jacobian(layer: Layer, dtype: torch.dtype) -> Any:
     def jacobian(x: Array) -> Array:
         """One jvp of d equal tokens, each in another direction: row k is column k of J."""
-        assert layer.ffn is not None
         d = len(x)
         X = torch.from_numpy(x).to(dtype).expand(1, d, d).contiguous()
-        D = torch.eye(d, dtype=dtype)[None]
-        moved = torch.func.jvp(layer.ffn, (X,), (D,))[1]
+        moved = torch.func.jvp(ffn, (X,), (torch.eye(d, dtype=dtype)[None],))[1]
         J: Array = moved[0].T.double().numpy()
         return J
 
-    return jacobian
+    return TokenMap(value, jacobian)
 
 
 LOOPS = 400
@@ -253,10 +244,11 @@ def _layer(
 ) -> dict[str, Tensor]:
     kinds = directions(X, generator)
     E, base = differences(X), at_consensus(X)
-    moved = [
-        torch.stack([lengths(differences(jvp(f, base + t * E, D))).log() for D in kinds], dim=-1)
-        for t in DISTANCES
-    ]
+
+    def grown(Z: Tensor, directions: list[Tensor]) -> list[Tensor]:
+        return [lengths(differences(jvp(f, Z, D))).log() for D in directions]
+
+    moved = [torch.stack(grown(base + t * E, kinds), dim=-1) for t in DISTANCES]
     shift = unit(torch.randn(X[:, :1].shape, generator=generator, dtype=X.dtype).expand_as(X))
     shifted = jvp(f, X, shift)
     reach = size * lengths(X)[:, None, None]
@@ -275,8 +267,7 @@ def _layer(
     by_jvp = torch.stack(moved, dim=1)
     whole = {"closed": torch.stack(closed), "observed": torch.stack(seen, dim=-1).log()}
     for name, place, at in (("across", base, 0), ("actual", X, -1)):
-        rest = [lengths(differences(jvp(f, place, D))).log() for D in more]
-        whole[name] = torch.stack([*by_jvp[:, at].unbind(-1), *rest], dim=-1)
+        whole[name] = torch.stack([*by_jvp[:, at].unbind(-1), *grown(place, more)], dim=-1)
     several = [GAUSSIAN, *range(len(KINDS), len(KINDS) + DRAWS - 1)]
     return {
         "growth": by_jvp,
@@ -328,64 +319,56 @@ def exponents(
     blocks: Sequence[BlockMap], states: Sequence[Tensor], generator: torch.Generator
 ) -> Exponents:
     """The leading exponents along the streams states[l] [b, n, d] that the blocks run on."""
+    along = list(zip(blocks, states, strict=False))
     b, n, d = states[0].shape
     frame = min(FRAME, (n - 1) * d)
     V = torch.randn(b, n, d, frame, generator=generator, dtype=states[0].dtype)
-    V = _orthonormal(V - V.mean(1, keepdim=True))
+    V, _ = _orthonormal(differences(V))
     first = torch.zeros(b, dtype=V.dtype)
     for _ in range(ROUNDS):
-        U = _orthonormal(_forward(blocks, states, V))
-        V, R = _with_factor(_backward(blocks, states, U))
+        for f, X in along:
+            V = _moved(f, X, V)
+        V, _ = _orthonormal(V)
+        for f, X in reversed(along):
+            V = _pulled(f, X, V)
+        V, R = _orthonormal(V)
         last, first = first, torch.linalg.matrix_norm(R, ord=2).log()
     # In the frame, the singular vectors themselves.
-    W = _forward(blocks, states, V).flatten(1, 2)
-    turn = torch.linalg.svd(W, full_matrices=False)[2].mT
+    W = V
+    for f, X in along:
+        W = _moved(f, X, W)
+    turn = torch.linalg.svd(W.flatten(1, 2), full_matrices=False)[2].mT
     V = (V.flatten(1, 2) @ turn).unflatten(1, (n, d))
     logs = []
-    for f, X in zip(blocks, states, strict=False):
+    for f, X in along:
         V = _moved(f, X, V)
-        size = torch.linalg.vector_norm(V, dim=(1, 2))
+        size = lengths(V)
         logs.append(size.log())
         V = V / size[:, None, None]
     return Exponents(torch.stack(logs), first - last)
 
 
 def _moved(f: BlockMap, X: Tensor, V: Tensor) -> Tensor:
-    moved = torch.stack([jvp(f, X, D.contiguous()) for D in V.unbind(-1)], dim=-1)
-    return moved - moved.mean(1, keepdim=True)
+    """T_l of the directions V [b, n, d, frame]."""
+    return differences(torch.stack([jvp(f, X, D.contiguous()) for D in V.unbind(-1)], dim=-1))
 
 
-def _forward(blocks: Sequence[BlockMap], states: Sequence[Tensor], V: Tensor) -> Tensor:
-    for f, X in zip(blocks, states, strict=False):
-        V = _moved(f, X, V)
-    return V
-
-
-def _backward(blocks: Sequence[BlockMap], states: Sequence[Tensor], U: Tensor) -> Tensor:
-    for f, X in reversed(list(zip(blocks, states, strict=False))):
-        back = _pulled(f, X, U)
-        U = torch.stack(back, dim=-1)
-        U = U - U.mean(1, keepdim=True)
-    return U
-
-
-def _pulled(f: BlockMap, X: Tensor, U: Tensor) -> list[Tensor]:
+def _pulled(f: BlockMap, X: Tensor, V: Tensor) -> Tensor:
+    """T_l^T of them."""
     try:
         with torch.enable_grad():
             pull = torch.func.vjp(f, X)[1]
-        return [pull(D.contiguous(), retain_graph=True)[0].detach() for D in U.unbind(-1)]
+        back = [pull(D.contiguous(), retain_graph=True)[0].detach() for D in V.unbind(-1)]
     except RuntimeError as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"layer {f.number} has no derivative in reverse mode ({said}): its exponents need one, "
             "as training would; let it not work in place"
         ) from error
+    return differences(torch.stack(back, dim=-1))
 
 
-def _orthonormal(V: Tensor) -> Tensor:
-    return _with_factor(V)[0]
-
-
-def _with_factor(V: Tensor) -> tuple[Tensor, Tensor]:
+def _orthonormal(V: Tensor) -> tuple[Tensor, Tensor]:
+    """Q [b, n, d, frame] and R of V = Q R."""
     Q, R = torch.linalg.qr(V.flatten(1, 2))
     return Q.unflatten(1, V.shape[1:3]), R

@@ -34,8 +34,10 @@ from oversmoothing.experiments.repeated.blocks import (
     plain_attention,
     runs,
 )
+from oversmoothing.experiments.repeated.growth import lengths
 from oversmoothing.experiments.repeated.loop_result import Loops, label
 from oversmoothing.experiments.repeated.predictors import (
+    COLLAPSED,
     EARLY,
     FEW,
     GAP,
@@ -91,15 +93,16 @@ def loop(
                     blocks = [run.blocks[number - 1] for number in group]
                     X = run.states[group[0] - 1]
                     gap = gaps[:, [number - 1 for number in group]].sum(1)
-                    own, logs = _group(model, blocks, X, gap, loops, batch)
+                    own, predicted, logs = _group(model, blocks, X, gap, loops, batch)
                     curves[place].append(logs)
-                    for number, row in enumerate(own):
-                        names |= dict.fromkeys(row["predicted"])
-                        rows.append({"group": place, "input": seen + number} | row)
+                    names |= dict.fromkeys(predicted)
+                    for k, row in enumerate(own):
+                        said = {name: float(values[k]) for name, values in predicted.items()}
+                        rows.append({"group": place, "input": seen + k} | row | said)
                     shown.update()
             seen += len(run.states[0])
     joined = [np.concatenate(each, axis=1) for each in curves]
-    return Loops(model.name, chosen, seed, rows, np.stack(joined), tuple(names))
+    return Loops(model.name, chosen, seed, pd.DataFrame(rows), np.stack(joined), tuple(names))
 
 
 def _chosen(model: Model, groups: Sequence[Group] | None, loops: int) -> list[Group]:
@@ -143,12 +146,13 @@ def _gaps(model: Model, batch: Any) -> Tensor:
 
 def _group(
     model: Model, blocks: list[BlockMap], X: Tensor, gap: Tensor, loops: int, batch: Any
-) -> tuple[list[dict[str, Any]], Any]:
+) -> tuple[list[dict[str, Any]], dict[str, Any], Any]:
+    """(a row an input, log HFC/LFC that is predicted at the end by name [b], curves)."""
     at = X
     for f in blocks:
         check_consensus(f, at)
         at = f(at)
-    predicted = {}
+    predicted: dict[str, Any] = {}
     predicted[LOCAL], laws = local_predictions(blocks, X, loops)
     for number in FEW:
         if number < X.shape[1]:
@@ -159,18 +163,16 @@ def _group(
     predicted[GAP] = run.logs[0] + loops * gap.numpy()
     predicted[EARLY] = early_predictions(run.logs[: LOOKED_AT + 1], loops)
     rows = []
-    for k, outcome in enumerate(outcomes(run)):
-        own = {name: float(values[k]) for name, values in predicted.items()}
-        law = laws[k]
+    for start, outcome, law in zip(np.exp(run.logs[0]).tolist(), outcomes(run), laws, strict=True):
         rows.append(
             {
-                "start": float(np.exp(run.logs[0, k])), **outcome, "predicted": own,
+                "start": start, **outcome,
                 "exponent": law.exponent, "rate": law.rate, "attracts": law.attracts,
                 "power": law.power, "turning": law.turning, "settled": law.settled,
-                "law": law,
+                "by the law": law.loops_to(start, COLLAPSED),
             }
         )  # fmt: skip
-    return rows, run.logs
+    return rows, predicted, run.logs
 
 
 def _of_few(
@@ -255,11 +257,11 @@ def _rows(
     other = X.roll(1, 0) if len(X) > 1 else shuffled
     runs = [looped(blocks, X, loops, recall, start) for start in (X, at_consensus(X), other)]
     ends = [run.tail[-1] for run in runs]
-    size = _lengths(ends[0])
-    moved = torch.stack([_lengths(r.tail[-1] - r.tail[-2]) / _lengths(r.tail[-1]) for r in runs])
-    apart = torch.stack([_lengths(each - ends[0]) / size for each in ends[1:]]).amax(0)
-    lengths = runs[0].lengths
-    growth = (lengths[-1] - lengths[loops // 2]) / math.log(loops / (loops // 2))
+    size = lengths(ends[0])
+    moved = torch.stack([lengths(r.tail[-1] - r.tail[-2]) / lengths(r.tail[-1]) for r in runs])
+    apart = torch.stack([lengths(each - ends[0]) / size for each in ends[1:]]).amax(0)
+    sizes = runs[0].lengths
+    growth = (sizes[-1] - sizes[loops // 2]) / math.log(loops / (loops // 2))
     radius = _radius(blocks, ends[0], generator)
     rows = []
     for k in range(len(X)):
@@ -293,12 +295,7 @@ def _radius(blocks: list[BlockMap], X: Tensor, generator: torch.Generator) -> Te
         at = X
         for f in blocks:
             D, at = jvp(f, at, D), f(at)
-        size = _lengths(D)
+        size = lengths(D)
         logs.append(size.log())
         D = D / size[:, None, None]
     return torch.stack(logs[POWERS // 2 :]).mean(0).exp()
-
-
-def _lengths(X: Tensor) -> Tensor:
-    size: Tensor = torch.linalg.vector_norm(X.double(), dim=(1, 2)).to(X.dtype)
-    return size

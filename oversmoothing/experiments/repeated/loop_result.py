@@ -36,16 +36,14 @@ KINDS = {
     "a cycle": "purple",
 }
 
-Rows = list[dict[str, Any]]
-
 
 class Loops(Result):
     """Tables `by_group` (medians over inputs), `runs` (a row a group and input) and `predictors`.
 
-    groups: layers looped, numbers from 1; rows: one a group and input, see `loop`; curves
-    [groups, loops + 1, inputs]: log HFC/LFC; predictors: names, in order. predicted: log HFC/LFC at
-    the end [groups, inputs] by name, of those that say something of every group; chosen: the one
-    chosen on one half and scored on the other, None for one group or one input.
+    groups: layers looped, numbers from 1; rows: one a group (its place) and input, see `loop`, log
+    HFC/LFC predicted in columns of the predictors' names; curves [groups, loops + 1, inputs]: log
+    HFC/LFC. predicted: [groups, inputs] by name, of those that say something of every group;
+    chosen: the one chosen on one half and scored on the other, None for one group or one input.
     """
 
     def __init__(
@@ -53,19 +51,20 @@ class Loops(Result):
         model: str,
         groups: list[tuple[int, ...]],
         seed: int,
-        rows: Rows,
+        rows: pd.DataFrame,
         curves: Array,
         predictors: tuple[str, ...],
     ) -> None:
         self.curves, self.labels = curves, [label(group) for group in groups]
         ends, loops = curves[:, -1], curves.shape[1] - 1
-        self.predicted: dict[str, Array] = {}
-        for name in predictors:
-            values = np.full(ends.shape, np.nan)
-            for row in rows:
-                values[row["group"], row["input"]] = row["predicted"].get(name, np.nan)
-            if np.isfinite(values).all():
-                self.predicted[name] = values
+        placed = rows.pivot(index="group", columns="input")
+        self.predicted: dict[str, Array] = {
+            name: placed[name].to_numpy() for name in predictors if rows[name].notna().all()
+        }
+        # exp, 0 and inf where it leaves the floats.
+        rows[list(predictors)] = np.exp(rows[list(predictors)].clip(-745, 709.7))
+        runs = rows.drop(columns=["group", "by the law"])
+        runs.insert(0, "blocks", [self.labels[group] for group in rows["group"]])
         # Of every predictor on all groups and inputs, nothing chosen.
         scores = {name: score_loops(ends, p, seed) for name, p in self.predicted.items()}
         self.chosen = choose(ends, self.predicted, seed) if min(ends.shape) > 1 else None
@@ -80,7 +79,7 @@ class Loops(Result):
             title,
             {
                 "by_group": Table(self._by_group(rows), UNITS, SHOWN),
-                "runs": Table(self._runs(rows, predictors)),
+                "runs": Table(runs),
                 "predictors": Table(table, shown=[*map(str, table)], number="{:.2f}"),
             },
             self._sentences(rows),
@@ -99,44 +98,24 @@ class Loops(Result):
             picture=lambda: self._drawn(title, rows),
         )  # fmt: skip
 
-    def _by_group(self, rows: Rows) -> pd.DataFrame:
+    def _by_group(self, rows: pd.DataFrame) -> pd.DataFrame:
         """One row a group: medians over inputs, what became of them, and loops to HFC/LFC = .2."""
-        table = []
-        for group, name in enumerate(self.labels):
-            own = [row for row in rows if row["group"] == group]
-            kinds = Counter(row["kind"] for row in own)
-            reached = [first_below(curve, LINE) for curve in self.curves[group].T]
-            forecast = [row["law"].loops_to(row["start"], COLLAPSED) for row in own]
-            middle = {
-                name: float(np.median([row[name] for row in own]))
-                for name in ("start", "exponent", "end", "slope", "turned", "clusters", "largest")
-            }
-            table.append(
-                {
-                    "blocks": name,
-                    **middle,
-                    "law's end": _exp(float(np.median([r["predicted"][LOCAL] for r in own]))),
-                    "collapsed": kinds["collapsed"] / len(own),
-                    "outcome": ", ".join(f"{kind} {k}" for kind, k in kinds.most_common()),
-                    "loops to .2": float(np.median(reached)),
-                    "by the law": float(np.median(forecast)),
-                }
-            )
-        return pd.DataFrame(table)
+        grouped = rows.groupby("group")
+        middle = ["start", "exponent", "end", "slope", "turned", "clusters", "largest"]
+        table = grouped[[*middle, "by the law"]].median()
+        reached = [[first_below(c, LINE) for c in curves.T] for curves in self.curves]
+        return table.assign(
+            **{"law's end": np.exp(np.median(self.predicted[LOCAL], 1).clip(-745, 709.7))},
+            collapsed=grouped["kind"].agg(lambda kinds: (kinds == "collapsed").mean()),
+            outcome=grouped["kind"].agg(_listed),
+            **{"loops to .2": np.median(reached, axis=1)},
+            blocks=self.labels,
+        )
 
-    def _runs(self, rows: Rows, predictors: tuple[str, ...]) -> pd.DataFrame:
-        """One row a group and input; predicted HFC/LFC in columns of the predictors' names."""
-        table = []
-        for row in rows:
-            plain = {k: x for k, x in row.items() if k not in ("predicted", "law", "group")}
-            own = {name: _exp(row["predicted"].get(name, math.nan)) for name in predictors}
-            table.append({"blocks": self.labels[row["group"]]} | plain | own)
-        return pd.DataFrame(table)
-
-    def _sentences(self, rows: Rows) -> list[Sentence]:
+    def _sentences(self, rows: pd.DataFrame) -> list[Sentence]:
         """What collapsed, the score of the chosen predictor, and where the local law is wrong."""
         groups, _, inputs = self.curves.shape
-        gone = sum(row["kind"] == "collapsed" for row in rows)
+        gone = int((rows["kind"] == "collapsed").sum())
         start = "Yes" if gone == len(rows) else "In part" if gone else "No"
         said = [
             Sentence(
@@ -145,7 +124,7 @@ class Loops(Result):
                 f"over their mean (HFC/LFC) are at most {COLLAPSED:g} at the end.",
                 measured(inputs),
             ),
-            Sentence(f"What became of the runs: {_listed(rows)}. The table has medians.",
+            Sentence(f"What became of the runs: {_listed(rows.kind)}. The table has medians.",
                      measured(inputs)),
         ]  # fmt: skip
         if self.chosen is not None:
@@ -164,30 +143,24 @@ class Loops(Result):
                 )
             )
         for group, blocks in enumerate(self.labels):
+            own = rows[rows["group"] == group]
             for collapse in (True, False):
-                wrong = [
-                    row for row in rows
-                    if row["group"] == group
-                    and (row["predicted"][LOCAL] <= LINE) is collapse
-                    and (math.log(row["end"]) <= LINE) is not collapse
-                ]  # fmt: skip
-                if wrong:
-                    clusters, slope, end = (
-                        float(np.median([row[k] for row in wrong]))
-                        for k in ("clusters", "slope", "end")
-                    )
+                foreseen = (self.predicted[LOCAL][group] <= LINE) == collapse
+                wrong = own[foreseen & ((np.log(own["end"]) <= LINE) != collapse)]
+                if len(wrong):
+                    clusters, slope, end = wrong[["clusters", "slope", "end"]].median()
                     said.append(
                         Sentence(
                             f"Blocks {blocks}: {LOCAL} predicts "
-                            f"{'collapse' if collapse else 'no collapse'}, wrongly on "
-                            f"{len(wrong)} of {inputs} inputs ({_listed(wrong)}). Medians there: "
+                            f"{'collapse' if collapse else 'no collapse'}, wrongly on {len(wrong)} "
+                            f"of {inputs} inputs ({_listed(wrong['kind'])}). Medians there: "
                             f"slope {signed(slope)}, {clusters:.0f} clusters, HFC/LFC {end:.2g}.",
                             measured(inputs),
                         )
                     )
         return said
 
-    def _drawn(self, title: str, rows: Rows) -> Figure:
+    def _drawn(self, title: str, rows: pd.DataFrame) -> Figure:
         """HFC/LFC against the number of loops, a panel a group, and predicted against measured."""
         panels = len(self.labels) + 1
         lines = math.ceil(panels / COLUMNS)
@@ -212,11 +185,10 @@ class Loops(Result):
             last: Any = axes.ravel()[groups]
             name = LOCAL if self.chosen is None else self.chosen.name
             for kind, colour in KINDS.items():
-                own = [row for row in rows if row["kind"] == kind]
-                if own:
-                    x = np.exp(np.clip([row["predicted"][name] for row in own], -6, 3))
-                    last.plot(x, [row["end"] for row in own], "o", markersize=2,
-                              color=PALETTE[colour], label=kind)  # fmt: skip
+                own = rows[rows["kind"] == kind]
+                if len(own):
+                    x = own[name].clip(np.exp(-6), np.exp(3))
+                    last.plot(x, own["end"], "o", markersize=2, color=PALETTE[colour], label=kind)
             last.plot([2e-3, 20], [2e-3, 20], color=PALETTE["grey"], linewidth=0.7)
             last.set(xscale="log", yscale="log", xlim=(2e-3, 20), ylim=(2e-3, 20))
             last.set_title(f"measured against\n{name}", loc="left", fontsize=8)
@@ -240,12 +212,6 @@ def first_below(curve: Array, line: float) -> float:
     return float(below[0]) if len(below) else math.inf
 
 
-def _listed(rows: Rows) -> str:
+def _listed(kinds: pd.Series) -> str:
     """'collapsed 3, a cycle 1'."""
-    kinds = Counter(row["kind"] for row in rows)
-    return ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
-
-
-def _exp(log: float) -> float:
-    """exp, 0 and inf where it leaves the floats."""
-    return float(np.exp(np.clip(log, -745, 709.7)))
+    return ", ".join(f"{kind} {count}" for kind, count in Counter(kinds).most_common())

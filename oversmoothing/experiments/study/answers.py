@@ -24,10 +24,9 @@ from scipy.stats import nct, t as student
 from oversmoothing.experiments.intervals import mean_interval, rank_correlation
 from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
 from oversmoothing.experiments.study.study_pictures import drawn
-from oversmoothing.experiments.study.study_runs import ROWS, known
+from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import parse_json
 
 DECISIONS = ("supported", "refuted", "no effect", "open", "void", "not run")
 FIRST = 4  # seeds from which spreads are taken
@@ -42,10 +41,8 @@ def recorded_rows() -> list[dict[str, Any]]:
     """The rows that come with the package, in `results/rows.jsonl`; none where no run is on
     record."""
     file = resources.files("oversmoothing.experiments.study") / "results" / ROWS
-    if not file.is_file():
-        return []
-    lines = file.read_text("utf-8").split("\n")
-    return [parse_json(line, ROWS) for line in lines if line.strip()]
+    with resources.as_file(file) as path:
+        return read_rows(path)
 
 
 # ------------------------------------------------------------------------------------ measures
@@ -189,32 +186,27 @@ def decide(question: Question, seen: np.ndarray, confidence: float = 0.95) -> De
     mean, low, high = mean_interval(seen, fewest=2, confidence=confidence)
     error = float(np.std(seen, ddof=1)) / n**0.5
 
-    def above(end: float) -> float:
-        """The smallest level at which the interval lies above `end`."""
+    def beyond(end: float, side: float = 1.0) -> float:
+        """The smallest level at which the interval lies above `end`, or below it (side -1)."""
+        gap = side * (mean - end)
         if error == 0:
-            return 0.0 if mean > end else 1.0
-        return min(1.0, 2 * float(student.sf((mean - end) / error, n - 1)))
+            return 0.0 if gap > 0 else 1.0
+        return min(1.0, 2 * float(student.sf(gap / error, n - 1)))
 
-    def below(end: float) -> float:
-        if error == 0:
-            return 0.0 if mean < end else 1.0
-        return min(1.0, 2 * float(student.cdf((mean - end) / error, n - 1)))
-
+    margin, negligible = question.margin, question.negligible
     sign = -1.0 if question.predicts == "less" else 1.0
     if question.predicts == "within":
-        margin = question.margin
         levels = {
-            "supported": max(above(-margin), below(margin)),
-            "refuted": min(above(margin), below(-margin)),
+            "supported": max(beyond(-margin), beyond(margin, -1)),
+            "refuted": min(beyond(margin), beyond(-margin, -1)),
         }
     else:
-        beyond, against = (above, below) if sign > 0 else (below, above)
         # Of a difference the margin is how far beyond 0 it must lie; else it is the end itself.
-        end = sign * question.margin if question.second else question.margin
-        levels = {"supported": beyond(end)}
-        if question.negligible:
-            levels["no effect"] = max(above(-question.negligible), below(question.negligible))
-        levels["refuted"] = against(0.0 if question.second else end)
+        end = sign * margin if question.second else margin
+        levels = {"supported": beyond(end, sign)}
+        if negligible:
+            levels["no effect"] = max(beyond(-negligible), beyond(negligible, -1))
+        levels["refuted"] = beyond(0.0 if question.second else end, -sign)
     level = 1 - confidence
     for decision, p in levels.items():
         if p < level:
@@ -242,11 +234,14 @@ def power(n: int, sd: float, distance: float, confidence: float = 0.95) -> float
     return float(nct.sf(cut, n - 1, distance / (sd / n**0.5)))
 
 
-def seeds_needed(sd: float, distance: float, wanted: float = 0.8) -> float:
+def seeds_needed(
+    sd: float, distance: float, wanted: float = 0.8, confidence: float = 0.95
+) -> float:
     """The least n with that power; NaN beyond MOST, and where there is no distance."""
     if not distance > 0 or math.isnan(sd):
         return NAN
-    return next((float(n) for n in range(2, MOST + 1) if power(n, sd, distance) >= wanted), NAN)
+    every = range(2, MOST + 1)
+    return next((float(n) for n in every if power(n, sd, distance, confidence) >= wanted), NAN)
 
 
 def _distance(question: Question, mean: float) -> float:
@@ -279,8 +274,10 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
             decision = "void" if whole and void else "not run"
         shown = whole or so_far
         expected = question.sd if math.isnan(sd) else sd
-        needed = seeds_needed(float(seen.std(ddof=1)), _distance(question, answer.mean),
-                              chosen.power) if len(seen) > 1 else NAN  # fmt: skip
+        needed = seeds_needed(
+            float(seen.std(ddof=1)), _distance(question, answer.mean), chosen.power,
+            chosen.confidence,
+        ) if len(seen) > 1 else NAN  # fmt: skip
         made.append(
             {
                 "question": question.name,
@@ -296,7 +293,7 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
                 "decision": decision if shown else "not run",
                 "p": p if shown else NAN,
                 "sd": expected,
-                "detectable": _detectable(planned, expected, chosen.power),
+                "detectable": _detectable(planned, expected, chosen),
                 "needed": needed if shown else NAN,
             }
         )
@@ -312,24 +309,23 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
     return frame
 
 
-def _detectable(n: int, sd: float, wanted: float) -> float:
-    """How far beyond its end a mean must lie for that power."""
+def _detectable(n: int, sd: float, chosen: Protocol) -> float:
+    """How far beyond its end a mean must lie for the power that the protocol wants."""
     if math.isnan(sd) or n < 2:
         return NAN
     low, high = 0.0, 100 * sd
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if power(n, sd, middle) < wanted else (low, middle)
+        enough = power(n, sd, middle, chosen.confidence) >= chosen.power
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 
 def means(chosen: Protocol, rows: Rows) -> pd.DataFrame:
     """A row a cell whose seeds are all there: means of how it ended and what became of H."""
     made = []
-    for name, (cell, planned) in chosen.cells.items():
-        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
-        ended = [row for row in own if row["diverged"] is None]
-        if len(own) < planned:
+    for name, cell, own, ended in chosen.runs(rows):
+        if len(own) < chosen.cells[name][1]:
             continue
         last = [{key: points[-1] for key, points in row["trajectory"].items()} for row in ended]
         row: dict[str, Any] = {"cell": name, "tier": cell.tier, "seeds": len(own),
@@ -353,9 +349,7 @@ def trajectories(chosen: Protocol, rows: Rows) -> pd.DataFrame:
     keys = ("loss", "cos", "cos_free", "alignment", "negative", "disc", "head_negative",
             "head_disc", "folded_alignment", "norm", "hfc_lfc")  # fmt: skip
     made = []
-    for name, (cell, planned) in chosen.cells.items():
-        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
-        own = [row for row in own if row["diverged"] is None]
+    for name, cell, _, own in chosen.runs(rows):
         if cell.tier != "core" or not own:
             continue
         for point, step in enumerate(own[0]["trajectory"]["step"]):

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
 from oversmoothing.experiments.inspection.stream_hooks import after_hook
-from oversmoothing.experiments.intervals import FEWEST, mean_interval
+from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.layers import Light
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.models.tape import running
@@ -342,38 +342,35 @@ def intervene(
 def _sentences(name: str, results: Effects) -> list[Sentence]:
     """The slope beside the prediction and the random control; the two sides of a shift."""
     m, said = results.effect.shape[1], []
-    own = [k for k, each in enumerate(results.changes) if each.name == "shift"]
-    if own:
-        slope, low, high = mean_interval(results.slope(results.effect - results.control))
+    beyond = results.effect - results.control
+    shifts = {each.dose: k for k, each in enumerate(results.changes) if each.name == "shift"}
+    if shifts:
+        slope, low, high = mean_interval(results.slope(beyond))
         ahead = float(results.slope(results.predicted).mean())
-        said.append(
-            Sentence(
-                f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
-                f"{slope:+.2f} delta more than random changes of the same norm do; foreseen from "
-                f"the unchanged pass: {ahead:+.2f} delta.",
-                measured(m, low, high) if m >= FEWEST else measured(m),
-            )
+        says = (
+            f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
+            f"{slope:+.2f} delta more than random changes of the same norm do; foreseen from the "
+            f"unchanged pass: {ahead:+.2f} delta."
         )
+        said.append(Sentence(says, measured(m, low, high)))
     for k, each in enumerate(results.changes):
         if each.name == "into disc":
-            beyond, low, high = mean_interval(results.effect[k] - results.control[k])
-            said.append(
-                Sentence(
-                    f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way "
-                    f"into it changes log10 HFC/LFC by {beyond:+.3f} more than random changes "
-                    "of the same norm do.",
-                    measured(m, low, high) if m >= FEWEST else measured(m),
-                )
+            mean, low, high = mean_interval(beyond[k])
+            says = (
+                f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way into it "
+                f"changes log10 HFC/LFC by {mean:+.3f} more than random changes of the same norm "
+                "do."
             )
-    doses = {results.changes[k].dose: k for k in own}
-    for dose, k in doses.items():
-        if dose > 0 and -dose in doses:
-            gap = results.kl[k] - results.kl[doses[-dose]]
-            mean, low, high = mean_interval(gap)
+            said.append(Sentence(says, measured(m, low, high)))
+    for dose, k in shifts.items():
+        if dose > 0 and -dose in shifts:
+            smoothed, sharpened = results.kl[k], results.kl[shifts[-dose]]
+            mean, low, high = mean_interval(smoothed - sharpened)
             if not np.isnan(mean):
                 says = (
-                    f"Smoothing by {dose:g} moves what it says by {results.kl[k].mean():.3g} nats, "
-                    f"sharpening by as much by {results.kl[doses[-dose]].mean():.3g}."
+                    f"Smoothing by {dose:g} changes the model's output by "
+                    f"{smoothed.mean():.3g} nats (Kullback-Leibler divergence), sharpening by as "
+                    f"much changes it by {sharpened.mean():.3g}."
                 )
-                said.append(Sentence(says, measured(m, low, high) if m >= FEWEST else measured(m)))
+                said.append(Sentence(says, measured(m, low, high)))
     return said or [Sentence(f"{name}: {len(results.changes)} changes were made.", measured(m))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -140,6 +140,14 @@ class Protocol:
         """Its cells of one task, without questions."""
         own = {name: each for name, each in self.cells.items() if each[0].task == task}
         return replace(self, cells=own, questions=())
+
+    def runs(
+        self, rows: Mapping[tuple[str, int], Any]
+    ) -> Iterator[tuple[str, Cell, list[Any], list[Any]]]:
+        """Of each cell (name, itself, its rows so far by seed, those that did not diverge)."""
+        for name, (cell, planned) in self.cells.items():
+            own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
+            yield name, cell, own, [row for row in own if row["diverged"] is None]
 
     def seeds(self, question: Question) -> int:
         """How many seeds are planned for it."""

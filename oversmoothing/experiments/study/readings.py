@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.heads_and_why import matrices
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, named, share_interval
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.experiments.models.pictures import Pictures
@@ -127,51 +128,32 @@ READINGS: dict[str, Reading] = {
 }
 
 
-def dominance_cases(
-    model: Model,
-    attention: Sequence[Attention],
+def layer_cases(
+    layer: Layer,
+    A: Attention,
+    number: int = 1,
     readings: Sequence[str] = tuple(READINGS),
     folding: Folding = "unfolded",
-    first_image: int = 0,
+    images: Sequence[int] = (),
 ) -> pd.DataFrame:
-    """How many cases of each image, layer and reading fall in each class.
+    """How many cases of each image and reading fall in each class, in layer `number` (from 1).
 
-    attention: one array [m, heads, n, n] a layer, float32 or float64, row-stochastic to that
-    precision. Columns: reading, image (from first_image), layer (from 1) and each of CLASSES.
-    Raises `InputError` for an unknown reading, and where attention does not fit the model.
+    A: [m, heads, n, n], float32 or float64, row-stochastic to that precision; images: the number of
+    each (usually 0, 1, ...). Columns: reading, image, layer and each of CLASSES.
+    Raises `InputError` where A does not fit.
     """
-    _check(readings)
-    if len(attention) != len(model.layers):
-        raise InputError(
-            f"attention of {len(attention)} layers for a model of {len(model.layers)}: give one "
-            "array [m, heads, n, n] a layer"
-        )
-    each = enumerate(zip(model.layers, attention, strict=True), 1)
-    parts = [_cases(*pair, number, readings, folding, first_image) for number, pair in each]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _cases(
-    layer: Layer, A: Attention, number: int, readings: Sequence[str], folding: Folding,
-    first_image: int,
-) -> pd.DataFrame:  # fmt: skip
-    """`dominance_cases` of one layer."""
     heads, rows = layer.number, []
     if A.ndim != 4 or A.shape[1] != heads or A.shape[2] != A.shape[3]:
         raise InputError(
             f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
         )
     for reading in readings:
-        for image, classes in enumerate(READINGS[reading](layer, A, folding), first_image):
+        for image, classes in zip(
+            images or range(len(A)), READINGS[reading](layer, A, folding), strict=True
+        ):
             counts = {name: np.count_nonzero(classes == name) for name in CLASSES}
             rows.append({"reading": reading, "image": image, "layer": number, **counts})
     return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
-
-
-def _check(readings: Sequence[str]) -> None:
-    unknown = [name for name in readings if name not in READINGS]
-    if unknown:
-        raise InputError(f"no reading {unknown[0]}: choose from {', '.join(READINGS)}")
 
 
 def _plain(attention: Attention) -> Attention:
@@ -206,7 +188,7 @@ PUBLISHED = {
 
 
 def summarise(cases: pd.DataFrame) -> pd.DataFrame:
-    """One row a reading and class from `dominance_cases`.
+    """One row a reading and class from `layer_cases`.
 
     Columns: reading, class, count, cases, images, layers, percent, percent_low, percent_high. The
     interval is Wilson's, the images counted as trials (`share_interval`); NaN for fewer than five.
@@ -247,8 +229,8 @@ def readings_of(
     """The table for several models over the same inputs, with the column `model` in front.
 
     models: anything that `open_model` reads, the project's own ViTs included, by name. E3 is many
-    times as costly as the others and takes the first `costly_inputs` inputs only; inputs with
-    padding are refused. Raises `InputError` as `dominance_cases` and `stream` do.
+    times as costly as the others and takes the first `costly_inputs` inputs only; padding is left
+    out. Raises `InputError` for an unknown reading, and as `stream` does.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -276,7 +258,8 @@ class _Cases:
     def __init__(
         self, model: Model, readings: Sequence[str], folding: Folding, costly_inputs: int
     ) -> None:  # fmt: skip
-        _check(readings)
+        if odd := [name for name in readings if name not in READINGS]:
+            raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
         self.model, self.folding, self.costly_inputs = model, folding, costly_inputs
         self.cheap = [each for each in readings if each != "E3"]
         self.costly = [each for each in readings if each == "E3"]
@@ -284,25 +267,22 @@ class _Cases:
         self.seen = 0
 
     def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
-        if not bool(keep.all()):
-            raise InputError("the readings take inputs of one length, without padding")
-        A, left = _array(trace.attention), self.costly_inputs - self.seen
-        for names, some in ((self.cheap, A), (self.costly, A[: max(0, left)])):
-            if names and len(some):
-                layer = self.model.layers[number]
-                self.parts.append(_cases(layer, some, number + 1, names, self.folding, self.seen))
+        attention, layer = matrices(trace, keep), self.model.layers[number]
+        for size in dict.fromkeys(A.shape[-1] for A in attention):
+            alike = [k for k, A in enumerate(attention) if A.shape[-1] == size]
+            few = [k for k in alike if self.seen + k < self.costly_inputs]
+            for names, some in ((self.cheap, alike), (self.costly, few)):
+                if names and some:
+                    A = np.stack([attention[k] for k in some])
+                    images = [self.seen + k for k in some]
+                    cases = layer_cases(layer, A, number + 1, names, self.folding, images)
+                    self.parts.append(cases)
 
 
 def _again(inputs: Any) -> Any:
     """Inputs that several models can run over."""
-    once = isinstance(inputs, Iterable) and not isinstance(inputs, Pictures)
+    once = isinstance(inputs, Iterable) and not isinstance(inputs, Pictures | Mapping)
     return list(inputs) if once and not hasattr(inputs, "shape") else inputs
-
-
-def _array(attention: Any) -> Attention:
-    assert attention is not None
-    result: Attention = attention.cpu().numpy()
-    return result
 
 
 def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 from tqdm import tqdm
 
+from oversmoothing.experiments.digits.training_loop import learning_rate
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
@@ -107,12 +108,6 @@ def kept(
         for k, learnt in zip(left, trained_now, strict=True):
             learnt.keep(paths[k], stack[k][0].digest)
     return paths
-
-
-def learning_rate(recipe: Recipe, step: int, steps: int) -> float:
-    """At step 0, 1, ...: linear warm-up over WARM of the steps, times a cosine to 0."""
-    warm = min(1.0, (step + 1) / max(1.0, WARM * steps))
-    return recipe.rate * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
 def marks(cell: Cell) -> set[int]:
@@ -214,7 +209,7 @@ def learn(
     began, recorded = time.perf_counter(), None
     for number in tqdm(range(steps), desc=f"{len(stack)} networks", unit="step",
                        file=sys.stderr, disable=None if progress else True):  # fmt: skip
-        rate.fill_(learning_rate(recipe, number, steps))
+        rate.fill_(learning_rate(recipe.rate, WARM, number, steps))
         if number:
             for held, drawn in zip((inputs, targets), next(batches), strict=True):
                 held.copy_(drawn)

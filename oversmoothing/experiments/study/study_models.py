@@ -32,7 +32,7 @@ from oversmoothing.experiments.digits.training_loop import generator
 from oversmoothing.experiments.forms.form import orthogonal_factor
 from oversmoothing.experiments.models.describe import watched_model, with_own_heads
 from oversmoothing.experiments.models.model import Heads, Model
-from oversmoothing.experiments.study.study_inputs import Pixels, Reads, numbers, seen
+from oversmoothing.experiments.study.study_tasks import Pixels, Reads, numbers, seen
 from oversmoothing.theory.support.errors import InputError
 
 Form = Literal["ord", "sym", "plus", "minus", "clip+", "clip-", "old", "old plus", "old minus"]

@@ -23,9 +23,7 @@ def drawn(chosen: Protocol, rows: Rows) -> Figure:
     data; what moving H does, foreseen and measured, by task; loss against the start's gradient."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     (turns, leans), (lever, trains) = figure.subplots(2, 2)
-    for name, (cell, planned) in chosen.cells.items():
-        own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
-        own = [row for row in own if row["diverged"] is None]
+    for _, cell, _, own in chosen.runs(rows):
         plain = cell.tier == "core" and cell.fraction == 1 and cell.design.start == "normal"
         if not own or not plain or cell.design.form not in COLOUR or cell.task not in STYLE:
             continue
@@ -80,13 +78,12 @@ def _trainability(axis: Axes, chosen: Protocol, rows: Rows) -> None:
     """A dot a run: the loss at the end against the gradient at the start, by form and depth."""
     for form, colour in COLOUR.items():
         at, size = [], []
-        for name, (cell, planned) in chosen.cells.items():
+        for name, cell, own, ended in chosen.runs(rows):
             if cell.tier != "trainability" or cell.design.form != form:
                 continue
-            own = [rows[name, seed] for seed in range(planned) if (name, seed) in rows]
             # A cell shows nothing before all its seeds are there.
-            for row in own if len(own) == planned else []:
-                if row["diverged"] is None and row["start"]["gradient"] is not None:
+            for row in ended if len(own) == chosen.cells[name][1] else []:
+                if row["start"]["gradient"] is not None:
                     at.append((row["start"]["gradient"], row["score"]["loss"]))
                     size.append(cell.design.depth)
         if at:

@@ -38,10 +38,11 @@ from safetensors.torch import save as saved
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from oversmoothing.experiments.digits.training_loop import adamw, learning_rate
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
 from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
-from oversmoothing.experiments.study.stacked import CLIP, Learnt, kept, learning_rate, marks
+from oversmoothing.experiments.study.stacked import CLIP, WARM, Learnt, kept, marks
 from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ImageTask, Task, loss_of, task
 from oversmoothing.experiments.threads import one_thread
@@ -117,16 +118,13 @@ def _learning(net: StudyNet, cell: Cell, seed: int, own: Task) -> Iterator[tuple
     """Train, and stop at each point: (step, mean loss since the point before), at the step where
     it is no number any more with that."""
     recipe = RECIPES[cell.task]
-    decayed, free = net.decayed()
-    groups = [{"params": decayed, "weight_decay": recipe.decay},
-              {"params": free, "weight_decay": 0.0}]  # fmt: skip
-    optimizer = torch.optim.AdamW(groups, lr=recipe.rate, fused=True)
+    optimizer = adamw(*net.decayed(), recipe.rate, recipe.decay)
     points, total, since = marks(cell), 0.0, 0
     net.train()
     batches = own.batches(seed, cell.fraction, recipe.batch)
     for step, (inputs, targets) in zip(range(cell.steps), batches, strict=False):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(recipe, step, cell.steps)
+            group["lr"] = learning_rate(recipe.rate, WARM, step, cell.steps)
         loss = loss_of(net(inputs), targets, recipe.smoothing)
         optimizer.zero_grad()
         torch.autograd.backward(loss)

@@ -23,9 +23,9 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.table1_models import untrained_vit
 from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.paper_figures.models_shown import untrained_vit
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax

@@ -8,7 +8,7 @@ Its own formula was not at hand; a reviewer quotes its values, from about .95 do
 which this ratio fits: a share of 2 ||H||_F starts at 1/sqrt(2) and cannot start at .95.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import resources
 from typing import Any
@@ -16,14 +16,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from torch import Tensor
 
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training_config import TRAINED
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
+from oversmoothing.experiments.intervals import mean_interval, named, share_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
-from oversmoothing.experiments.study.table1_models import dominance_table, require_theorems
 from oversmoothing.experiments.study.value_spectra import recorded_deit
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.figure_base import (
     Comparison,
     Context,
@@ -45,7 +47,9 @@ from oversmoothing.paper_figures.models_shown import (
     untrained,
 )
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
-from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
+from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
+from oversmoothing.simulations.spectra.head_values import LayerDominance, asymmetry_at_random
+from oversmoothing.theory.support.errors import RequirementError
 
 RECORDED = (
     "recorded: oversmoothing probe deit-tiny-patch16-224 readings --images cifar100 --count 100 "
@@ -81,8 +85,10 @@ def data(context: Context) -> pd.DataFrame:
     smallest and largest cos(H_start, H_end) of its layers, NaN where the start is unknown. Raises
     what `digits_models` does, and `RequirementError` where the table contradicts a theorem.
     """
-    models = {name: digits_models(context)[name].model for name in TRAINED}
-    spectra = dominance_table(models, digits().validation.pixels)
+    models = digits_models(context)
+    spectra = dominance_table(
+        {name: models[name].model for name in TRAINED}, digits().validation.pixels
+    )
     require_theorems(spectra)
     parts = []
     for shown in (untrained(context), *trained_here(context, IMAGES)):
@@ -101,6 +107,70 @@ def data(context: Context) -> pd.DataFrame:
     counts = ["count", "cases", "images", "layers", "layers_within_unit", "consensus_within_unit",
               "layers_beyond_one"]  # fmt: skip
     return table.astype(dict.fromkeys(counts, "Int64"))
+
+
+@one_thread()
+def dominance_table(models: Mapping[str, ViT], pixels: Tensor) -> pd.DataFrame:
+    """Reading E2, a row a model and class: counts, shares and where the spectrum of H lies.
+
+    pixels [m, 8, 8] on the CPU. Columns: model, reading, class, count; percent, percent_low,
+    percent_high (95 %, `share_interval`); cases, images, layers; and, the same for each class of a
+    model: h_real_min, h_real_max, h_abs_max over its layers; safe_interval_min over cases;
+    outside_percent, of all (image, layer, j) with h_j outside the safe interval (for complex h:
+    where consensus does not lose); layers_within_unit, layers with all h_j in [-1, 0);
+    consensus_within_unit, cases of those layers that consensus wins; layers_beyond_one, layers
+    with some h_j < -1.
+    """
+    rows = []
+    for name, model in models.items():
+        device = next(model.parameters()).device
+        rows += _rows(name, dominance_by_layer(model, pixels.to(device)))
+    return pd.DataFrame(rows)
+
+
+def _rows(name: str, layers: list[LayerDominance]) -> list[dict[str, object]]:
+    classes = np.stack([layer.classes for layer in layers])
+    depth, images = classes.shape
+    within = np.array([layer.within_unit for layer in layers])
+    h = np.stack([layer.h for layer in layers])
+    common = {
+        "cases": classes.size,
+        "images": images,
+        "layers": depth,
+        "h_real_min": h.real.min(),
+        "h_real_max": h.real.max(),
+        "h_abs_max": np.abs(h).max(),
+        "safe_interval_min": min(layer.safe.min() for layer in layers),
+        "outside_percent": 100 * np.mean([layer.outside.mean() for layer in layers]),
+        "layers_within_unit": int(within.sum()),
+        "consensus_within_unit": int((classes[within] == "consensus").sum()),
+        "layers_beyond_one": int((h.real < -1).any(axis=1).sum()),
+    }
+    rows = []
+    for each in CLASSES:
+        count = int((classes == each).sum())
+        low, high = share_interval(count / classes.size, images)
+        percents = (100 * count / classes.size, 100 * low, 100 * high)
+        rows.append(
+            {"model": name, "reading": "E2", "class": each, "count": count,
+             **named("percent", percents), **common}
+        )  # fmt: skip
+    return rows
+
+
+def require_theorems(table: pd.DataFrame) -> None:
+    """Raise `RequirementError` where the table contradicts T2d (ViT+) or T3d (h_j in [-1, 0))."""
+    for _, row in table[table["class"] == "consensus"].iterrows():
+        if row["model"] == "vit+" and row["count"] != row["cases"]:
+            raise RequirementError(
+                f"vit+: consensus dominates {row['count']} of {row['cases']} cases in reading "
+                f"{row['reading']}, but every h_j > 0 demands all of them (T2d)"
+            )
+        if row["consensus_within_unit"] > 0:
+            raise RequirementError(
+                f"{row['model']}: consensus dominates {row['consensus_within_unit']} cases in "
+                f"layers with every h_j in [-1, 0), in reading {row['reading']}; T3d allows none"
+            )
 
 
 def _known(shown: Shown) -> dict[str, Any]:

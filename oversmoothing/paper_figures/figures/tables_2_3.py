@@ -109,18 +109,16 @@ def _by_seed(
 ) -> pd.DataFrame:
     """variant, x, seed, error of each run; of Table 3 of those with all images. Severity 0 is that
     of the images that are corrupted."""
+    ended = {name: runs for name, _, _, runs in chosen.runs(own)}
     rows = []
     for form, variant in VARIANT.items():
         for fraction in (1.0, 0.1) if title == "Table 2" else (1.0,):
             name = f"{source}-{form}" + ("" if fraction == 1 else f"-fraction{fraction:g}")
-            for seed in range(chosen.cells[name][1]):
-                row = own.get((name, seed))
-                if row is None or row["diverged"] is not None:
-                    continue
-                places = [(fraction, row["score"]["error"])]
+            for run in ended[name]:
+                places = [(fraction, run["score"]["error"])]
                 if title == "Table 3":
-                    places = list(enumerate(row["corruption"]))
-                rows += [(variant, x, seed, error) for x, error in places]
+                    places = list(enumerate(run["corruption"]))
+                rows += [(variant, x, run["seed"], error) for x, error in places]
     return pd.DataFrame(rows, columns=["variant", "x", "seed", "error"])
 
 

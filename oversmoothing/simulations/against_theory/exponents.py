@@ -4,9 +4,9 @@ For stationary ergodic layers log ||prod (I + sum_h H_h)|| / L -> gamma_C and, o
 log ||prod (Y -> Y + sum_h B_h Y W_h)|| / L -> gamma_Q. gamma_Q < gamma_C: HFC/LFC of generic X_0
 decays like exp((gamma_Q - gamma_C) L). gamma_Q > gamma_C: it does not decay exponentially.
 
-Both are measured on one sequence of layers by carrying an orthonormal frame along (QR at each
-layer): the mean of the logarithms of what R's diagonal does is the exponent, and the spread of
-that mean over blocks of layers its standard error.
+Both are measured on one sequence of layers by carrying a vector along: the mean of the logarithms
+of what each layer does to its length is the exponent, and the spread of that mean over blocks of
+layers its standard error.
 
 `exponent_run` holds gamma_Q - gamma_C against the slope that HFC/LFC then has, over many layers of
 an ensemble: drawn independently for each layer, switching between a few by a Markov chain, causal,
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oversmoothing.simulations.engine.errors import split_states
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.layers import (
     ATTENTION_STREAM,
@@ -36,7 +37,6 @@ from oversmoothing.simulations.engine.layers import (
     weights_at,
 )
 from oversmoothing.simulations.engine.state_attention import FromState
-from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.generators.attention import Causal, Softmax
 from oversmoothing.simulations.state import SplitState
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
@@ -52,55 +52,38 @@ _BLOCKS = 20
 
 @dataclass(frozen=True)
 class LyapunovExponents:
-    """Lyapunov exponents measured over a number of layers, largest first.
+    """Top exponents measured over a number of layers, natural logarithm per layer.
 
-    consensus [frame], quotient [frame]: natural logarithm per layer. gap = gamma_Q - gamma_C, top
-    exponents; gap_error: its standard error, from the means over blocks of layers (right where a
-    block is longer than the correlations).
+    gamma_quotient: -inf for one token. gap = gamma_Q - gamma_C; gap_error: its standard error, from
+    the means over blocks of layers (right where a block is longer than the correlations).
     """
 
     layers: int
-    consensus: Array
-    quotient: Array
+    gamma_consensus: float
+    gamma_quotient: float
     gap: float
     gap_error: float
 
-    @property
-    def gamma_consensus(self) -> float:
-        """The top exponent of consensus."""
-        return float(self.consensus[0])
-
-    @property
-    def gamma_quotient(self) -> float:
-        """The top exponent of the quotient, -inf for one token."""
-        return float(self.quotient[0]) if len(self.quotient) else -math.inf
-
 
 def lyapunov_exponents(
-    *,
-    attention: Any,
-    weights: Any,
-    layers: int,
-    residual: bool = True,
-    frame: int = 1,
-    discard: int = 100,
+    *, attention: Any, weights: Any, layers: int, residual: bool = True, discard: int = 100
 ) -> LyapunovExponents:
     """Measure gamma_C and gamma_Q over `layers` layers (a multiple of 20).
 
     attention, weights: as for `evolve_heads`, but prescribed: attention that follows the state has
-    no exponents of its own. frame: how many exponents of each (up to d and (n - 1) d). The first
-    `discard` layers turn the frame into place and are not counted.
-    Raises `InputError` on illegal input or where every vector of the frame dies.
+    no exponents of its own. The first `discard` layers turn the two vectors that are carried along
+    into place and are not counted.
+    Raises `InputError` on illegal input or where a vector dies.
     """
     if layers < _BLOCKS or layers % _BLOCKS:
         raise InputError(f"layers must be a positive multiple of {_BLOCKS}, not {layers}")
-    if frame < 1 or discard < 0:
-        raise InputError("frame must be at least 1, discard at least 0")
+    if discard < 0:
+        raise InputError("discard must be at least 0")
     A_rule, W_rule = as_rule(attention), as_rule(weights)
-    rng = np.random.default_rng(0)
-    C: Array = np.empty(0)
-    U: Array = np.empty(0)
-    logs: list[tuple[Array, Array]] = []
+    rng, own = np.random.default_rng(0), float(residual)
+    c: Array = np.empty(0)
+    y: Array = np.empty(0)
+    logs: list[tuple[float, float]] = []
     for layer in range(discard + layers):
         W = weights_at(W_rule, layer).dense()
         asked = A_rule.at(layer, ATTENTION_STREAM)
@@ -114,39 +97,31 @@ def lyapunov_exponents(
                 f"A has shape {list(A.shape)}: exponents are of one stack, not a batch"
             )
         B = quotient(A)
-        d, k = W.shape[-1], B.shape[-1]
-        if C.size == 0:
-            C = np.linalg.qr(rng.standard_normal((d, min(frame, d))))[0]
-            U = np.linalg.qr(rng.standard_normal((k * d, min(frame, k * d))))[0]
-        moved = W.sum(axis=0).T @ C
-        C, log_C = _reorthogonalise(C + moved if residual else moved)
-        if k:
-            frames = U.shape[1]
-            mixed = B.reshape(-1, k) @ U.reshape(k, d * frames)
-            # [heads, k, d, frames] -> [k, frames, heads d]
-            mixed = mixed.reshape(-1, k, d, frames).transpose(1, 3, 0, 2).reshape(k, frames, -1)
-            out = (mixed @ W.reshape(-1, d)).swapaxes(1, 2).reshape(U.shape)
-            U, log_U = _reorthogonalise(U + out if residual else out)
-        else:
-            log_U = np.empty(0)
+        if layer == 0:
+            c = rng.standard_normal((W.shape[-1],))
+            y = rng.standard_normal((B.shape[-1], W.shape[-1]))
+        c, log_c = _unit(own * c + c @ W.sum(axis=0))
+        log_y = -math.inf
+        if len(y):
+            y, log_y = _unit(own * y + (B @ y @ W).sum(axis=0))
         if layer >= discard:
-            logs.append((log_C, log_U))
-    c, q = (np.array([pair[i] for pair in logs]) for i in (0, 1))
-    gap, error = -math.inf, 0.0
-    if q.shape[1]:
-        difference = q[:, :1] - c[:, :1]
-        blocks = difference.reshape(_BLOCKS, -1, 1).mean(axis=1)
-        gap = float(difference.mean(axis=0)[0])
-        error = float(blocks.std(axis=0, ddof=1)[0]) / math.sqrt(_BLOCKS)
-    return LyapunovExponents(layers, c.mean(axis=0), q.mean(axis=0), gap, error)
+            logs.append((log_c, log_y))
+    of_c, of_y = np.array(logs).T
+    difference = of_y - of_c
+    error = 0.0
+    if len(y):
+        blocks = difference.reshape(_BLOCKS, -1).mean(axis=1)
+        error = float(blocks.std(ddof=1)) / math.sqrt(_BLOCKS)
+    consensus, moving, gap = (float(x.mean()) for x in (of_c, of_y, difference))
+    return LyapunovExponents(layers, consensus, moving, gap, error)
 
 
-def _reorthogonalise(M: Array) -> tuple[Array, Array]:
-    Q, R = np.linalg.qr(M)
-    diagonal = np.abs(np.diag(R))
-    if (diagonal == 0).any():
+def _unit(x: Array) -> tuple[Array, float]:
+    """x over its norm, and the logarithm of that."""
+    size = float(np.linalg.norm(x))
+    if size == 0:
         raise InputError("a layer takes a direction to exactly 0: an exponent is -inf")
-    return Q, np.log(diagonal)
+    return x / size, math.log(size)
 
 
 ENSEMBLES = ("iid", "switching", "causal", "following")
@@ -163,8 +138,8 @@ SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_er
 
 @dataclass(frozen=True)
 class ExponentRun:
-    """gamma_C, gamma_Q: top exponents, natural logarithm per layer, by QR over the layers after the
-    first tenth, which turns the frames into place. gap_error: the standard error of gamma_Q -
+    """gamma_C, gamma_Q: top exponents, natural logarithm per layer, over the layers after the first
+    tenth, which turns the vectors into place. gap_error: the standard error of gamma_Q -
     gamma_C as an estimate for other draws of the ensemble. predicted: of the slope of log HFC/LFC:
     gamma_Q - gamma_C, at most 0 where the mean over tokens is driven by HFC (T1f). measured, hfc:
     the slopes of log HFC/LFC and log HFC from one tenth of the run to its end. seconds: of the
@@ -260,8 +235,8 @@ def exponent_run(
     )
     taken: Rule = attention
     if follows:
-        given = attention.at(0, 0)
-        taken = PerLayer(lambda layer: attention_at(run, layer, given))
+        states, given = split_states(run.kept, slice(None)), attention.at(0, 0)
+        taken = PerLayer(lambda layer: attention_at(states, layer, given))
     rates = lyapunov_exponents(
         attention=taken, weights=weights, layers=layers - first, residual=residual, discard=first
     )
@@ -283,15 +258,15 @@ def _log_hfc(state: SplitState) -> float:
     return math.log(norm) + float(state.hfc_exponent) * math.log(2.0) if norm else -math.inf
 
 
-def attention_at(run: Trajectory, layer: int, given: FromState) -> Array:
-    """A_h [heads, n, n] at a kept layer: softmax of x_i M_h (x_j - mean)^T / sqrt(r) by rows.
+def attention_at(states: SplitState, layer: int, given: FromState) -> Array:
+    """A_h [heads, n, n] at one of the kept layers, batch [depths, 1]: softmax of
+    x_i M_h (x_j - mean)^T / sqrt(r) by rows.
 
     A constant along a row leaves its softmax, so that logits of a small spread around a large mean
     keep their digits.
     """
-    state = run.state(layer)
-    E, m = state.hfc.numpy(), state.mean.numpy()
-    e, k = int(state.hfc_exponent), int(state.mean_exponent)
+    E, m = (x[layer, 0].numpy() for x in (states.hfc, states.mean))
+    e, k = (int(x[layer, 0]) for x in (states.hfc_exponent, states.mean_exponent))
     W_Q, W_K = (np.asarray(M, dtype=np.float64) for M in (given.W_Q, given.W_K))
     if W_Q.ndim == 2:
         W_Q, W_K = W_Q[None], W_K[None]
@@ -322,7 +297,7 @@ def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:
     close = sum(run.agrees for run in made)
     says = (
         f"Slopes of log HFC/LFC and log HFC over {worst.layers} layers against gamma_Q - gamma_C "
-        f"(at most 0) and gamma_Q of the same layers by QR: {close} of {len(made)} agree within "
+        f"(at most 0) and gamma_Q of the same layers: {close} of {len(made)} agree within "
         f"what so many layers tell ({worst.error:.1e} a layer), the largest difference is "
         f"{worst.off:.1e} ({worst.name})."
     )

@@ -140,7 +140,8 @@ def simulate(
     largest = float(off.max()) if len(off) else None
     words = [_verdict_said(answer, proved("T4e")), *[Sentence(said.strip(), _ONE)] * bool(said)]
     if note is not None:
-        words.append(Sentence(f"no closed form to compare with: {note}", UNTESTED))
+        why = note.removesuffix(": iterate instead")
+        words.append(Sentence(f"No closed form stands beside these numbers: {why}.", _ONE))
     elif largest is not None:
         off_by = f"largest |log HFC/LFC measured - predicted|: {largest:.2e} (natural log)"
         words.append(Sentence(off_by, _ONE))

@@ -6,8 +6,7 @@ Each step takes what the one before left open, chunk by chunk.
   lapack     geev on the quotient, values only.
   discs      enclosures of all eigenvalues, and the zero pattern of A, where the margin is small.
 No step but the last decides with a margin under `SAFETY` times its error estimate; what discs do
-not separate is undecided. Everything runs on one BLAS thread; processes > 1 shares the matrices
-out.
+not separate is undecided. Everything runs on one BLAS thread.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Complex128, Float, Float64
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -125,7 +123,6 @@ def decide_share(
     members: NDArray[np.intp],
     heads: Sequence[HeadValues],
     pairs: NDArray[np.integer],
-    method: str,
     dominant: bool,
 ) -> Answers:
     """Matrices A[members] against heads[pairs], chunk by chunk: ANSWER in the shape of pairs."""
@@ -138,14 +135,13 @@ def decide_share(
         chunk = _Chunk(A[members[part]], heads, table, which, answers[part])
         if chunk.A.shape[-1] == 1:
             chunk.answer[:] = (3, 0.0, 0.0, 4, len(CLASSES))
-        elif method == "fast":
+        else:
             by_powers, by_bounds = (np.any(f[which] < _PATIENCE, axis=1) for f in failures)
             chunk.bounds(by_bounds, by_powers)
         chunk.lapack(dominant)
-        if method == "fast":
-            for one, step in zip(which, chunk.answer["method"], strict=True):
-                failed = np.stack([step != 0, np.isin(step, (2, 3))])
-                failures[:, one] = np.where(failed, failures[:, one] + 1, 0)
+        for one, step in zip(which, chunk.answer["method"], strict=True):
+            failed = np.stack([step != 0, np.isin(step, (2, 3))])
+            failures[:, one] = np.where(failed, failures[:, one] + 1, 0)
     return answers
 
 
@@ -266,7 +262,7 @@ VERDICTS = (
     Outcome.TRIVIAL,
     Outcome.NON_SMOOTHING,
 )
-# Matrices that one worker takes at a time.
+# Matrices that go together: beyond, a head that skipped a step tries it again.
 _SHARE = 16 * CHUNK
 
 
@@ -306,22 +302,14 @@ def spectral_verdicts(
     heads: Sequence[HeadValues],
     head_of: NDArray[np.integer],
     *,
-    method: str = "fast",
     dominant: bool = False,
-    processes: int = 1,
 ) -> SpectralVerdicts:
     """The verdict of each attention matrix with its head or heads (T1, T3).
 
     attention [m, n, n], float32 or float64, row-stochastic to its precision; the rows are divided
     by their sums. heads: from `head_values` or `dense_values`. head_of [m] or [m, p]: indices into
-    heads. method 'fast' (bounds, Ritz values, LAPACK last) or 'lapack' (LAPACK for all). dominant:
-    also say which class dominates. processes: single-threaded worker processes to share the work.
-    Raises `InputError` for input of another form.
+    heads. dominant: also say which class dominates. Raises `InputError` for input of another form.
     """
-    if method not in ("fast", "lapack"):
-        raise InputError(f"method '{method}' is not known: use 'fast' or 'lapack'")
-    if processes < 1:
-        raise InputError(f"processes is {processes}: it must be at least 1")
     A = np.asarray(attention)
     if A.ndim != 3 or A.shape[1] != A.shape[2] or A.dtype not in (np.float32, np.float64):
         raise InputError(
@@ -341,18 +329,11 @@ def spectral_verdicts(
     pairs = index[:, None] if index.ndim == 1 else index
     # Matrices of one head stay together, so that what its first ones need is learnt once.
     order = np.argsort(pairs[:, 0] if pairs.size else np.zeros(len(A)), kind="stable")
-    tasks = [order[start : start + _SHARE] for start in range(0, len(order), _SHARE)]
-    if processes == 1:
-        with threadpool_limits(limits=1):
-            parts = [decide_share(A, t, heads, pairs[t], method, dominant) for t in tasks]
-    else:
-        parts = Parallel(n_jobs=processes, inner_max_num_threads=1, max_nbytes="1M")(
-            delayed(decide_share)(A[t], np.arange(len(t)), heads, pairs[t], method, dominant)
-            for t in tasks
-        )
     answers = np.empty(pairs.shape, dtype=ANSWER)
-    for task, part in zip(tasks, parts, strict=True):
-        answers[task] = part
+    with threadpool_limits(limits=1):
+        for start in range(0, len(order), _SHARE):
+            share = order[start : start + _SHARE]
+            answers[share] = decide_share(A, share, heads, pairs[share], dominant)
     answers = answers.reshape(index.shape)
     return SpectralVerdicts(
         np.array(VERDICTS)[answers["code"]],

@@ -204,23 +204,6 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     return np.array(floors)
 
 
-def transient_growth(A: ArrayLike, H: ArrayLike, depth: int) -> float:
-    """max over L <= depth of ||T^L||_2 / rho_Q^L, T = I + H (x) B: 1 where T is normal (T5d).
-
-    At most kappa(V_H) kappa(V_B). Raises `InputError` where rho_Q = 0 or n = 1.
-    """
-    B, value = quotient(check_attention(A)), check_square(H)
-    T = np.eye(len(B) * len(value)) + np.kron(value, B)
-    rho = float(np.abs(np.linalg.eigvals(T)).max(initial=0.0)) if len(T) else 0.0
-    if rho == 0:
-        raise InputError("rho_Q = 0 (or n = 1): there is no rate to compare with")
-    power, largest = np.eye(len(T)), 1.0
-    for _ in range(depth):
-        power = power @ T / rho
-        largest = max(largest, float(np.linalg.norm(power, 2)))
-    return largest
-
-
 def certified_depth_in_balls(
     A: Matrix, H: Matrix, X0: Matrix, eps: Fraction
 ) -> CertifiedDepth | None:

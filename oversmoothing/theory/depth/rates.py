@@ -1,34 +1,19 @@
-"""Rates per layer, the effective rank they lead to, Jordan structure (T4c, T5, T6a); their table.
+"""Rates per layer, the effective rank they lead to, Jordan structure (T4c, T5, T6a).
 
 Spectra come in as plain arrays: `a` [n-1] the eigenvalues of attention without one copy of 1
-(T1c), `h` [d] those of H = W^T. Depth bounds are in theory.depth.bounds. The table (`make bench`)
-sets what is predicted from the two spectra in float64 against what is measured on X_L at
-1200 digits between two depths, since float64 sees nothing beyond 1e-16.
+(T1c), `h` [d] those of H = W^T. Depth bounds are in theory.depth.bounds.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from math import factorial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.bounds import (
-    certified_depth,
-    certified_depth_in_balls,
-    transient_growth,
-)
-from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float
-from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.spectra.algebraic import Factor, eigenvalues, factors
-from oversmoothing.theory.spectra.layer_discs import (
-    attention_spectrum,
-    multipliers,
-    value_projection_spectrum,
-)
+from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Complex
 
@@ -202,148 +187,3 @@ def block_sizes(classes: Iterable[JordanClass]) -> dict[int, int]:
         for size in one.sizes:
             total[size] = total.get(size, 0) + one.count
     return dict(sorted(total.items()))
-
-
-# ----------------------------------------------------------------------------------- the table
-
-_EPS = Fraction(1, 1000)
-# Slopes between two depths differ from the rate by O(1/L) where phases interfere.
-SLOPE_TOLERANCE = 5e-3
-
-
-@dataclass(frozen=True)
-class RateRow:
-    """One quantity of one case, predicted and measured.
-
-    kind: "equal" (they should agree; slopes only to about 1/L where a Jordan block or phases
-    interfere) or "bound" (measured must not exceed predicted).
-    """
-
-    case: str
-    quantity: str
-    predicted: float
-    measured: float
-    kind: str = "equal"
-
-    @property
-    def relative_error(self) -> float:
-        """|measured/predicted - 1|."""
-        return abs(self.measured / self.predicted - 1) if self.predicted else abs(self.measured)
-
-    @property
-    def holds(self) -> bool:
-        """A bound is not exceeded; equal quantities agree to SLOPE_TOLERANCE."""
-        if self.kind == "bound":
-            return self.measured <= self.predicted * (1 + 1e-12)
-        return self.relative_error <= SLOPE_TOLERANCE
-
-
-_Case = tuple[str, Matrix, Matrix, Matrix]  # a name, A, H and X_0
-
-
-def rate_rows(seed: int = 0) -> list[RateRow]:
-    """The whole table: random cases from `seed`, a near-tie and a non-normal pair. About 2 s."""
-    rows: list[RateRow] = []
-    for case, depths in _cases(seed):
-        rows += _slopes(*case, depths) + _effective_rank(*case) + _depth(*case) + _transient(*case)
-    return rows
-
-
-def _cases(seed: int) -> list[tuple[_Case, tuple[int, int]]]:
-    cases = []
-    depths = 400, 1200
-    for k, (n, d, shift) in enumerate(((4, 3, "3/2"), (3, 2, "1/2"), (5, 4, "2"), (3, 3, "1"))):
-        A, H, X0 = measured.random_case(100 * seed + k, n, d, Fraction(shift))
-        cases.append(((f"random {k}, n = {n}, d = {d}", A, H, X0), depths))
-    A, _, X0 = measured.random_case(100 * seed + 10, 4, 3, Fraction(0))
-    near = [[Fraction(0)] * 3 for _ in range(3)]
-    for j, value in enumerate(("1", "99/100", "1/2")):
-        near[j][j] = Fraction(value)
-    cases.append((("near-tie of two h", A, near, X0), (1000, 2000)))
-    steep = [
-        [Fraction(1 if i == j else 20 if j == i + 1 else 0) for j in range(3)] for i in range(3)
-    ]
-    for j, value in enumerate(("1", "4/5", "3/5")):
-        steep[j][j] = Fraction(value)
-    cases.append((("non-normal H", _slow(4), steep, X0), depths))
-    return cases
-
-
-def _slow(n: int) -> Matrix:
-    """A non-normal A that mixes slowly: each token attends to itself and to the one before it."""
-    return normalised_rows(
-        [[Fraction(60 if i == j else 37 if j == i - 1 else 1) for j in range(n)] for i in range(n)]
-    )
-
-
-def _slopes(name: str, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int]) -> list[RateRow]:
-    a = list(attention_spectrum(to_float(A)).values)
-    h = list(value_projection_spectrum(to_float(H)).values)
-
-    def slope(measure: measured.Measure) -> float:
-        return measured.slope(measure, A, H, X0, depths)
-
-    where = f"layers {depths[0]} to {depths[1]}"
-    return [
-        RateRow(name, f"r of HFC/LFC, {where}", ratio_rate(a, h), slope(measured.hfc_lfc)),
-        RateRow(
-            name,
-            f"r_sigma of sigma_2/sigma_1, {where}",
-            rank_rate(a, h),
-            slope(measured.sigma_ratio),
-        ),
-        RateRow(
-            name,
-            f"sqrt of the rate of max 1 - |cos|, {where}",
-            float(np.sqrt(angle_rate(a, h))),
-            float(np.sqrt(slope(measured.worst_angle_gap))),
-        ),
-    ]
-
-
-def _effective_rank(name: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
-    """At the first depth (of powers of 2) where sigma_2/sigma_1 < 1e-4: float64 still holds it."""
-    depths = [2**k for k in range(13)]
-    for depth, X in measured.states(A, H, X0, depths).items():
-        sigma = measured.singular_values(X)
-        with at_precision(measured.BITS):
-            ratios = [float((s / sigma[0]).mid()) for s in sigma[1:]]
-        if ratios and ratios[0] < 1e-4:
-            excess = float(measured.effective_rank_excess(X).mid())
-            return [
-                RateRow(
-                    name,
-                    f"erank - 1 to order {order}, layer {depth}",
-                    effective_rank_excess_expanded(ratios, order),
-                    excess,
-                )
-                for order in (1, 2)
-            ]
-    return []
-
-
-def _depth(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
-    """Certified depth (balls; float64 where balls cannot isolate) against the actual one."""
-    bound = certified_depth_in_balls(A, H, X0, _EPS)
-    if bound is None:
-        floats = to_float(A), to_float(H), to_float(X0)
-        bound = certified_depth(*floats, float(_EPS))
-    if bound is None:
-        return []
-    pi = exact_stationary(A, [list(range(len(A)))])
-    ratios = ball_ratios(A, H, X0, pi, range(bound.depth + 1))
-    above = [L for L, r in ratios.items() if r.value is None or r.value > _EPS]
-    actual = max(above, default=-1) + 1
-    name = "depth to HFC/LFC <= 1/1000: certified, actual"
-    return [RateRow(case, name, float(bound.depth), float(actual), "bound")]
-
-
-def _transient(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
-    """max over 400 layers of ||T^L||/rho_Q^L, against kappa(V_H) kappa(V_B)."""
-    layer = to_float(A), to_float(H)
-    certificate = certified_depth(*layer, to_float(X0), float(_EPS))
-    if certificate is None:
-        return []
-    bound = certificate.kappa_H * certificate.kappa_B
-    name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
-    return [RateRow(case, name, bound, transient_growth(*layer, 400), "bound")]

@@ -57,43 +57,32 @@ def communicating(positive: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
 
 
 def _irreducible_stationary(A: Array) -> Array:
-    """pi of an irreducible A by the GTH elimination (Grassmann, Taksar, Heyman 1985).
+    """pi of an irreducible A."""
+    result: Array = _eliminated(A[None])[0]
+    return result if np.isfinite(result).all() else _beyond_floats(A)
+
+
+def _eliminated(A: Array) -> Array:
+    """pi [m, n] of each of a stack of irreducible A [m, n, n] by the GTH elimination (Grassmann,
+    Taksar, Heyman 1985).
 
     State reduction without a single subtraction: each entry of pi has a small relative error even
     where A is nearly reducible and an eigenvector solver loses it.
     """
-    from scipy.linalg.blas import dtrsm, dtrsv
-
-    P = A.copy()
-    n = len(P)
-    for high in range(n, 1, -_BLOCK):
-        low = max(1, high - _BLOCK)
-        # Within the block all states before it count as one, the first column of `inner`.
-        inner = np.empty((high - low, high - low + 1))
-        inner[:, 0] = P[low:high, :low].sum(axis=1)
-        inner[:, 1:] = P[low:high, low:high]
-        totals = np.empty(high - low)
-        for k in range(high - low - 1, -1, -1):
-            row, column = inner[k, : k + 1], inner[:k, k + 1]
-            totals[k] = total = np.add.reduce(row)
-            column /= total
-            inner[:k, : k + 1] += column[:, None] * row
-        P[low:high, low:high] = inner[:, 1:]
-        # Then the other rows and columns, by triangular systems that only ever add.
-        upper = np.eye(high - low) - np.triu(inner[:, 1:], 1)
-        lower = np.diag(totals) - np.tril(inner[:, 1:], -1)
-        P[low:high, :low] = dtrsm(1.0, upper, P[low:high, :low])
-        P[:low, low:high] = dtrsm(1.0, lower, P[:low, low:high], side=1, lower=1)
-        P[:low, :low] += P[:low, low:high] @ P[low:high, :low]
-    pi = np.zeros(n)
-    pi[0] = 1.0
-    for low in range(1, n, _BLOCK):
-        high = min(n, low + _BLOCK)
-        upper = np.eye(high - low) - np.triu(P[low:high, low:high], 1)
-        pi[low:high] = dtrsv(upper, pi[:low] @ P[:low, low:high], trans=1)
+    P, pi, n = A.copy(), np.ones(A.shape[:-1]), A.shape[-1]
     with np.errstate(all="ignore"):
-        result: Array = pi / pi.sum()
-    return result if np.isfinite(result).all() else _beyond_floats(A)
+        for high in range(n, 1, -_BLOCK):
+            low = max(1, high - _BLOCK)
+            for k in range(high - 1, low - 1, -1):
+                P[:, :k, k] /= P[:, k, :k].sum(axis=-1, keepdims=True)
+                P[:, low:k, :k] += P[:, low:k, k, None] * P[:, k, None, :k]
+                P[:, :low, low:k] += P[:, :low, k, None] * P[:, k, None, low:k]
+            # What no later step of the block has asked for.
+            P[:, :low, :low] += P[:, :low, low:high] @ P[:, low:high, :low]
+        for k in range(1, n):
+            pi[:, k] = (pi[:, :k] * P[:, :k, k]).sum(axis=-1)
+        result: Array = pi / pi.sum(axis=-1, keepdims=True)
+    return result
 
 
 def _beyond_floats(A: Array) -> Array:
@@ -168,15 +157,7 @@ def stationary_distributions(A: Array) -> Array:
     balanced = np.abs(A.sum(axis=-2) - 1).max(axis=-1) <= n * float(np.finfo(np.float64).eps)
     together = (A > 0).all(axis=(-2, -1)) & ~balanced & (n <= _SMALL)
     pi = np.ones(A.shape[:-1])
-    P = A[together]
-    with np.errstate(all="ignore"):
-        for k in range(n - 1, 0, -1):
-            P[:, :k, k] /= P[:, k, :k].sum(axis=-1, keepdims=True)
-            P[:, :k, :k] += P[:, :k, k, None] * P[:, k, None, :k]
-        x = np.ones(P.shape[:-1])
-        for k in range(1, n):
-            x[:, k] = (x[:, :k] * P[:, :k, k]).sum(axis=-1)
-        pi[together] = x / x.sum(axis=-1, keepdims=True)
+    pi[together] = _eliminated(A[together])
     for i in np.flatnonzero(~together | ~np.isfinite(pi).all(axis=-1)).tolist():
         pi[i] = stationary_distribution(A[i])
     return pi

@@ -16,30 +16,30 @@ loses at most 2^-1074.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import factorial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Layer, read_entries
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     UNIT,
     at_precision,
     gamma,
     inflated,
+    of_others,
     to_ball,
-    upper_sum,
 )
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 # Half a unit in the last place, relative, and the most that a subnormal number can be off.
 _UNIT, _LEAST = 2.0**-53, 2.0**-1074
@@ -64,13 +64,8 @@ class RoundingCell:
             ]
         rows = []
         for row in self.case.logits.tolist():
-            # In balls no weight underflows.
-            largest = _ball(max(row), _UNIT)
-            weights = [
-                flint.arb(0) if x == -np.inf else (_ball(x, _UNIT) - largest).exp() for x in row
-            ]
-            total = sum(weights, flint.arb(0))
-            rows.append([w / total for w in weights])
+            top = _ball(max(row), _UNIT)
+            rows.append(_shares(None if x == -np.inf else _ball(x, _UNIT) - top for x in row))
         return rows
 
     @cached_property
@@ -118,10 +113,15 @@ def softmax_balls(logits: Sequence[Sequence[Fraction | None]], bits: int) -> fli
         rows = []
         for row in logits:
             top = max(x for x in row if x is not None)
-            weights = [flint.arb(0) if x is None else to_ball(x - top).exp() for x in row]
-            total = sum(weights, flint.arb(0))
-            rows.append([weight / total for weight in weights])
+            rows.append(_shares(None if x is None else to_ball(x - top) for x in row))
         return flint.arb_mat(rows)
+
+
+def _shares(row: Iterable[flint.arb | None]) -> list[flint.arb]:
+    """The softmax of a row in balls, where no weight underflows; None is masked."""
+    weights = [flint.arb(0) if x is None else x.exp() for x in row]
+    total = sum(weights, flint.arb(0))
+    return [weight / total for weight in weights]
 
 
 def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[flint.arb]:
@@ -149,7 +149,6 @@ def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[
 
 
 EXP_ERROR = 64 * UNIT
-_BITS = 128
 _LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
 _LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 _LOWEST = -800.0
@@ -166,41 +165,22 @@ def bounded_exp(t: Array) -> Array:
     return result
 
 
-def softmax_in_floats(logits: Array) -> tuple[Array, Array]:
-    """(A, error): float64 A [..., n, n] with |softmax(logits) - A| <= error entrywise.
+def softmax_within(logits: Array, relative: float = 0.0) -> tuple[Array, Array]:
+    """(A, error) [..., n, n]: every softmax of logits within `relative` of these, -inf masked
+    (exactly 0), is within error of A. Each row needs a finite logit.
 
-    Logits [..., n, n] are the exact binary64 numbers; -inf is masked (exactly 0); each row needs a
-    finite one.
+    A weight is off by its exponential, by the shift, rounded once (exp(t (1 + u)) / exp(t) - 1 <
+    1.01 u |t|, with |t| <= 800), and by e^y - 1 <= y / (1 - y) for the y that its logit and the
+    largest one may move by; by e <= 1/8 in all its share then changes as in `of_others`, with
+    e (1 + 4 e) >= e / (1 - e)^2, and the division and the sum round. What underflows adds the
+    smallest number, by `inflated`. Infinite where the logits are too large for that.
     """
     masked = np.isneginf(logits)
     with np.errstate(over="ignore"):
         shifted = logits - logits.max(axis=-1, keepdims=True)
     # What lies below exp(-800) < 2^-1074 is below it still after rounding.
-    t = np.maximum(shifted, _LOWEST)
-    weights = np.where(masked, 0.0, bounded_exp(t))
-    total = weights.sum(axis=-1, keepdims=True)
-    A = weights / total
-    # The shift is rounded once: exp(t (1 + u)) / exp(t) - 1 < 1.01 u |t|, with |t| <= 800.
-    relative = inflated(EXP_ERROR + 1.01 * UNIT * np.abs(t), 4)
-    # The sum, at least 1, is off by as much as its worst term, by its additions and by underflow.
-    n = logits.shape[-1]
-    summed = relative.max(axis=-1, keepdims=True) + gamma(n + 2)
-    # (1 + y) / ((1 - x)(1 - u)) - 1 <= (x + y + u)(1 + 2y) for x + u <= y <= 1/8. The exp, the
-    # division and these products may underflow: `inflated` adds the smallest number for each.
-    error = (relative + summed + UNIT) * (1 + 2 * summed) * A
-    return A, np.where(masked, 0.0, inflated(error, 10))
-
-
-def softmax_within(logits: Array, relative: float) -> tuple[Array, Array]:
-    """(A, error) [n, n]: every softmax of logits within `relative` of these is within error of A.
-
-    A weight is off by its exponential, by the shift and by e^y - 1 <= y / (1 - y) for the y that
-    its logit and the largest one may move by; by e <= 1/8 in all its share then changes as in
-    `of_others`, with e (1 + 4 e) >= e / (1 - e)^2, and the division and the sum round. Infinite
-    where the logits are too large for that.
-    """
-    A, _ = softmax_in_floats(logits)
-    masked = np.isneginf(logits)
+    weights = np.where(masked, 0.0, bounded_exp(np.maximum(shifted, _LOWEST)))
+    A = weights / weights.sum(axis=-1, keepdims=True)
     size = np.where(masked, 0.0, np.abs(logits)).max(axis=-1, keepdims=True)
     y = inflated(2 * relative * size, 4)
     e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
@@ -210,37 +190,3 @@ def softmax_within(logits: Array, relative: float) -> tuple[Array, Array]:
         wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
         error = np.where(masked, 0.0, inflated(wide * A, 12))
     return A, np.where(np.isnan(error), np.inf, error)
-
-
-def of_others(A: Array) -> Array:
-    """An upper bound of 1 - A_ij [..., n, n] for rows that sum to 1: 1, and where an entry may be
-    above 1/2 (the largest of its row) the sum of the others.
-
-    Where weights change by factors 1 + d_ij, |d| <= e, the shares A_ij change by at most
-    A_ij |d_ij - sum_k A_ik d_ik| / (1 - e) <= 2 e (1 - A_ij) A_ij / (1 - e).
-    """
-    rows = A.reshape(-1, A.shape[-1])
-    places = np.arange(len(rows)), rows.argmax(axis=1)
-    others = rows.copy()
-    others[places] = 0.0
-    result = np.ones_like(rows)
-    result[places] = np.minimum(1.0, upper_sum(others))
-    return result.reshape(A.shape)
-
-
-def softmax_enclosure(logits: Any) -> tuple[Array, Array]:
-    """(A, error) as `softmax_in_floats`, of logits that may be fractions, through balls."""
-    entries = read_entries(logits, "logits", masks=True)
-    A, error = nearest(softmax_balls(entries.masked, _BITS))
-    return A, np.where(np.isneginf(entries.floats), 0.0, error)
-
-
-def nearest(balls: flint.arb_mat) -> tuple[Array, Array]:
-    """(M, error): the midpoints in binary64 and a bound on how far the matrix is from them."""
-    with at_precision(_BITS):
-        M = np.array([[float(x.mid()) for x in row] for row in balls.tolist()])
-        gaps = [
-            [float(abs(x - float(m)).upper()) for x, m in zip(row, near, strict=True)]
-            for row, near in zip(balls.tolist(), M, strict=True)
-        ]
-    return M, np.nextafter(np.array(gaps), np.inf)

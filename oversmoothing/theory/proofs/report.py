@@ -50,10 +50,18 @@ def _row(entry: Entry) -> tuple[str, ...]:
     )
 
 
+_READ = (Kind.COUNTEREXAMPLE, Kind.WRITTEN)
+_MEANT = {
+    Status.MACHINE: " (every clause is proved in Coq)",
+    Status.DECIDED: " (proved: z3 and cvc5 decide it for all reals)",
+    Status.WRITTEN: " (proved in words)",
+}
+
+
 def details(entry: Entry, width: int = 100) -> str:
     """A claim in full: statement, source, hypotheses, every piece of evidence, what is next."""
     claim = entry.claim
-    lines = [f"{claim.name}: {entry.standing.words}"]
+    lines = [f"{claim.name}: {entry.standing.words}{_MEANT.get(entry.standing.status, '')}"]
     for k, (clause, status) in enumerate(
         zip(claim.clauses, entry.standing.clauses, strict=True), 1
     ):
@@ -68,7 +76,9 @@ def details(entry: Entry, width: int = 100) -> str:
             lines += _wrapped(f"{name}: {said}", width)
     for hypothesis in claim.hypotheses:
         lines += _wrapped(f"hypothesis: {hypothesis.words}", width)
-    for finding in entry.findings:
+    # What a person follows comes first.
+    axioms: dict[str, None] = {}
+    for finding in sorted(entry.findings, key=lambda each: each.evidence.kind not in _READ):
         outcome = finding.outcome
         word = {True: "holds", False: "FAILS", None: "open"}[outcome.holds]
         said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
@@ -78,13 +88,19 @@ def details(entry: Entry, width: int = 100) -> str:
         for key in ("query", "coq"):
             if key in outcome.data:
                 lines += _wrapped(str(outcome.data[key]), width, 6)
-        lines += _wrapped(outcome.detail, width, 6)
+        if outcome.holds and "axioms" in outcome.data:
+            axioms |= dict.fromkeys(outcome.data["axioms"])
+        else:
+            lines += _wrapped(outcome.detail, width, 6)
         for number, step in enumerate(outcome.data.get("steps", ()), 1):
             # What its check covers, and the clauses that it is for.
             covers = f"{_checked(step['check'])}{_for(step['covers'])}"
             lines += _wrapped(f"{number}. {step['words']} [{covers}]", width, 6)
         if outcome.counterexample is not None:
             lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
+    if any(each.outcome.holds and "axioms" in each.outcome.data for each in entry.findings):
+        named = ", ".join(axioms) or "none"
+        lines += _wrapped(f"Coq's kernel accepts these theorems; axioms: {named}", width)
     if claim.repaired_by:
         lines += _wrapped(f"what holds instead: {claim.repaired_by}", width)
     if claim.further:

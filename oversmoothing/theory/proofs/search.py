@@ -165,7 +165,9 @@ class Searched:
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} others miss a hypothesis)" if filtered else ""
         if worst:
-            outcome = self._violated(worst[0], hypotheses, f"after {tried} examples{beside}", data)
+            outcome = self._violated(
+                worst[0], hypotheses, f"after {tried} example{'s' * (tried != 1)}{beside}", data
+            )
             also = f"; elsewhere {self._unusable(*unusable[0])}" if unusable else ""
             return replace(outcome, detail=f"{outcome.detail}{also}")
         if unusable:
@@ -314,16 +316,22 @@ def law(
 ) -> Searched:
     """A search for an instance that satisfies the claim's hypotheses and violates the law.
 
-    holds: the law, a function of (A, H, X0), nested fractions [n, n], [d, d] and [n, d], that
-    returns whether the statement holds there. draws: a strategy of (A, H, X0), or (A, H) for a law
-    of two; draw.cases() where none is given. against: the clauses that a violation refutes, all
-    where none is named. tolerance: for a law in floats, which returns by how much the statement
-    fails: a violation is what fails by more.
+    holds: the law, a function of (A, H) or (A, H, X0), nested fractions [n, n], [d, d] and [n, d],
+    that returns whether the statement holds there. draws: a strategy of (A, H, X0), or (A, H) for a
+    law of two, which sees no X0; draw.cases() where none is given. against: the clauses that a
+    violation refutes, all where none is named. tolerance: for a law in floats, which returns by how
+    much the statement fails: a violation is what fails by more.
     """
     name = title or str(getattr(holds, "__doc__", None) or getattr(holds, "__name__", "law"))
+    draws = cases() if draws is None else draws
+    try:
+        if len(inspect.signature(holds).parameters) == 2 and isinstance(draws, SearchStrategy):
+            draws = draws.map(lambda drawn: drawn[:2] if isinstance(drawn, tuple) else drawn)
+    except (TypeError, ValueError):  # no function, which Searched refuses, or without a signature
+        pass
     return Searched(
         name.strip().splitlines()[0].rstrip("."),
-        cases() if draws is None else draws,
+        draws,
         holds,
         _Whole(),
         against=against,

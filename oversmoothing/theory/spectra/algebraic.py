@@ -15,7 +15,7 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import identity as identity_matrix, to_flint
+from oversmoothing.theory.numbers.exact import identity, polynomial_at, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import CloseRootsError
 
@@ -217,12 +217,8 @@ def _jordan_sizes(
 ) -> tuple[int, ...]:
     """Block sizes of each root of `polynomial`, from the nullities of its powers at M."""
     degree = int(polynomial.degree())
-    identity = to_flint(identity_matrix(size))
-    value = flint.fmpq_mat(size, size)
-    for k in range(degree, -1, -1):
-        value = value * M + identity * polynomial[k]
+    value, power = polynomial_at(polynomial, M), to_flint(identity(size))
     nullities = [0]
-    power = identity
     while nullities[-1] < multiplicity:
         power = power * value
         nullities.append((size - int(power.rank())) // degree)

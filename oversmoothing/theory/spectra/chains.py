@@ -22,7 +22,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.numbers.exact import Matrix, from_flint, identity, to_flint
+from oversmoothing.theory.numbers.exact import Matrix, from_flint, identity, polynomial_at, to_flint
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, factors
 from oversmoothing.theory.support.sizes import Complex
 
@@ -90,7 +90,7 @@ def jordan_chains(matrix: Matrix) -> list[Chain]:
 def _chains_of(M: flint.fmpq_mat, factor: Factor) -> Iterator[Chain]:
     """Generators c, largest blocks first: their f(M)^(m-1) c are independent over Q(x)."""
     f = _monic(factor)
-    N = _value_at(f, M)
+    N = polynomial_at(f, M)
     powers = [to_flint(identity(M.nrows()))]
     while len(powers) <= factor.jordan[0]:
         powers.append(powers[-1] * N)
@@ -109,7 +109,7 @@ def _chains_of(M: flint.fmpq_mat, factor: Factor) -> Iterator[Chain]:
             yield Chain(factor, _chain(M, f, c, size))
 
 
-def _chain(M: flint.fmpq_mat, f: flint.fmpq_poly, c: flint.fmpq_mat, size: int) -> Any:
+def _chain(M: flint.fmpq_mat, f: flint.fmpq_poly, c: flint.fmpz_mat, size: int) -> Any:
     degree, C = f.degree(), companion(f)
     z = flint.fmpq_mat([[row[0]] + [0] * (degree - 1) for row in c.tolist()])
     for _ in range(size):
@@ -141,23 +141,11 @@ def companion(f: flint.fmpq_poly) -> flint.fmpq_mat:
     return flint.fmpq_mat([*rows, [-f[j] for j in range(k)]])
 
 
-def _value_at(f: flint.fmpq_poly, M: flint.fmpq_mat) -> flint.fmpq_mat:
-    unit, value = to_flint(identity(M.nrows())), flint.fmpq_mat(M.nrows(), M.nrows())
-    for k in range(f.degree(), -1, -1):
-        value = value * M + unit * f[k]
-    return value
-
-
-def _null_vectors(M: flint.fmpq_mat) -> Iterator[flint.fmpq_mat]:
+def _null_vectors(M: flint.fmpq_mat) -> list[flint.fmpz_mat]:
     """A basis of the kernel, [n, 1] each."""
-    reduced, rank = M.rref()
-    rows, n = reduced.tolist()[: int(rank)], M.ncols()
-    pivots = [next(j for j, x in enumerate(row) if x != 0) for row in rows]
-    for free in sorted(set(range(n)) - set(pivots)):
-        vector = [flint.fmpq(int(j == free)) for j in range(n)]
-        for pivot, row in zip(pivots, rows, strict=True):
-            vector[pivot] = -row[free]
-        yield flint.fmpq_mat([[x] for x in vector])
+    kernel, nullity = M.numer_denom()[0].nullspace()
+    columns = kernel.transpose().tolist()[: int(nullity)]
+    return [flint.fmpz_mat([[x] for x in column]) for column in columns]
 
 
 def _column(z: flint.fmpq_mat) -> list[Any]:

@@ -72,12 +72,6 @@ class Failure:
     reason: str
 
 
-def interval_discs(middle: Array, radii: Array) -> Discs:
-    """Real eigenvalues [k] known up to radii [k]."""
-    centres = middle.astype(np.complex128)
-    return Discs(centres, radii, components(centres, radii))
-
-
 def with_zeros(discs: Discs, count: int) -> Discs:
     """The spectrum with `count` >= 1 exact zeros added; components are found for one of them."""
     centres, radii = np.append(discs.centres, 0.0), np.append(discs.radii, 0.0)

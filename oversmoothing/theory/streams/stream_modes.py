@@ -24,7 +24,7 @@ from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.streams.streams import Mixing, roots_of
-from oversmoothing.theory.verdict.resolvent import squared_modulus
+from oversmoothing.theory.verdict.by_fractions import squared_modulus
 
 # Bits that moduli are parted with before they are asked whether they are equal, and at most.
 _FIRST, _FINE, _MOST = 64, 1024, 2**15

@@ -25,10 +25,16 @@ from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
-from oversmoothing.theory.verdict.disc_limits import TRIED, DiscMode, DiscModes
-from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class, rank_at_least
+from oversmoothing.theory.verdict.disc_modes import (
+    TRIED,
+    DiscMode,
+    DiscModes,
+    left_vectors,
+    mean_of_class,
+    rank_at_least,
+)
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.limits import UNKNOWN, Decided, limits_of, limits_of_state
+from oversmoothing.theory.verdict.limits import Decided, limits_of, limits_of_state
 
 
 def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:
@@ -42,7 +48,7 @@ def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:
 
 # So many eigenvalues of A are asked for, those that the fewest tokens have first.
 _TOKENS = 16
-NOTHING = Decided(Outcome.UNDECIDED, UNKNOWN)
+NOTHING = Decided(Outcome.UNDECIDED)
 
 
 class DiscStart(DiscModes):
@@ -62,7 +68,7 @@ class DiscStart(DiscModes):
         if generic is Outcome.TIE:
             top = self.leading()[0]
             differ = self._classes_differ(top)
-            return Decided(generic, UNKNOWN) if differ else self._tie_of_a_head(top)
+            return Decided(generic) if differ else self._tie_of_a_head(top)
         fixed, moving = self.cell.consensus, self.cell.quotient
         if generic is Outcome.NON_SMOOTHING:
             fixed, moving = moving, fixed

@@ -12,7 +12,7 @@ lead, or by elimination in the field of the one root that leads.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from math import ceil, comb, prod
 from typing import Any
@@ -27,6 +27,10 @@ from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
 
 # Equality of algebraic numbers is proved by balls of up to so many bits.
 GAP_BITS = 2**17
+# Coefficients of what leads: an `Eigenvalue` of the resolvent, or a `Mode`. Pairs of these with one
+# x conj(y).
+Table = dict[Any, list[flint.acb]]
+Groups = list[list[tuple[Any, Any]]]
 
 
 def working_bits(*parts: Part) -> int:
@@ -47,19 +51,17 @@ def bits_of(x: flint.arb) -> int:
         return ceil(float((x.log() / flint.arb(2).log()).upper()))
 
 
-def coefficients(part: Part, growth: Growth, root: Eigenvalue, bits: int) -> list[flint.acb]:
+def coefficients(part: Part, root: Eigenvalue, bits: int) -> list[flint.acb]:
     """The entries of G at a leading root; zeros at a root that is not one of this part."""
-    if root not in growth.roots:
+    if root not in part.growth.roots:
         return [flint.acb(0)] * len(part.numerators)
     with at_precision(bits):
         x = root.ball(bits)
-        q = part.cofactor(growth.power + 1)(x)
+        q = part.cofactor(part.growth.power + 1)(x)
         return [numerator(x) / q for numerator in part.numerators]
 
 
-def ratio_limit(
-    hfc: Part, mean: Part, growths: tuple[Growth, Growth], n: int, multipliers: Multipliers
-) -> tuple[str | None, float | None]:
+def ratio_limit(hfc: Part, mean: Part, n: int) -> tuple[str | None, Number | None]:
     """What HFC/LFC tends to where n P X and 1^T X grow alike (T5a): "constant" with its limit,
     "oscillates", or None where neither is proved.
 
@@ -67,33 +69,42 @@ def ratio_limit(
     frequencies x conj(y) are proportional.
     """
     parts = hfc, mean
-    roots = list(dict.fromkeys(root for growth in growths for root in growth.roots))
+    roots = list(dict.fromkeys(root for part in parts for root in part.growth.roots))
     bits = working_bits(*parts)
-    tables = [
-        {x: coefficients(part, growth, x, bits) for x in roots}
-        for part, growth in zip(parts, growths, strict=True)
-    ]
-    groups = _frequencies(roots, bits)
+    above, below = ({x: coefficients(part, x, bits) for x in roots} for part in parts)
+
+    def settled(groups: Groups) -> bool:
+        alone = len(roots) == 1 or shared(roots, hfc.order)
+        return alone or proportional(parts, roots, groups)
+
+    return ratio_of(above, below, n, bits, settled)
+
+
+def ratio_of(
+    hfc: Table, mean: Table, n: int, bits: int, settled: Callable[[Groups], bool]
+) -> tuple[str | None, Number | None]:
+    """The same by the coefficients of n P X and of 1^T X at all that leads.
+
+    settled: whether the two sums are proportional, by the frequencies that balls tell apart.
+    """
+    groups = _frequencies(list(hfc), bits)
     with at_precision(bits):
-        sums = [[_hermitian(table, group) for group in groups] for table in tables]
+        sums = [[_hermitian(table, group) for group in groups] for table in (hfc, mean)]
         # The group of |x|^2 stands first: there both sums are squared norms, hence positive.
         top, bottom = (series[0].real for series in sums)
         gaps = [s * bottom - t * top for s, t in zip(*sums, strict=True)]
         if any(not gap.contains(0) for gap in gaps):
             return "oscillates", None
-        settled = len(roots) == 1 or shared(roots, multipliers)
-        if not settled and not proportional(parts, growths, roots, groups):
+        if not (bottom > 0 and settled(groups)):
             return None, None
         limit = Number.of((top / (bottom * n)).sqrt())
         # A constant that is not 0, though binary64 may not reach it.
         return "constant", limit if 0 < limit < math.inf else None
 
 
-def _frequencies(
-    roots: Sequence[Eigenvalue], bits: int
-) -> list[list[tuple[Eigenvalue, Eigenvalue]]]:
+def _frequencies(roots: Sequence[Any], bits: int) -> Groups:
     """Pairs (x, y) grouped by x conj(y) as far as balls tell them apart, |x|^2 first."""
-    groups: list[tuple[flint.acb, list[tuple[Eigenvalue, Eigenvalue]]]] = []
+    groups: list[tuple[flint.acb, list[tuple[Any, Any]]]] = []
     with at_precision(bits):
         for x, y in [(x, x) for x in roots] + [(x, y) for x in roots for y in roots if x != y]:
             value = x.ball(bits) * y.ball(bits).conjugate()
@@ -106,9 +117,7 @@ def _frequencies(
     return [members for _, members in groups]
 
 
-def _hermitian(
-    table: dict[Eigenvalue, list[flint.acb]], group: list[tuple[Eigenvalue, Eigenvalue]]
-) -> flint.acb:
+def _hermitian(table: Table, group: list[tuple[Any, Any]]) -> flint.acb:
     rows = ([flint.acb_mat([table[x]]) for x in pair] for pair in group)
     total = sum((x * y.conjugate().transpose() for x, y in rows), flint.acb_mat(1, 1))
     return total.trace()
@@ -122,14 +131,9 @@ def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers) -> bool:
     return alone and all(a == first for a in others)
 
 
-def proportional(
-    parts: tuple[Part, Part],
-    growths: tuple[Growth, Growth],
-    roots: Sequence[Eigenvalue],
-    groups: list[list[tuple[Eigenvalue, Eigenvalue]]],
-) -> bool:
+def proportional(parts: tuple[Part, Part], roots: Sequence[Eigenvalue], groups: Groups) -> bool:
     """Whether the coefficients are proportional, by the gap of algebraic integers."""
-    needed = proportionality_bits(parts, growths, roots)
+    needed = proportionality_bits(parts, roots)
     if needed > GAP_BITS:
         return False
     bits = needed + working_bits(*parts) * (4 * len(roots) + 4)
@@ -140,20 +144,18 @@ def proportional(
             if any(not abs(value - values[0]) < gap for value in values):
                 return False
         sums, scale = [], flint.arb(1)
-        for part, growth in zip(parts, growths, strict=True):
-            table = {x: coefficients(part, growth, x, bits) for x in roots}
+        for part in parts:
+            table = {x: coefficients(part, x, bits) for x in roots}
             sums.append([_hermitian(table, group) for group in groups])
-            q = part.cofactor(growth.power + 1)
-            scale *= prod(abs(q(x.ball(bits))) ** 2 for x in growth.roots)
+            q = part.cofactor(part.growth.power + 1)
+            scale *= prod(abs(q(x.ball(bits))) ** 2 for x in part.growth.roots)
         return all(
             bool(abs((s * sums[1][0] - t * sums[0][0]) * scale) < gap)
             for s, t in zip(*sums, strict=True)
         )
 
 
-def proportionality_bits(
-    parts: tuple[Part, Part], growths: tuple[Growth, Growth], roots: Sequence[Eigenvalue]
-) -> int:
+def proportionality_bits(parts: tuple[Part, Part], roots: Sequence[Eigenvalue]) -> int:
     """Bits of the bound below which the differences of `ratio_limit` can only be zero.
 
     Times |q|^2 at all the roots that lead they are algebraic integers, and no conjugate of them is
@@ -166,9 +168,9 @@ def proportionality_bits(
         return sum((abs(flint.arb(c)) * size**k for k, c in powers), flint.arb(1))
 
     bound = flint.arb(2 * len(roots) ** 4)
-    for part, growth in zip(parts, growths, strict=True):
+    for part in parts:
         total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
-        bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
+        bound *= total * height(part.cofactor(part.growth.power + 1)) ** (2 * len(roots))
     # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
     return (embeddings(roots) - 1) * bits_of(bound) + 64
 
@@ -177,28 +179,31 @@ def proportionality_bits(
 _LOOKS = 12
 
 
-def leading_rank(
-    whole: Part, growth: Growth, shape: tuple[int, int], multipliers: Multipliers
-) -> int | None:
+def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
-    pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
-    upper = min(shape) if multipliers.several else rank_bound(pairs, growth.power)
+    growth = whole.growth
+    pairs = [pair for root in growth.roots for pair in whole.order.pairs(root)]
+    upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
-    table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
-    with at_precision(bits):
-        depths = range(_LOOKS if len(growth.roots) > 1 else 1)
-        sums = (leading_sum(table, depth, bits) for depth in depths)
-        lower = max(ball_rank([row[j :: shape[1]] for j in range(shape[1])]) for row in sums)
+    table = {x: coefficients(whole, x, bits) for x in growth.roots}
+    lower = rank_seen(table, shape[1], bits)
     if lower == upper:
         return lower
     if all_conjugates_lead(growth):
-        return rational_rank(whole, growth, shape)
+        return rational_rank(whole, shape)
     if len(growth.roots) == 1:
         return rank_in_field(whole, growth.roots[0].factor.polynomial, shape)
     return None
 
 
-def leading_sum(table: dict[Eigenvalue, list[flint.acb]], depth: int, bits: int) -> list[flint.acb]:
+def rank_seen(table: Table, d: int, bits: int) -> int:
+    """A lower bound of the rank of the leading sum [n, d] by its coefficients."""
+    with at_precision(bits):
+        sums = (leading_sum(table, k, bits) for k in range(_LOOKS if len(table) > 1 else 1))
+        return max(ball_rank([row[j::d] for j in range(d)]) for row in sums)
+
+
+def leading_sum(table: Table, depth: int, bits: int) -> list[flint.acb]:
     """sum over the leading roots x of (x/|x|)^depth g_x, by the coefficients g_x of each."""
     with at_precision(bits):
         turned = flint.acb_mat([[x.ball(bits).sgn() ** depth for x in table]])
@@ -226,14 +231,14 @@ def ball_rank(rows: list[list[flint.acb]]) -> int:
     return rank
 
 
-def rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | None:
+def rational_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     """The rank where all conjugates of the leading roots lead: the leading sum is rational.
 
     Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
     such products, they are zero at all.
     """
-    sequences = rational_sums(whole, growth)
-    degree, rank, depth = len(growth.roots), 0, 0
+    sequences = rational_sums(whole)
+    degree, rank, depth = len(whole.growth.roots), 0, 0
     while depth < comb(degree + rank, rank + 1):
         if depth > 4096:
             return None
@@ -248,10 +253,10 @@ def all_conjugates_lead(growth: Growth) -> bool:
     return len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots})
 
 
-def rational_sums(part: Part, growth: Growth) -> list[Iterator[Any]]:
+def rational_sums(part: Part) -> list[Iterator[Any]]:
     """The terms sum of x^k g_x over the leading roots x, entry by entry: all conjugates lead."""
-    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in growth.roots}))
-    cofactor = flint.fmpq_poly(part.cofactor(growth.power + 1))
+    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in part.growth.roots}))
+    cofactor = flint.fmpq_poly(part.cofactor(part.growth.power + 1))
     _, inverse, _ = (cofactor % over_q).xgcd(over_q)
     weight = inverse * over_q.derivative()
     return [terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, part.numerators)]

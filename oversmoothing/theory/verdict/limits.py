@@ -1,5 +1,5 @@
 """What HFC/LFC and the rank of X_L do, from the modes that lead: one analysis, however modes are
-enclosed, by discs (`disc_limits`) or in balls (`by_cells`) (T1f, T3f, T4, T5a).
+enclosed, by discs (`disc_modes`) or in balls (`by_cells`) (T1f, T3f, T4, T5a).
 
 The leading modes are one direction of tokens times whatever H does, or one of H times what A does:
 in both the ratio of HFC and LFC is that of the tokens' directions. What needs more than that, and
@@ -11,12 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, inflated, mean_of
 from oversmoothing.theory.verdict.formulas import Outcome
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.depth.onset import Onset
+    from oversmoothing.theory.verdict.cosines import TokenLimits
 
 _Item = TypeVar("_Item")
 
@@ -52,10 +56,17 @@ def infinite(rank: int | None, reached: str = "") -> Limits:
 
 @dataclass(frozen=True)
 class Decided:
-    """The outcome that all cases of a cell share, or UNDECIDED, and what is known of the limits."""
+    """The outcome that all cases of a cell share, or UNDECIDED, and what is known of the limits.
+
+    Of one X_0 (not None where they are known) also a sentence about it, from which layer on it
+    shows what decides, and what its tokens do.
+    """
 
     outcome: Outcome
-    limits: Limits
+    limits: Limits = UNKNOWN
+    words: str = ""
+    onset: Onset | None = None
+    tokens: TokenLimits | None = None
 
 
 def agreed(first: Limits, second: Limits) -> Limits:

@@ -1,17 +1,28 @@
-"""What one X_0 leads to: limits, the verdict over the modes it contains, its tokens (T4e, T14)."""
+"""What one X_0 leads to: limits, the verdict over the modes it contains, its tokens (T4e, T14).
+
+An X_0 whose resolvent is too large is looked at by spectral projectors (T4c, T14e-g). Where A and H
+are diagonalisable, E_a X_0 E_h^T is all that X_0 contains of the pair (a, h), and grows like
+(1 + h a)^L alone; repeated eigenvalues are one pair. E_a = prod (A - b) / (a - b) over the other
+eigenvalues b, in balls: that a part is not 0 is seen there, that it is 0 in fractions. Moduli are
+compared as everywhere (`by_fractions.compare`). What turns is left open.
+"""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import combinations
+from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.onset import Onset
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.exact import Matrix, plus
+from oversmoothing.theory.numbers.exact import Matrix, Number, plus, to_flint, weighted_mean
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import CloseRootsError
 from oversmoothing.theory.verdict.answer import (
@@ -24,14 +35,26 @@ from oversmoothing.theory.verdict.answer import (
     shown,
 )
 from oversmoothing.theory.verdict.by_cells import decided_in_cell
-from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs
-from oversmoothing.theory.verdict.by_projectors import by_projectors
-from oversmoothing.theory.verdict.cosines import UNKNOWN_TOKENS, TokenLimits, token_limits
-from oversmoothing.theory.verdict.decide import Comparison, lasts
-from oversmoothing.theory.verdict.disc_parts import heads_contained, limits_of_heads
+from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs, lasts
+from oversmoothing.theory.verdict.by_fractions import (
+    Mode,
+    all_modes,
+    compare,
+    largest_modes,
+    rank_bound,
+)
+from oversmoothing.theory.verdict.cosines import (
+    CosineLimit,
+    TokenLimits,
+    mean as mean_cosine,
+    smallest,
+    token_limits,
+)
+from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
-from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
-from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite, merged
+from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.leading import rank_seen, ratio_of
+from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Decided, Limits, infinite, merged
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
     QUICK_WORK,
@@ -39,6 +62,7 @@ from oversmoothing.theory.verdict.resolvent import (
     resolvent_seconds,
 )
 from oversmoothing.theory.verdict.start import Content, start_content
+from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
@@ -64,21 +88,9 @@ def _of_draw(case: Layer, draw: NDArray[np.int64]) -> Limits:
     return UNKNOWN if content is None else content.limits
 
 
-@dataclass(frozen=True)
-class OfStart:
-    """What one X_0 leads to: limits, the verdict over the modes it contains, a sentence about it,
-    from which layer on it shows what decides, and what its tokens do."""
-
-    limits: Limits
-    outcome: Outcome
-    words: str = ""
-    onset: Onset | None = None
-    tokens: TokenLimits = UNKNOWN_TOKENS
-
-
 def limits_of_start(
     case: Layer, start: Entries, radii: Comparison, generic: Outcome, thorough: bool = False
-) -> OfStart:
+) -> Decided:
     """What an X_0 (not 0) leads to (T4e), exactly where the layer is decidable.
 
     generic: the verdict for generic X_0, and radii what it rests on. thorough: also what is left
@@ -94,17 +106,17 @@ def limits_of_start(
 
 def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
     A, H = case.rational_A, case.rational_H
-    return start_content(A, H, X0, case.classes, begins, case.others, work)
+    return start_content(A, H, X0, begins, case.others, work)
 
 
-def _of_content(content: Content, case: Layer) -> OfStart:
+def _of_content(content: Content, case: Layer) -> Decided:
     tokens, outcome = token_limits(content.tokens, case.d), content.outcome
     if outcome in _SETTLED:
-        return OfStart(content.limits, outcome, _SETTLED[outcome], tokens=tokens)
-    return OfStart(content.limits, outcome, shown(content.onset), content.onset, tokens)
+        return Decided(outcome, content.limits, _SETTLED[outcome], tokens=tokens)
+    return Decided(outcome, content.limits, shown(content.onset), content.onset, tokens)
 
 
-def _with_short_numbers(answer: OfStart, case: Layer, start: Entries) -> OfStart:
+def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided:
     """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
@@ -123,7 +135,7 @@ def _with_short_numbers(answer: OfStart, case: Layer, start: Entries) -> OfStart
     return replace(answer, words=shown(content.onset), onset=content.onset)
 
 
-def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
+def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
     """Where the resolvent is too large: by projectors; else an X_0 that contains every mode behaves
     as generic ones, and so does one that contains the mode which decides, by discs."""
     X0 = start.fractions
@@ -132,23 +144,23 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> OfStart:
     left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
     answer = by_projectors(case, X0)
     if answer.outcome is not Outcome.UNDECIDED:
-        return OfStart(answer.limits, answer.outcome, left_out, None, answer.tokens)
+        return replace(answer, words=left_out)
     content = _content(case, X0, LARGEST_WORK)
     if content is not None:
         return _of_content(content, case)
     if has_every_mode(case.rational_A, case.rational_H, X0, case.others):
         limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-        return OfStart(limits, generic, left_out)
+        return Decided(generic, limits, left_out)
     if not case.others:
         # What holds for all layers and starts that round to these floats holds for this one.
         discs = DiscStart(cell_discs(case), start.floats).decided(generic)
         if discs.outcome is not Outcome.UNDECIDED:
             limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-            return OfStart(limits, discs.outcome, left_out)
-    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES + left_out)
+            return Decided(discs.outcome, limits, left_out)
+    return Decided(Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES + left_out)
 
 
-def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Outcome) -> OfStart:
+def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Outcome) -> Decided:
     """Of several heads in floats, as far as discs or balls show which modes X_0 contains."""
     X0, smoothing = X.floats, generic is Outcome.SMOOTHING
     if (X0[0] == X0).all():
@@ -157,11 +169,11 @@ def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Out
     # An estimate says of no mode that it leads.
     sure = radii.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if not sure or not heads_contained(case, X0, rest):
-        return OfStart(UNKNOWN, Outcome.UNDECIDED, NOT_SHOWN)
-    return OfStart(ZERO if smoothing else limits_of_heads(case, X0), generic)
+        return Decided(Outcome.UNDECIDED, UNKNOWN, NOT_SHOWN)
+    return Decided(generic, ZERO if smoothing else limits_of_heads(case, X0))
 
 
-def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfStart:
+def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> Decided:
     """The same from discs, and what they leave open from all cases that round to the same floats,
     as far as these agree; else UNDECIDED."""
     case, X0 = cell.case, start.floats
@@ -177,23 +189,241 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> OfSta
         if known.tends_to is None and discs.means_fall(outcome, X0):
             known = infinite(known.limit_rank)
     if outcome is Outcome.UNDECIDED:
-        return OfStart(known, outcome, ILL_CONDITIONED)
+        return Decided(outcome, known, ILL_CONDITIONED)
     if known.tends_to == "infinity" and discs.balanced and not np.any([*map(math.fsum, X0.T)]):
         known = replace(known, reached="every")
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
     begins = onset_of_cell(cell, X0, tends_to)
-    return OfStart(known, outcome, shown(begins), begins)
+    return Decided(outcome, known, shown(begins), begins)
 
 
-def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> OfStart:
+def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> Decided:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
     total = reduce(plus, (H for _, H in case.others), case.rational_H)
     content = start_content([[Fraction(1)]], total, start.fractions[:1])
     if content is not None:
         if content.vanishes:
-            return OfStart(UNKNOWN, Outcome.UNDEFINED, VANISHES)
-        return OfStart(ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
-    if lasts(case, cell, all_modes=True):
-        return OfStart(ZERO, Outcome.TRIVIAL, AT_CONSENSUS)
-    return OfStart(UNKNOWN, Outcome.UNDECIDED, TOO_MANY_MODES)
+            return Decided(Outcome.UNDEFINED, UNKNOWN, VANISHES)
+        return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
+    if lasts(cell, all_modes=True):
+        return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
+    return Decided(Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES)
+
+
+# ------------------------------------------------------------------------------- by projectors
+
+# Bits with which projectors are taken, from the first on until what is not 0 is seen to be so.
+_FIRST, _MOST = 256, 4096
+
+
+def by_projectors(case: Layer, X0: Matrix) -> Decided:
+    """The answer for X_0 [n, d], its tokens not all alike, of a layer of one head in fractions."""
+    if case.others:
+        return Decided(Outcome.UNDECIDED)
+    modes = all_modes(case.rational_A, case.rational_H)
+    blocks = [root.factor.jordan for mode in modes for root in _roots(mode)]
+    if any(sizes[0] > 1 for sizes in blocks) or len(case.classes) > 1:
+        return Decided(Outcome.UNDECIDED)
+    parts = _Parts(case, X0, modes)
+    sides = [
+        parts.largest([mode for mode in modes if (mode.attention is None) == consensus])
+        for consensus in (True, False)
+    ]
+    consensus, quotient = sides
+    if consensus is None or quotient is None or not quotient:
+        return Decided(Outcome.UNDECIDED)
+    sign = compare(consensus[0], quotient[0])[0] if consensus else -1
+    outcome = outcome_of_sign(sign)
+    leads = (consensus if sign != -1 else []) + (quotient if sign != 1 else [])
+    if sign is None or leads[0].rational == 0:
+        return Decided(Outcome.UNDECIDED)
+    return parts.led_by(leads, outcome)
+
+
+class _Parts:
+    """E_a X_0 E_h^T of the pairs of one layer."""
+
+    def __init__(self, case: Layer, X0: Matrix, modes: Sequence[Mode]) -> None:
+        self._case, self._start, self._modes = case, X0, modes
+        self._known: dict[tuple[Mode, int], flint.acb_mat] = {}
+
+    @cached_property
+    def _pi_mean(self) -> list[Fraction]:
+        return weighted_mean(self._case.rational_pi, self._start)
+
+    def in_balls(self, mode: Mode, bits: int) -> flint.acb_mat:
+        """[n, d]."""
+        if (mode, bits) not in self._known:
+            with at_precision(bits):
+                if mode.attention is None:
+                    part = flint.acb_mat(to_flint([self._pi_mean] * self._case.n))
+                else:
+                    others = dict.fromkeys(m.attention for m in self._modes)
+                    part = _projected(
+                        flint.acb_mat(to_flint(self._case.rational_A)),
+                        flint.acb_mat(to_flint(self._start)),
+                        _ball(mode.attention, bits),
+                        [_ball(a, bits) for a in others if a != mode.attention],
+                    )
+                values = dict.fromkeys(m.value for m in self._modes)
+                self._known[mode, bits] = _projected(
+                    flint.acb_mat(to_flint(self._case.rational_H)),
+                    part.transpose(),
+                    mode.value.ball(bits),
+                    [h.ball(bits) for h in values if h != mode.value],
+                ).transpose()
+        return self._known[mode, bits]
+
+    def contains(self, mode: Mode) -> bool | None:
+        """None where it is not shown."""
+        for bits in doublings(_FIRST, _MOST):
+            if any(not x.contains(0) for x in self.in_balls(mode, bits).entries()):
+                return True
+            if bits == _FIRST and self._is_zero(mode):
+                return False
+        return None
+
+    def _is_zero(self, mode: Mode) -> bool:
+        """Whether nothing of the factors of the pair is there, in fractions: q(A) X_0 q(H)^T = 0
+        for the products q of the other factors."""
+        case = self._case
+        if mode.attention is None:
+            state = to_flint([self._pi_mean])
+        else:
+            own = {m.attention.factor for m in self._modes if m.attention is not None}
+            state = to_flint(self._start)
+            state = state - to_flint([self._pi_mean] * case.n)
+            state = _applied(to_flint(case.rational_A), own - {mode.attention.factor}, state)
+        own = {m.value.factor for m in self._modes} - {mode.value.factor}
+        return not any(_applied(to_flint(case.rational_H), own, state.transpose()).entries())
+
+    def largest(self, modes: list[Mode]) -> list[Mode] | None:
+        """Those of the largest modulus among what X_0 contains; None where that is not shown."""
+        while modes:
+            top, sure, _ = largest_modes(modes)
+            there = [self.contains(mode) for mode in top]
+            if None in there or not sure:
+                return None
+            if any(there):
+                return [mode for mode, is_there in zip(top, there, strict=True) if is_there]
+            modes = [mode for mode in modes if mode not in top]
+        return []
+
+    def led_by(self, leads: list[Mode], outcome: Outcome) -> Decided:
+        """Limits and tokens where these pairs lead."""
+        n, d = self._case.n, self._case.d
+        balanced = all(sum(column) == 1 for column in zip(*self._case.rational_A, strict=True))
+        open_ = infinite(None) if balanced and outcome is Outcome.NON_SMOOTHING else UNKNOWN
+        with at_precision(_FIRST):
+            mu = [mode.ball(_FIRST) for mode in leads]
+            rate = float(abs(mu[0]).mid())
+        growth = TokenGrowth(rate, 0)
+        if outcome is Outcome.SMOOTHING:
+            # One real h, or a pair of conjugates: the mean is never small.
+            together = len(leads) == 1 or (
+                len(leads) == 2 and leads[0].value.conjugate == leads[1].value
+            )
+            if not together:
+                return Decided(outcome, ZERO)
+            one = CosineLimit("constant", (1.0,))
+            pairs: dict[tuple[int, int], CosineLimit | None]
+            pairs = dict.fromkeys(combinations(range(n), 2), one)
+            return Decided(outcome, ZERO, tokens=TokenLimits((growth,) * n, pairs, one, one))
+        pair = len(leads) == 2 and _are_conjugate(*leads)
+        turns = pair and not _is_real_and_simple(leads[0].attention)
+        steady = all(map(_is_real, leads)) and len({bool(x.real > 0) for x in mu}) == 1
+        if not (pair or steady):
+            return Decided(outcome, open_)
+        for bits in doublings(_FIRST, _MOST):
+            first = self.in_balls(leads[0], bits)
+            parts = [first, first.conjugate()] if pair else [self.in_balls(m, bits) for m in leads]
+            table = {mode: part.entries() for mode, part in zip(leads, parts, strict=True)}
+            tends_to, limit = self._ratio(dict(zip(leads, parts, strict=True)), bits, not turns)
+            narrow = limit is None or limit.high - limit.low <= limit.low / 2**60
+            if narrow and all(norm(x).rel_accuracy_bits() >= 60 for x in table.values()):
+                break
+        bound = min(rank_bound(leads), n, d)
+        rank = bound if rank_seen(table, d, bits) == bound else None
+        limits = infinite(rank) if open_.tends_to else Limits(tends_to, limit, rank)
+        if turns:
+            return Decided(outcome, limits)
+        # Of a pair the other half is the conjugate.
+        with at_precision(bits):
+            rows = sum(parts[:1] if pair else parts, flint.acb_mat(n, d)).tolist()
+        seen = [any(not x.contains(0) for x in row) for row in rows]
+        cosines = {
+            (i, j): _cosine(rows[i], rows[j]) if seen[i] and seen[j] else None
+            for i, j in combinations(range(n), 2)
+        }
+        known = list(cosines.values())
+        growths = tuple(growth if there else None for there in seen)
+        return Decided(
+            outcome,
+            limits,
+            tokens=TokenLimits(growths, cosines, smallest(known, d), mean_cosine(known, d)),
+        )
+
+    def _ratio(
+        self, parts: dict[Mode, flint.acb_mat], bits: int, settled: bool
+    ) -> tuple[str | None, Number | None]:
+        """What HFC/LFC tends to where these parts lead."""
+        n, hfc, mean = self._case.n, {}, {}
+        with at_precision(bits):
+            ones = flint.acb_mat(n, 1, [1] * n)
+            for mode, part in parts.items():
+                total = ones.transpose() * part
+                mean[mode] = total.entries()
+                hfc[mode] = (part * n - ones * total).entries()
+        return ratio_of(hfc, mean, n, bits, lambda _: settled)
+
+
+def _ball(a: Eigenvalue | None, bits: int) -> flint.acb:
+    return flint.acb(1) if a is None else a.ball(bits)
+
+
+def _projected(
+    M: flint.acb_mat, state: flint.acb_mat, x: flint.acb, others: Iterable[flint.acb]
+) -> flint.acb_mat:
+    """prod (M - y) / (x - y) state."""
+    for y in others:
+        state = (M * state - state * y) * (1 / (x - y))
+    return state
+
+
+def _applied(M: flint.fmpq_mat, factors: Iterable[Factor], state: flint.fmpq_mat) -> Any:
+    """prod f(M) state."""
+    for factor in factors:
+        coefficients = factor.polynomial.coeffs()
+        image = state * coefficients[-1]
+        for c in reversed(coefficients[:-1]):
+            image = M * image + state * c
+        state = image
+    return state
+
+
+def _roots(mode: Mode) -> list[Eigenvalue]:
+    return [root for root in (mode.attention, mode.value) if root is not None]
+
+
+def _is_real(mode: Mode) -> bool:
+    return all(root.is_real for root in _roots(mode))
+
+
+def _is_real_and_simple(a: Eigenvalue | None) -> bool:
+    return a is not None and a.is_real and a.factor.multiplicity == 1
+
+
+def _are_conjugate(first: Mode, second: Mode) -> bool:
+    if first.attention is None or second.attention is None:
+        return False
+    mirrored = first.attention.conjugate, first.value.conjugate
+    return not _is_real(first) and mirrored == (second.attention, second.value)
+
+
+def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:
+    # Of a pair that leads with one real a, x and y are real multiples of one row.
+    value = cosine_of([[z.real for z in row] + [z.imag for z in row] for row in (x, y)])
+    if value is None or not value.rad() < flint.arb(2) ** -60:
+        return None
+    return CosineLimit("constant", (min(1.0, max(-1.0, float(value.mid()))),))

@@ -16,24 +16,21 @@ from itertools import repeat
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.attention import closed_classes
-from oversmoothing.theory.layer.cell import nearest, softmax_balls, softmax_in_floats
+from oversmoothing.theory.layer.cell import softmax_balls
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Number, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum, enclose_in_balls
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, with_zeros
+from oversmoothing.theory.spectra.discs import Discs, Failure
 from oversmoothing.theory.spectra.layer_discs import (
     Interval,
-    attention_discs,
     consensus_radius,
-    head_discs,
     quotient_radius,
     radius_in_balls,
-    value_discs,
 )
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Verdict
+from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 
@@ -105,11 +102,11 @@ def certify_spectra(
 
 
 def certified_dominance(A: Array, H: Array) -> CertifiedDominance:
-    """The fast path: A [n, n] float64 >= 0 (meaning A_ij / sum) and H [d, d].
+    """The fast path: A [n, n] float64 >= 0 and H [d, d], and all that rounds to them.
 
     Success and UNDECIDED are the outcomes; a wrong verdict is not one of them.
     """
-    return certify_spectra(attention_discs(A), value_discs(H), len(closed_classes(A)) - 1)
+    return float_stage(Layer.of(A, H))
 
 
 # Up to this n and d the exact values of binary64 numbers that float64 does not separate.
@@ -138,22 +135,9 @@ def decide(case: Layer) -> tuple[CertifiedDominance, ExactDominance | None]:
 
 
 def float_stage(case: Layer) -> CertifiedDominance:
-    """Discs in float64 around the numbers as given, or around fractions rounded once."""
-    attention: Discs | Failure
-    if case.numbers == "fractions":
-        core, zeros = value_core(case)
-        attention = attention_discs(*nearest(attention_balls(case)))
-        with at_precision(BITS):
-            value = enclose(*nearest(flint.arb_mat(core)))
-        if zeros and isinstance(value, Discs):
-            value = with_zeros(value, zeros)
-    else:
-        value = head_discs(*case.factors) if case.factors else value_discs(case.H)
-        if case.logits is None:
-            attention = attention_discs(case.given["A"].floats)
-        else:
-            attention = attention_discs(*softmax_in_floats(case.logits))
-    return certify_spectra(attention, value, len(case.classes) - 1)
+    """Discs in float64 around all that rounds to the numbers."""
+    cell = cell_discs(case)
+    return certify_spectra(cell.attention, cell.value, cell.repeated)
 
 
 # ----------------------------------------------------------------------------------------- exact

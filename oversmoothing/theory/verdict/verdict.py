@@ -25,12 +25,12 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import has_symbols, rows_of, transposed
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
-from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike, plain
+from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
@@ -41,18 +41,13 @@ from oversmoothing.theory.verdict.answer import (
     repeated_one,
     token_words,
 )
-from oversmoothing.theory.verdict.decide import (
-    Comparison,
-    compare_radii,
-    exact_pairs,
-    generic_limits,
-)
+from oversmoothing.theory.verdict.by_discs import Comparison
+from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits
+from oversmoothing.theory.verdict.limits import Decided
 
 if TYPE_CHECKING:
     from oversmoothing.theory.depth.ratios import Ratio
-    from oversmoothing.theory.verdict.cosines import TokenLimits
 
 
 def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
@@ -79,7 +74,7 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
     return sorted({int(value) for value in values})
 
 
-def layer_verdict(
+def _decided(
     case: Layer,
     start: Entries | None,
     depths: list[int],
@@ -87,40 +82,7 @@ def layer_verdict(
     dense_size: int = DENSE_SIZE,
     thorough: bool = False,
 ) -> Verdict:
-    """The verdict on a validated layer, exactly where the input is exact and not too large.
-
-    What binary64 leaves open is decided in fractions where the numbers are short ones that mean
-    what they say (`Layer.as_fractions`). relative: how well the entries of A and H are known.
-    """
-    try:
-        result = _layer_verdict(case, start, depths, relative, dense_size, thorough)
-    except CloseRootsError:
-        return Verdict(
-            Outcome.UNDECIDED,
-            "exact",
-            None,
-            None,
-            CLOSE_EIGENVALUES,
-            verdict_x0=None if start is None else Outcome.UNDECIDED,
-            hfc_lfc=_at(case, start, depths),
-            has_x0=start is not None,
-        )
-    left_open = Outcome.UNDECIDED in (result.verdict, result.verdict_x0)
-    if relative == UNIT and (left_open or None in (result.tends_to, result.limit_rank)):
-        exact = case.as_fractions()
-        if exact is not None:
-            return _layer_verdict(exact, start, depths, thorough=thorough)
-    return result
-
-
-def _layer_verdict(
-    case: Layer,
-    start: Entries | None,
-    depths: list[int],
-    relative: float = UNIT,
-    dense_size: int = DENSE_SIZE,
-    thorough: bool = False,
-) -> Verdict:
+    """The verdict on a layer, exactly where its numbers are exact and not too many."""
     comparison = compare_radii(case, relative, dense_size)
     outcome, reason, rho_q = comparison.outcome, comparison.reason, comparison.rho_quotient
     status = comparison.status
@@ -128,29 +90,25 @@ def _layer_verdict(
         outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes), case.heads)
-    verdict_x0 = shows_from = None
-    tokens: TokenLimits | None = None
     if start is None:
-        behaviour = generic_limits(case, comparison, _drawn_limits)
+        told = Decided(outcome, generic_limits(case, comparison))
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
-        behaviour, reason = UNKNOWN, ZERO_STATE
-        outcome = verdict_x0 = Outcome.UNDEFINED
+        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
+        outcome = told.outcome
         status = "certified" if status == "numerical" else status
-        tokens = all_zero(case.n)
     else:
         from oversmoothing.theory.verdict.of_start import limits_of_start
 
-        of_start = limits_of_start(case, start, comparison, outcome, thorough)
-        behaviour, verdict_x0, tokens = of_start.limits, of_start.outcome, of_start.tokens
-        shows_from = None if of_start.onset is None else of_start.onset.layer
-        reason += of_start.words
+        told = limits_of_start(case, start, comparison, outcome, thorough)
+    limits, tokens = told.limits, told.tokens
     distance = _distance(case, outcome, comparison)
+    reason += told.words
     if distance is not None and outcome is not Outcome.TIE:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
-        reason += limit_words(behaviour, start is not None)
+        reason += limit_words(limits, start is not None)
     if tokens is not None:
         reason += token_words(tokens)
     return Verdict(
@@ -159,15 +117,15 @@ def _layer_verdict(
         comparison.rho_consensus,
         None if case.n == 1 or rho_q != rho_q else rho_q,
         reason,
-        behaviour.tends_to,
-        behaviour.limit,
-        behaviour.limit_rank,
-        verdict_x0,
+        limits.tends_to,
+        limits.limit,
+        limits.limit_rank,
+        None if start is None else told.outcome,
         _at(case, start, depths),
         start is not None,
         comparison.attention,
         comparison.value,
-        shows_from,
+        None if told.onset is None else told.onset.layer,
         distance,
         None if tokens is None else tokens.growth,
         None if tokens is None else tokens.cosines,
@@ -188,12 +146,6 @@ def _at(case: Layer, start: Entries | None, depths: list[int]) -> dict[int, Rati
     return ratios_at(case, start, depths)
 
 
-def _drawn_limits(case: Layer) -> Iterable[Limits]:
-    from oversmoothing.theory.verdict.of_start import drawn_limits
-
-    return drawn_limits(case)
-
-
 # Relative margins below this are near-ties: their distance is worth saying.
 NEAR = 1e-3
 
@@ -211,7 +163,7 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
     ):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
-    from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
+    from oversmoothing.theory.verdict.by_fractions import distance_to_tie, exact_distance
 
     if comparison.dominance is None:
         return distance_to_tie(case.A, case.H)
@@ -281,7 +233,7 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(result: Verdict, case: Layer, kind: str, error: float) -> Verdict:
+def within(result: Verdict, kind: str, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
@@ -395,7 +347,7 @@ def verdict(
     (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
         return answer(case, start, depths, exact_binary, thorough)
-    return within(layer_verdict(case, None, depths, error), case, kind, error)
+    return within(answer(case, None, depths, relative=error), kind, error)
 
 
 NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or leave depth out"
@@ -425,13 +377,34 @@ def answer(
     exact_binary: bool = False,
     thorough: bool = False,
     dense_size: int = DENSE_SIZE,
+    relative: float = UNIT,
 ) -> Verdict:
-    """The verdict on a validated layer."""
+    """The verdict on a validated layer. relative: how well the entries of A and H are known.
+
+    What binary64 leaves open is decided in fractions where the numbers are short ones that mean
+    what they say (`Layer.as_fractions`).
+    """
     if exact_binary and isinstance(case, ManyHeads) and not case.exact:
         case = case.taken_exactly()
-        result = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
+        result = answer(case, start, depths, False, thorough, dense_size)
         return replace(result, status="certified", point=True) if case.decidable else result
-    result = layer_verdict(case, start, depths, UNIT, dense_size, thorough)
+    try:
+        result = _decided(case, start, depths, relative, dense_size, thorough)
+        left_open = Outcome.UNDECIDED in (result.verdict, result.verdict_x0)
+        if relative == UNIT and (left_open or None in (result.tends_to, result.limit_rank)):
+            short = case.as_fractions()
+            result = result if short is None else _decided(short, start, depths, thorough=thorough)
+    except CloseRootsError:
+        result = Verdict(
+            Outcome.UNDECIDED,
+            "exact",
+            None,
+            None,
+            CLOSE_EIGENVALUES,
+            verdict_x0=None if start is None else Outcome.UNDECIDED,
+            hfc_lfc=_at(case, start, depths),
+            has_x0=start is not None,
+        )
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return result
     # Loaded for who asks for it: a verdict is quick to start.
