@@ -51,8 +51,8 @@ EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
     "theory": "certificate",
-    "theory/verdict": """formulas verdict answer decide by_discs limits disc_limits disc_start
-    by_fractions resolvent leading start tokens cosines by_cells disc_parts stages""",
+    "theory/verdict": """formulas verdict answer decide by_discs limits disc_modes disc_start
+    by_fractions resolvent leading start of_start tokens cosines by_cells stages""",
     "theory/depth": "rates closed_form rates_measured bounds ratios onset",
     "theory/spectra": "algebraic layer_discs discs blocks",
     "theory/layer": "layer attention cell",

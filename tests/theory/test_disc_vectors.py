@@ -18,8 +18,7 @@ from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved
 from oversmoothing.theory.spectra.layer_discs import attention_by_parts
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.disc_limits import DiscModes
-from oversmoothing.theory.verdict.disc_parts import left_vectors
+from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors
 from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of

@@ -14,7 +14,7 @@ from hypothesis import example, given as drawn, settings
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import verdict as room
-from oversmoothing.theory.verdict.nearest import distance_to_tie
+from oversmoothing.theory.verdict.by_fractions import distance_to_tie
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
 MIXING = np.array([[0.75, 0.25], [0.25, 0.75]])

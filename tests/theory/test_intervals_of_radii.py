@@ -12,7 +12,6 @@ from oversmoothing.theory.spectra.layer_discs import (
     attention_spectrum,
     consensus_radius,
     eigenvalues,
-    head_spectrum,
     quotient_radius,
 )
 from oversmoothing.theory.verdict.by_discs import decide
@@ -139,13 +138,3 @@ def test_T1c_further_copies_of_1_are_exact_and_the_rest_is_kept():
     assert found.exact.tolist() == [True, True, False, False, False]
     assert found.values[:2].tolist() == [1, 1]
     assert found.values[2:] == pytest.approx(0.25, abs=1e-7)
-
-
-def test_T1a_a_head_has_its_zeros_first_and_then_its_core():
-    W_V, W_proj = np.array([[1.0], [2.0], [0.0]]), np.array([[3.0, 0.5, 7.0]])
-    found = head_spectrum(W_V, W_proj)
-    assert found.values.tolist() == [0, 0, 4] and found.exact.tolist() == [True, True, True]
-    square = head_spectrum(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.0, 1.0], [1.0, 1.0]]))
-    expected = np.linalg.eigvals(np.array([[2.0, 3.0], [4.0, 7.0]]))
-    assert np.sort(square.values.real) == pytest.approx(np.sort(expected)) and len(square) == 2
-    assert not square.exact.any()

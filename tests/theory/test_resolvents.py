@@ -172,7 +172,7 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
         X0 = centred(X0)
     assume(len(set(map(tuple, X0))) > 1)
     case = Layer.of(A, H)
-    found, content = by_projectors(case, X0), start_content(A, H, X0, case.classes)
+    found, content = by_projectors(case, X0), start_content(A, H, X0)
     assert found.outcome in (content.outcome, "UNDECIDED")
     told, known = found.limits, content.limits
     assert told.tends_to in (known.tends_to, None) and told.limit_rank in (known.limit_rank, None)

@@ -17,10 +17,9 @@ from typing import Any
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 
-# Of the balls in `certain`.
+# Of the balls in which states are measured.
 BITS = 1536
 
 
@@ -63,12 +62,6 @@ def vanishes(value: Any) -> None:
 
 def equal(value: object, expected: object) -> None:
     assert value == expected, f"found {value}, expected {expected}"
-
-
-def certain(condition: object) -> None:
-    """A comparison of balls: true only where every point of the balls satisfies it."""
-    with at_precision(BITS):
-        assert condition
 
 
 def meets(hypotheses: Sequence[Hypothesis], case: Instance) -> None:

@@ -27,14 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import closed_classes, communicating, quotient
-from oversmoothing.theory.layer.cell import of_others
-from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     gamma,
     inflated,
     largest,
+    of_others,
     upper_product,
     upper_sum,
 )
@@ -52,7 +51,7 @@ from oversmoothing.theory.support.sizes import Array, Complex
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -134,26 +133,6 @@ def attention_spectrum(A: Array) -> Spectrum:
 def value_projection_spectrum(H: Array) -> Spectrum:
     """spec(H) for a dense H [d, d] (or W: a transpose has the same eigenvalues): d values."""
     return eigenvalues(H)
-
-
-def spectra_of(case: Layer) -> tuple[Spectrum, Spectrum]:
-    """(spec(A) without one copy of 1, spec(H)) of a case, of a head through its factors."""
-    value = (
-        value_projection_spectrum(case.H) if case.factors is None else head_spectrum(*case.factors)
-    )
-    return attention_spectrum(case.A), value
-
-
-def head_spectrum(W_V: Array, W_proj: Array) -> Spectrum:
-    """spec of H = (W_V W_proj)^T for one head, W_V [d, r], W_proj [r, d], r <= d: d values.
-
-    The spectrum of the r x r core W_proj W_V, and d - r exact zeros: their modes have multiplier
-    1 + 0 a = 1 for every a, which only structure can know.
-    """
-    d, r = W_V.shape
-    if r >= d:
-        return eigenvalues(W_V @ W_proj)
-    return _concatenate(exact_spectrum(np.zeros(d - r)), eigenvalues(W_proj @ W_V))
 
 
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:

@@ -142,7 +142,7 @@ class Region:
                     cells.append(Cell({**rational, **point}, outcome))
         return Slice(rational, cells, where, boundaries)
 
-    def _values(self, expressions: list[Any], shape: tuple[int, ...], over: int = 0) -> Array:
+    def _values(self, expressions: list[Any], shape: tuple[int, ...]) -> Array:
         """[expressions, *shape] in floats."""
         grids = np.meshgrid(*([float(x) for x in self.points(k)] for k in range(len(self.axes))))
         values = np.zeros((len(expressions), *shape))

@@ -18,9 +18,16 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.boundaries import Boundaries, between, intervals, real_roots
+from oversmoothing.theory.verdict.boundaries import (
+    Boundaries,
+    Candidates,
+    between,
+    by_table,
+    intervals,
+    real_roots,
+    three,
+)
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
-from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said, truth
 
@@ -438,13 +445,3 @@ def _when(outcome: Outcome, condition: Any) -> str:
     if condition in (sp.true, sp.false):
         return f"{word}: {said(condition)}"
     return f"{word} iff {said(condition)}"
-
-
-def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
-    """The conditions by outcome: a tie where neither holds."""
-    single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
-    if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
-        ties = sp.Eq(smooths.lhs, 0)
-    else:
-        ties = sp.And(sp.Not(smooths), sp.Not(does_not))
-    return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}
