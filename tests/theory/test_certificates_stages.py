@@ -80,7 +80,7 @@ def test_the_verdict_takes_logits(tmp_path, capsys):
     assert np.array_equal(load_layer(str(path))[0].logits, CAUSAL)
     for words in (
         ["verdict", path],
-        ["verdict", path, "--certified"],
+        ["verdict", path, "--exact-binary"],
         ["certify", path, "--out", cert],
     ):
         assert oversmoothing.main([str(word) for word in words]) == 0

@@ -14,7 +14,6 @@ from oversmoothing.theory.spectra.layer_discs import (
     eigenvalues,
     quotient_radius,
 )
-from oversmoothing.theory.verdict.by_discs import decide
 
 
 def discs(values, radii=0.0) -> Discs:
@@ -65,42 +64,6 @@ def test_only_an_exact_zero_gives_exactly_one():
 def test_one_token_has_the_empty_quotient():
     found = quotient_radius(discs([]), discs([1.0]))
     assert (found.low, found.high, found.index) == (0.0, 0.0, None)
-
-
-# --- the verdict from them ---
-
-HALF, UNKNOWN, SMOOTH = discs([0.5]), discs([0.9, 0.1], 2.0), discs([0.5, -0.25], 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("attention", "value", "ones", "expected"),
-    [
-        # Disjoint intervals are a verdict.
-        (HALF, discs([0.5], 0.01), 0, "SMOOTHING"),
-        (HALF, discs([-0.5], 0.01), 0, "NON_SMOOTHING"),
-        (HALF, discs([-0.5], 0.6), 0, "UNDECIDED"),
-        (HALF, discs([-4 / 3], 1e-12), 0, "UNDECIDED"),
-        # Exact zeros tie when nothing exceeds them.
-        (HALF, discs([0.0, -0.5]), 0, "TIE"),
-        # T2d, T3d: of an attention of which |a| <= 1 is known alone the sign of real h decides.
-        (UNKNOWN, discs([-1.0, -0.5]), 0, "NON_SMOOTHING"),
-        (UNKNOWN, discs([-0.5 + 0.3j, -0.5 - 0.3j]), 0, "UNDECIDED"),
-        (UNKNOWN, discs([0.5, -0.25]), 0, "SMOOTHING"),
-        (UNKNOWN, discs([0.5, -0.75]), 0, "UNDECIDED"),
-        (UNKNOWN, discs([-1.0 - 1e-9, -0.5]), 0, "UNDECIDED"),
-        (UNKNOWN, discs([0.0, -0.5]), 0, "UNDECIDED"),
-        # Discs that touch may be a pair.
-        (UNKNOWN, discs([-0.5, -0.51], 0.1), 0, "UNDECIDED"),
-        # Where 1 repeats it is never SMOOTHING; of three that may be 1 none is known to be it.
-        (discs([1.0, 0.25], [0.0, 1e-9]), SMOOTH, 1, "TIE"),
-        (discs([1.0, 0.25], 1e-9), SMOOTH, 1, "TIE"),
-        (discs([1.0, 1.0 - 1e-10], 1e-9), SMOOTH, 1, "UNDECIDED"),
-        (discs([1.0, 0.25], 1e-9), discs([-0.5, -0.25], 1e-9), 1, "NON_SMOOTHING"),
-        (discs([1.0], 1e-9), SMOOTH, 1, "TIE"),
-    ],
-)
-def test_T2_T3_what_discs_decide(attention, value, ones, expected):
-    assert decide(attention, value, ones).outcome == expected
 
 
 # --- eigenvalues alone ---

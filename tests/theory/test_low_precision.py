@@ -42,9 +42,7 @@ def test_a_networks_softmax_has_the_verdict_of_the_exact_one_or_none(kind, seed)
 def test_what_the_rounding_can_turn_is_undecided(kind):
     """The tie is at h = -2 / (1 + t), which is moved by less and by more than the rounding."""
     n, t, eps = 5, 0.3, EPS[str(kind).removeprefix("torch.")]
-    A = (1 - t) * torch.full((n, n), 1 / n, dtype=torch.float64) + t * torch.eye(
-        n, dtype=torch.float64
-    )
+    A = mixed(n, t)
     for factor, decided in ((0.1, False), (30.0, True)):
         h = -2 / (1 + t) * (1 - factor * eps)
         found = verdict(A=A.to(kind), H=[[h]])
