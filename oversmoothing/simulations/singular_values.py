@@ -19,9 +19,8 @@ from oversmoothing.simulations.state import (
     normalise,
     scale,
     split,
-    to_quotient,
 )
-from oversmoothing.theory.depth.accurate import two_product
+from oversmoothing.theory.depth.accurate import to_quotient, two_product
 
 # An SVD has sigma2 / sigma1 to eps: below this, to less than ten digits.
 _LOST = 1e-6

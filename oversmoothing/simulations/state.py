@@ -22,8 +22,9 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
+from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import USUAL, plain, refuse_odd_tensor
+from oversmoothing.theory.support.sizes import USUAL
 
 # 2^k is a normal number for |k| <= this; two factors reach every finite ratio.
 HALF = {torch.float64: 1022, torch.float32: 126}
@@ -237,15 +238,6 @@ def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor)
     return SplitState(
         hfc, mean, hfc_exponent, mean_exponent, *normalise(rows, 1, common.unsqueeze(-1))
     )
-
-
-def to_quotient(hfc: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n-1 d"]:
-    """Y = Q^T hfc [..., n-1, d] for centred hfc [..., n, d], Q as in `complement_basis`.
-
-    Q is the last n - 1 columns of I - u u^T / u_1, u = 1/sqrt(n) + e_1, so Y costs O(n d).
-    """
-    n = hfc.shape[-2]
-    return hfc[..., 1:, :] - hfc[..., :1, :] / (math.sqrt(n) + 1.0)
 
 
 def to_differences(hfc: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch n-1 d"]:

@@ -27,16 +27,17 @@ from oversmoothing.simulations.sweep.config import (
 )
 from oversmoothing.simulations.sweep.points import (
     Points,
+    States,
     columns,
     cosine_extremes,
-    dense,
     draw,
     effective_rank,
     entropy_of,
     iterate,
     outcome,
 )
-from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
+from oversmoothing.theory.depth.accurate import ScaledState
+from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.spectra.heads_radius import Radius
@@ -283,7 +284,7 @@ def test_metrics_in_numpy_are_those_in_torch(n: int, d: int, seed: int, scale: i
     ratio = expected["hfc_lfc"]
     allowed = 2.0**-52 * 8 * n * d * (1 + ratio + 1 / ratio)
     assert state.log_hfc_lfc == pytest.approx(expected["log_hfc_lfc"], abs=allowed)
-    assert dense(state) == pytest.approx(X, rel=1e-12, abs=1e-12 * np.abs(X).max())
+    assert States.of(state).dense()[0] == pytest.approx(X, rel=1e-12, abs=1e-12 * np.abs(X).max())
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -311,8 +312,8 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
     expected = closed_form(A=A, H=H, X0=X0, depths=depths)
     for one, other in zip(iterate(A[None], H[None], X0, depths), expected, strict=True):
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, abs=1e-8)
-        assert cosine_extremes(dense(one))[0] == pytest.approx(
-            cosine_extremes(dense(other))[0], abs=1e-8
+        assert cosine_extremes(States.of(one).dense()[0])[0] == pytest.approx(
+            cosine_extremes(States.of(other).dense()[0])[0], abs=1e-8
         )
 
 
@@ -336,7 +337,7 @@ def test_many_layers_at_once_are_as_many_one_by_one(
     for one, other in zip(leaps, iterate(A, H, X0, depths), strict=True):
         assert one.depth == other.depth
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, rel=1e-11, abs=1e-11)
-        X, Y = dense(one), dense(other)
+        X, Y = States.of(one).dense()[0], States.of(other).dense()[0]
         assert Y * (np.abs(X).max() / np.abs(Y).max()) == pytest.approx(X, abs=1e-10)
 
 

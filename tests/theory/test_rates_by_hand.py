@@ -21,8 +21,10 @@ from oversmoothing.theory.depth.bounds import (
 )
 from oversmoothing.theory.depth.rates import (
     all_multipliers,
+    block_sizes,
     effective_rank_excess,
     effective_rank_excess_expanded,
+    jordan_type,
     kronecker_jordan_sizes,
     rank_rate,
     rank_rate_over_pairs,
@@ -111,6 +113,13 @@ def test_T6a_the_table_of_block_sizes(p, h_is_zero, q, a_is_zero, sizes):
         return
     with pytest.raises(InputError, match="at least 1"):
         kronecker_jordan_sizes(p, h_is_zero, q, a_is_zero)
+
+
+def test_T6a_the_blocks_of_all_pairs_are_counted():
+    """H has +-sqrt 2, A has 1 and 1/2: four pairs in two classes."""
+    (one, other) = jordan_type(A2_EXACT, matrix("0 1; 2 0"))
+    assert (one.count, other.count, one.sizes) == (2, 2, (1,))
+    assert block_sizes([one, other]) == {1: 4} and block_sizes([]) == {}
 
 
 # --- certified depth ---

@@ -11,13 +11,8 @@ import pytest
 from mpmath import mp, mpf
 
 from oversmoothing.theory.depth import ratios
-from oversmoothing.theory.depth.closed_form import (
-    ClosedForm,
-    FeatureModes,
-    ScaledState,
-    TokenModes,
-    closed_form,
-)
+from oversmoothing.theory.depth.accurate import ScaledState
+from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes, closed_form
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
     EXACT_DEPTH,

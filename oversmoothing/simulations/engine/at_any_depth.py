@@ -58,11 +58,7 @@ class Bases:
 
 
 def closed_form_states(
-    problem: Problem,
-    depths: tuple[int, ...],
-    device: torch.device,
-    dtype: torch.dtype,
-    bases: Bases,
+    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
 ) -> States:
     """The states at the depths; one eigendecomposition of A and one of W (or of a head's core).
 
@@ -73,7 +69,7 @@ def closed_form_states(
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
     parts = np.zeros((len(depths), problem.number, 2))
     hfc, hfc_exponent, c, c_exponent = problem.start
-    lost = problem.lost_in_c
+    lost, bases = problem.lost_in_c, Bases(problem)
     for index, place in enumerate(np.ndindex(*problem.batch)):
         form = bases.form(place)
         x, k = problem.element(hfc, 2, place), problem.element(c, 1, place)

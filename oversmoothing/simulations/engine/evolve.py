@@ -19,7 +19,6 @@ from torch import Tensor
 from oversmoothing.simulations.engine.at_any_depth import (
     BALL_SIZE,
     SQUARING_SIZE,
-    Bases,
     closed_form_states,
     in_balls,
     squaring,
@@ -215,26 +214,21 @@ def evolve(
     return Trajectory(depths, problem.batch, states, method, reason)
 
 
+@dataclass(frozen=True)
 class Runs:
     """The methods on one problem."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        depths: tuple[int, ...],
-        where: torch.device,
-        precision: torch.dtype,
-        progress: bool,
-    ) -> None:
-        self.problem, self.depths, self.where = problem, depths, where
-        self.precision, self._progress = precision, progress
-        self._bases = Bases(problem)
+    problem: Problem
+    depths: tuple[int, ...]
+    where: torch.device
+    precision: torch.dtype
+    progress: bool
 
     def by(self, name: str) -> States:
         """Raises `InputError` where the method does not apply."""
         problem, depths, where, precision = self.problem, self.depths, self.where, self.precision
         if name == "closed_form":
-            return closed_form_states(problem, depths, where, precision, self._bases)
+            return closed_form_states(problem, depths, where, precision)
         if name == "balls":
             return in_balls(problem, depths, where, precision)
         states = self._iterated(name, problem, depths)
@@ -253,7 +247,7 @@ class Runs:
     def _iterated(self, name: str, problem: Problem, depths: tuple[int, ...]) -> States:
         args = problem, depths, self.where, self.precision
         if name in ("plain", "core"):
-            return iterated(*args, self._progress, in_core=name == "core")
+            return iterated(*args, self.progress, in_core=name == "core")
         return States(*squaring(*args), problem.flat_offset(self.where), unknown)
 
     def bounded(self, name: str, states: States) -> States:

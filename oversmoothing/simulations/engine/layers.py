@@ -12,7 +12,7 @@ the case P_h = I, where the first product falls away. The equations of the coord
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -234,6 +234,7 @@ class FollowingLayer:
     map: HeadMap
 
 
+@dataclass
 class Stack:
     """Layer l as tensors; what does not change with l is made once.
 
@@ -242,24 +243,17 @@ class Stack:
     iterated too, once layer 0 is made: its attention has zeros.
     """
 
-    def __init__(
-        self,
-        attention: Rule,
-        weights: Rule,
-        residual: bool,
-        batch: tuple[int, ...],
-        n: int,
-        d: int,
-        where: torch.device,
-        dtype: torch.dtype,
-        seed: int | None = None,
-    ) -> None:
-        self.attention, self.weights, self.residual = attention, weights, residual
-        self.batch, self.n, self.d = batch, n, d
-        self.where, self.dtype = where, dtype
-        self._made = Made()
-        self._seed = seed
-        self.tokens = False
+    attention: Rule
+    weights: Rule
+    residual: bool
+    batch: tuple[int, ...]
+    n: int
+    d: int
+    where: torch.device
+    dtype: torch.dtype
+    seed: int | None = None
+    tokens: bool = field(default=False, init=False)
+    _made: Made = field(default_factory=Made, init=False)
 
     def at(self, layer: int) -> LinearLayer | FollowingLayer:
         """The layer; what does not change is made once."""
@@ -356,4 +350,4 @@ class Stack:
         return x.reshape(-1, *x.shape[-3:])
 
     def _nudge(self, stream: int) -> Nudge | None:
-        return None if self._seed is None else nudge_of((self._seed, stream), self.dtype)
+        return None if self.seed is None else nudge_of((self.seed, stream), self.dtype)

@@ -25,20 +25,23 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import NDArray
 
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import PARAMETERS, SCHEMA_VERSION, Config, Value
 from oversmoothing.simulations.sweep.heads_together import Powers, couplings
-from oversmoothing.theory.depth.closed_form import ScaledState, closed_form
-from oversmoothing.theory.layer.attention import complement_basis, quotient
+from oversmoothing.theory.depth.accurate import ScaledState
+from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.depth.ratios import iterated
+from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.rounding import add, normalise
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, stacked
 from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
 from oversmoothing.theory.support.errors import InputError
@@ -251,21 +254,9 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
 
 
 def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
-    half = depth // 2
-    (early, late), method = states_at(layer, X0, [half, depth])
-    row: dict[str, Any] = {"method": method}
-    if "ratio" in measures:
-        first, last = early.log_hfc_lfc, late.log_hfc_lfc
-        row["log_hfc_lfc"] = last
-        # From inf to inf, or to an undefined ratio, there is no slope.
-        finite = math.isfinite(first) and math.isfinite(last)
-        row["slope"] = (last - first) / (depth - half) if finite else math.nan
-    X = dense(late)
-    if "cosine" in measures:
-        row["cos_mean"], row["cos_min"] = map(float, known_cosines(X))
-    if "rank" in measures:
-        row["effective_rank"] = float(effective_rank(X))
-    return row
+    (early, late), method = states_at(layer, X0, [depth // 2, depth])
+    columns, _ = measured(States.of(early), States.of(late), depth, measures)
+    return {"method": method} | {name: float(column[0]) for name, column in columns.items()}
 
 
 def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
@@ -305,32 +296,15 @@ def iterate(
     n, d = X0.shape
     if 0 < (n - 1) * d <= min(SQUARED, max(depths, default=0) - 1):
         powers = Powers(A[None], H[None]).states(X0[None], depths)
-        squared = [
+        states = [
             ScaledState(depth, hfc[0], mean[0, 0], float(hfc_scale[0]), float(mean_scale[0]))
             for depth, (hfc, mean, hfc_scale, mean_scale) in zip(depths, powers, strict=True)
         ]
-        for state in squared:
-            _finite(state.hfc + state.mean, 0)
-        return squared
-    Q, B, W = complement_basis(n), quotient(A), np.swapaxes(H, -1, -2)
-    pi, weights = (x[0] for x in couplings(A[None], Q))
-    to_mean = (1.0 / n - pi) @ Q
-    Y, y_scale = normalise(Q.T @ X0)
-    c, c_scale = normalise(pi @ X0)
-    states = []
-    depth = 0
-    for wanted in depths:
-        while depth < wanted:
-            fed, scale = add(np.broadcast_to(c, (len(W), d)), c_scale, weights @ Y, y_scale)
-            c, c_scale = add(c, c_scale, np.einsum("hi,hij->j", fed, W), scale)
-            c, c_scale = _finite(c, c_scale)
-            moved = Y.copy()
-            for B_h, W_h in zip(B, W, strict=True):
-                moved += B_h @ (Y @ W_h)
-            Y, y_scale = _finite(moved, y_scale)
-            depth += 1
-        mean, scale = add(c, c_scale, to_mean @ Y, y_scale)
-        states.append(ScaledState(depth, Q @ Y, mean, float(y_scale), float(scale)))
+    else:
+        pi, weights = (x[0] for x in couplings(A[None], complement_basis(n)))
+        states = list(iterated(A, np.swapaxes(H, -1, -2), X0, depths, pi, weights))
+    if not all(np.isfinite(state.hfc + state.mean).all() for state in states):
+        raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
     return states
 
 
@@ -338,23 +312,71 @@ def iterate(
 SQUARED = 192
 
 
-def _finite(x: Array, exponent: int) -> tuple[Array, int]:
-    if not np.isfinite(x).all():
-        raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
-    return normalise(x, exponent)
+@dataclass(frozen=True)
+class States:
+    """HFC [p, n, d] 2^hfc_scale and mean [p, 1, d] 2^mean_scale of a stack, as `ScaledState`."""
+
+    hfc: Array
+    mean: Array
+    hfc_scale: NDArray[Any]
+    mean_scale: NDArray[Any]
+
+    @staticmethod
+    def of(state: ScaledState) -> "States":
+        """One alone."""
+        scales = (np.array([x]) for x in (state.log2_hfc_scale, state.log2_mean_scale))
+        return States(state.hfc[None], state.mean[None, None], *scales)
+
+    @property
+    def log_hfc_lfc(self) -> Array:
+        hfc, mean = (np.sqrt(squares(x)) for x in (self.hfc, self.mean))
+        scale = (self.hfc_scale - self.mean_scale) * math.log(2.0)
+        return np.asarray(np.log(hfc) - np.log(mean * np.sqrt(self.hfc.shape[1])) + scale)
+
+    def dense(self) -> Array:
+        """X_L up to a power of two, on the larger of the scales of what is not 0."""
+        parts = (self.hfc, self.hfc_scale), (self.mean, self.mean_scale)
+        scales = [np.where(part.any(axis=(1, 2)), scale, _NONE) for part, scale in parts]
+        top = np.maximum(*scales)
+        hfc, mean = (
+            part * np.exp2(np.maximum(scale - top, -1074.0))[:, None, None]
+            for (part, _), scale in zip(parts, scales, strict=True)
+        )
+        return np.asarray(hfc + mean)
 
 
-def dense(state: ScaledState) -> Array:
-    """X_L up to a power of two, [n, d]: HFC + mean on the larger of the two scales."""
-    parts = [(state.hfc, state.log2_hfc_scale), (state.mean, state.log2_mean_scale)]
-    present = [scale for part, scale in parts if part.any()]
-    if not present:
-        return np.zeros_like(state.hfc)
-    top = max(present)
-    hfc, mean = (
-        part * 2.0 ** max(scale - top, -1074.0) if part.any() else part for part, scale in parts
-    )
-    return hfc + mean
+# The scale of 0.
+_NONE = -(2.0**60)
+
+
+def squares(x: Array) -> Array:
+    """Their sum for each of a stack."""
+    return np.asarray((x * x).sum(axis=(1, 2)))
+
+
+def measured(
+    early: States, late: States, depth: int, measures: tuple[str, ...]
+) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+    """The columns of `measures` of states at half the depth and there, and which have all tokens.
+
+    What overflowed is measured as a state of ones.
+    """
+    values = dict[str, Array]()
+    with np.errstate(all="ignore"):
+        if "ratio" in measures:
+            first, last = early.log_hfc_lfc, late.log_hfc_lfc
+            values["log_hfc_lfc"] = last
+            # From inf to inf, or to an undefined ratio, there is no slope.
+            slope = (last - first) / (depth - depth // 2)
+            values["slope"] = np.where(np.isfinite(last) & np.isfinite(first), slope, np.nan)
+        X = late.dense()
+        finite = np.asarray(np.isfinite(X).all(axis=(1, 2)))
+        X = np.where(finite[:, None, None], X, 1.0)
+        if "cosine" in measures:
+            values["cos_mean"], values["cos_min"] = known_cosines(X)
+        if "rank" in measures:
+            values["effective_rank"] = effective_rank(X)
+    return values, finite & X.any(axis=-1).all(axis=-1)
 
 
 # A token this much smaller than another has lost too many digits for a cosine.

@@ -27,15 +27,17 @@ from oversmoothing.simulations.sweep.points import (
     OF_A_STATE,
     SQUARED,
     Point,
+    States,
     columns,
-    effective_rank,
     entropy_of,
     generator,
-    known_cosines,
+    measured,
     outcome,
+    squares,
     verdict_columns,
 )
-from oversmoothing.theory.depth.closed_form import from_quotient, to_quotient
+from oversmoothing.theory.depth.accurate import to_quotient
+from oversmoothing.theory.depth.closed_form import from_quotient
 from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
 from oversmoothing.theory.layer.layer import row_sum_tolerance
@@ -122,8 +124,8 @@ def _of_one(
         return rows
     seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
     kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
-    measured = _states(A, X0, {i: decided[i][1:] for i in kept}, depth, measures)
-    return {i: rows[i] | row for i, row in measured.items()}
+    state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, depth, measures)
+    return {i: rows[i] | row for i, row in state_rows.items()}
 
 
 def _of_heads(
@@ -141,9 +143,9 @@ def _of_heads(
                 rows[i] = verdict_columns("estimated", outcome, rho_c, rho_q, error)
     if not X0.size:
         return rows
-    early, late = (_States(*each) for each in powers.states(X0, [depth // 2, depth]))
-    measured = _measured(early, late, depth, range(len(A)), measures, "iteration")
-    return {i: rows[i] | row for i, row in measured.items() if i in rows}
+    early, late = (States(*each) for each in powers.states(X0, [depth // 2, depth]))
+    state_rows = _measured(early, late, depth, range(len(A)), measures, "iteration")
+    return {i: rows[i] | row for i, row in state_rows.items() if i in rows}
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:
@@ -226,11 +228,6 @@ def _alike(
 # ----------------------------------------------------------------------------- outcomes
 
 
-def _squares(x: Array) -> Array:
-    """Their sum for each of a stack."""
-    return np.asarray((x * x).sum(axis=(1, 2)))
-
-
 class _Bases:
     """M = V diag(values) V^-1 of a stack: P [p, k, k] has Re v and Im v of a pair, Y = P^-1."""
 
@@ -238,7 +235,7 @@ class _Bases:
         bases = [discs.basis for discs in each if discs.basis is not None]
         self.P, self.Y = (np.stack(x) for x in zip(*bases, strict=True))
         self.values: Complex = np.stack([discs.centres for discs in each])
-        condition = np.sqrt(_squares(self.P) * _squares(self.Y))
+        condition = np.sqrt(squares(self.P) * squares(self.Y))
         apart = np.max([discs.component for discs in each], axis=1) + 1 == self.values.shape[-1]
         # Whether each is used as it is.
         self.plain = condition < np.where(apart, _APART, _PLAIN)
@@ -290,34 +287,9 @@ class _Modes:
         return powers, e
 
 
-@dataclass(frozen=True)
-class _States:
-    """HFC [p, n, d] 2^hfc_scale and mean [p, 1, d] 2^mean_scale, as `ScaledState`."""
-
-    hfc: Array
-    mean: Array
-    hfc_scale: NDArray[Any]
-    mean_scale: NDArray[Any]
-
-    @property
-    def log_hfc_lfc(self) -> Array:
-        hfc, mean = (np.sqrt(_squares(x)) for x in (self.hfc, self.mean))
-        scale = (self.hfc_scale - self.mean_scale) * _LOG2
-        return np.asarray(np.log(hfc) - np.log(mean * np.sqrt(self.hfc.shape[1])) + scale)
-
-    def dense(self) -> Array:
-        """X_L up to a power of two."""
-        top = np.maximum(self.hfc_scale, self.mean_scale)
-        hfc, mean = (
-            part * np.exp2(np.maximum(scale - top, -1074.0))[:, None, None]
-            for part, scale in ((self.hfc, self.hfc_scale), (self.mean, self.mean_scale))
-        )
-        return np.asarray(hfc + mean)
-
-
 def _at_depths(
     A: Array, X0: Array, attention: _Bases, value: _Bases, depths: Sequence[int]
-) -> list[_States]:
+) -> list[States]:
     """The closed form (T1a): HFC by pairs of eigenvalues, c = pi^T X by those with a = 1."""
     n = A.shape[-1]
     offset = (1 / n - stationary_distributions(A / A.sum(axis=-1, keepdims=True)))[:, None]
@@ -355,7 +327,7 @@ def _at_depths(
             x * np.exp2(np.clip(scale - top, -2000, 0))[:, None, None]
             for x, scale in ((c, c_scale), (part, hfc_scale))
         )
-        states.append(_States(hfc, c + part, hfc_scale, top))
+        states.append(States(hfc, c + part, hfc_scale, top))
     return states
 
 
@@ -381,27 +353,18 @@ def _states(
 
 
 def _measured(
-    early: _States,
-    late: _States,
+    early: States,
+    late: States,
     depth: int,
     places: Sequence[int],
     measures: tuple[str, ...],
     method: str,
 ) -> dict[int, dict[str, Any]]:
     """The columns of `measures` of states at half the depth and there, where all are finite."""
-    values = dict[str, Array]()
-    if "ratio" in measures:
-        values["log_hfc_lfc"] = late.log_hfc_lfc
-        values["slope"] = (late.log_hfc_lfc - early.log_hfc_lfc) / (depth - depth // 2)
-    X = late.dense()
-    good = np.asarray(np.isfinite(X).all(axis=(1, 2)) & X.any(axis=-1).all(axis=-1))
-    X = np.where(good[:, None, None], X, 1.0)
-    if "rank" in measures:
-        values["effective_rank"] = effective_rank(X)
-    for column in values.values():
-        good &= np.isfinite(column)
-    if "cosine" in measures:
-        values["cos_mean"], values["cos_min"] = known_cosines(X)
+    values, good = measured(early, late, depth, measures)
+    for name, column in values.items():
+        if not name.startswith("cos"):
+            good &= np.isfinite(column)
     table = [
         dict(zip(values, row, strict=True))
         for row in zip(*map(np.ndarray.tolist, values.values()), strict=True)

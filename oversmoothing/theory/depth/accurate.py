@@ -1,6 +1,7 @@
-"""Sums and products of float64 numbers with what rounding leaves of them, and their words."""
+"""Sums, products and states in float64 with what rounding leaves of them, and their words."""
 
 import math
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,6 +51,15 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return p, ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
 
 
+def to_quotient(hfc: Floats) -> Floats:
+    """Q^T hfc [..., n-1, d] for centred hfc [..., n, d], Q as in `complement_basis`; O(n d).
+
+    Q is the last n - 1 columns of I - u u^T / u_1, u = 1/sqrt(n) + e_1.
+    """
+    y: Floats = hfc[..., 1:, :] - hfc[..., :1, :] / (math.sqrt(hfc.shape[-2]) + 1.0)
+    return y
+
+
 def _halves(a: Floats) -> tuple[Floats, Floats]:
     shifted = a * 134217729.0  # 2^27 + 1
     top = shifted - (shifted - a)
@@ -73,6 +83,30 @@ def _split(M: Array, axis: int, bits: int) -> tuple[Array, Array, Array | None]:
     top = M + shift
     top -= shift
     return top, M - top, factor
+
+
+@dataclass(frozen=True)
+class ScaledState:
+    """X_L = 2^log2_hfc_scale hfc + 1 (2^log2_mean_scale mean): hfc [n, d], mean [d].
+
+    The two scales are separate, so that neither part swamps the other at great depth.
+    """
+
+    depth: int
+    hfc: Array
+    mean: Array
+    log2_hfc_scale: float
+    log2_mean_scale: float
+
+    @property
+    def log_hfc_lfc(self) -> float:
+        """log(||HFC||_F / ||LFC||_F); nan where both vanish."""
+        hfc = float(np.linalg.norm(self.hfc))
+        lfc = float(np.linalg.norm(self.mean)) * np.sqrt(len(self.hfc))
+        if hfc == 0 or lfc == 0:
+            return float("nan") if hfc == lfc else (-np.inf if hfc == 0 else np.inf)
+        scale = (self.log2_hfc_scale - self.log2_mean_scale) * np.log(2.0)
+        return float(np.log(hfc) - np.log(lfc) + scale)
 
 
 def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:

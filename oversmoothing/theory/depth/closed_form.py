@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.accurate import accurate_product, two_product, two_sum
+from oversmoothing.theory.depth.accurate import (
+    ScaledState,
+    accurate_product,
+    to_quotient,
+    two_product,
+    two_sum,
+)
 from oversmoothing.theory.depth.eigenbasis import (
     DEEP,
     EPS,
@@ -116,12 +122,6 @@ def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tu
     return high, low
 
 
-def to_quotient(hfc: Array) -> Array:
-    """Q^T hfc [..., n-1, k] for centred hfc [..., n, k], Q as in `complement_basis`; O(n k)."""
-    root = np.sqrt(hfc.shape[-2]) + 1.0
-    return np.asarray(hfc[..., 1:, :] - hfc[..., :1, :] / root)
-
-
 def from_quotient(y: Array) -> Array:
     """Q y [..., n, k], centred, for y [..., n-1, k]; O(n k)."""
     root = np.sqrt(y.shape[-2] + 1.0)
@@ -147,30 +147,6 @@ CONDITION_LIMIT = 1e8
 _GONE = 100.0
 _MOVED = 64 * EPS
 _LOG2 = float(np.log(2.0))
-
-
-@dataclass(frozen=True)
-class ScaledState:
-    """X_L = 2^log2_hfc_scale hfc + 1 (2^log2_mean_scale mean): hfc [n, d], mean [d].
-
-    The two scales are separate, so that neither part swamps the other at great depth.
-    """
-
-    depth: int
-    hfc: Array
-    mean: Array
-    log2_hfc_scale: float
-    log2_mean_scale: float
-
-    @property
-    def log_hfc_lfc(self) -> float:
-        """log(||HFC||_F / ||LFC||_F); nan where both vanish."""
-        hfc = float(np.linalg.norm(self.hfc))
-        lfc = float(np.linalg.norm(self.mean)) * np.sqrt(len(self.hfc))
-        if hfc == 0 or lfc == 0:
-            return float("nan") if hfc == lfc else (-np.inf if hfc == 0 else np.inf)
-        scale = (self.log2_hfc_scale - self.log2_mean_scale) * np.log(2.0)
-        return float(np.log(hfc) - np.log(lfc) + scale)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whos
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -18,7 +18,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.accurate import ratio_text
+from oversmoothing.theory.depth.accurate import ScaledState, ratio_text
 from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
 from oversmoothing.theory.layer.attention import (
     complement_basis,
@@ -254,66 +254,48 @@ def numerical_ratios(
     A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
 ) -> dict[int, Ratio]:
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
-    Q, pi = complement_basis(len(A)), stationary_distribution(A)
-    # m = c + (1/n - pi)^T Q Y.
-    eta = Q.T @ (1.0 / len(A) - pi)
-    return _iterated(A[None], H.T[None], X0, depths, pi, eta, np.zeros((1, len(eta))), 1.0)
+    pi, none = stationary_distribution(A), np.zeros((1, len(A) - 1))
+    return _of_states(iterated(A[None], H.T[None], X0, sorted(set(depths)), pi, none))
 
 
-def _iterated(
-    A: Array,
-    W: Array,
-    X0: Array,
-    depths: Iterable[int],
-    weights: Array,
-    eta: Array,
-    g: Array,
-    own: float,
-) -> dict[int, Ratio]:
-    """Of X' = own X + sum_h A_h X W_h, in Y = Q^T X and c = weights^T X.
+def _of_states(states: Iterable[ScaledState]) -> dict[int, Ratio]:
+    logs = {state.depth: state.log_hfc_lfc for state in states}
+    return {
+        depth: Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
+        for depth, log in logs.items()
+    }
 
-    c' = own c + sum_h (c + g_h Y) W_h; the mean is c + eta Y.
+
+def iterated(
+    A: Array, W: Array, X0: Array, depths: Sequence[int], weights: Array, g: Array, own: float = 1.0
+) -> Iterator[ScaledState]:
+    """X' = own X + sum_h A_h X W_h at increasing depths, in Y = Q^T X and c = weights^T X (T1c-d).
+
+    c' = own c + sum_h (c + g_h Y) W_h; the mean is c + (1/n - weights)^T Q Y.
+    A [heads, n, n], W [heads, d, d], X0 [n, d], weights [n], g [heads, n-1].
     """
     n = A.shape[-1]
-    Q, B = complement_basis(n), quotient(A)
+    Q, B, total = complement_basis(n), quotient(A), W.sum(axis=0)
+    eta = (1.0 / n - weights) @ Q
     # Scaled first: differences of the largest numbers would overflow.
     X0, exponent = normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
     y, c = Q.T @ (X0 - X0[0]), weights @ X0
     y_exponent = c_exponent = exponent
-    wanted, total = sorted(set(depths)), W.sum(axis=0)
-    result = {}
-    for depth in range(wanted[-1] + 1 if wanted else 0):
+    layer = 0
+    for depth in depths:
+        while layer < depth:
+            y, y_exponent = normalise(y, y_exponent)
+            c, c_exponent = normalise(c, c_exponent)
+            c = own * c + c @ total
+            if g.any():
+                c, c_exponent = add(c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent)
+            y = own * y + ((B @ y) @ W).sum(axis=0)
+            layer += 1
         y, y_exponent = normalise(y, y_exponent)
         c, c_exponent = normalise(c, c_exponent)
-        if depth in wanted:
-            result[depth] = _numerical_ratio(y, y_exponent, c, c_exponent, eta, n)
-        c = own * c + c @ total
-        if g.any():
-            c, c_exponent = add(c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent)
-        y = own * y + ((B @ y) @ W).sum(axis=0)
-    return result
-
-
-def _numerical_ratio(
-    y: NDArray[np.float64],
-    y_exponent: int,
-    c: NDArray[np.float64],
-    c_exponent: int,
-    eta: NDArray[np.float64],
-    n: int,
-) -> Ratio:
-    hfc = float(np.linalg.norm(y))
-    # The smaller of the two summands of the mean may underflow beside the larger: it is then far
-    # below rounding.
-    mean, exponent = add(c, c_exponent, eta @ y, y_exponent)
-    lfc = math.sqrt(n) * float(np.linalg.norm(mean))
-    if hfc == 0:
-        return Ratio(None, None) if lfc == 0 else Ratio(0.0, -math.inf)
-    if lfc == 0:
-        return Ratio(math.inf, math.inf)
-    log = math.log(hfc) - math.log(lfc) + (y_exponent - exponent) * math.log(2)
-    return ratio_of_log(log)
+        mean, scale = add(c, c_exponent, eta @ y, y_exponent)
+        yield ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
 
 
 def softmax_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
@@ -414,10 +396,9 @@ def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[
     # m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h; the mean of a doubly stochastic head is its own.
     even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
     g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(n))
-    left, zero = set(depths) - ratios.keys(), np.zeros(n - 1)
-    uniform = np.full(n, 1.0 / n)
+    left, uniform = sorted(set(depths) - ratios.keys()), np.full(n, 1.0 / n)
     W, own = np.swapaxes(case.H, 1, 2), float(case.residual)
-    ratios |= _iterated(case.A, W, start.floats, left, uniform, zero, g, own)
+    ratios |= _of_states(iterated(case.A, W, start.floats, left, uniform, g, own))
     return dict(sorted(ratios.items()))
 
 
@@ -430,9 +411,7 @@ def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int,
         from oversmoothing.theory.depth.closed_form import closed_form
 
         try:
-            for state in closed_form(A=case.A, H=case.H, X0=X0, depths=deep):
-                log = state.log_hfc_lfc
-                ratios[state.depth] = Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
+            ratios = _of_states(closed_form(A=case.A, H=case.H, X0=X0, depths=deep))
         except InputError:
             # No well-conditioned eigenbasis: there is only iteration left.
             ratios = {}
