@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from oversmoothing import moved as _moved  # noqa: F401
+
 __version__ = "0.1.0"
 
 

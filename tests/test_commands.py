@@ -15,7 +15,7 @@ from string import ascii_lowercase
 import pytest
 
 import oversmoothing
-from oversmoothing.commands import COMMANDS, ROWS, Row, forms
+from oversmoothing.commands import COMMANDS, OLD, ROWS, Row, forms
 from oversmoothing.commands.main import WORDS, chosen, load, repeat_flags, typed_as
 from tests.corpora import networks
 from tests.corpora.cases import case
@@ -63,6 +63,8 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
             place = lines.index(f"  {row.usage:17s} {row.summary}", place)
             assert row.group in lines[:place]
     assert ", ".join(forms("probe")) in " ".join(out.split())
+    named = {line.split()[0] for line in lines[6:] if line.startswith("  ") and line[2] != " "}
+    assert not named & {*OLD, "bench"}
 
 
 @pytest.mark.parametrize("row", SHOWN, ids=lambda row: row.name)
@@ -108,6 +110,7 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
     ("words", "wrong", "todo"),
     [
         ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all "),
+        ("bench", "'bench' has left the installed program.", "make bench"),
         ("verdict --depht 3", "no option --depht. Did you mean --depth?", "verdict --help'"),
         ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all "),
         ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
@@ -155,6 +158,40 @@ def test_what_is_mistyped_is_answered_before_a_model_is_loaded(
     monkeypatch.setattr("oversmoothing.experiments.models.sources.named_model", None)
     lines = refused(*words.split(), capsys=capsys)
     assert lines[0].startswith(wrong) and todo in lines[1]
+
+
+# --------------------------------------------------------------------------- the release before
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_an_old_name_answers_and_says_its_new_one(old, capsys):
+    row, *_ = OLD[old]
+    command, _ = chosen([old])
+    assert command.row.name == row
+    said = command.row.usage if command.row.group else f"make bench BENCH='--only {old}'"
+    assert capsys.readouterr().err == f"`{old}` is now `{said}`\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "rest"),
+    [
+        ("streams case.json --json", "verdict", "case.json --json"),
+        ("streams --streams 3", "simulate --streams", "--streams 3"),
+        ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
+        ("exponents --model=vit", "probe exponents", "vit"),
+    ],
+)
+def test_two_uses_of_an_old_name_are_told_apart(words, name, rest):
+    command, left = chosen(words.split())
+    assert command.row.name == name and left == rest.split()
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.old], ids=lambda row: row.name)
+def test_an_old_option_is_read_as_the_new_one(row, capsys):
+    for flag, new in row.old.items():
+        for words in ([flag, "x"], [f"{flag}=x"]):
+            assert chosen([*row.asked.split(), *words])[1][-1] in ("x", f"{new}=x", f"{flag}=x")
+            assert capsys.readouterr().err.endswith(f"`{flag}` is now `{new or row.usage}`\n")
 
 
 # ------------------------------------------------------------------------------------- the parser
@@ -346,7 +383,7 @@ SIMULATED: dict[str, Asked] = {
 }  # fmt: skip
 ANYWHERE: dict[str, Asked] = {
     "--json": "--json", "--plot": "--plot", "--seed": "--seed 7", "--device": "! --device nosuch",
-    "--out": "--out new", "--images": "--images others",
+    "--out": "--out new", "--report": "--report new.file", "--images": "--images others",
     "--count": "--count 3", "--part": "! --part nosuch", "--tokens": "! --tokens 4",
     "--text": "! --text words.txt", "--list": "--list", "--draws": "--draws 2",
 }  # fmt: skip

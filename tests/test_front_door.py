@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -24,6 +25,7 @@ import torch
 
 import oversmoothing
 from oversmoothing import InputError
+from oversmoothing.moved import MOVED
 from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.tiny_models import random_pixels, tiny_model
 
@@ -170,12 +172,12 @@ def test_the_file_for_type_checkers_uses_every_public_name():
     assert {*dir(oversmoothing)} <= used, {*dir(oversmoothing)} - used
 
 
-def test_the_package_is_imported_before_anything_that_it_names():
+def test_the_package_is_imported_before_anything_that_it_names_but_what_has_moved():
     code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120
     )
-    assert done.stdout == "[]\n", done.stderr
+    assert done.stdout == "['oversmoothing.moved']\n", done.stderr
 
 
 def test_a_verdict_waits_for_no_library_that_it_does_not_need():
@@ -481,7 +483,7 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     "words",
     [
         "simulate --depth 5 --depth 7",
-        "simulate --heads --n 2 --depth 5 --n 3",
+        "heads --n 2 --depth 5 --n 3",
         "prove --seed=1 --seed=1",
         "verdict --example GT4 --example GT1",
     ],
@@ -496,6 +498,37 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
     words = "verdict --example GT4 --depth 1 --depth 5 --json --json"
     assert oversmoothing.main(words.split()) == 0
     assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("certificates.certificate", "certify"),
+        ("certificates.enclosure", "enclose"),
+        ("layer.case", "softmax"),
+        ("layer.perron", "stationary_distribution"),
+        ("layer.quotient", "rational_quotient"),
+        ("spectra.multipliers", "log_multiplier"),
+        ("spectra.radii", "largest_modulus"),
+        ("spectra.spectrum", "value_projection_spectrum"),
+        ("verdict.dominance", "real_verdict"),
+        ("consensus.loops", "LoopLaw"),
+        ("proofs.query", "Query"),
+        ("verdict.outcome", "Outcome"),
+    ],
+)
+def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, name):
+    full = f"oversmoothing.theory.{old}"
+    sys.modules.pop(full, None)
+    with pytest.warns(DeprecationWarning, match=f"{full} is now oversmoothing"):
+        module = importlib.import_module(full)
+    assert getattr(module, name).__module__ in MOVED[full]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+    page = (ROOT / "docs/reference/changes.md").read_text("utf-8")
+    assert f"`theory.{old}`" in page
+    for home in MOVED[full]:
+        assert f"`{home.removeprefix('oversmoothing.')}`" in page
 
 
 # ------------------------------------------------------------------------- what arrays are read as

@@ -50,8 +50,8 @@ def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 # --- the data folder ---
 
 
-@pytest.mark.parametrize("kind", ["inspect", "enclose", "certified", "readings", "ladder"])
-def test_every_command_looks_models_up_in_one_place(kind, monkeypatch, tmp_path):
+@pytest.mark.parametrize("command", ["inspect", "certify-model", "enclose", "readings", "ladder"])
+def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_path):
     asked = []
 
     def nowhere(name, results, **options):
@@ -59,8 +59,7 @@ def test_every_command_looks_models_up_in_one_place(kind, monkeypatch, tmp_path)
         raise InputError("nowhere")
 
     monkeypatch.setattr(sources, "named_model", nowhere)
-    name = [kind, "some-model"] if kind in ("inspect", "enclose") else ["probe", "some-model", kind]
-    words = [*name, "--data-dir", str(tmp_path), "--out", str(tmp_path)]
+    words = [command, "some-model", "--data-dir", str(tmp_path), "--out", str(tmp_path)]
     assert oversmoothing.main(words) == 2
     assert asked == [("some-model", tmp_path)]
 

@@ -6,7 +6,8 @@ command is chosen. An experiment with no options of its own needs the row alone:
 "experiments.FILE:FUNCTION", a function of a model and its inputs that returns a `Result`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 START, THEORY = "Start here", "Theory: one layer, and statements about all layers"
 SIMULATION, MODELS = "Simulation: random layers, any depth", "Trained models"
@@ -20,7 +21,8 @@ class Row:
     name: as it is typed, "inspect"; of a form with the command before it, "probe loop" or
     "simulate --heads"; function: "module:function" of this package; group: the heading in the list
     of all, of a form the command; operands: what follows the name in that list; summary: begins
-    with a verb; example: can be copied.
+    with a verb; example: can be copied; old: options of the release before, with the new ones
+    ("": the value alone).
     """
 
     name: str
@@ -29,6 +31,7 @@ class Row:
     operands: str
     summary: str
     example: str
+    old: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def usage(self) -> str:
@@ -41,6 +44,7 @@ class Row:
         return self.name.replace(" ", " MODEL ") if self.group == "probe" else self.name
 
 
+_REPORT = {"--report": "--out"}
 ROWS = (
     Row("inspect", "models:inspect", START, "MODEL",
         "say whether a trained model smooths, why, and what to try",
@@ -56,7 +60,7 @@ ROWS = (
         "explorer --out results"),
     Row("certify", "cases:certify", THEORY, "CASE",
         "prove a verdict and write the certificate",
-        "certify --example GT4 --out cert.json"),
+        "certify --example GT4 --out cert.json", _REPORT),
     Row("check", "cases:check", THEORY, "FILE",
         "check a certificate, independently",
         "check cert.json"),
@@ -65,7 +69,7 @@ ROWS = (
         "regions case.json --vary h=-3:1 --vary a=-1:1"),
     Row("prove", "proofs:prove", THEORY, "NAME",
         "check claims of the project, or claims of your own",
-        "prove T2b"),
+        "prove T2b", _REPORT | {"--claim": ""}),
     Row("simulate", "runs:simulate", SIMULATION, "",
         "run one layer, many heads or several streams to any depth",
         "simulate --attention softmax --depth 1e6 --out runs"),
@@ -74,7 +78,7 @@ ROWS = (
         "sweep --example heads --out runs"),
     Row("graphs", "runs:graphs", SIMULATION, "",
         "do the same on graphs",
-        "graphs --draws 500 --out runs"),
+        "graphs --draws 500 --out runs", {"--count": "--draws"}),
     Row("probe", "probe:probe", MODELS, "MODEL KIND",
         "run one experiment on a model; KIND is one of:",
         "probe FOLDER loop --images PICTURES"),
@@ -92,13 +96,13 @@ ROWS = (
         "train --variant vit- --out runs"),
     Row("study", "models:study", MODELS, "NAME",
         "answer questions by training, written before the runs",
-        "study core --dry-run"),
+        "study core --dry-run", {"--estimate": "--dry-run"}),
     Row("figures", "pages:figures", PAPER, "NAME",
         "draw figures, each with its data",
-        "figures lambda_plane --out results"),
+        "figures lambda_plane --out results", {"--only": ""}),
     Row("remedies", "pages:remedies", PAPER, "NAME",
         "compare remedies by their effect on the spectrum",
-        "remedies attnscale contranorm"),
+        "remedies attnscale contranorm", _REPORT | {"--only": ""}),
     # The forms of `simulate` and of `probe`.
     Row("simulate --heads", "runs:heads", "simulate", "H",
         "run many heads, the same in every layer or new in each",
@@ -108,7 +112,7 @@ ROWS = (
         "simulate --streams 4 --mixing orthogonal --depth 1e4 --out runs"),
     Row("simulate --exponents", "runs:exponents", "simulate", "",
         "compare the rates of changing layers with Lyapunov exponents",
-        "simulate --exponents --ensemble iid following --out runs"),
+        "simulate --exponents --ensemble iid following --out runs", {"--layers": "--depth"}),
     Row("probe stability", "probe:stability", "probe", "MODEL",
         "do small differences grow, layer by layer?",
         "probe FOLDER stability --images PICTURES --count 8"),
@@ -132,12 +136,29 @@ ROWS = (
         "probe FOLDER ladder --images PICTURES --out runs"),
     Row("probe exponents", "probe:exponents", "probe", "MODEL",
         "which rate would its layers have, repeated?",
-        "probe FOLDER exponents --images PICTURES"),
+        "probe FOLDER exponents --images PICTURES", {"--layers": "--depth"}),
     Row("probe certified", "probe:certified", "probe", "MODEL",
         "what do proofs say of its attention?",
         "probe FOLDER certified --images PICTURES"),
 )  # fmt: skip
 COMMANDS = {row.name: row for row in ROWS if " " not in row.name}
+
+# Commands of the release before: the row that answers now; perhaps a word that tells another use of
+# the name, and the row of that ("CASE": a file of JSON).
+OLD: dict[str, tuple[str, ...]] = {
+    "heads": ("simulate --heads",),
+    "streams": ("simulate --streams", "CASE", "verdict"),
+    "exponents": ("simulate --exponents", "--model", "probe exponents"),
+    "certify-model": ("probe certified",),
+    **{kind: (f"probe {kind}",)
+       for kind in ("stability", "loop", "flips", "tilt", "readings", "ladder")},
+}  # fmt: skip
+GONE = {
+    "bench": "run 'make bench' in a clone (python -m benchmarks)",
+    "rates": "run make bench BENCH='--only rates' in a clone",
+    "steer": "run make bench BENCH='--only steer' in a clone, or 'oversmoothing probe MODEL tilt "
+    "--steer' for a model",
+}
 
 
 def forms(command: str) -> dict[str, Row]:

@@ -65,13 +65,15 @@ def verdict(
         opt.needs(False, 'a case without "R"', "--depth", "--exact-binary", "--thorough")
         result = stream_verdict(load_streams(str(case), data), certified, agree)
     else:
-        opt.needs(False, 'a case with "R"', "--agree", "--certified")
+        opt.needs(False, 'a case with "R"', "--agree")
         layer, start = _read(case, example, data)
         if depths and start is None:
             raise InputError('--depth needs a start: add "X0" to the case')
+        if certified:
+            print("`--certified` is now `--exact-binary`", file=sys.stderr)
         if words := announced(layer.n, layer.d, start is not None):
             print(words, file=sys.stderr)
-        result = answer(layer, start, depths, exact_binary, thorough)
+        result = answer(layer, start, depths, exact_binary or certified, thorough)
     if as_json:
         print(to_json(result.to_json_object()), end="")
     else:
@@ -85,6 +87,7 @@ def certify(
         help="report the depth from which HFC/LFC stays below E")] = "1/1000",
     as_json: opt.Json = False,
     out: opt.OutFile = None,
+    report: opt.Report = None,
 ) -> None:  # fmt: skip
     """Prove a verdict, and write it as a certificate that `check` has accepted.
 
@@ -102,7 +105,7 @@ def certify(
     if tolerance <= 0:
         raise InputError(f"--eps is {eps}: it must be positive")
     made = make_certificate(layer, start, tolerance)
-    path = opt.file_in(out, "certificate.json")
+    path = opt.file_in(out, report, "certificate.json")
     if path is not None:
         write_atomically(path, to_json(made.body))
     if as_json:
@@ -199,6 +202,7 @@ def regions(
         body = {
             "form": answer.form,
             **{name: each if each is None else str(each) for name, each in conditions.items()},
+            "in_ranges": {each: str(x) for each, x in (region.conditions or {}).items()},
             "assumed": [str(x) for x in answer.assumed],
             "boundaries": [str(p) for p in answer.boundaries],
             "cells": cells,
@@ -206,5 +210,5 @@ def regions(
         }
         print(to_json(body), end="")
         return
-    print(answer)
+    print(region.words())
     print("\n".join(f"wrote {path}" for path in paths))

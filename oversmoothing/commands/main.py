@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from oversmoothing.commands import COMMANDS, Row, forms, options as opt
+from oversmoothing.commands import COMMANDS, GONE, OLD, ROWS, Row, forms, options as opt
 from oversmoothing.commands.ending import interrupted, say
 from oversmoothing.theory.support.errors import InputError, unknown
 
@@ -180,14 +180,34 @@ def _listed() -> Iterator[str]:
 def chosen(args: Sequence[str]) -> tuple[Any, list[str]]:
     """The command that the words name, loaded, and the words that it is given.
 
-    Raises `InputError` for a name of no command, or of no form of one.
+    A name or an option of the release before is answered, with the new one on stderr. Raises
+    `InputError` for a name of no command, or of no form of one.
     """
     name, *words = args
-    if name not in COMMANDS:
+    if name in GONE:
+        raise InputError(f"'{name}' has left the installed program.\n{GONE[name]}")
+    if name in OLD:
+        row, words = _new(name, words)
+    elif name in COMMANDS:
+        row, words = _form(COMMANDS[name], words)
+    else:
         todo = f"'oversmoothing --help' shows all {len(COMMANDS)}."
         raise unknown("command", name, COMMANDS, todo)
-    row, words = _form(COMMANDS[name], words)
-    return load(row), words
+    command = load(row)
+    return command, list(_renewed(command, words))
+
+
+def _new(name: str, words: list[str]) -> tuple[Row, list[str]]:
+    """The row that answers a command of the release before, which is said on stderr."""
+    home, *other = OLD[name]
+    for mark, row in [other] if other else []:
+        of_case = mark == "CASE" and any(w == "-" or w.endswith(".json") for w in words)
+        if of_case or any(word.partition("=")[0] == mark for word in words):
+            home = row
+            words = [word.removeprefix(f"{mark}=") for word in words if word != mark]
+    new = next(row for row in ROWS if row.name == home)
+    print(f"`{name}` is now `{new.usage}`", file=sys.stderr)
+    return new, words
 
 
 def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:
@@ -222,6 +242,20 @@ def _no_kind(row: Row, words: list[str], kinds: Mapping[str, Row]) -> NoReturn:
     if len(words) > 1 and not words[0].startswith("-") and not words[1].startswith("-"):
         raise unknown("kind", words[1], kinds, todo)
     raise InputError(f"which kind? Type oversmoothing {row.usage}.\n{todo}")
+
+
+def _renewed(command: Any, words: list[str]) -> Iterator[str]:
+    """The words with new options for old ones, but for an old one that is read as it was."""
+    row, kept = command.row, {flag for param in command.params for flag in param.opts}
+    for word in words:
+        flag, equals, value = word.partition("=")
+        new = row.old.get(flag)
+        if new is not None:
+            print(f"`{flag}` is now `{new or row.usage}`", file=sys.stderr)
+        if new is None or flag in kept:
+            yield word
+        elif new or equals:
+            yield f"{new}{equals if new else ''}{value}"
 
 
 def load(row: Row) -> Any:

@@ -149,6 +149,7 @@ RESULTS = Path("results")
 Out = Annotated[Path, Option(metavar="DIR", help="folder for results")]
 OutFile = Annotated[Path | None, Option(
     "--out", metavar="DIR", help="folder for results, or one file for the result")]  # fmt: skip
+Report = Annotated[Path | None, Option("--report", hidden=True, help="the old name of --out FILE")]
 Json = Annotated[bool, Option("--json", help="print the result as JSON and nothing else")]
 Plot = Annotated[bool, Option("--plot", help="draw it too: PNG, PDF and a caption")]
 Seed = Annotated[int, whole("seed of everything random", least=0)]
@@ -201,10 +202,10 @@ Part = Annotated[str | None, Option(
     metavar="NAME", help="stack of a model that has several, e.g. vision_model")]  # fmt: skip
 
 
-def file_in(out: Path | None, name: str) -> Path | None:
-    """The file that --out names: itself, or NAME in the folder; or none."""
-    if out is None:
-        return None
+def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
+    """The file that --out (or the old --report) names: itself, or NAME in the folder; or none."""
+    if report is not None or out is None:
+        return report
     from oversmoothing.theory.support.files import output_folder
 
     return out if out.suffix and not os.path.isdir(out) else output_folder(out) / name

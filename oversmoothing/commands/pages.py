@@ -27,14 +27,21 @@ def figures(
     device: opt.Device = "auto",
 ) -> None:  # fmt: skip
     """Draw the figures and tables, each with its data."""
-    from oversmoothing.paper_figures import FIGURES, figure, title
+    from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
     from oversmoothing.theory.support.files import to_json
 
-    wanted = list(dict.fromkeys(only or FIGURES))
-    for name in wanted:
-        if name not in FIGURES:
+    wanted: list[str] = []
+    for name in only or FIGURES:
+        new = name
+        if name in RENAMED:
+            new, where = RENAMED[name]
+            now = f"is now '{new}'" if new else "is gone"
+            print(f"figure '{name}' {now}: {where}", file=sys.stderr)
+        elif name not in FIGURES:
             todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}."
             raise unknown("figure", name, FIGURES, todo)
+        if new and new not in wanted:
+            wanted.append(new)
     if names:
         opt.alone("--list", "NAME", "--json")
         opt.listed({name: title(name) for name in wanted}, as_json)
@@ -104,6 +111,7 @@ def remedies(
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     out: opt.OutFile = None,
+    report: opt.Report = None,
 ) -> int:  # fmt: skip
     """Say what each remedy against oversmoothing does to the spectrum, and what it costs.
 
@@ -119,14 +127,14 @@ def remedies(
             todo = f"'oversmoothing remedies --list' shows all {len(REMEDIES)}."
             raise unknown("remedy", name, REMEDIES, todo)
     if names:
-        opt.alone("--list", "NAME", "--json", "--out")
+        opt.alone("--list", "NAME", "--json", "--out", "--report")
         rows = {}
         for name, each in REMEDIES.items():
             reading = f"; our reading: {each.reading}" if each.reading else ""  # type: ignore[attr-defined]
             rows[name] = f"{each.paper}{reading}"  # type: ignore[attr-defined]
-        opt.listed(rows, as_json, out, width=22)
+        opt.listed(rows, as_json, out or report, width=22)
         return 0
-    path = opt.file_in(out, "remedies.csv")
+    path = opt.file_in(out, report, "remedies.csv")
     opt.show_progress()
     result = remedy_shifts(only, draws=draws, seed=seed)
     if path is not None:

@@ -56,6 +56,7 @@ def prove(
     minutes: Annotated[float | None, opt.real("minutes after which a thorough search stops",
         "M")] = None,
     out: opt.OutFile = None,
+    report: opt.Report = None,
 ) -> int:  # fmt: skip
     """Check claims of the project, or claims of your own.
 
@@ -81,7 +82,7 @@ def prove(
     chosen = ledger.select([word for word in words if own is None or Path(word) != own])
     opt.needs(thorough, "--thorough", "--minutes")
     if names:
-        opt.alone("--list", "NAME", "--json", "--out")
+        opt.alone("--list", "NAME", "--json", "--out", "--report")
         rows = {each.name: [f"{each.on_record or ''!s}", each.statement] for each in chosen}
         width, wide = max(map(len, rows)), max(len(status) for status, _ in rows.values())
         # A line for each; JSON has the whole statements.
@@ -90,18 +91,18 @@ def prove(
             row[0] = row[0].ljust(wide)
             row[1] = row[1] if as_json else shorten(row[1], room, placeholder=" ...")
         joined = {name: "  ".join(row) for name, row in rows.items()}
-        opt.listed(joined, as_json, out, width=width)
+        opt.listed(joined, as_json, out or report, width=width)
         return 0
     if limit > _LONGEST:
         raise InputError(f"--limit must be at most {_LONGEST:,} seconds")
     opt.needs(own is None, "claims of the ledger", "--jobs")
     if thorough:
         opt.alone("--thorough", "NAME", "--examples", "--jobs", "--minutes", "--json", "--out")
-        if out is not None and out.suffix:
+        if report is not None or (out is not None and out.suffix):
             raise InputError("--thorough writes thorough.json and no page: give a folder to --out")
         much = _THOROUGH_EXAMPLES if examples is None else examples
         return _thorough(chosen, make, own, much, jobs, minutes, out or opt.RESULTS, as_json)
-    page = opt.file_in(out, "claims.html")
+    page = opt.file_in(out, report, "claims.html")
     kinds = frozenset(map(Kind, kind)) if kind else None
     asks = kinds is None or Kind.REALS in kinds
     opt.needs(asks, f"--kind '{Kind.REALS}'", "--limit")

@@ -21,6 +21,18 @@ _FOLDER = Path(__file__).parent / "figures"
 _FILES = {path.stem for path in _FOLDER.glob("[a-z]*.py")}
 # The names of all figures: every file of `figures/`.
 FIGURES = (*(name for name in _ORDER if name in _FILES), *sorted(_FILES - set(_ORDER)))
+# Names of the release before: the figure that has its content, and where in it or beside it.
+RENAMED = {
+    "table_2": ("tables_2_3", "its left panel"),
+    "table_3": ("tables_2_3", "its right panel"),
+    "scaling": ("costs", "panels a and b; memory is in `make bench`"),
+    "proof_costs": ("costs", "panel c"),
+    "dominance_table": ("table_1", "reading E2 of the digits models and its caption"),
+    "observed_smoothing": ("metrics_by_layer", "the row of the digits"),
+    "asymmetry": ("table_1", "among what is compared with the paper, in its caption"),
+    "rotation_and_rank": ("rotation", "the rank law is on the page of T4 in the book"),
+    "rates": ("", "its numbers are in docs/theory/t5.md"),
+}
 
 
 def figure(name: str) -> PaperFigure:

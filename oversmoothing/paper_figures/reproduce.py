@@ -68,20 +68,13 @@ class Kept:
                 self._known = dict(json.loads(self.path.read_text("utf-8")))
             except (ValueError, TypeError):
                 self._known = {}
-        self._common, self._each = _of_code(context)
+        self._code = _of_code(context)
         self._before = self._digests() if self._known else {}
 
     def _digests(self) -> dict[str, str]:
         """Of the checks and each figure: the code as it was at the start, the data as now."""
-        common = self._common.copy()
-        for line in _data(self.context.results):
-            common.update(f"{line}\n".encode())
-        digests = {}
-        for name, each in self._each.items():
-            whole = each.copy()
-            whole.update(common.hexdigest().encode())
-            digests[name] = whole.hexdigest()
-        return digests
+        data = hashlib.sha256("\n".join(_data(self.context.results)).encode()).hexdigest()
+        return {name: f"{code} {data}" for name, code in self._code.items()}
 
     def _entry(self, name: str) -> dict[str, Any] | None:
         entry = self._known.get(name)
@@ -122,9 +115,10 @@ class Kept:
         write_atomically(self.path, to_json(record))
 
 
-def _of_code(context: Context) -> tuple[Any, dict[str, Any]]:
-    """The hash of what all rest on, and of what each does alone: a figure on a file of its own."""
-    own = {f"paper_figures/figures/{name}.py": name for name in FIGURES}
+def _of_code(context: Context) -> dict[str, str]:
+    """By name the digests of what it does alone, a figure in a file of its own, and of what all
+    rest on."""
+    figures = {f"paper_figures/figures/{name}.py": name for name in FIGURES}
     known = {key: value for key, value in provenance().items() if key != "commit"}
     words = json.dumps([context.seed, context.device, known], sort_keys=True)
     common = hashlib.sha256(words.encode())
@@ -132,9 +126,9 @@ def _of_code(context: Context) -> tuple[Any, dict[str, Any]]:
     for path in sorted(_PACKAGE.rglob("*")):
         name = path.relative_to(_PACKAGE).as_posix()
         if path.is_file() and "__pycache__" not in name and not name.startswith(_PAGE):
-            hashed = each[own[name]] if name in own else common
+            hashed = each[figures[name]] if name in figures else common
             hashed.update(f"{name} {_of_file(path)}\n".encode())
-    return common, each
+    return {name: f"{own.hexdigest()} {common.hexdigest()}" for name, own in each.items()}
 
 
 def _data(folder: Path) -> Iterator[str]:

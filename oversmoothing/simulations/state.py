@@ -22,8 +22,9 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
+from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import USUAL, plain, refuse_odd_tensor
+from oversmoothing.theory.support.sizes import USUAL
 
 # 2^k is a normal number for |k| <= this; two factors reach every finite ratio.
 HALF = {torch.float64: 1022, torch.float32: 126}

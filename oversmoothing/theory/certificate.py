@@ -141,7 +141,7 @@ def claims_of_start(
     X0 = start.fractions
     outcome = Outcome.UNDEFINED if start.is_zero else None
     if outcome is None and case.logits is None and max(case.n, case.d) <= EXACT_SIZE:
-        content = start_content(case.rational_A, case.rational_H, X0, case.classes, begins=False)
+        content = start_content(case.rational_A, case.rational_H, X0, begins=False)
         outcome = None if content is None else content.outcome
     if outcome is None and generic:
         outcome = Outcome.TRIVIAL if all(row == X0[0] for row in X0) else verdict

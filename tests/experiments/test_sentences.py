@@ -106,8 +106,10 @@ def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
     }
     verbs = {name: "smooth" if value < 0 else "sharpen" for name, value in sums.items()}
     assert said == {name: verbs[name] for name, value in sums.items() if abs(value) >= MILD}
-    listed = re.search(rf"mixing {NUMBER}, scales {NUMBER}, gains {NUMBER}, FFN {NUMBER}", summary)
-    assert list(listed.groups()) == [written(value) for value in sums.values()]
+    listed = re.search(r"By part: (.*?)[.;] ", summary)[1].split(", ")
+    assert {NAMED[each.rpartition(" ")[0]]: each.split()[-1] for each in listed} == {
+        name: written(value) for name, value in sums.items()
+    }
     sign = 1 if float(report.change.mean()) >= 0 else -1
     best = max(sums, key=lambda name: sign * sums[name])
     assert cause.name == (best if sign * sums[best] > 0 else None)

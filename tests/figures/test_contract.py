@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oversmoothing.paper_figures import FIGURES, figure, title
+from oversmoothing import main
+from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
 from oversmoothing.paper_figures.figure_base import Context
 from tests.figures import held_models, held_theory, pictures
 from tests.figures.held import HELD
@@ -139,3 +140,15 @@ def test_a_figure_looks_as_it_did_and_faults_would_be_seen(name: str, small: Tab
     assert pictures.distance(pictures.shrunk(other), kept) < TOLERANCE[name]
     for words, wrong in pictures.faulty(name, table):
         assert pictures.distance(wrong, kept) > TOLERANCE[name], words
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_old_name_lists_its_new_figure_and_says_so(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = RENAMED[name][0]
+    assert name not in FIGURES and (not new or new in FIGURES)
+    assert main(["figures", "--list", name]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.split()[:1] == ([new] if new else [])
+    assert printed.err.count("\n") == 1 and f"figure '{name}' is " in printed.err

@@ -51,8 +51,8 @@ EXAMPLES, SECOND_LOOK = 10, 100
 
 _MODULES = {
     "theory": "certificate",
-    "theory/verdict": """formulas verdict answer decide by_discs limits disc_limits disc_start
-    by_fractions resolvent leading start tokens cosines by_cells disc_parts stages""",
+    "theory/verdict": """formulas verdict answer decide by_discs limits disc_modes disc_start
+    by_fractions resolvent leading start of_start tokens cosines by_cells stages""",
     "theory/depth": "rates closed_form rates_measured bounds ratios onset",
     "theory/spectra": "algebraic layer_discs discs blocks",
     "theory/layer": "layer attention cell",
@@ -61,7 +61,7 @@ _MODULES = {
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.
 _TESTS = {
-    "tests/theory": """block_structure cases_by_hand cells_by_hand certificates
+    "tests/theory": """block_structure cells_by_hand certificates
     certificates_stages checker_parts checker_starts checker_verdicts cosines_by_hand
     disc_vectors discs dominance edge_cases enclosure_bounds golden heads_and_roundings
     intervals_of_radii invariant_blocks leading_by_hand limits low_precision onset outcome

@@ -111,7 +111,10 @@ TODAY: dict[str, Today] = {
     ),
     "BioGPT": Today("BioGpt", DECODER),
     "Falcon": Today("Falcon", DECODER | {"multi_query": True}),
-    "Falcon, ALiBi": Today("Falcon", DECODER | {"alibi": True, "multi_query": False}),
+    # Its fused attention is another one than its eager one.
+    "Falcon, ALiBi": Today(
+        "Falcon", DECODER | {"alibi": True, "multi_query": False}, fused=False
+    ),
     "Falcon, grouped": Today(
         "Falcon", DECODER | {"new_decoder_architecture": True, "num_kv_heads": 2}
     ),

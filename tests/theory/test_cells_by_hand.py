@@ -25,7 +25,7 @@ from oversmoothing.theory.verdict.by_cells import (
     modes_of,
 )
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.limits import UNKNOWN, Limits, limits_of, merged
+from oversmoothing.theory.verdict.limits import UNKNOWN, limits_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, matrix
 
@@ -336,21 +336,6 @@ BACK, OTHER = block(-1j, (1,), (0,), False), block(-2j, (2,), (3,), False)
 )
 def test_T4_modes_are_equal_by_structure_alone(first, second, equal):
     assert first.equals(second) == equal == second.equals(first)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "joined"),
-    [
-        (("constant", 0.5, None), ("zero", 0.0, 2), ("constant", 0.5, 2)),
-        ((None, None, 3), ("zero", 0.0, 2), ("zero", 0.0, 3)),
-        ((None, None, None), (None, None, None), (None, None, None)),
-        (("constant", None, 1), ("constant", 0.5, None), ("constant", 0.5, 1)),
-        (("constant", 0.25, 1), ("constant", 0.5, None), ("constant", 0.25, 1)),
-        (("constant", None, 1), ("zero", 0.0, 2), ("constant", None, 1)),
-    ],
-)
-def test_T5a_what_two_ways_know_is_joined(first, second, joined):
-    assert merged(Limits(*first), Limits(*second)) == Limits(*joined)
 
 
 def test_T4e_where_nothing_leads_nothing_is_said():

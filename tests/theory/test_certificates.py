@@ -20,7 +20,7 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import Check
 from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.layer.layer import Layer, read_layer
+from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, read_layer
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.verdict import verdict
@@ -35,7 +35,7 @@ def bounds(texts):
     return [float(x) if "x" not in x else float.fromhex(x) for x in texts]
 
 
-def row(why, A, H, X0=None, eps=Fraction(1, 1000), **claimed):
+def row(why, A, H=None, X0=None, eps=Fraction(1, 1000), **claimed):
     return pytest.param(A, H, X0, eps, claimed, id=why)
 
 
@@ -56,12 +56,56 @@ for i in range(7):
 NINE, FLAT9 = np.diag(np.linspace(0.1, 0.9, 9)), np.array([np.arange(1.0, 10.0), [0.5] * 9])
 
 
+RNG = np.random.default_rng(0)
+LOGITS = RNG.standard_normal((7, 7))
+CAUSAL = np.where(np.triu(np.ones((7, 7)), 1) > 0, -np.inf, LOGITS)
+NEGATIVE = -0.5 * np.eye(5) + 0.05 * RNG.standard_normal((5, 5))
+POSITIVE = 0.4 * np.eye(5) + 0.05 * RNG.standard_normal((5, 5))
+START = RNG.standard_normal((7, 5))
+WEIGHTS = np.random.default_rng(3).integers(1, 50, size=(EXACT_SIZE + 1,) * 2).tolist()
+
+
+def hexadecimal(M):
+    return [["-inf" if np.isneginf(x) else float(x).hex() for x in row] for row in M.tolist()]
+
+
 @pytest.mark.parametrize(
     ("A", "H", "X0", "eps", "claimed"),
     [
-        row("T6b: the largest blocks of both sides",
-            "7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3", "-2 0 0; 0 0 1; 0 0 0", verdict=T,
-            jordan_consensus=2, jordan_quotient=2),
+        # Of logits, which the file carries as they are, and of one X_0 whose mode may be missing.
+        *[row(f"logits, {name}, {word}", {"logits": logits, "H": H, "X0": START}, verdict=word,
+              verdict_x0=word, depth=None, method="float64", given={"logits": hexadecimal(logits)},
+              left_out="depth: of a softmax none is certified" if word == S else "")
+          for name, logits in (("dense", LOGITS), ("causal", CAUSAL))
+          for H, word in ((NEGATIVE, N), (POSITIVE, S))],
+        *[row(f"logits and a start {why}", {"logits": LOGITS, "H": H, "X0": X0}, verdict_x0=word,
+              mode=mode, left_out=reason)
+          for why, H, X0, word, mode, reason in (
+              ("without part in a quotient mode", NEGATIVE, np.ones((7, 5)), None, None, "is 0"),
+              ("at consensus", POSITIVE, np.ones((7, 5)), "TRIVIAL", "consensus", ""),
+              ("of zeros", POSITIVE, np.zeros((7, 5)), "UNDEFINED", None, ""))],
+        row("logits in fractions",
+            {"logits": [["1/3", "-inf"], [0, "2/7"]], "H": [["1/2"]], "X0": [[1], [2]]}, verdict=S,
+            given={"logits": [["1/3", "-inf"], ["0", "2/7"]]}),
+        row("one float makes all of a case binary64", floats("AA"), [["-4/3"]], verdict=N,
+            given={"H": [[(-4 / 3).hex()]]}),
+        # h = -1/2 and h = 0: the zero ties with itself at 1.
+        row("a head in fractions",
+            {"A": AA, "factors": ([["1/2"], [1]], [["-1/2", "-1/4"]]), "X0": [[1, 2], [3, 5]]},
+            verdict=T, method="exact", mode=None),
+        row("fractions beyond the exact size",
+            [[Fraction(x, sum(weights)) for x in weights] for weights in WEIGHTS], "-1/3",
+            verdict=N, method="float64", given={"numbers": "fractions"}),
+        row("and below it", "1/2 1/2; 1/4 3/4", "-1/3", method="exact"),
+        *[row(f"T4e: a mode that is not alone: {reason}", "AA", H, "1 2; 3 5", verdict=word,
+              mode=None, left_out=reason)
+          for H, word, reason in (
+              ("-1/2 0; 0 -1/2", N, "repeated"),
+              # |1 + 2| = |1 - 4|: two modes of consensus, both isolated.
+              ("2 0; 0 -4", S, "several modes"),
+              ("-4/3 0; 0 -4/3", T, "TIE"))],
+        row("T6b: the largest blocks of both sides", "7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3",
+            "-2 0 0; 0 0 1; 0 0 0", verdict=T, jordan_consensus=2, jordan_quotient=2),
         row("T6b: simple ones", "AA", "-4/3", verdict=T, jordan_consensus=1, jordan_quotient=1),
         row("T6b: no tie, no blocks", "AA", "1/2", verdict=S, jordan_quotient=None),
         row("T5d: a depth where smoothing is", "AA", "1/2", "1; 2", verdict_x0=S, eps_text="1/1000",
@@ -100,8 +144,8 @@ NINE, FLAT9 = np.diag(np.linspace(0.1, 0.9, 9)), np.array([np.arange(1.0, 10.0),
         # |1 + h| with h = sqrt 12 is matched by the second 1 of A, whatever its own conjugates.
         row("T6b: of irrational ones", I2, "0 12; 1 0", "1 2; 3 5", verdict=T, verdict_x0=T),
         row("a diagonal that is zero but for 1e-21",
-            f"1 0 0; 1 0 0; 1/2 {Fraction(1, 2) - Fraction(1, 10**21)} 1e-21",
-            "2", "1; 2; 3", verdict_x0=S, least_depth=1),
+            f"1 0 0; 1 0 0; 1/2 {Fraction(1, 2) - Fraction(1, 10**21)} 1e-21", "2", "1; 2; 3",
+            verdict_x0=S, least_depth=1),
         *[row(f"a radius of 1e-{power}", "AA", [[Fraction(1, 10**power) - 1]], "1; 2",
               rho_consensus=float(Fraction(1, 10**power))) for power in (38, 39, 400)],
         *[row(f"a radius beyond binary64: {name}", "AA", H, "1 2; 3 5", verdict=S, beyond=1e308)
@@ -112,14 +156,21 @@ NINE, FLAT9 = np.diag(np.linspace(0.1, 0.9, 9)), np.array([np.arange(1.0, 10.0),
 )  # fmt: skip
 def test_what_is_claimed_is_true_and_accepted_whole_within_seconds(A, H, X0, eps, claimed):
     began = time.perf_counter()
-    case = [matrix(M) if isinstance(M, str) else M for M in (A, H, X0)]
-    found = make_certificate(*read_layer(*case), eps)
+    case = A if isinstance(A, dict) else {"A": A, "H": H, "X0": X0}
+    read = {name: matrix(M) if isinstance(M, str) else M for name, M in case.items()}
+    found = make_certificate(*read_layer(**read), eps)
     assert found.unconfirmed == () and check_certificate(json.dumps(found.body)).accepted
     assert time.perf_counter() - began < 20
     claim = found.body["claim"]
     for name, value in claimed.items():
         if name == "mode":
-            assert claim["genericity"]["mode"] == value
+            assert claim.get("genericity", {}).get("mode") == value
+        elif name == "given":
+            assert value.items() <= found.body["input"].items()
+        elif name == "method":
+            assert found.method.startswith(value)
+        elif name == "left_out":
+            assert value in " ".join(found.left_out) and bool(found.left_out) == bool(value)
         elif name == "least_depth":
             assert claim["depth"] > value
         elif name == "beyond":

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from oversmoothing.theory.proofs import hypotheses as given
-from oversmoothing.theory.proofs.chapter import Chapter
+from oversmoothing.theory.proofs.chapter import claims_of
 from oversmoothing.theory.proofs.claim import Claim, Effort, Kind, Status
 from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.instances import matrix
@@ -67,22 +67,21 @@ TIE = OWN = given.condition("it is so", given.case())(lambda instance: False)
 """
 
 
-def claims_of(folder: Path, text: str, code: str) -> tuple[dict[str, Claim], dict[str, Any]]:
+def read(folder: Path, text: str, code: str) -> tuple[dict[str, Claim], dict[str, Any]]:
     """The claims of the chapter x.md with the names of its x.py."""
     (folder / "x.md").write_text(text)
     (folder / "x.py").write_text(code)
     names: dict[str, Any] = {"__file__": str(folder / "x.py")}
     exec(compile(code, names["__file__"], "exec"), names)
-    asked = [value for value in names.values() if isinstance(value, Chapter)]
-    return (asked or [Chapter(names["__file__"])])[0].claims(names), names
+    return claims_of(folder / "x.py", names), names
 
 
 def claim(folder: Path, text: str = TEXT) -> Claim:
-    return claims_of(folder, text, CODE)[0]["X1"]
+    return read(folder, text, CODE)[0]["X1"]
 
 
 def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
-    claims, names = claims_of(tmp_path, TEXT, CODE)
+    claims, names = read(tmp_path, TEXT, CODE)
     found = claims["X1"]
     assert found.clauses == (
         "For 0 < x < 1 the square of x is less than x, and so on.",
@@ -107,6 +106,14 @@ def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
 
 def kinds_run() -> set[Kind]:
     return {Kind.REALS, Kind.SHARP, Kind.SEARCHED, Kind.WRITTEN}
+
+
+@pytest.mark.parametrize(("most", "holds"), [(10, True), (9, False)])
+def test_a_step_is_executed_where_a_search_draws(tmp_path: Path, most: int, holds: bool) -> None:
+    code = CODE.replace("x < 10", f"x < {most}").replace("def checked", "def _checked")
+    claims, _ = read(tmp_path, TEXT.replace("verified: `checked`", "illustrated: `small`"), code)
+    (proof,) = run_claim(claims["X1"], Effort(), frozenset({Kind.WRITTEN})).findings
+    assert proof.outcome.holds is holds
 
 
 SHARP = """   - sharp: the square is smaller
@@ -192,45 +199,38 @@ $$x^2 < x$$
 
 Counterexample: h = 3/2
 
-- at: `grows`: A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]
+- at: A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]
 
 1. 9/4 > 3/2.
    - illustrated: `larger`
 """
 
 
+LARGER = "def larger({}):\n    assert 9 / 4 > 3 / 2\n"
+CASE = REFUTED[REFUTED.index("- at") : REFUTED.index("\n1. 9/4")]
+# What the step takes, what is changed in the Markdown, and what is said of it.
 NO_CASE = {
-    ("grows", "A"): "",
-    ("shrinks", "A"): "x.md has no case 'shrinks'",
-    ("grows", "B"): "x.md has no case 'grows'",
-    ("", "A"): "x.md, line 13: no case of the Python file",
+    "the numbers": ("A, H, X0", "", "", ""),
+    "no other numbers": ("H, X1", "", "", "line 16: `larger` takes X1, and no case has it"),
+    "no case": ("", "- at: A =", "- at: B =", "line 13: a case is A ="),
+    "a case that no step takes": ("", "", "", "line 13: no step takes the numbers of this case"),
+    "two cases": ("H_1, X0_2", CASE, CASE + CASE, ""),
+    "the second of two cases": ("H_1", CASE, CASE + CASE, "line 14: no step takes the numbers"),
 }
-ASKS = """from oversmoothing.theory.proofs.kit import Chapter
-
-PAPER = Chapter(__file__)
-A, H, X0 = PAPER.case("grows")
 
 
-def larger():
-    assert H[0][0] ** 2 > H[0][0]
-"""
-
-
-@pytest.mark.parametrize(("asked", "letter"), NO_CASE)
-def test_a_counterexample_is_about_the_numbers_of_its_line(
-    tmp_path: Path, asked: str, letter: str
+@pytest.mark.parametrize("name", NO_CASE)
+def test_the_steps_of_a_counterexample_take_the_numbers_of_its_line(
+    tmp_path: Path, name: str
 ) -> None:
-    said = NO_CASE[asked, letter]
-    text = REFUTED.replace("A = [[", f"{letter} = [[")
-    asks = f'PAPER.case("{asked}")' if asked else "None, [[2]], None"
-    code = ASKS.replace('PAPER.case("grows")', asks)
+    takes, old, new, said = NO_CASE[name]
     with pytest.raises(InputError, match=said) if said else nullcontext():
-        claims, _ = claims_of(tmp_path, text, code)
+        claims, _ = read(tmp_path, REFUTED.replace(old, new), LARGER.format(takes))
         (evidence,) = claims["X2"].evidence
-        assert isinstance(evidence, Counterexample) and evidence.cases == (
-            given.Instance(matrix("1/2 1/2; 1/4 3/4"), matrix("3/2"), matrix("2; -1")),
-        )
+        case = given.Instance(matrix("1/2 1/2; 1/4 3/4"), matrix("3/2"), matrix("2; -1"))
+        assert isinstance(evidence, Counterexample) and case in evidence.cases
         assert evidence.numbers == "A = [[1/2, 1/2], [1/4, 3/4]], H = [[3/2]], X_0 = [[2], [-1]]"
+        assert evidence.run(Effort()).holds
 
 
 CHAPTERS = sorted({path for path in files().values() if path.suffix == ".md"})

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import flint
-import numpy as np
 import pytest
 
-from oversmoothing.theory.checker import krylov, spectra
+from oversmoothing.theory.checker import krylov
 from oversmoothing.theory.checker.krylov import minimal_polynomial
-from oversmoothing.theory.checker.spectra import Discs, discs, left_eigenvector, merged
+from oversmoothing.theory.checker.spectra import Discs, left_eigenvector
 from oversmoothing.theory.checker.ties import Modes, equal, equality_bits
-from tests.support.tables import complex_matrix, matrix, rational
+from tests.support.tables import matrix, rational
 
 # --- minimal polynomials ---
 
@@ -181,48 +179,6 @@ def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond(
 # --- discs ---
 
 EYE = flint.acb_mat(2, 2, [1, 0, 0, 1])
-
-
-def boxes_of(*rows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        return merged(EYE, [[flint.acb(x) for x in row] for row in rows])
-
-
-@pytest.mark.parametrize(
-    ("rows", "single", "radius"),
-    [
-        # As far as its row and its column reach.
-        (([0, 0.5], [0.125, 4]), True, 0.5),
-        (([0, 0.125], [0.5, 4]), True, 0.5),
-        # Discs that meet share the box around both: from -1/2 to 5/4.
-        (([0, 0.5], [0.5, 0.75]), False, 0.875),
-        # Gaps that are no float.
-        (([1.5e308, 0], [0, -1.5e308]), True, 0),
-        (([1.5e308, 0], [0, 1.5e308]), False, 0),
-    ],
-)
-def test_T10_a_disc_reaches_as_far_as_its_row_and_its_column(rows, single, radius):
-    found = boxes_of(*rows)
-    assert found.single == [single] * 2
-    for i, box in enumerate(found.boxes):
-        assert box.contains(flint.acb(rows[i][i])) and abs(box.real.rad() - radius) < 1e-6
-        assert box.imag.rad() >= min(radius, 0.5)
-
-
-@pytest.mark.parametrize("ends", [(1.5e308, -1.5e308), (1.5e308, 1.5e308)])
-def test_T10_discs_whose_gap_is_no_float_are_found_without_a_warning(ends):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = discs(complex_matrix(np.diag(ends).tolist()), 160)
-    assert found.single == [ends[0] != ends[1]] * 2
-    assert all(any(box.contains(end) for box in found.boxes) for end in ends)
-
-
-def test_T10_discs_are_found_up_to_a_side_of_320(monkeypatch):
-    assert discs(flint.acb_mat(321, 321), 64) is None
-    monkeypatch.setattr(spectra, "DISC_SIZE", 2)
-    assert discs(flint.acb_mat(2, 2), 64) is not None and discs(flint.acb_mat(3, 3), 64) is None
 
 
 @pytest.mark.parametrize(

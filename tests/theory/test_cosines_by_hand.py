@@ -20,7 +20,7 @@ from oversmoothing.theory.verdict.cosines import (
     mean,
     smallest,
 )
-from oversmoothing.theory.verdict.resolvent import Multipliers, resolvent
+from oversmoothing.theory.verdict.resolvent import resolvent
 from oversmoothing.theory.verdict.tokens import token_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
@@ -220,7 +220,7 @@ def test_T14g_a_dominant_part_however_small_decides_on_the_side(k):
 def test_T14g_a_cosine_takes_up_to_65536_bits(k, limit):
     """The sum of p and -q sqrt 2 cancels to as many bits as both have together: 2.5 k."""
     A, H, X0 = matrix(EYE), matrix("0 2; 1 0"), matrix(pell(k))
-    tokens = TokensOfStart(resolvent(A, H, X0), Multipliers(A, H, 1))
+    tokens = TokensOfStart(resolvent(A, H, X0))
     assert tokens.cosines == {(0, 1): limit}
 
 
@@ -235,14 +235,14 @@ class Order(ByModulus):
         return [Some(attention=None)]
 
 
-def tokens_of(*parts, order=Order):
+def tokens_of(*parts):
     """Of these parts; any sum of two grows like the first."""
     found = Some(
         scale=1,
         table=flint.fmpz_mat(len(parts), 1),
         part=lambda rows: parts[0] if 1 not in rows[0] else parts[rows[0].index(1)],
     )
-    return TokensOfStart(found, order()), found
+    return TokensOfStart(found), found
 
 
 # --- what keeps an angle ---
@@ -290,10 +290,10 @@ NOTHING = [[0], [0]]
     ],
 )
 def test_T14h_two_tokens_keep_their_angle(first, second, expected):
-    parts = [part(numerators, *factors) for numerators, *factors in (first, second)]
+    parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
     _, found = tokens_of(*parts)
-    tokens = tuple(token_of(one, Order()) for one in parts)
-    assert keep_their_angle((0, 1), tokens, found, Order()) == expected
+    tokens = tuple(map(token_of, parts))
+    assert keep_their_angle((0, 1), tokens, found) == expected
 
 
 # --- phases and roots ---

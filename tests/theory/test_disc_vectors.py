@@ -18,12 +18,11 @@ from oversmoothing.theory.layer.layer import Layer, read_entries
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, solved
 from oversmoothing.theory.spectra.layer_discs import attention_by_parts
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.disc_limits import DiscModes
-from oversmoothing.theory.verdict.disc_parts import left_vectors
-from oversmoothing.theory.verdict.disc_start import DiscStart, left_alone
+from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors
+from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of
-from tests.support.tables import floats, matrix, rational
+from tests.support.tables import floats, matrix
 from tests.theory.test_cells_by_hand import A as A_BY_HAND, H as H_BY_HAND
 
 SEEDS = range(6)
@@ -82,46 +81,6 @@ def test_a_limit_is_a_number_where_it_is_known_to_a_ten_millionth(width, known):
     found = limits_of_state(state, 2)
     assert found == Limits("constant", pytest.approx(exact, rel=1e-7) if known else None, 2)
     assert limits_of_state(Bounded(X - [4.0, 0.0], state.error), 1) == Limits(None, None, 1)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_a_head_leaves_alone_holds_at_all_ends(seed):
-    """X - X W_V G^-1 W_proj in fractions for factors moved by half a unit in the last place."""
-    rng = np.random.default_rng(seed)
-    n, d, r = 3, 4 + seed % 3, 1 + seed % 3
-    X = drawn(rng, n, d, real=True)
-    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
-    found = left_alone(X, W_V, W_proj)
-    G = W_proj @ W_V
-    assert found is not None
-    change = np.eye(d) - W_V @ np.linalg.inv(G) @ W_proj
-    assert np.abs(found.value - X.value @ change).max() < 1e-12 * np.linalg.cond(G) ** 2
-    bound = X.error @ (np.eye(d) + np.abs(W_V) @ np.abs(np.linalg.inv(G)) @ np.abs(W_proj))
-    assert (found.error >= (X.error @ np.abs(change)) * (1 - 1e-9)).all()
-    assert (found.error <= bound * (1 + 1e-6) + 1e-10 * np.linalg.cond(G) ** 2).all()
-    # Without an error of X what is left is that of rounding, of the factors too.
-    known = left_alone(Bounded(X.value, np.zeros((n, d))), W_V, W_proj)
-    assert known is not None and known.error.max() < 1e-11 * np.linalg.cond(G) ** 2
-    ends = [
-        [
-            [Fraction(x) * (1 + Fraction(int(s), 2**53)) for x, s in zip(row, signs, strict=True)]
-            for row, signs in zip(M.tolist(), rng.choice([-1, 1], M.shape), strict=True)
-        ]
-        for M in (W_V, W_proj)
-    ]
-    first, second = map(rational, ends)
-    start = rational(X.value.tolist())
-    exact = start - start * first * (second * first).inv() * second
-    gap = np.array(
-        [
-            [
-                abs(float(Fraction(int(x.p), int(x.q)) - Fraction(m)))
-                for x, m in zip(row, middles, strict=True)
-            ]
-            for row, middles in zip(exact.tolist(), known.value.tolist(), strict=True)
-        ]
-    )
-    assert (gap <= known.error).all()
 
 
 def cell(seed: int, relative: float, causal: bool = False) -> tuple[DiscModes, np.ndarray]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 
 import flint
 import numpy as np
@@ -34,7 +33,7 @@ from oversmoothing.theory.spectra.layer_discs import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell, decide_stack
-from oversmoothing.theory.verdict.formulas import Outcome, real_verdict, threshold
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import certify_spectra, decide
 from tests.support.tables import rational
 
@@ -401,36 +400,6 @@ def test_certified_verdicts_on_chosen_spectra_are_true(kind):
 
 
 # ------------------------------------------------------------------------------------ near-ties
-
-
-@cache
-def near_ties(count):
-    """(A, h, true verdict): 2 x 2 attention in sixteenths, h a float at 1e-2 ... 1e-16 from the
-    threshold -2/(1+a), or beside it."""
-    rng = np.random.default_rng(13)
-    found = []
-    for _ in range(count):
-        p, q = (int(k) for k in rng.integers(1, 16, size=2))
-        A = np.array([[16 - p, p], [q, 16 - q]]) / 16
-        a = 1 - Fraction(p + q, 16)
-        edge = threshold(a)
-        size = Fraction(int(rng.integers(0, 100)), 10 ** int(rng.integers(2, 17)))
-        h = float(edge + rng.choice([-1, 1]) * size)
-        found.append((A, h, real_verdict(Fraction(h), Fraction(h), a)))
-    return found
-
-
-def test_near_ties_are_never_certified_wrongly_by_float_discs():
-    A, h, truths = zip(*near_ties(4000), strict=True)
-    attention, value = (attention_discs_all(np.stack(A)), enclose_all(np.array(h)[:, None, None]))
-    found = [certify_spectra(a, v).verdict for a, v in zip(attention, value, strict=True)]
-    assert all(f in (true, "UNDECIDED") for f, true in zip(found, truths, strict=True))
-    assert found.count("UNDECIDED") < 2000
-
-
-def test_near_ties_are_all_decided_by_the_stages():
-    for A, h, true in near_ties(4000)[:400]:
-        assert decide(Layer.of(A.tolist(), [[h]]))[0].verdict == true
 
 
 def test_near_ties_of_a_softmax_are_decided_in_balls():

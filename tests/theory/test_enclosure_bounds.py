@@ -102,6 +102,8 @@ def test_products_stay_within_their_bounds_exactly(kind):
         for i in range(rows):
             assert Fraction(sums[i]) >= sum(map(Fraction, np.abs(P[i])))
     assert tried > 300
+    # Of a stack too as many terms count as are summed.
+    assert (upper_sum(np.zeros((9, 2, 5))) == 5 * TINY).all()
 
 
 def test_the_exponential_is_within_its_error():

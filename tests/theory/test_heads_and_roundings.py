@@ -12,10 +12,9 @@ import pytest
 from hypothesis import example, given as drawn, settings
 
 from oversmoothing.theory.proofs.strategies import SEEDS
-from oversmoothing.theory.spectra.heads_radius import Radius
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict import by_discs, verdict as room
-from oversmoothing.theory.verdict.nearest import distance_to_tie
+from oversmoothing.theory.verdict import verdict as room
+from oversmoothing.theory.verdict.by_fractions import distance_to_tie
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
 MIXING = np.array([[0.75, 0.25], [0.25, 0.75]])
@@ -153,46 +152,6 @@ def test_E3_many_heads_beyond_balls_are_iterated_and_say_how_they_are_known():
     mean = state.mean(axis=0)
     ratio = np.linalg.norm(state - mean) / math.sqrt(24) / np.linalg.norm(mean)
     assert found.hfc_lfc[30].value == pytest.approx(ratio, rel=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("consensus", "quotient", "outcome"),
-    [
-        ((2.0, 0.25), (1.5, 0.125), "SMOOTHING"),
-        ((2.0, 0.25), (1.5, 0.375), "UNDECIDED"),
-        ((2.0, 0.375), (1.5, 0.25), "UNDECIDED"),
-        ((1.5, 0.125), (2.0, 0.25), "NON_SMOOTHING"),
-        ((1.5, 0.375), (2.0, 0.25), "UNDECIDED"),
-        ((1.5, 0.25), (1.5, 0.0), "UNDECIDED"),
-    ],
-)
-def test_E3_radii_are_told_apart_where_both_errors_leave_room(
-    monkeypatch, consensus, quotient, outcome
-):
-    monkeypatch.setattr(by_discs, "dense_radius", lambda *_: Radius(*consensus, "dense"))
-    asked = []
-
-    def other(layer, residual, dense_size, beside):
-        asked.append((residual, dense_size, beside.value))
-        return Radius(*quotient, "arnoldi")
-
-    monkeypatch.setattr(by_discs, "quotient_radius_of_heads", other)
-    found = heads_verdict(A=LONG, W=[[[1.0]]] * 2, dense_size=0)
-    assert asked == [(True, 0, consensus[0])]
-    assert (found.verdict, found.rho_consensus, found.rho_quotient, found.status) == (
-        outcome, consensus[0], quotient[0], "estimated"
-    )  # fmt: skip
-    if outcome == "UNDECIDED":
-        assert f"rho_Q = {quotient[0]:.12g} +- {quotient[1]:.1e} overlap" in found.reason
-        assert f"rho_C = {consensus[0]:.12g} +- {consensus[1]:.1e}" in found.reason
-
-
-def test_E3_a_radius_that_is_not_known_leaves_the_verdict_open(monkeypatch):
-    unknown = Radius(None, math.inf, "arnoldi", "it did not converge")
-    monkeypatch.setattr(by_discs, "quotient_radius_of_heads", lambda *_, **__: unknown)
-    found = heads_verdict(A=LONG, W=[[[0.5]]] * 2, dense_size=0)
-    assert (found.verdict, found.rho_consensus, found.rho_quotient) == ("UNDECIDED", 2.0, None)
-    assert "rho_Q is not known: it did not converge. A larger dense_size" in found.reason
 
 
 # --- the nearest other verdict ---

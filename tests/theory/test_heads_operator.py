@@ -22,7 +22,7 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import answer, heads_verdict, verdict
+from oversmoothing.theory.verdict.verdict import answer, heads_verdict
 
 EPS = 2.0**-52
 
@@ -84,11 +84,11 @@ def test_arnoldi_and_lapack_find_the_same_radius(seed, residual):
 
 @pytest.mark.parametrize("distance", [-0.3, -1e-3, -1e-6, 1e-6, 1e-3, 0.3, 1.0])
 def test_a_rough_radius_serves_where_the_other_is_far_and_only_there(distance):
-    A, W = draw(0, 25, 24, 3)
+    A, W = draw(0, 13, 10, 3)
     exact = quotient_radius(layer_of_heads(A, W), dense_size=10**4)
     assert exact.value is not None
     other = Radius((1 + distance) * exact.value, 0.0, "dense")
-    found = quotient_radius(layer_of_heads(A, W), beside=other)
+    found = quotient_radius(layer_of_heads(A, W), dense_size=0, beside=other)
     assert found.value is not None and exact.value <= found.value + found.error + exact.error
     assert np.sign(found.value - other.value) == -np.sign(distance)
     if found.method == "powers":
@@ -130,9 +130,9 @@ def test_factors_are_the_dense_weights(seed, n, d, heads, residual, r):
     np.testing.assert_allclose(one.rmatmat(eye), one.matmat(eye).T, rtol=0, atol=bound)
 
 
-def weak_heads():
-    """Hundreds of eigenvalues within 1e-9 of 1: beyond the Arnoldi vectors, or nearly so."""
-    A, W = draw(0, 25, 24, 2)
+def weak_heads(n, d):
+    """n d eigenvalues within 1e-9 of 1: beyond the Arnoldi vectors, or nearly so."""
+    A, W = draw(0, n, d, 2)
     return A, 1e-9 * W
 
 
@@ -142,12 +142,12 @@ def test_a_radius_that_does_not_converge_is_undecided(monkeypatch):
     monkeypatch.setattr(
         scipy.sparse.linalg, "eigs", lambda M, **options: eigs(M, **{**options, "maxiter": 1})
     )
-    found = quotient_radius(layer_of_heads(*weak_heads()), dense_size=0)
+    found = quotient_radius(layer_of_heads(*weak_heads(25, 24)), dense_size=0)
     assert found.value is None and "did not converge" in found.reason
 
 
 def test_weak_heads_are_told_apart_by_what_they_add():
-    A, W = weak_heads()
+    A, W = weak_heads(14, 10)
     found, dense = (heads_verdict(A=A, W=W, dense_size=size) for size in (0, 10**4))
     assert found.verdict == dense.verdict == "SMOOTHING"
     assert 0 < dense.rho_consensus - 1 < 1e-8
@@ -157,8 +157,8 @@ def test_weak_heads_are_told_apart_by_what_they_add():
 def test_drawn_heads_are_decided_as_the_whole_operator_is():
     seen = set()
     for seed in range(24):
-        A, W = draw(seed, 12 + seed % 5, 10, 2)
-        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(10))
+        A, W = draw(seed, 7 + seed % 3, 8, 2)
+        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(8))
         residual = seed % 4 > 0
         consensus = dense_radius(consensus_block(layer, residual), "dense")
         exact = quotient_radius(layer, residual)
@@ -183,19 +183,6 @@ def test_one_head_is_a_layer_and_several_are_one_too():
     )
 
 
-@settings(max_examples=40)
-@given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 4), sign=st.sampled_from([-1, 1]))
-def test_one_head_has_the_verdict_of_one_head(seed, n, d, sign):
-    A, W = draw(seed, n, d, 1)
-    W = sign * (W @ W.swapaxes(1, 2) + 0.1 * np.eye(d))
-    alone = verdict(A=A[0], W=W[0])
-    halves = heads_verdict(A=np.concatenate((A, A)), W=np.concatenate((W / 2, W / 2)))
-    for found in (heads_verdict(A=A[0], W=W[0]), halves):
-        assert found.verdict == alone.verdict or "UNDECIDED" in (found.verdict, alone.verdict)
-        assert found.rho_consensus == pytest.approx(alone.rho_consensus, rel=1e-9)
-        assert found.rho_quotient == pytest.approx(alone.rho_quotient, rel=1e-7)
-
-
 @pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5)])
 def test_the_verdict_is_what_the_layers_do(seed, shift):
     """HFC/LFC at rho_Q / rho_C a layer where consensus dominates; away from 0 where it does not."""
@@ -210,20 +197,6 @@ def test_the_verdict_is_what_the_layers_do(seed, shift):
     else:
         assert found.verdict == "NON_SMOOTHING" and log[1] > -5 and abs(slope) < 5e-3
     assert (shift > 0) == (found.verdict == "SMOOTHING")
-
-
-def test_heads_alone_do_not_decide():
-    """Two heads that each smooth, h = -3/2 with a = 1/2 (GT4), together do not: h = -3 would, but
-    with attention a = 1/2 and -1/2 the halves give multipliers 1 - 3/2 (1/2 - 1/2) = 1 against
-    |1 - 3| = 2; with h = -3/4 each, 1 against 1/2."""
-    Aa = np.array([[0.75, 0.25], [0.25, 0.75]])
-    A, W = np.stack((Aa, Aa[::-1])), np.array([[[-0.75]], [[-0.75]]])
-    found = heads_verdict(A=A, W=W)
-    assert found.verdict == "NON_SMOOTHING"
-    assert (found.rho_consensus, found.rho_quotient) == (0.5, pytest.approx(1.0, abs=8 * EPS))
-    assert heads_verdict(A=A, W=2 * W).verdict == "SMOOTHING"
-    # The mean of the two heads' attention has a = 0 and says the same; a single one does not.
-    assert verdict(A=Aa, W=[[-1.5]]).verdict == "SMOOTHING"
 
 
 def test_a_tie_of_rounded_numbers_is_undecided():

@@ -12,10 +12,8 @@ from oversmoothing.theory.spectra.layer_discs import (
     attention_spectrum,
     consensus_radius,
     eigenvalues,
-    head_spectrum,
     quotient_radius,
 )
-from oversmoothing.theory.verdict.by_discs import decide
 
 
 def discs(values, radii=0.0) -> Discs:
@@ -68,60 +66,6 @@ def test_one_token_has_the_empty_quotient():
     assert (found.low, found.high, found.index) == (0.0, 0.0, None)
 
 
-# --- the verdict from them ---
-
-
-@pytest.mark.parametrize(
-    ("h", "radius", "expected"),
-    [
-        ([0.5], 0.01, "SMOOTHING"),
-        ([-0.5], 0.01, "NON_SMOOTHING"),
-        ([-0.5], 0.6, "UNDECIDED"),
-        ([-4 / 3], 1e-12, "UNDECIDED"),
-    ],
-)
-def test_disjoint_intervals_are_a_verdict(h, radius, expected):
-    assert decide(discs([0.5]), discs(h, radius), 0).outcome == expected
-
-
-@pytest.mark.parametrize(
-    ("h", "expected"),
-    [
-        ([-1.0, -0.5], "NON_SMOOTHING"),
-        ([-0.5 + 0.3j, -0.5 - 0.3j], "UNDECIDED"),
-        ([0.5, -0.25], "SMOOTHING"),
-        ([0.5, -0.75], "UNDECIDED"),
-        ([-1.0 - 1e-9, -0.5], "UNDECIDED"),
-        ([0.0, -0.5], "UNDECIDED"),
-    ],
-)
-def test_T2d_T3d_the_sign_of_real_h_decides_where_a_is_not_known(h, expected):
-    """Of an attention of which nothing is known but |a| <= 1."""
-    unknown = discs([0.9, 0.1], 2.0)
-    assert decide(unknown, discs(h), 0).outcome == expected
-
-
-def test_T3d_h_that_touch_may_be_a_pair():
-    unknown = discs([0.9, 0.1], 2.0)
-    assert decide(unknown, discs([-0.5, -0.51], 0.1), 0).outcome == "UNDECIDED"
-
-
-def test_exact_zeros_tie_when_nothing_exceeds_them():
-    found = decide(discs([0.5]), discs([0.0, -0.5]), 0)
-    assert found.outcome == "TIE" and found.consensus.shown == found.quotient.shown == 1.0
-
-
-def test_where_1_repeats_the_verdict_is_never_smoothing():
-    value = discs([0.5, -0.25], 1e-9)
-    assert decide(discs([1.0, 0.25], [0.0, 1e-9]), value, 1).outcome == "TIE"
-    assert decide(discs([1.0, 0.25], 1e-9), value, 1).outcome == "TIE"
-    # One of three that may be 1 is not known to be it.
-    assert decide(discs([1.0, 1.0 - 1e-10], 1e-9), value, 1).outcome == "UNDECIDED"
-    losing = discs([-0.5, -0.25], 1e-9)
-    assert decide(discs([1.0, 0.25], 1e-9), losing, 1).outcome == "NON_SMOOTHING"
-    assert decide(discs([1.0], 1e-9), value, 1).outcome == "TIE"
-
-
 # --- eigenvalues alone ---
 
 
@@ -157,13 +101,3 @@ def test_T1c_further_copies_of_1_are_exact_and_the_rest_is_kept():
     assert found.exact.tolist() == [True, True, False, False, False]
     assert found.values[:2].tolist() == [1, 1]
     assert found.values[2:] == pytest.approx(0.25, abs=1e-7)
-
-
-def test_T1a_a_head_has_its_zeros_first_and_then_its_core():
-    W_V, W_proj = np.array([[1.0], [2.0], [0.0]]), np.array([[3.0, 0.5, 7.0]])
-    found = head_spectrum(W_V, W_proj)
-    assert found.values.tolist() == [0, 0, 4] and found.exact.tolist() == [True, True, True]
-    square = head_spectrum(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.0, 1.0], [1.0, 1.0]]))
-    expected = np.linalg.eigvals(np.array([[2.0, 3.0], [4.0, 7.0]]))
-    assert np.sort(square.values.real) == pytest.approx(np.sort(expected)) and len(square) == 2
-    assert not square.exact.any()

@@ -16,6 +16,7 @@ from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import by_fractions, leading
 from oversmoothing.theory.verdict.by_fractions import compare, exact_dominance
 from oversmoothing.theory.verdict.leading import (
+    ball_rank,
     bits_of,
     embeddings,
     proportional,
@@ -48,10 +49,10 @@ def factor(coefficients, exponent):
     return Factor(flint.fmpz_poly(list(coefficients)), exponent, (exponent,))
 
 
-def part(numerators, *factors):
+def part(numerators, *factors, order=ByModulus):
     """Of (coefficients, exponent)."""
     found = tuple((factor(tuple(c), e), e) for c, e in factors)
-    return Part(tuple(map(flint.fmpz_poly, numerators)), found)
+    return Part(tuple(map(flint.fmpz_poly, numerators)), found, order)
 
 
 def sequence(of, count):
@@ -71,11 +72,13 @@ def whole(*values):
     return [Eigenvalue(Factor(flint.fmpz_poly([-x, 1]), e, (e,)), 0) for x, e in values]
 
 
-def of(numerator, *eigenvalues):
+def of(numerator, *eigenvalues, growth=None):
     """One numerator over the factors of these roots, each as often as it occurs."""
-    return Part(
-        (flint.fmpz_poly(numerator),), tuple((x.factor, x.factor.multiplicity) for x in eigenvalues)
-    )
+    factors = tuple((x.factor, x.factor.multiplicity) for x in eigenvalues)
+    found = Part((flint.fmpz_poly(numerator),), factors)
+    if growth is not None:
+        vars(found)["growth"] = growth
+    return found
 
 
 # --- every N-th depth alone, and phases ---
@@ -95,7 +98,7 @@ SEQUENCES = {
 def test_T14h_every_Nth_term_of_a_token_is_the_sequence_of_its_part(name, period, first):
     whole = SEQUENCES[name]
     expected = sequence(whole, first + 12 * period)[first::period]
-    found = every(whole, period, first, ByModulus())
+    found = every(whole, period, first)
     assert found is not None
     assert sequence(found.part, 12) == expected
 
@@ -109,10 +112,10 @@ def test_T14h_roots_that_share_a_power_must_agree_on_what_is_larger():
             values = [float(x.ball(64).real.mid()) for x in (first, second)]
             return 1 if values[0] > values[1] else -1
 
-    whole = part([[1, 0, 0]], ([-2, 1], 1), ([2, 1], 1), ([-1, 1], 1))
-    assert every(whole, 2, 0, ByModulus()) is not None
+    given = [[1, 0, 0]], ([-2, 1], 1), ([2, 1], 1), ([-1, 1], 1)
+    assert every(part(*given), 2, 0) is not None
     with pytest.raises(OutOfReachError):
-        every(whole, 2, 0, Parting())
+        every(part(*given, order=Parting), 2, 0)
 
 
 def test_T14h_roots_of_integers_turn_by_parts_of_a_turn_up_to_the_degree_looked_at():
@@ -181,15 +184,15 @@ def test_T5a_a_number_of_the_field_of_the_roots_has_so_many_conjugates():
 def test_T5a_the_gap_bound_is_the_product_of_heights_in_the_least_number_of_bits(c):
     """1 + sum |c| 2^(k/2) is 1 + sqrt 2 for z, 1 + c for c and 1 + 2 sqrt 2 for q = 2z."""
     pair, root = roots(-2, 0, 1), math.sqrt(2)
-    growths = (Growth(tuple(pair), 0),) * 2
-    z, one, q = of([0, 1], pair[0]), of([c], pair[0]), (1 + 2 * root) ** 4
+    z, one = (of(p, pair[0], growth=Growth(tuple(pair), 0)) for p in ([0, 1], [c]))
+    q = (1 + 2 * root) ** 4
     for first, heights in ((z, (1 + root) ** 2), (one, (1 + c) ** 2)):
         bound = 2 * 2**4 * heights * q * (1 + c) ** 2 * q
-        found = proportionality_bits((first, one), growths, pair)
+        found = proportionality_bits((first, one), pair)
         assert found == math.ceil(math.log2(bound)) + 64
     # Rational numbers that are integers need no more than 1.
     (two,) = roots(-2, 1)
-    assert proportionality_bits((of([c], two),) * 2, (Growth((two,), 0),) * 2, [two]) == 64
+    assert proportionality_bits((of([c], two, growth=Growth((two,), 0)),) * 2, [two]) == 64
 
 
 @pytest.mark.parametrize(
@@ -206,8 +209,7 @@ def test_T5a_proportional_parts_are_proved_so_and_no_others(numerators, together
     parts = tuple(part([n], ([5, -2, 1], 1)) for n in numerators)
     x, y = (Eigenvalue(parts[0].factors[0][0], k) for k in range(2))
     apart = [[(x, y), (y, x)]] if together else [[(x, y)], [(y, x)]]
-    growths = (Growth((x, y), 0),) * 2
-    assert proportional(parts, growths, [x, y], [[(x, x), (y, y)], *apart]) == expected
+    assert proportional(parts, [x, y], [[(x, x), (y, y)], *apart]) == expected
 
 
 THREE_SIX, THREE_FIVE = whole((3, 2), (6, 2)), whole((3, 2), (5, 2))
@@ -232,8 +234,8 @@ def test_T5a_differences_are_scaled_to_integers_before_they_are_held_against_the
     growths = Growth((x, y), 1), Growth((x, y) if shared_growth else (x,), 1)
     groups = [[(x, x)], [(y, y)]] if alone else [[(x, x), (y, y)]]
     monkeypatch.setattr(leading, "proportionality_bits", lambda *_: 1 - size.bit_length())
-    parts = tuple(of(n, x, y) for n in numerators)
-    assert proportional(parts, growths, [x, y], groups) is proved
+    parts = tuple(of(n, x, y, growth=growth) for n, growth in zip(numerators, growths, strict=True))
+    assert proportional(parts, [x, y], groups) is proved
 
 
 @pytest.mark.parametrize(("needed", "tried"), [(2**17, True), (2**17 + 1, False)])
@@ -241,8 +243,8 @@ def test_T5a_beyond_2_to_17_bits_proportion_is_not_tried(monkeypatch, needed, tr
     x, y = whole((3, 1), (-3, 1))
     monkeypatch.setattr(leading, "proportionality_bits", lambda *_: needed)
     groups = [[(x, x), (y, y)], [(x, y), (y, x)]]
-    parts, growths = (of([1], x, y),) * 2, (Growth((x, y), 0),) * 2
-    assert proportional(parts, growths, [x, y], groups) is tried
+    parts = (of([1], x, y, growth=Growth((x, y), 0)),) * 2
+    assert proportional(parts, [x, y], groups) is tried
 
 
 def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
@@ -254,6 +256,23 @@ def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
     assert working_bits(part([[0]])) == 128 + 1
     for ball, bits in (((6, 4), 4), ((6, 5), 4), ((8, 0), 3), ((1, 0), 0)):
         assert bits_of(flint.arb(*ball)) == bits
+
+
+# --- the rank ---
+
+
+@pytest.mark.parametrize(
+    ("rows", "rank"),
+    [
+        ([[1, 2], [2, 4]], 1),
+        # The largest number may be 0: what is certain comes first.
+        ([[(3, 4), 0], [0, 1]], 1),
+        ([[(3, 4), 1], [1, 0]], 2),
+    ],
+)
+def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero(rows, rank):
+    balls = [[flint.acb(flint.arb(*x) if isinstance(x, tuple) else x) for x in r] for r in rows]
+    assert ball_rank(balls) == rank
 
 
 # --- two moduli ---

@@ -42,9 +42,7 @@ def test_a_networks_softmax_has_the_verdict_of_the_exact_one_or_none(kind, seed)
 def test_what_the_rounding_can_turn_is_undecided(kind):
     """The tie is at h = -2 / (1 + t), which is moved by less and by more than the rounding."""
     n, t, eps = 5, 0.3, EPS[str(kind).removeprefix("torch.")]
-    A = (1 - t) * torch.full((n, n), 1 / n, dtype=torch.float64) + t * torch.eye(
-        n, dtype=torch.float64
-    )
+    A = mixed(n, t)
     for factor, decided in ((0.1, False), (30.0, True)):
         h = -2 / (1 + t) * (1 - factor * eps)
         found = verdict(A=A.to(kind), H=[[h]])
@@ -52,16 +50,6 @@ def test_what_the_rounding_can_turn_is_undecided(kind):
         assert exact == "NON_SMOOTHING"
         assert found.verdict == (exact if decided else "UNDECIDED")
         assert found.distance is not None or decided
-
-
-def test_weights_of_less_precision_count_too():
-    n, t = 5, 0.3
-    A = (1 - t) * torch.full((n, n), 1 / n, dtype=torch.float64) + t * torch.eye(
-        n, dtype=torch.float64
-    )
-    h = torch.tensor([[-2 / (1 + t) * (1 - 30 * EPS["float32"])]])
-    assert verdict(A=A.float(), H=h).verdict == "NON_SMOOTHING"
-    assert verdict(A=A.float(), H=h.bfloat16()).verdict == "UNDECIDED"
 
 
 def test_numpy_floats_are_read_alike_and_short_numbers_at_their_word():
@@ -83,14 +71,6 @@ def test_a_start_or_a_certificate_asks_for_float64():
     wide = A.double()
     wide = wide / wide.sum(-1, keepdim=True)
     assert verdict(A=wide, W=W, X0=torch.ones(6, 4).double()).verdict_x0 == "TRIVIAL"
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_rows_that_no_rounding_explains_are_refused(kind):
-    A = torch.softmax(drawn(1)[0], -1)
-    A[0] *= 1 + 20 * EPS[str(kind).removeprefix("torch.")]
-    with pytest.raises(InputError, match="not row-stochastic"):
-        verdict(A=A.to(kind), H=[[1.0]])
 
 
 def test_a_batch_is_told_what_to_do():

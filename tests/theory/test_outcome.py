@@ -18,7 +18,6 @@ from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
-from oversmoothing.theory.verdict.limits import Limits, agreed
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
 from tests.support.tables import floats, matrix
 
@@ -190,35 +189,6 @@ def test_T11_5_depths_are_whole_numbers_up_to_the_largest():
     for far in (DEPTH + 1, 2.0 * DEPTH, [3.0, DEPTH + 1]):
         with pytest.raises(InputError, match="the most that is computed"):
             check_depths(far)
-
-
-# --- what two draws share ---
-
-
-def test_T4_limits_are_whole_where_nothing_is_left_open():
-    for whole in (("constant", 0.5, 1), ("zero", 0.0, 1), ("oscillates", None, 2)):
-        assert Limits(*whole).whole
-    for open_ in (("constant", None, 1), (None, None, 1), ("zero", 0.0, None)):
-        assert not Limits(*open_).whole
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "shared"),
-    [
-        *[((*x, 1), (*x, 1), (*x, 1)) for x in (("constant", 2.0), ("infinity", math.inf))],
-        # Up to 1e-8 of the smaller, and of 1.
-        *[(("constant", 2.0, 1), ("constant", 2.0 * (1 + off), 1), ("constant", 2.0, 1))
-          for off in (5e-9, -5e-9)],
-        (("constant", 2.0, 1), ("constant", 2.0 * (1 + 5e-8), 1), ("constant", None, 1)),
-        (("constant", 1e8, 1), ("constant", 1e8 + 1, 1), ("constant", 1e8, 1)),
-        (("constant", 1e8, 1), ("constant", 1e8 + 1.01, 1), ("constant", None, 1)),
-        (("constant", 1e-3, 1), ("constant", 1e-3 + 5e-9, 1), ("constant", None, 1)),
-        (("constant", 2.0, 1), ("oscillates", None, 2), (None, None, None)),
-        (("infinity", math.inf, 3), ("zero", 0.0, 3), (None, None, 3)),
-    ],
-)  # fmt: skip
-def test_T4_two_draws_agree_on_what_they_share(first, second, shared):
-    assert agreed(Limits(*first), Limits(*second)) == Limits(*shared)
 
 
 def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_it_decides():

@@ -109,16 +109,90 @@ def test_the_example_names_every_hypothesis_and_replaces_no_file(prove, capsys):
 
 # ------------------------------------------------------------------------------- what is found
 
+SMALL = "return H[0][0] < 1", "given.POSITIVE, given.ONE_FEATURE"
+QUERY = "by.for_all('q', given='h > 0', then='h*h > {}', at='h=1', covers=(1,))"
+QUERY += ".unless('any h', without='h > 0')"
+FLOATS = "return abs(sum(float(x) for x in A[0]) - 1) + {}"
+AGAINST = "by.law(law, against=(2,)), by.law(lambda A, H, X0: True, against=(1,))"
+UNDECIDED = "mine: undecided"
+# A file, the exit status, and what is said of it.
+TOLD = {
+    "a false law, at the smallest instance": (
+        claim(*SMALL),
+        1,
+        "mine: refuted",
+        "counterexample: A = [[1]], H = [[1]], X_0 = [[0]]",
+        "checked again at the numbers as printed: every hypothesis holds",
+    ),
+    "only the clauses that a law is against": (
+        claim("return len(A) < 2", evidence=AGAINST, clauses="'One.', 'Two.'"),
+        1,
+        "(1) One. [undecided]",
+        "(2) Two. [refuted]",
+    ),
+    "a query": (claim(evidence=QUERY.format(0)), 0, "mine: decided"),
+    "a false query, by its model": (
+        claim(evidence=QUERY.format(1)),
+        1,
+        "mine: refuted",
+        "counterexample: h = ",
+    ),
+    "floats within the tolerance": (
+        claim(FLOATS.format("0"), evidence="by.law(law, tolerance=1e-12)"),
+        0,
+        "none violates it",
+    ),
+    "floats beyond the tolerance": (
+        claim(FLOATS.format("1e-6"), evidence="by.law(law, tolerance=1e-12)"),
+        1,
+        "more than 1e-12",
+    ),
+    "a law that depends on more than its instance": (
+        claim("return next(count) != 9", above="import itertools\ncount = itertools.count()\n"),
+        1,
+        UNDECIDED,
+        "must depend on its instance alone",
+    ),
+    "a law that changes what it is given": (
+        claim("X0[0][0] += 5; return X0[0][0] < 9"),
+        1,
+        "X_0 = [[4]]",
+    ),
+    "None": (claim("pass"), 1, UNDECIDED, "mine.py, line ", "returned None on every example"),
+    "None on some": (claim("if len(A) > 1: return True"), 1, UNDECIDED, "returned None on"),
+    "an array": (claim("import numpy; return numpy.ones(2)"), 1, UNDECIDED, "returned an array"),
+    "a number": (claim("return 1"), 1, UNDECIDED, "mine.py, line ", "returned 1, of type int"),
+    "an error": (
+        claim("return 1 / X0[0][0] < 9"),
+        1,
+        UNDECIDED,
+        "mine.py, line 4 (`return 1 / X0[0][0] < 9`): ZeroDivisionError",
+    ),
+    "a law of one argument": (
+        claim().replace("law(A, H, X0)", "law(A)"),
+        1,
+        "mine.py, line 3: the law cannot take the 3 drawn",
+    ),
+    "draws of one matrix": (claim(evidence="by.law(law, draw.attention())"), 1, "cannot take"),
+    "hypotheses that no drawn instance meets": (
+        claim(hypotheses="given.POSITIVE, given.CAUSAL_MASK, given.TWO_TOKENS"),
+        1,
+        UNDECIDED,
+        "no drawn example meets the hypotheses: nothing was searched",
+    ),
+}
 
-def test_a_false_law_is_refuted_at_the_smallest_instance(prove):
-    status, out, _ = prove(claim("return H[0][0] < 1", "given.POSITIVE, given.ONE_FEATURE"))
-    assert status == 1 and "mine: refuted" in out
-    assert "counterexample: A = [[1]], H = [[1]], X_0 = [[0]]" in out
-    assert "checked again at the numbers as printed: every hypothesis holds" in out
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_said_of_a_claim(prove, name):
+    text, wanted, *sentences = TOLD[name]
+    status, out, _ = prove(text)
+    assert status == wanted and all(sentence in out for sentence in sentences), out
+    assert "refuted" not in out or UNDECIDED not in sentences
 
 
 def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
-    text = claim("return H[0][0] < 1", "given.POSITIVE, given.ONE_FEATURE, given.HALF_OPEN")
+    text = claim(SMALL[0], f"{SMALL[1]}, given.HALF_OPEN")
     status, out, _ = prove(text)
     assert status == 0 and "mine: undecided" in out
     words = " ".join(out.split())
@@ -161,47 +235,6 @@ def test_the_counterexample_to_a_bound_violates_it(tmp_path, bound):
 @given(case=draw.exact_cases())
 def test_what_is_printed_reads_back_as_it_was(case):
     assert tuple(read(show(part)) for part in case) == case
-
-
-def test_only_the_clauses_that_a_law_is_against_are_refuted(prove):
-    text = claim(
-        "return len(A) < 2",
-        evidence="by.law(law, against=(2,)), by.law(lambda A, H, X0: True, against=(1,))",
-        clauses="'One.', 'Two.'",
-    )
-    status, out, _ = prove(text)
-    assert status == 1 and "(1) One. [undecided]" in out and "(2) Two. [refuted]" in out
-
-
-def test_a_query_decides_its_clause_and_a_false_one_is_refuted_by_its_model(prove):
-    query = (
-        "by.for_all('q', given='h > 0', then='h*h > {}', at='h=1').unless('any h', without='h > 0')"
-    )
-    query = query.replace("at='h=1'", "at='h=1', covers=(1,)")
-    status, out, _ = prove(claim(evidence=query.format(0)))
-    assert status == 0 and "mine: decided" in out
-    status, out, _ = prove(claim(evidence=query.format(1)))
-    assert status == 1 and "mine: refuted" in out and "counterexample: h = " in out
-
-
-def test_a_law_in_floats_fails_only_beyond_its_tolerance(prove):
-    body = "return abs(sum(float(x) for x in A[0]) - 1) + {}"
-    status, out, _ = prove(claim(body.format("0"), evidence="by.law(law, tolerance=1e-12)"))
-    assert status == 0 and "none violates it" in out
-    status, out, _ = prove(claim(body.format("1e-6"), evidence="by.law(law, tolerance=1e-12)"))
-    assert status == 1 and "more than 1e-12" in out
-
-
-def test_a_law_that_depends_on_more_than_its_instance_refutes_nothing(prove):
-    above = "import itertools\ncount = itertools.count()\n"
-    status, out, _ = prove(claim("return next(count) != 9", above=above))
-    assert status == 1 and "mine: undecided" in out
-    assert "must depend on its instance alone" in out
-
-
-def test_a_law_that_changes_what_it_is_given_is_shown_what_was_drawn(prove):
-    status, out, _ = prove(claim("X0[0][0] += 5; return X0[0][0] < 9"))
-    assert status == 1 and "X_0 = [[4]]" in out
 
 
 def test_a_violation_counts_beside_instances_where_the_law_cannot_be_asked(prove):
@@ -311,39 +344,6 @@ def test_a_file_that_cannot_be_used_is_refused_in_a_sentence(prove, kind):
 def test_a_file_that_is_not_there_is_refused(prove):
     status, _, err = prove(None)
     assert status == 2 and "there is no file 'mine.py'" in err and "--init mine.py" in err
-
-
-EMPTY = {
-    "returns None": ("pass", "asserted nothing and returned None on every example"),
-    "returns None on some": ("if len(A) > 1: return True", "returned None on"),
-    "returns an array": ("import numpy; return numpy.ones(2)", "it returned an array"),
-    "returns a number": ("return 1", "it returned 1, of type int"),
-    "raises": (
-        "return 1 / X0[0][0] < 9",
-        "mine.py, line 4 (`return 1 / X0[0][0] < 9`): ZeroDivisionError",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", EMPTY)
-def test_a_law_that_cannot_be_used_never_holds(prove, kind):
-    body, sentence = EMPTY[kind]
-    status, out, _ = prove(claim(body))
-    assert status == 1 and sentence in out and "mine: undecided" in out, out
-    assert "mine.py, line " in out and "refuted" not in out
-
-
-def test_a_law_of_other_arguments_is_told_what_it_gets(prove):
-    status, out, _ = prove(claim().replace("law(A, H, X0)", "law(A)"))
-    assert status == 1 and "mine.py, line 3: the law cannot take the 3 drawn" in out
-    status, out, _ = prove(claim(evidence="by.law(law, draw.attention())"))
-    assert status == 1 and "cannot take" in out
-
-
-def test_hypotheses_that_no_drawn_instance_meets_never_hold(prove):
-    status, out, _ = prove(claim(hypotheses="given.POSITIVE, given.CAUSAL_MASK, given.TWO_TOKENS"))
-    assert status == 1 and "mine: undecided" in out
-    assert "no drawn example meets the hypotheses" in out and "nothing was searched" in out
 
 
 # --------------------------------------------------------------------- the ledger, by bare names

@@ -16,7 +16,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.arxiv_2604_23681 import affine_rank, rank
-from oversmoothing.theory.claims.t7 import dobrushin, squared_diameter
+from oversmoothing.theory.claims.lemmas import dobrushin, squared_diameter
 from oversmoothing.theory.proofs import by, hypotheses as given
 from oversmoothing.theory.proofs.claim import (
     Claim,

@@ -139,44 +139,9 @@ def test_T1h_attention_is_causal_where_nothing_lies_above_the_diagonal(own, spec
     assert sorted(float(x.real.mid()) for x in a) == pytest.approx(spectrum, abs=1e-15)
 
 
-def test_T1h_causal_fractions_without_a_polynomial_have_their_diagonal_as_spectrum():
-    size = POLYNOMIAL_SIZE + 1
-    A = identity(size)
-    A[-1][0], A[-1][-1] = HALF, HALF
-    a, h = eigenvalues(given(A=A, H=[[HALF]]), 160, POLYNOMIAL_SIZE)
-    assert [complex(x.mid()) for x in a] == [1.0] * (size - 2) + [0.5]
-    assert [complex(x.mid()) for x in h] == [0.5]
-
-
-# --- value projections ---
-
-
-def test_T3a_the_core_of_a_head_is_taken_where_it_is_smaller_than_H():
-    """W_V = (1, 2)^T, W_proj = (3, 5): the core is 13, H has a zero beside it."""
-    W_V, W_proj = [[Fraction(1)], [Fraction(2)]], [[Fraction(3), Fraction(5)]]
-    H = [[Fraction(3), Fraction(6)], [Fraction(5), Fraction(10)]]
-    found, lift, zeros = value_discs(given(H=H, factors=(W_V, W_proj)), 160)
-    assert [complex(x.mid()) for x in found.boxes] == pytest.approx([13])
-    assert zeros and lift.nrows() == 2 and lift.ncols() == 1
-
-
-def test_T3a_a_core_that_is_no_smaller_than_H_is_left_alone():
-    square = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]
-    found, lift, zeros = value_discs(given(H=square, factors=(square, identity(2))), 160)
-    assert lift is None and zeros is False
-    assert sorted(complex(x.mid()).real for x in found.boxes) == pytest.approx([1, 2])
-
-
 def test_T10_the_disc_of_a_single_entry_is_as_narrow_as_was_asked_for():
     own = given(
         logits=[[Fraction(0), Fraction(1)], [Fraction(1, 3), Fraction(0)]], H=[[Fraction(1, 3)]]
     )
     for (box,) in (value_discs(own, 160)[0].boxes, spectra.attention_discs(own, 160).boxes):
         assert box.real.rad() < flint.arb(2) ** -155
-
-
-def test_T10_without_discs_of_H_there_are_no_spectra(monkeypatch):
-    monkeypatch.setattr(spectra, "value_discs", lambda given, bits: (None, None, False))
-    own = given(A=LOWER, H=identity(2))
-    assert eigenvalues(own, 160, 1) is None
-    assert eigenvalues(own, 160, 2) is not None

@@ -51,9 +51,12 @@ def exact(values: Array) -> Entries:
     return each(flint.arb, values)
 
 
-def product(P: Entries, Q: Entries) -> Entries:
-    """P Q, by FLINT."""
-    return np.array((flint.arb_mat(P.tolist()) * flint.arb_mat(Q.tolist())).tolist(), dtype=object)
+def product(P: Entries, Q: Entries | Array) -> Entries:
+    """P Q, by FLINT; of exact numbers too."""
+    left, right = (flint.arb_mat(len(X), X.shape[1], X.ravel().tolist()) for X in (P, Q))
+    whole = np.empty(len(P) * Q.shape[1], dtype=object)
+    whole[:] = (left * right).entries()
+    return whole.reshape(len(P), -1)
 
 
 def middles(X: Entries) -> Array:
@@ -103,7 +106,7 @@ class Balls:
 
     def mapped(self, W: Array, b: Array | None = None) -> Balls:
         """X W + 1 b."""
-        Y = product(self.entries, exact(W))
+        Y = product(self.entries, W)
         return Balls(Y if b is None else Y + b)
 
     def matmul(self, other: Balls) -> Balls:
@@ -129,9 +132,9 @@ class Balls:
         return Balls(self.sums().entries / self.entries.shape[1])
 
     def centred(self) -> Balls:
-        """X (I - 1 1^T / n)."""
+        """X (I - 1 1^T / n), as n X - X 1 1^T over n."""
         n = self.entries.shape[1]
-        return Balls(product(self.entries, exact(np.eye(n) * n - 1) / n))
+        return Balls((self.entries * n - self.sums().entries) / n)
 
     def sums(self) -> Balls:
         """The sum of each row, [m, 1]."""

@@ -1,7 +1,7 @@
 """The forward pass and the metrics by another order of operations, for the checker.
 
 Of `route` it shares the arithmetic of balls and zonotopes alone. Patches are cut pixel by pixel;
-tokens are centred by a matrix; a head's logits are those of X and (X W_Q) W_K^T, its values
+tokens are centred by I - 1 1^T / d; a head's logits are those of X and (X W_Q) W_K^T, its values
 (X W_V) W_O; softmax is exp, a sum, an inverse and a product, with another shift; every activation
 is written by another function and replaced by its chord, with the range of what is left found piece
 by piece; heads are added backwards; the feed-forward adds its hidden features in two parts.

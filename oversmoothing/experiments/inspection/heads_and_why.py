@@ -207,11 +207,12 @@ def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
     weights = layer.heads.to(trace.before.device, trace.before.dtype)
     numbers = np.empty((weights.number, len(keep)))
     for k, kept in enumerate(keep):
-        Z = trace.mixed[k][:, kept]
+        X, Z = trace.before[k][kept], trace.mixed[k][:, kept]
         whole = weights.joined(Z[None])
-        without = torch.cat([whole, whole - Z @ weights.W_O])
-        logs = stream_log_ratio(layer.after_attention(trace.before[k][kept], without)).numpy()
-        numbers[:, k] = logs[0] - logs[1:]
+        there = stream_log_ratio(layer.after_attention(X, whole))
+        for head, W_O in enumerate(weights.W_O):
+            without = layer.after_attention(X, whole - Z[head] @ W_O)
+            numbers[head, k] = there - stream_log_ratio(without)
     return numbers
 
 

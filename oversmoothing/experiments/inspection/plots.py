@@ -39,7 +39,7 @@ _PANELS: tuple[tuple[str, str, dict[str, str], str, float], ...] = (
     ("Directions in use", "effective rank",
      {"effective_rank": "all tokens", "effective_rank_without_cls": "without CLS",
       "effective_rank_desunk": "no largest direction"}, "", 0.3),
-    ("What each part adds", "change of ln HFC/LFC", {}, "", 0.35),
+    ("What each part adds", "change of ln HFC/LFC", {}, "", 0.6),
     ("Where the eigenvalues of H lie", "share of the eigenvalues of H", {}, "", 0.45),
     ("Do tokens turn toward H's direction?", "tilt (gain in mean |cos|)",
      {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"},

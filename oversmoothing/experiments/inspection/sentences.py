@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import pandas as pd
 
@@ -28,24 +29,26 @@ from oversmoothing.experiments.inspection.states import CONVERGED, LARGE, TOGETH
 from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.simulations.drawing.wording import factor_text, signed
 
-NAMED = {
-    Grade.STRONG_SHARPENING: "strong sharpening",
-    Grade.MILD_SHARPENING: "mild sharpening",
-    Grade.NONE: "no notable change",
-    Grade.MILD_SMOOTHING: "mild smoothing",
-    Grade.STRONG_SMOOTHING: "strong smoothing",
-    Grade.COLLAPSED: "collapse",
-}
+# Of each grade the answer, where the inputs tell it, and its name.
+GRADES = {
+    Grade.STRONG_SHARPENING: ("No: its tokens grow apart strongly.", "strong sharpening"),
+    Grade.MILD_SHARPENING: ("No: its tokens grow apart mildly.", "mild sharpening"),
+    Grade.NONE: ("No: its tokens end about as different as they began.", "no notable change"),
+    Grade.MILD_SMOOTHING: ("Yes, mildly: its tokens become more alike.", "mild smoothing"),
+    Grade.STRONG_SMOOTHING: (
+        "Yes, strongly: its tokens become much more alike.", "strong smoothing"),
+    Grade.COLLAPSED: ("Yes, wholly: its tokens collapse into one.", "collapse"),
+}  # fmt: skip
 # Letters of a list of words in the summary.
 WORDS = 120
-# (in full, with the verb's ending of the third person, short).
+# What each cause is called, with the verb's ending of the third person.
 PARTS = {
-    "mixing": ("attention's mixing", "s", "mixing"),
-    "scales": ("the tokens' own scales", "", "scales"),
-    "gains": ("the gains of attention's norm", "", "gains"),
-    "ffn": ("the FFN", "s", "FFN"),
+    "mixing": ("attention's mixing", "s"),
+    "scales": ("the tokens' own scales", ""),
+    "gains": ("the gains of attention's norm", ""),
+    "ffn": ("the FFN", "s"),
 }
-POST = PARTS | {"gains": ("the norms' gains", "", "gains")}
+POST = PARTS | {"gains": ("the norms' gains", "")}
 
 
 @dataclass(frozen=True)
@@ -60,24 +63,13 @@ class Reply:
     details: tuple[tuple[str, str], ...] = ()
 
 
-# The answer by grade, where the inputs tell it.
-_REPLIES = {
-    Grade.STRONG_SHARPENING: "No: its tokens grow apart strongly.",
-    Grade.MILD_SHARPENING: "No: its tokens grow apart mildly.",
-    Grade.NONE: "No: its tokens end about as different as they began.",
-    Grade.MILD_SMOOTHING: "Yes, mildly: its tokens become more alike.",
-    Grade.STRONG_SMOOTHING: "Yes, strongly: its tokens become much more alike.",
-    Grade.COLLAPSED: "Yes, wholly: its tokens collapse into one.",
-}
-
-
 def does_it(outcome: Answer, inputs: str) -> Reply:
     """How much it smooths, how surely, and from where to where it goes."""
     question = "Does it smooth?"
     if outcome.grade is None:
         why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
         return Reply(question, "This is not known.", ((why, "measured"),))
-    short = _REPLIES[outcome.grade]
+    short, named = GRADES[outcome.grade]
     (first, last), (start, end) = outcome.ratios, outcome.cosines
     if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
         short = "Yes, by HFC/LFC alone: it falls, while the angles between tokens do not close."
@@ -88,8 +80,8 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
     elif outcome.certainty == "cannot tell":
         short = f"These {inputs} do not show whether it smooths or sharpens."
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
-        others = [NAMED[grade] for grade in Grade if outcome.least <= grade <= outcome.most]
-        others.remove(NAMED[outcome.grade])
+        others = [GRADES[grade][1] for grade in Grade if outcome.least <= grade <= outcome.most]
+        others.remove(named)
         short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
@@ -197,13 +189,9 @@ def of_spectra(outcome: Answer, share: float | None, noun: str) -> str:
 def of_depth(outcome: Answer) -> str:
     """Whether collapse is reached within this depth."""
     meant = f"mean cosine {COLLAPSED_COSINE} or more, HFC/LFC {COLLAPSED_RATIO} or less"
-    if outcome.collapsed_from is not None:
-        when = (
-            f"from layer {outcome.collapsed_from} on"
-            if outcome.collapsed_from
-            else "from the input on"
-        )
-        return f"Its tokens count as one ({meant}) {when}."
+    if (first := outcome.collapsed_from) is not None:
+        start = f"layer {first}" if first else "the input"
+        return f"Its tokens count as one ({meant}) from {start} on."
     if math.isnan(outcome.closest_cosine):
         return ""
     return (
@@ -282,7 +270,7 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
 
 def why_heads(heads: pd.DataFrame) -> str:
     """What the spectra, where they were taken, say of the head that smooths most."""
-    worst = worst_heads(heads).dropna(subset="share")
+    worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
     if worst.empty:
         return ""
     row = worst.iloc[0]
@@ -317,12 +305,8 @@ def of_words(merged: pd.DataFrame, depth: int, noun: str) -> str:
 
 def _runs(layers: list[int]) -> str:
     """'0 to 3, 7'."""
-    parts: list[list[int]] = []
-    for k in layers:
-        if parts and parts[-1][-1] == k - 1:
-            parts[-1].append(k)
-        else:
-            parts.append([k])
+    runs = groupby(enumerate(layers), key=lambda each: each[1] - each[0])
+    parts = [[layer for _, layer in run] for _, run in runs]
     return ", ".join(f"{p[0]} to {p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)
 
 

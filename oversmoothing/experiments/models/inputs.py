@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from oversmoothing.experiments.models.checkpoints import read_object
-from oversmoothing.experiments.models.library import first_line, quiet
+from oversmoothing.experiments.models.library import quiet, refusing
 from oversmoothing.experiments.models.pictures import PIXELS, upright_rgb
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import read_text
@@ -380,27 +380,19 @@ def _check(file: Path, settings: Any) -> None:
 
 def _loaded(file: Path, settings: dict[str, Any]) -> Any:
     transformers = required("transformers")
-    try:
-        with quiet(transformers.utils.logging):
-            return transformers.AutoImageProcessor.from_pretrained(
-                file.parent, backend="pil", trust_remote_code=False, local_files_only=True
-            )
-    except Exception as error:  # the library raises many kinds
-        raise InputError(
-            f"'{file}' names no image processor that can be loaded ({first_line(error)}): correct "
-            f"it; its type is {settings.get('image_processor_type')}"
-        ) from error
+    what = f"'{file}' names no image processor that can be loaded"
+    advice = f": correct it; its type is {settings.get('image_processor_type')}"
+    with refusing(what, advice), quiet(transformers.utils.logging):
+        return transformers.AutoImageProcessor.from_pretrained(
+            file.parent, backend="pil", trust_remote_code=False, local_files_only=True
+        )
 
 
 def _made(processor: Any, image: Image.Image, file: Path) -> Tensor:
     """What the processor makes of one RGB picture, float32; [3, h, w] of most."""
-    try:
+    with refusing(f"the settings in '{file}' cannot be used", ": correct them"):
         made: Tensor = processor(image, return_tensors="pt")["pixel_values"][0].float()
-    except Exception as error:  # the library raises many kinds
-        raise InputError(
-            f"the settings in '{file}' cannot be used ({first_line(error)}): correct them"
-        ) from error
-    return made
+        return made
 
 
 def _three(value: Any) -> Any:

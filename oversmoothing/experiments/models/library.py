@@ -179,6 +179,17 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
 
 
+@contextmanager
+def refusing(what: str, advice: str = "") -> Iterator[None]:
+    """Errors of the library, of many kinds, as `InputError`: what (kind and first line), advice."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what} ({first_line(error)}){advice}") from error
+
+
 def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
     """The tokenizer of a folder, or of a GGUF file in it (gguf_file=). Raises `InputError`."""
     try:
@@ -317,30 +328,29 @@ def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
     # The reader draws a bar whatever the library's settings.
-    with quiet(transformers.utils.logging), redirect_stderr(io.StringIO()):
-        try:
-            reader = gguf.GGUFReader(str(path))
-            stored = {each.tensor_type.name for each in reader.tensors}
-            load: Any = load_gguf_checkpoint
-            said = load(str(path))["config"]
-            check_layers(said, len(reader.tensors), str(path))
-            config = transformers.AutoConfig.for_model(**said)
-            # The class with a language head, which the file does not name.
-            names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-            config.architectures = [x for x in [names.get(config.model_type)] if x]
-            kind = class_of(transformers, config)
-            shell = shell_of(transformers, kind, config)
-            weights = load(
-                str(path), return_tensors=True, model_to_load=shell, torch_dtype=torch.float32
-            )["tensors"]
-            check_size(shell, weights, str(path))
-            module, info = kind.from_pretrained(
-                None, config=config, state_dict=weights, output_loading_info=True
-            )
-        except InputError:
-            raise
-        except Exception as error:  # the library raises many kinds
-            raise InputError(f"'{path}' cannot be read as GGUF ({first_line(error)})") from error
+    with (
+        quiet(transformers.utils.logging),
+        redirect_stderr(io.StringIO()),
+        refusing(f"'{path}' cannot be read as GGUF"),
+    ):
+        reader = gguf.GGUFReader(str(path))
+        stored = {each.tensor_type.name for each in reader.tensors}
+        load: Any = load_gguf_checkpoint
+        said = load(str(path))["config"]
+        check_layers(said, len(reader.tensors), str(path))
+        config = transformers.AutoConfig.for_model(**said)
+        # The class with a language head, which the file does not name.
+        names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        config.architectures = [x for x in [names.get(config.model_type)] if x]
+        kind = class_of(transformers, config)
+        shell = shell_of(transformers, kind, config)
+        weights = load(
+            str(path), return_tensors=True, model_to_load=shell, torch_dtype=torch.float32
+        )["tensors"]
+        check_size(shell, weights, str(path))
+        module, info = kind.from_pretrained(
+            None, config=config, state_dict=weights, output_loading_info=True
+        )
     check_loaded(info, str(path))
     settings.setdefault(
         "tokenizer", lambda: tokenizer_of(transformers, path.parent, gguf_file=path.name)

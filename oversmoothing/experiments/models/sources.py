@@ -36,10 +36,12 @@ from oversmoothing.experiments.models.library import (
     GGUF,
     NotOnHubError,
     class_of,
-    first_line,
     folder_of,
+    has_timm_names,
     quiet,
     read_gguf,
+    refusing,
+    timm_vit,
     tokenizer_of,
 )
 from oversmoothing.experiments.models.model import Model
@@ -186,8 +188,6 @@ def _folder(
 def _checkpoint(
     path: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
-    from oversmoothing.experiments.models.library import has_timm_names, timm_vit
-
     weights = read_weights(path)
     if not has_timm_names(weights):
         names = ", ".join(list(weights)[:3])
@@ -216,23 +216,17 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
     config_file = folder / "config.json"
     check_layers(read_object(config_file), len(weights), str(config_file))
     settings["folder"] = folder
-    with quiet(transformers.utils.logging):
-        try:
-            config = transformers.AutoConfig.from_pretrained(
-                folder, trust_remote_code=False, local_files_only=True
-            )
-            kind = class_of(transformers, config)
-            check_size(shell_of(transformers, kind, config), weights, name)
-            module, info = kind.from_pretrained(
-                None, config=config, state_dict=weights, output_loading_info=True,
-                trust_remote_code=False, local_files_only=True,
-            )  # fmt: skip
-        except InputError:
-            raise
-        except Exception as error:  # the library raises many kinds
-            raise InputError(
-                f"the model folder '{name}' cannot be loaded ({first_line(error)})"
-            ) from error
+    cannot = f"the model folder '{name}' cannot be loaded"
+    with quiet(transformers.utils.logging), refusing(cannot):
+        config = transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
+        kind = class_of(transformers, config)
+        check_size(shell_of(transformers, kind, config), weights, name)
+        module, info = kind.from_pretrained(
+            None, config=config, state_dict=weights, output_loading_info=True,
+            trust_remote_code=False, local_files_only=True,
+        )  # fmt: skip
     check_loaded(info, name)
     notes = []
     if any(name.endswith("distillation_token") for name, _ in module.named_parameters()):

@@ -78,8 +78,9 @@ from oversmoothing.simulations.state import (
     undisturbed,
 )
 from oversmoothing.theory.layer.layer import check_states
+from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import MatrixLike, WeightLike, plain
+from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 
 __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
 

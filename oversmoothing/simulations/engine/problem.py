@@ -23,8 +23,9 @@ from torch import Tensor
 from oversmoothing.simulations.state import centred, normalise
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
+from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array, plain
+from oversmoothing.theory.support.sizes import Array
 
 DEEPEST = 2**53
 

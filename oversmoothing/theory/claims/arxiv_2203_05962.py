@@ -5,31 +5,18 @@ from fractions import Fraction
 from hypothesis import assume
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.proofs.kit import (
-    Chapter,
-    Matrix,
-    draw,
-    equal,
-    exact,
-    given,
-    search,
-    spectra,
-)
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
 # ------------------------------------------------------------------ N-2203.05962-every-start
 
-_A, _H, _X = PAPER.case("an_x_with_mean")
+
+def eigenvector(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    equal(exact.weighted_mean(spectra.stationary(A), X0), [0])
+    equal(exact.product(A, X0, H), exact.scaled("1/4", X0))
 
 
-def eigenvector() -> None:
-    equal(exact.weighted_mean(spectra.stationary(_A), _X), [0])
-    equal(exact.product(_A, _X, _H), exact.scaled("1/4", _X))
-
-
-def ratio() -> None:
-    hfc, lfc = exact.squared_norms(_X)
+def ratio(X0: Matrix) -> None:
+    hfc, lfc = exact.squared_norms(X0)
     equal(hfc, 9 * lfc)
 
 

@@ -6,8 +6,7 @@ from itertools import product
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.clustering_2026 import DOUBLY
-from oversmoothing.theory.claims.t7 import squared_diameter
+from oversmoothing.theory.claims.lemmas import squared_diameter
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # -------------------------------------------------------------------- N-2206.03126-gradients
@@ -52,7 +51,7 @@ def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
 
 # ------------------------------------------------------------------------ N-2206.03126-scale
 
-DOUBLY_EACH = DOUBLY.said("A of each layer is doubly stochastic")
+DOUBLY_EACH = given.DOUBLY.said("A of each layer is doubly stochastic")
 
 
 @st.composite

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.kit import (
-    Chapter,
     Matrix,
     draw,
     equal,
@@ -18,21 +17,17 @@ from oversmoothing.theory.proofs.kit import (
     verdict,
 )
 
-PAPER = Chapter(__file__)
-
 # -------------------------------------------------------------------- N-2206.10991-attention
 
-_A, _H = PAPER.case("h_diag_1_1")
 
-
-def by_the_rule() -> None:
-    assert spectra.values(_A) == [Fraction(1, 2), 1]
+def by_the_rule(A: Matrix) -> None:
+    assert spectra.values(A) == [Fraction(1, 2), 1]
     assert Fraction(1, 2) - 1 < Fraction(-1, 10)
 
 
-def in_truth() -> None:
+def in_truth(A: Matrix, H: Matrix) -> None:
     assert spectra.by_moduli([Fraction(-1), Fraction(-1, 10)], [Fraction(1, 2)]) == "NON_SMOOTHING"
-    assert verdict(A=_A, H=_H).verdict == "NON_SMOOTHING"
+    assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
 # ----------------------------------------------------------------------- N-2206.10991-graphs

@@ -8,7 +8,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, induction
 from oversmoothing.theory.proofs.kit import (
-    Chapter,
     Matrix,
     draw,
     equal,
@@ -18,8 +17,6 @@ from oversmoothing.theory.proofs.kit import (
     vanishes,
     verdict,
 )
-
-PAPER = Chapter(__file__)
 
 # -------------------------------------------------------------------- N-2308.16800-any-state
 
@@ -65,19 +62,15 @@ def law_any_state(star: Matrix, X: Matrix) -> None:
 
 # ------------------------------------------------------------------------ N-2308.16800-every
 
-_A, _H, _X0 = PAPER.case("the_walk_on_one")
 
-
-def turns() -> None:
-    twice = exact.product(_A, exact.product(_A, _X0, _H), _H)
-    equal(twice, _X0)
-    for X in (_X0, exact.product(_A, _X0)):
+def turns(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    twice = exact.product(A, exact.product(A, X0, H), H)
+    equal(twice, X0)
+    for X in (X0, exact.product(A, X0)):
         equal(exact.product(exact.transposed(X), X), exact.identity(2))
 
 
 # ------------------------------------------------------------------------- N-2308.16800-sums
-
-_A_SUMS, _H_SUMS, _X0_SUMS = PAPER.case("the_residual_layer")
 
 
 def _scalar(M: Matrix) -> bool:
@@ -91,14 +84,14 @@ INDEPENDENT = given.Hypothesis(
 )
 
 
-def state() -> None:
+def state(A: Matrix, H: Matrix, X0: Matrix) -> None:
     two, three, five = sp.Integer(2) ** L, sp.Rational(3, 2) ** L, sp.Rational(5, 4) ** L
     state = sp.Matrix([[two + three, three - five], [two - three, three + five]]) / 2
-    induction(_A_SUMS, _H_SUMS, _X0_SUMS, state)
+    induction(A, H, X0, state)
     slow, fast = sp.Rational(3, 4) ** L, sp.Rational(5, 8) ** L
     shares = sp.Matrix([[1 + slow, slow - fast], [1 - slow, slow + fast]]) / 2
     vanishes([*(state - shares * two).applyfunc(sp.powsimp)])
 
 
-def verdict_sums() -> None:
-    equal(verdict(A=_A_SUMS, H=_H_SUMS).verdict, "SMOOTHING")
+def verdict_sums(A: Matrix, H: Matrix) -> None:
+    equal(verdict(A=A, H=H).verdict, "SMOOTHING")

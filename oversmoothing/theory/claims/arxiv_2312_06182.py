@@ -1,8 +1,6 @@
 """What the claims of arxiv_2312_06182.md execute."""
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from itertools import product as pairs
 from typing import Any
 
@@ -13,38 +11,9 @@ from oversmoothing.theory.claims.lemmas import logits
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.kit import (
-    Chapter,
-    Matrix,
-    draw,
-    equal,
-    exact,
-    given,
-    search,
-    spectra,
-)
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
 # -------------------------------------------------------------------------------- escalating
-
-
-def t_falls(
-    A: Matrix,
-    X: Matrix,
-    move: Callable[[Matrix], Matrix],
-    by: Fraction,
-    over: Fraction,
-    layers: int,
-) -> None:
-    """One feature: every layer multiplies t by |by|/|over|, exactly (c = pi^T X)."""
-    pi = spectra.stationary(A)
-    for _ in range(layers):
-        moved = move(X)
-        (before,), (after,) = exact.weighted_mean(pi, X), exact.weighted_mean(pi, moved)
-        hfc, moved_hfc = exact.squared_norms(X)[0], exact.squared_norms(moved)[0]
-        equal(moved_hfc * before**2 * over**2, by**2 * hfc * after**2)
-        X = moved
 
 
 AFTER, BEFORE = "after", "before"
@@ -105,18 +74,15 @@ def law_bound(attention: draw.Known, w: Fraction, x: list[int]) -> None:
 
 # ---------------------------------------------------------- N-2312.06182-bound-any-attention
 
-_A, _H, _X0 = PAPER.case("an_a_that_takes_1")
-_, _H_OPPOSITE, _ = PAPER.case("an_a_that_takes_2")
+
+def gap(A_1: Matrix) -> None:
+    equal(spectra.values(A_1), [Fraction(1, 4), 1])
 
 
-def gap() -> None:
-    equal(spectra.values(_A), [Fraction(1, 4), 1])
-
-
-def on_average() -> None:
-    hfc, lfc = exact.squared_norms(_X0)
+def on_average(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
+    hfc, lfc = exact.squared_norms(X0_1)
     equal(lfc / (hfc + lfc), Fraction(1, 17))
-    pairs = [exact.squared_norms(exact.layer(_A, H, _X0)) for H in (_H, _H_OPPOSITE)]
+    pairs = [exact.squared_norms(exact.layer(A_1, H, X0_1)) for H in (H_1, H_2)]
     equal([low for _, low in pairs], [2, 2])
     total = sum(high + low for high, low in pairs)
     equal(sum(low for _, low in pairs) / total, Fraction(1, 18))
@@ -130,18 +96,16 @@ GAP = given.Hypothesis(
     (given.case(),),
 )
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
-FIRST, _ = PAPER.case("two_matrices_in_turn_1")
-SECOND, _ = PAPER.case("two_matrices_in_turn_2")
 _V = exact.column("-2 1 1")
 
 
-def collapse_alone() -> None:
-    for A in (FIRST, SECOND):
+def collapse_alone(A_1: Matrix, A_2: Matrix) -> None:
+    for A in (A_1, A_2):
         assert given.consensus(exact.product(A, A)), "the tokens differ"
 
 
-def survives() -> None:
-    equal(exact.product(SECOND, FIRST, _V), exact.scaled("1/16", _V))
+def survives(A_1: Matrix, A_2: Matrix) -> None:
+    equal(exact.product(A_2, A_1, _V), exact.scaled("1/16", _V))
 
 
 # --------------------------------------------------------------- N-2312.06182-changing-bound
@@ -160,12 +124,10 @@ def similarity() -> sp.Expr:
 
 # ------------------------------------------------------------------ N-2312.06182-every-layer
 
-_A_EVERY_LAYER, _H_EVERY_LAYER, _X0_EVERY_LAYER = PAPER.case("a_mean_that_attention")
 
-
-def once() -> None:
-    equal(exact.squared_norms(_X0_EVERY_LAYER), (32, 2))
-    once = exact.product(_A_EVERY_LAYER, _X0_EVERY_LAYER, _H_EVERY_LAYER)
+def once(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    equal(exact.squared_norms(X0), (32, 2))
+    once = exact.product(A, X0, H)
     equal(once, exact.column("1 -1"))
     equal(exact.squared_norms(once), (2, 0))
 
@@ -290,54 +252,37 @@ H_HAS_ONE_EIGENVALUE = given.Hypothesis(
 
 # --------------------------------------------------------------- N-2312.06182-remedy-partial
 
-_A_PARTIAL, _H_PARTIAL, _X0_PARTIAL = PAPER.case("tau_below_1_r")
 _ALONG, _ACROSS = exact.column("1 1"), exact.column("-1 1")
 
 
-def modes() -> None:
+def modes(A: Matrix, H: Matrix) -> None:
     for place in (AFTER, BEFORE):
         for mode, grows in ((_ALONG, Fraction(5, 2)), (_ACROSS, Fraction(2))):
-            moved = step_escalating(_A_PARTIAL, _H_PARTIAL, mode, Fraction(1, 6), place)
+            moved = step_escalating(A, H, mode, Fraction(1, 6), place)
             equal(moved, exact.scaled(grows, mode))
 
 
-def x_0_1_1() -> None:
-    equal(_X0_PARTIAL, exact.plus(_ALONG, _ACROSS))
+def x_0_1_1(X0: Matrix) -> None:
+    equal(X0, exact.plus(_ALONG, _ACROSS))
 
 
 # --------------------------------------------------------------------- N-2312.06182-residual
 
 
-@search(
-    draw.two_token_attention(),
-    draw.fractions(-4, 3),
-    st.tuples(st.integers(-9, 9), st.integers(-9, 9)),
-    at=lambda attention, h, point: (attention[0], [[h]]),
-)
-def law_residual(attention: Any, h: Any, point: Any) -> None:
-    """One feature, two tokens: t falls by exactly |1 + ha| / |1 + h| per layer."""
-    (A, a), (x, y) = attention, point
-    assume(h != -1)
-    X = exact.from_integers([[x], [y]])
-    t_falls(A, X, partial(exact.layer, A, [[h]]), 1 + h * a, 1 + h, 5)
-
-
 # ----------------------------------------------------------------- N-2312.06182-residual-gap
 
-_A_GAP, _H_GAP, _X0_GAP = PAPER.case("one_a_two_signs")
 
-
-def slower() -> None:
+def slower(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = around(2**L, sp.Rational(3, 2) ** L)
-    induction(_A_GAP, _H_GAP, _X0_GAP, state)
+    induction(A, H, X0, state)
     ratio_is(state, sp.Rational(9, 16) ** L)
 
 
-def reversed() -> None:
+def reversed(A: Matrix, X0: Matrix) -> None:
     state = around(sp.Rational(1, 2) ** L, sp.Rational(3, 4) ** L)
-    induction(_A_GAP, exact.matrix("-1/2"), _X0_GAP, state)
+    induction(A, exact.matrix("-1/2"), X0, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
 
 
-def lambda_2_1_2() -> None:
-    equal([str(a) for a in spectra.values(_A_GAP)], ["1/2", "1"])
+def lambda_2_1_2(A: Matrix) -> None:
+    equal([str(a) for a in spectra.values(A)], ["1/2", "1"])

@@ -2,19 +2,22 @@
 
 import math
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
-from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
+from oversmoothing.theory.claims.t7 import (
+    R,
+    frame,
+    mode_quadratic as mode_quadratic,
+    states,
+    weights,
+)
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
-    Chapter,
     Matrix,
     draw,
     equal,
@@ -27,23 +30,20 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
-PAPER = Chapter(__file__)
-
 # -------------------------------------------------------------------- P-2401.04301v1-control
 
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
-_A, _H, _X0 = PAPER.case("a_jordan_block_at")
 _STATE = sp.Matrix([[L, 0], [L, 2]])
 
 
-def linear() -> None:
-    induction(_A, _H, _X0, _STATE)
+def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    induction(A, H, X0, _STATE)
     ratio_is(_STATE, 1 / (L**2 + 1))
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
-def both_eigenvalues_of_h() -> None:
-    equal(spectra.values(_H), [0, 0])
+def both_eigenvalues_of_h(H: Matrix) -> None:
+    equal(spectra.values(H), [0, 0])
 
 
 # ---------------------------------------------------------------------- P-2401.04301v1-heads
@@ -74,71 +74,49 @@ def law_heads(*heads: tuple[Matrix, Matrix]) -> None:
 
 # ----------------------------------------------------------------- P-2401.04301v1-heads-each
 
-_A_EACH, _H_EACH, _X0_EACH = PAPER.case("two_heads_of_3")
+
+def two_heads(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    head = exact.product(A, X0, H)
+    both = exact.plus(exact.plus(X0, head), head)
+    equal(both, exact.layer(A, exact.matrix("-3/2"), X0))
 
 
-def two_heads() -> None:
-    head = exact.product(_A_EACH, _X0_EACH, _H_EACH)
-    both = exact.plus(exact.plus(_X0_EACH, head), head)
-    equal(both, exact.layer(_A_EACH, exact.matrix("-3/2"), _X0_EACH))
-
-
-def smooth() -> None:
+def smooth(A: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
-    induction(_A_EACH, exact.matrix("-3/2"), _X0_EACH, state)
+    induction(A, exact.matrix("-3/2"), X0, state)
     ratio_is(state, sp.Rational(1, 4) ** L / 9)
 
 
 # ----------------------------------------------------------------- P-2401.04301v1-heads-mean
 
-_A1, _H1, _X0_HEADS_MEAN = PAPER.case("two_heads_that_pull_1")
-_A2, _H2, _ = PAPER.case("two_heads_that_pull_2")
+
+def by_the_mean(A_1: Matrix, H_1: Matrix, A_2: Matrix, H_2: Matrix) -> None:
+    mean = exact.scaled("1/2", exact.plus(A_1, A_2))
+    assert verdict(A=mean, H=exact.plus(H_1, H_2)).verdict == "SMOOTHING"
 
 
-def by_the_mean() -> None:
-    mean = exact.scaled("1/2", exact.plus(_A1, _A2))
-    assert verdict(A=mean, H=exact.plus(_H1, _H2)).verdict == "SMOOTHING"
-
-
-def as_they_are() -> None:
-    moved = exact.layer(_A1, _H1, _X0_HEADS_MEAN)
-    moved = exact.plus(moved, exact.product(_A2, _X0_HEADS_MEAN, _H2))
+def as_they_are(A_1: Matrix, H_1: Matrix, X0_1: Matrix, A_2: Matrix, H_2: Matrix) -> None:
+    moved = exact.layer(A_1, H_1, X0_1)
+    moved = exact.plus(moved, exact.product(A_2, X0_1, H_2))
     half = sp.Rational(1, 2)
     state = around(3 * half * (3 * half) ** L, half * sp.Rational(7, 4) ** L)
-    vanishes(state.subs(L, 0) - symbolic(_X0_HEADS_MEAN))
+    vanishes(state.subs(L, 0) - symbolic(X0_1))
     vanishes(state.subs(L, 1) - symbolic(moved))
-    step = sp.eye(2) + symbolic(_A1) - symbolic(_A2) / 2
+    step = sp.eye(2) + symbolic(A_1) - symbolic(A_2) / 2
     vanishes(state.subs(L, L + 1) - step * state)
 
 
 # --------------------------------------------------------------------- P-2401.04301v1-layers
 
 
-@search(
-    draw.two_token_attention(),
-    draw.lists(draw.fractions(-3, 3), 1, 5),
-    at=lambda attention, values: (attention[0], [[values[0]]]),
-)
-def law_layers(attention: tuple[Matrix, Fraction], values: list[Fraction]) -> None:
-    """One feature, one A, an h for each layer: each layer multiplies t by |1 + h a|/|1 + h|."""
-    A, a = attention
-    assume(-1 not in values)
-    X = exact.column("1 3")
-    for h in values:
-        t_falls(A, X, partial(exact.layer, A, [[h]]), 1 + h * a, 1 + h, 1)
-        X = exact.layer(A, [[h]], X)
-
-
 # --------------------------------------------------------- P-2401.04301v1-no-residual-always
 
-_A_NO_RESIDUAL, _H_NO_RESIDUAL, _X0_NO_RESIDUAL = PAPER.case("an_eigenvector_of_a")
 
-
-def forever() -> None:
+def forever(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
-    equal(state.subs(L, 0), symbolic(_X0_NO_RESIDUAL))
-    vanishes(state.subs(L, L + 1) - symbolic(_A_NO_RESIDUAL) * state * symbolic(_H_NO_RESIDUAL).T)
+    equal(state.subs(L, 0), symbolic(X0))
+    vanishes(state.subs(L, L + 1) - symbolic(A) * state * symbolic(H).T)
     ratio_is(state, 9)
 
 
@@ -150,12 +128,11 @@ NEGATIVE = given.Hypothesis(
     (given.case(H="1"), given.case(H="0 1; 0 0")),
 )
 # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
-_A_PSI, _H_PSI, _X0_PSI = PAPER.case("psi_2")
 _STATE_PSI = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 
-def smooths() -> None:
-    induction(_A_PSI, _H_PSI, _X0_PSI, _STATE_PSI)
+def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    induction(A, H, X0, _STATE_PSI)
     ratio_is(_STATE_PSI, sp.Rational(1, 9) ** L)
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
@@ -163,7 +140,6 @@ def smooths() -> None:
 # ----------------------------------------------------------------------- P-2401.04301v1-rank
 
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
-_A_RANK, _H_RANK, _X0_RANK = PAPER.case("a_triangle_of_tokens")
 
 
 def _norm(p: Fraction, q: Fraction) -> Fraction:
@@ -171,12 +147,12 @@ def _norm(p: Fraction, q: Fraction) -> Fraction:
     return p * p - p * q + q * q
 
 
-def moduli() -> None:
-    assert spectra.simple(_A_RANK) and spectra.simple(_H_RANK), "an eigenvalue repeats"
+def moduli(A: Matrix, H: Matrix) -> None:
+    assert spectra.simple(A) and spectra.simple(H), "an eigenvalue repeats"
     # H^2 + H + I = 0 and A = (I + C + 2 C^2)/4 with C a cyclic shift.
-    vanishes(exact.plus_identity(exact.plus(_H_RANK, exact.product(_H_RANK, _H_RANK))))
+    vanishes(exact.plus_identity(exact.plus(H, exact.product(H, H))))
     C = exact.matrix("0 1 0; 0 0 1; 1 0 0")
-    equal(exact.scaled("1/4", exact.plus_identity(exact.plus(C, exact.product(C, C), 2))), _A_RANK)
+    equal(exact.scaled("1/4", exact.plus_identity(exact.plus(C, exact.product(C, C), 2))), A)
     quarter, zero, one = Fraction(1, 4), Fraction(0), Fraction(1)
     # h = w; a = w^2/4 gives 1 + w^3/4 = 5/4; a = w/4 gives 1 + w^2/4 = 3/4 - w/4; a = 1: 1 + w.
     equal(_norm(1 + quarter, zero), Fraction(25, 16))
@@ -184,20 +160,19 @@ def moduli() -> None:
     equal(_norm(one, one), Fraction(1))
 
 
-def forever_rank() -> None:
-    state = sp.Rational(5, 4) ** L * symbolic(_X0_RANK)
-    induction(_A_RANK, _H_RANK, _X0_RANK, state)
-    equal(symbolic(_X0_RANK).rank(), 2)
+def forever_rank(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    state = sp.Rational(5, 4) ** L * symbolic(X0)
+    induction(A, H, X0, state)
+    equal(symbolic(X0).rank(), 2)
 
 
-def neighbours() -> None:
-    generic = verdict(A=_A_RANK, H=_H_RANK)
+def neighbours(A: Matrix, H: Matrix) -> None:
+    generic = verdict(A=A, H=H)
     equal((generic.verdict, generic.limit_rank), ("NON_SMOOTHING", 2))
     for e in (Fraction(1, 50), Fraction(-1, 70)):
-        A = exact.plus(_A_RANK, exact.matrix("1 0 -1; 0 0 0; -1 0 1"), e)
-        H = exact.plus(_H_RANK, exact.matrix("1 -2; 3 5"), e)
-        assert spectra.diagonalisable(A) and all(sum(row) == 1 for row in A), "not a neighbour"
-        near = verdict(A=A, H=H)
+        other = exact.plus(A, exact.matrix("1 0 -1; 0 0 0; -1 0 1"), e)
+        assert spectra.diagonalisable(other) and all(sum(row) == 1 for row in other)
+        near = verdict(A=other, H=exact.plus(H, exact.matrix("1 -2; 3 5"), e))
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 
 
@@ -230,22 +205,20 @@ THE_EIGENVALUES_OF_A = given.Hypothesis(
 
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
 # The statement is about A alone.
-_COMPLEX, _ = PAPER.case("three_tokens_that_look_1")
-_DEFECTIVE_REAL_SPECTRUM, _ = PAPER.case("three_tokens_that_look_2")
 
 
-def complex() -> None:
-    B = rational_quotient(_COMPLEX)
+def complex(A_1: Matrix) -> None:
+    B = rational_quotient(A_1)
     equal(B, exact.matrix("0 -1/4; 1/4 -1/4"))
     equal((B[0][0] + B[1][1]) ** 2 - 4 * exact.determinant(B), Fraction(-3, 16))
-    assert not spectra.is_real(_COMPLEX), "the spectrum is real"
+    assert not spectra.is_real(A_1), "the spectrum is real"
 
 
-def defective() -> None:
-    B = rational_quotient(_DEFECTIVE_REAL_SPECTRUM)
+def defective(A_2: Matrix) -> None:
+    B = rational_quotient(A_2)
     equal(B, exact.matrix("1/4 -1/4; 1/4 -1/4"))
     vanishes(exact.product(B, B))
-    assert not spectra.diagonalisable(_DEFECTIVE_REAL_SPECTRUM), "A is diagonalisable"
+    assert not spectra.diagonalisable(A_2), "A is diagonalisable"
 
 
 # --------------------------------------------------------------------- P-2401.04301v1-table1
@@ -283,19 +256,18 @@ def eigenvalues() -> None:
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
-_A_THM1_COMPLEX, _H_THM1_COMPLEX = PAPER.case("another_high_frequency_mode")
 
 
-def spectrum_thm1_complex() -> None:
+def spectrum_thm1_complex(A: Matrix, H: Matrix) -> None:
     # H = -1/2 + i as a real matrix: (H + 1/2)^2 = -1.
-    shifted = exact.plus(_H_THM1_COMPLEX, exact.identity(2, "1/2"))
+    shifted = exact.plus(H, exact.identity(2, "1/2"))
     equal(exact.product(shifted, shifted), exact.identity(2, -1))
     for value, vector in (("-1/5", exact.column("1 -1 1 -1")), ("1", exact.column("1 1 1 1"))):
-        equal(exact.product(_A_THM1_COMPLEX, vector), exact.scaled(value, vector))
+        equal(exact.product(A, vector), exact.scaled(value, vector))
     # v = p + iq = (1, i, -1, -i): A v = -i v/5 = q/5 - i p/5.
     p, q = exact.column("1 0 -1 0"), exact.column("0 1 0 -1")
-    equal(exact.product(_A_THM1_COMPLEX, p), exact.scaled("1/5", q))
-    equal(exact.product(_A_THM1_COMPLEX, q), exact.scaled("-1/5", p))
+    equal(exact.product(A, p), exact.scaled("1/5", q))
+    equal(exact.product(A, q), exact.scaled("-1/5", p))
 
 
 def moduli_thm1_complex() -> None:
@@ -306,8 +278,8 @@ def moduli_thm1_complex() -> None:
     equal(spectra.squared_modulus(h, (zero, fifth)), Fraction(13, 20))
 
 
-def decided() -> None:
-    modes = exact_dominance(_A_THM1_COMPLEX, _H_THM1_COMPLEX)
+def decided(A: Matrix, H: Matrix) -> None:
+    modes = exact_dominance(A, H)
     equal(modes.comparison, -1)
     with at_precision(128):
         for mode in modes.quotient:
@@ -319,49 +291,31 @@ def decided() -> None:
 # ----------------------------------------------------------------------- P-2401.04301v1-thm2
 
 
-@search(
-    draw.two_token_attention(),
-    draw.value_projections(3),
-    draw.lists(st.integers(-9, 9), 8),
-    at=lambda attention, value, _: (attention[0], value[0]),
-)
-def law_thm2(attention: Any, value: Any, numbers: Any) -> None:
-    (A, a), (H, h_values) = attention, value
-    X0 = exact.from_integers(numbers[i : i + len(H)] for i in (0, 4))
-    total = exact.zeros(2, len(H))
-    for x in (Fraction(1), a):
-        for h in {*h_values}:
-            total = exact.plus(total, spectra.block(A, x, X0, H, h), (1 + h * x) ** 5)
-    equal(total, exact.layer(A, H, X0, 5))
-
-
 # ----------------------------------------------------------- P-2401.04301v1-thm2-any-weights
 
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
-_A_ANY_WEIGHTS, _H_ANY_WEIGHTS, _X0_ANY_WEIGHTS = PAPER.case("a_jordan_block_of")
 _STATE_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 
-def single() -> None:
-    h_values, a_values = spectra.values(_H_ANY_WEIGHTS), spectra.values(_A_ANY_WEIGHTS)
+def single(A: Matrix, H: Matrix) -> None:
+    h_values, a_values = spectra.values(H), spectra.values(A)
     equal({1 + h * a for h in h_values for a in a_values}, {1, 2})
 
 
-def diverges() -> None:
-    induction(_A_ANY_WEIGHTS, _H_ANY_WEIGHTS, _X0_ANY_WEIGHTS, _STATE_ANY_WEIGHTS)
+def diverges(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    induction(A, H, X0, _STATE_ANY_WEIGHTS)
     equal(sp.limit((_STATE_ANY_WEIGHTS / 2**L)[0, 0], L, sp.oo), sp.oo)
     assert (_STATE_ANY_WEIGHTS / 2**L)[0, 1] == 1, "the second feature"
 
 
 # ------------------------------------------------------------ P-2401.04301v1-thm2-difference
 
-_A_DIFFERENCE, _H_DIFFERENCE, _X0_DIFFERENCE = PAPER.case("the_second_eigenvalue_exceeds")
 _ERROR = sp.Rational(3, 2) ** L
 _STATE_THM2_DIFFERENCE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
 
 
-def diverges_thm2_difference() -> None:
-    induction(_A_DIFFERENCE, _H_DIFFERENCE, _X0_DIFFERENCE, _STATE_THM2_DIFFERENCE)
+def diverges_thm2_difference(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    induction(A, H, X0, _STATE_THM2_DIFFERENCE)
     equal(_STATE_THM2_DIFFERENCE - sp.Matrix([2**L, 2**L]), sp.Matrix([-_ERROR, _ERROR]))
     equal(sp.limit(_ERROR, L, sp.oo), sp.oo)
     equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
@@ -382,18 +336,17 @@ def law_thm3(A: Any, value: Any) -> None:
 # ----------------------------------------------------------- P-2401.04301v1-thm3-every-state
 
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
-_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE = PAPER.case("x_0_without_its")
 
 
-def dominance() -> None:
-    equal(spectra.values(_A_EVERY_STATE), [Fraction(1, 4), Fraction(1)])
-    equal([1 + a for a in spectra.values(_A_EVERY_STATE)], [Fraction(5, 4), Fraction(2)])
+def dominance(A: Matrix) -> None:
+    equal(spectra.values(A), [Fraction(1, 4), Fraction(1)])
+    equal([1 + a for a in spectra.values(A)], [Fraction(5, 4), Fraction(2)])
 
 
-def forever_thm3_every_state() -> None:
-    equal(exact.product(_A_EVERY_STATE, _X0_EVERY_STATE), exact.scaled("1/4", _X0_EVERY_STATE))
+def forever_thm3_every_state(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    equal(exact.product(A, X0), exact.scaled("1/4", X0))
     state = sp.Rational(5, 4) ** L * sp.Matrix([2, -1])
-    induction(_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE, state)
+    induction(A, H, X0, state)
     ratio_is(state, 9)
 
 
@@ -409,8 +362,6 @@ SYMMETRIC = given.Hypothesis(
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
 _VALUES = (Fraction(-1), Fraction(0))
-_CASES_UNTIED = [PAPER.case(f"a_direction_that_turns_{k}") for k in (1, 2, 3)]
-_X0_UNTIED = _CASES_UNTIED[0][2]
 _DEPTH = 12
 
 
@@ -419,11 +370,11 @@ def _frame(a: str) -> Matrix:
     return frame(_VALUES, Fraction(a))
 
 
-def turning() -> None:
-    equal(_CASES_UNTIED, [(exact.AA, H, _X0_UNTIED) for H in weights(_VALUES, 3)])
+def turning(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix, H_3: Matrix) -> None:
+    equal([A_1, H_1, H_2, H_3], [exact.AA, *weights(_VALUES, 3)])
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
     start = exact.matrix("0 1")
-    for depth, X in enumerate(states(_VALUES, _DEPTH, _X0_UNTIED)):
+    for depth, X in enumerate(states(_VALUES, _DEPTH, X0_1)):
         mean, high = (exact.product(start, exact.power(_frame(a), depth)) for a in ("1", "1/2"))
         sides = exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(R, depth))
         equal(sides, [*mean, *high])
@@ -436,18 +387,7 @@ def consensus_untied() -> None:
     equal(exact.dot(once[0], once[0]), 1)
 
 
-def quotient() -> None:
-    K = _frame("1/2")
-    trace, half = K[0][0] + K[1][1], exact.determinant(K)
-    equal((trace, half), (Fraction(6, 5), Fraction(1, 2)))
-    assert trace**2 < 4 * half, "real eigenvalues"
-    # q(y) = y S y^T with K S K^T = S/2, S positive definite: ||y_L||^2 <= const 2^-L.
-    S = conserved(K)
-    equal(exact.product(K, S, exact.transposed(K)), exact.scaled(half, S))
-    assert S[0][0] > 0 and exact.determinant(S) > 0, "S is not positive definite"
-
-
-def measured() -> None:
-    ratios = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, _X0_UNTIED)]
+def measured(X0_1: Matrix) -> None:
+    ratios = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, X0_1)]
     equal(ratios[1], Fraction(1))
     assert ratios[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(ratios[12])} after 12 layers"

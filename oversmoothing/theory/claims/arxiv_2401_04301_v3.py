@@ -11,7 +11,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
-    Chapter,
     Matrix,
     draw,
     equal,
@@ -24,8 +23,6 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
-
-PAPER = Chapter(__file__)
 
 # -------------------------------------------------------------- P-2401.04301v3-clip-gradient
 
@@ -44,12 +41,11 @@ CLIPPED = given.Hypothesis(
     lambda case: spectra.within(case.H, lambda h: h >= 0 and h <= 1),
     (given.case(H="-1/9"), given.case(H="10/9")),
 )
-_A, _H, _X0 = PAPER.case("psi_0_everywhere")
 
 
-def constant() -> None:
+def constant(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = sp.Matrix([1, 3])
-    induction(_A, _H, _X0, state)
+    induction(A, H, X0, state)
     ratio_is(state, sp.Rational(1, 4))
 
 
@@ -92,48 +88,45 @@ HALF_OPEN_CLIP_UNTIED = given.HALF_OPEN.said(
     "every eigenvalue of the H of each layer lies in [-1, 0)"
 )
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
-_A_UNTIED, _FIRST, _X0_UNTIED = PAPER.case("two_layers_in_turn_1")
-_, _SECOND, _ = PAPER.case("two_layers_in_turn_2")
 
 
-def two_layers() -> None:
+def two_layers(A_1: Matrix, H_1: Matrix, H_2: Matrix) -> None:
     for x, y in exact.identity(2):
         state = [[x, y], [x, y]]
-        once = exact.layer(_A_UNTIED, _FIRST, state)
+        once = exact.layer(A_1, H_1, state)
         equal(once, [[x / 2, 2 * x]] * 2)
-        equal(exact.layer(_A_UNTIED, _SECOND, once), [[4 * x, x]] * 2)
+        equal(exact.layer(A_1, H_2, once), [[4 * x, x]] * 2)
 
 
-def differences() -> None:
-    for H in (_FIRST, _SECOND):
+def differences(A_1: Matrix, H_1: Matrix, H_2: Matrix) -> None:
+    for H in (H_1, H_2):
         for difference in exact.identity(2):
             state = [difference, [-x for x in difference]]
-            equal(exact.layer(_A_UNTIED, H, state), state)
+            equal(exact.layer(A_1, H, state), state)
 
 
-def ratios() -> None:
-    X = _X0_UNTIED
+def ratios(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
+    X = X0_1
     for k in range(1, 13):
-        X = exact.layer(_A_UNTIED, _SECOND, exact.layer(_A_UNTIED, _FIRST, X))
+        X = exact.layer(A_1, H_2, exact.layer(A_1, H_1, X))
         power = 4 ** (k - 1)
         equal(X, [[4 * power + 1, power], [4 * power - 1, power]])
         equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
 
 
-def both_h_have_the() -> None:
-    equal((spectra.values(_FIRST), spectra.values(_SECOND)), ([-1, Fraction(-1, 2)],) * 2)
+def both_h_have_the(H_1: Matrix, H_2: Matrix) -> None:
+    equal((spectra.values(H_1), spectra.values(H_2)), ([-1, Fraction(-1, 2)],) * 2)
 
 
 # -------------------------------------------------------- P-2401.04301v3-control-every-state
 
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
-_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE = PAPER.case("one_feature_all_mean")
 _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
 _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
 
 
-def smooths() -> None:
-    induction(_A_EVERY_STATE, _H_EVERY_STATE, _X0_EVERY_STATE, _STATE)
+def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    induction(A, H, X0, _STATE)
     ratio_is(_STATE, sp.Rational(4, 9) ** L)
 
 
@@ -178,20 +171,19 @@ SOME = given.Hypothesis(
     (given.case(H="0"), given.case(H="-1")),
 )
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
-_A_SOME, _H_SOME, _X0_SOME = PAPER.case("at_1_beside_3")
 
 
-def multipliers() -> None:
-    equal(spectra.values(_A_SOME), [Fraction(-1, 2), Fraction(1)])
-    equal(spectra.values(_H_SOME), [-3, 1])
-    pairs = [(1 + h, 1 - h / 2) for h in spectra.values(_H_SOME)]
+def multipliers(A: Matrix, H: Matrix) -> None:
+    equal(spectra.values(A), [Fraction(-1, 2), Fraction(1)])
+    equal(spectra.values(H), [-3, 1])
+    pairs = [(1 + h, 1 - h / 2) for h in spectra.values(H)]
     equal(pairs, [(-2, Fraction(5, 2)), (2, Fraction(1, 2))])
 
 
-def grows() -> None:
+def grows(A: Matrix, H: Matrix, X0: Matrix) -> None:
     high = sp.Rational(5, 2) ** L
     state = sp.Matrix([[2**L, (-2) ** L - high], [2**L, (-2) ** L + high]])
-    induction(_A_SOME, _H_SOME, _X0_SOME, state)
+    induction(A, H, X0, state)
     ratio_is(state, sp.Rational(25, 16) ** L / 2)
 
 
@@ -204,44 +196,39 @@ VANISH = given.Hypothesis(
     ),
     (given.case(),),
 )
-_A_TWO, _H_TWO, _X0_TWO = PAPER.case("everything_shrinks_nothing_aligns_1")
 # Three tokens: A = I/2 + 11^T/6 keeps every X_0 without a mean, up to a factor 1/2 a layer.
-_A_THREE, _H_THREE, _X0_THREE = PAPER.case("everything_shrinks_nothing_aligns_2")
 
 
-def angle() -> None:
+def angle(A_1: Matrix, H_1: Matrix, X0_1: Matrix) -> None:
     state = sp.Rational(1, 2) ** L * sp.Matrix([1, -1])
-    induction(_A_TWO, _H_TWO, _X0_TWO, state)
+    induction(A_1, H_1, X0_1, state)
     equal(sp.limit(state[0] - state[1], L, sp.oo), 0)
     equal(sp.simplify(state[0] * state[1] / sp.Rational(1, 4) ** L), -1)
 
 
-def rank() -> None:
-    state = sp.Rational(1, 2) ** L * symbolic(_X0_THREE)
-    induction(_A_THREE, _H_THREE, _X0_THREE, state)
+def rank(A_2: Matrix, H_2: Matrix, X0_2: Matrix) -> None:
+    state = sp.Rational(1, 2) ** L * symbolic(X0_2)
+    induction(A_2, H_2, X0_2, state)
     equal([sp.limit(x, L, sp.oo) for x in state], [0] * 6)
     equal((state * 2**L).applyfunc(sp.simplify).rank(), 2)
 
 
 # ----------------------------------------------------------- P-2401.04301v3-layernorm-always
 
-_AS_IT_WAS, _NEGATED = PAPER.case("h_3_and_h_1"), PAPER.case("h_3_and_h_2")
 
-
-def _smooths(case: tuple[Matrix, ...], squared: sp.Expr) -> None:
-    A, H, X0 = case
+def _smooths(A: Matrix, H: Matrix, X0: Matrix, squared: sp.Expr) -> None:
     h = symbolic(H)[0]
     state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + h / 2) ** L / 2)
     induction(A, H, X0, state)
     ratio_is(state, squared)
 
 
-def as_it_was() -> None:
-    _smooths(_AS_IT_WAS, sp.Rational(25, 64) ** L / 9)
+def as_it_was(A_1: Matrix, H_1: Matrix, X0_1: Matrix) -> None:
+    _smooths(A_1, H_1, X0_1, sp.Rational(25, 64) ** L / 9)
 
 
-def negated() -> None:
-    _smooths(_NEGATED, sp.Rational(1, 16) ** L / 9)
+def negated(A_2: Matrix, H_2: Matrix, X0_2: Matrix) -> None:
+    _smooths(A_2, H_2, X0_2, sp.Rational(1, 16) ** L / 9)
 
 
 # ------------------------------------------------------------ P-2401.04301v3-layernorm-mixed

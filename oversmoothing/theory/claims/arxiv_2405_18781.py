@@ -6,8 +6,7 @@ import flint
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.lemmas import binary_softmax, logits
-from oversmoothing.theory.claims.t7 import rotations, squared_diameter
+from oversmoothing.theory.claims.lemmas import binary_softmax, logits, rotations, squared_diameter
 from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 

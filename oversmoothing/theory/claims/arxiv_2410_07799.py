@@ -8,9 +8,7 @@ from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ---------------------------------------------------------------------- N-2410.07799-outlier
 
@@ -53,29 +51,25 @@ def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 # --------------------------------------------------------------- N-2410.07799-removal-always
 
-_A, _H, _X0 = PAPER.case("h_1_non_smoothing")
 
-
-def with_it() -> None:
-    X = _X0
+def with_it(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    X = X0
     for depth in range(1, 5):
-        X = exact.layer(_A, _H, X)
+        X = exact.layer(A, H, X)
         assert exact.scaled(2**depth, X) == exact.column("-1 1")
 
 
-def without() -> None:
+def without(A: Matrix, H: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2) ** L
     state = around(sp.Integer(2), half)
-    induction(removed(_A), _H, _X0, state)
+    induction(removed(A), H, X0, state)
     ratio_is(state, half**2 / 4)
 
 
 # ------------------------------------------------------------------------- N-2410.07799-sink
 
-_SINK, _ = PAPER.case("all_tokens_look_at")
-_REST = removed(_SINK)
 
-
-def one() -> None:
-    equal(to_flint(_REST).rank(), 1)
-    equal(squared_frobenius(_REST), Fraction(27, 25))
+def one(A: Matrix) -> None:
+    rest = removed(A)
+    equal(to_flint(rest).rank(), 1)
+    equal(squared_frobenius(rest), Fraction(27, 25))

@@ -5,8 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.claims.t7 import rotations
+from oversmoothing.theory.claims.lemmas import rotations, squared_frobenius
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ------------------------------------------------------------------------ N-2410.10609-bound

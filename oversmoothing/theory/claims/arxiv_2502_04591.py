@@ -5,12 +5,9 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.claims.t7 import dobrushin
+from oversmoothing.theory.claims.lemmas import dobrushin, squared_frobenius
 from oversmoothing.theory.proofs.checks import L, induction, squared_ratio
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ------------------------------------------------------------------ N-2502.04591-nonnegative
 
@@ -71,8 +68,6 @@ def law_rank(A: Matrix, H: Matrix, X: Matrix) -> None:
 
 # ------------------------------------------------------------------- N-2502.04591-rank-alone
 
-_A_RANK_ALONE, _H_RANK_ALONE, _X0_RANK_ALONE = PAPER.case("a_sharpening_layer_of")
-
 
 def _state(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Matrix:
     """m - d and m + d, m = (a, b), d = (c, 2 a)."""
@@ -84,8 +79,8 @@ _BASES = [sp.Rational(base) for base in ("3/4", "1/2", "7/8")]
 _ANY = sp.symbols("a b c", positive=True)
 
 
-def closed() -> None:
-    induction(_A_RANK_ALONE, _H_RANK_ALONE, _X0_RANK_ALONE, _state(*(base**L for base in _BASES)))
+def closed(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    induction(A, H, X0, _state(*(base**L for base in _BASES)))
 
 
 def rank() -> sp.Matrix:

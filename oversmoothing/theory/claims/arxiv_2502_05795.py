@@ -1,12 +1,10 @@
 """What the claims of arxiv_2502_05795.md execute."""
 
 from fractions import Fraction
-from functools import partial
 
 import sympy as sp
 
-from oversmoothing.theory.claims.arxiv_2312_06182 import t_falls
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
 # ---------------------------------------------------------------------- N-2502.05795-at-most
 
@@ -41,11 +39,13 @@ def attained() -> None:
     at=lambda attention, h, scales: (attention[0], [[h]]),
 )
 def law_slows(attention: tuple[Matrix, Fraction], h: Fraction, scales: list[Fraction]) -> None:
-    """Two tokens: layer by layer the share of differences is multiplied by the factor."""
+    """Two tokens: layer by layer t, the share of differences, is multiplied by the factor."""
     A, a = attention
-    X = exact.column("1 4")
+    X, pi = exact.column("1 4"), spectra.stationary(A)
     for s in scales:
-        t_falls(A, X, partial(exact.layer, A, [[s * h]]), 1 + s * h * a, 1 + s * h, 1)
         factor = (1 + s * h * a) / (1 + s * h)
         assert 1 - h * (1 - a) * s <= factor <= 1 - h * (1 - a) * s / (1 + h)
-        X = exact.layer(A, [[s * h]], X)
+        before, X = X, exact.layer(A, [[s * h]], X)
+        (mean,), (moved,) = exact.weighted_mean(pi, before), exact.weighted_mean(pi, X)
+        high, low = exact.squared_norms(before)[0], exact.squared_norms(X)[0]
+        equal(low * mean**2, factor**2 * high * moved**2)

@@ -5,8 +5,12 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.lemmas import binary_softmax
-from oversmoothing.theory.claims.t7 import dobrushin, oscillation, squared_diameter
+from oversmoothing.theory.claims.lemmas import (
+    binary_softmax,
+    dobrushin,
+    oscillation,
+    squared_diameter,
+)
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search
 
 # -------------------------------------------------------------------- N-2505.24333-threshold

@@ -5,27 +5,22 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.clustering_2026 import DOUBLY as DOUBLY
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ----------------------------------------------------------------------- N-2604.07925-always
 
-_A, _H, _X0 = PAPER.case("a_fixed_point_of")
 
-
-def attention() -> None:
+def attention(A: Matrix) -> None:
     m = sp.log(3) / 2
     K = sp.Matrix(2, 2, lambda i, j: sp.exp(m * (1 if i == j else -1)))
     weights = K / (K[0, 0] + K[0, 1])
-    equal(weights.applyfunc(sp.simplify), symbolic(_A))
+    equal(weights.applyfunc(sp.simplify), symbolic(A))
 
 
-def fixed() -> None:
-    equal(exact.product(_A, _X0, exact.transposed(_H)), _X0)
-    equal(exact.product(exact.transposed(_X0), _X0), exact.identity(2, 2))
+def fixed(A: Matrix, H: Matrix, X0: Matrix) -> None:
+    equal(exact.product(A, X0, exact.transposed(H)), X0)
+    equal(exact.product(exact.transposed(X0), X0), exact.identity(2, 2))
 
 
 # ------------------------------------------------------------------- N-2604.07925-keeps-mean

@@ -5,9 +5,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.kit import Chapter, Matrix, draw, equal, exact, given, search
-
-PAPER = Chapter(__file__)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ------------------------------------------------------------------------------- normalising
 
@@ -29,7 +27,6 @@ def centred_rows(X: Matrix) -> Matrix:
 
 # ------------------------------------------------------------------ N-2604.23681-affine-rank
 
-_, _, _X0 = PAPER.case("three_tokens_on_a")
 _DIVISORS = exact.diagonal("1 1/2 1/2")
 NOT_CONSTANT = given.Hypothesis(
     "no token has equal features: LayerNorm is defined without an epsilon",
@@ -38,13 +35,13 @@ NOT_CONSTANT = given.Hypothesis(
 )
 
 
-def line() -> None:
-    equal(centred_rows(_X0), _X0)
-    equal(affine_rank(_X0), 1)
+def line(X0: Matrix) -> None:
+    equal(centred_rows(X0), X0)
+    equal(affine_rank(X0), 1)
 
 
-def normalised() -> None:
-    normalised = exact.product(_DIVISORS, _X0)
+def normalised(X0: Matrix) -> None:
+    normalised = exact.product(_DIVISORS, X0)
     equal(normalised, exact.matrix("1 -1 0; 1 0 -1; 0 -1 1"))
     equal([sum(x * x for x in row) for row in normalised], [2, 2, 2])
     equal(affine_rank(normalised), 2)

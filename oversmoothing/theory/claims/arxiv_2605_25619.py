@@ -8,7 +8,6 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.t8 import attention, derivative
 from oversmoothing.theory.proofs.checks import L, induction, symbolic
 from oversmoothing.theory.proofs.kit import (
-    Chapter,
     Matrix,
     draw,
     equal,
@@ -18,8 +17,6 @@ from oversmoothing.theory.proofs.kit import (
     vanishes,
     verdict,
 )
-
-PAPER = Chapter(__file__)
 
 # -------------------------------------------------------------------- N-2605.25619-direction
 
@@ -49,19 +46,18 @@ def law_direction(attention: tuple[Matrix, Fraction], value: draw.Known, x: list
 
 # ---------------------------------------------------------------------- N-2605.25619-modulus
 
-_A, _H, _X0 = PAPER.case("f_diag_1_3")
 _SIDE = sp.Matrix([-1, 1])
 
 
-def state() -> None:
+def state(A: Matrix, H: Matrix, X0: Matrix) -> None:
     mean = sp.Matrix([[2 * 2**L, sp.Rational(7, 2) * sp.Rational(-1, 2) ** L]])
     state = sp.ones(2, 1) * mean + _SIDE * sp.Matrix([[1, sp.Rational(3, 2)]])
-    induction(_A, _H, _X0, state)
+    induction(A, H, X0, state)
 
 
-def direction() -> None:
+def direction(H: Matrix) -> None:
     assert sp.limit(5 / (2 * 2**L - 1), L, sp.oo) == 0
-    assert abs(_H[1][1]) > abs(_H[0][0]) and abs(1 + _H[1][1]) < abs(1 + _H[0][0])
+    assert abs(H[1][1]) > abs(H[0][0]) and abs(1 + H[1][1]) < abs(1 + H[0][0])
 
 
 # ------------------------------------------------------------------- N-2605.25619-normalised
@@ -105,16 +101,14 @@ def law_normalised(pair: tuple[Matrix, Fraction, Matrix], a: Fraction) -> None:
 
 # ----------------------------------------------------------- N-2605.25619-normalised-verdict
 
-_SLOW, _H_SLOW = PAPER.case("a_mode_that_normalisation")
+
+def linear(A: Matrix, H: Matrix) -> None:
+    equal(spectra.values(A), [Fraction(9, 10), 1])
+    assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
-def linear() -> None:
-    equal(spectra.values(_SLOW), [Fraction(9, 10), 1])
-    assert verdict(A=_SLOW, H=_H_SLOW).verdict == "NON_SMOOTHING"
-
-
-def normalised() -> None:
-    h, mu = _H_SLOW[1][1], 1 + _H_SLOW[0][0]
+def normalised(H: Matrix) -> None:
+    h, mu = H[1][1], 1 + H[0][0]
     rates = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
     equal(rates, [Fraction(1, 2), Fraction(13, 20)])
     assert max(rates) < 1
@@ -154,17 +148,16 @@ def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) 
 # ----------------------------------------------------------------- N-2605.25619-steering-any
 
 # F = [[0, 0], [1, 0]], u = w = (1, 0), alpha = 9.
-_A_STEERING_ANY, _H_STEERING_ANY = PAPER.case("u_that_is_no")
 
 
-def another() -> None:
+def another(H: Matrix) -> None:
     alpha = sp.Symbol("alpha", nonzero=True)
     steered = sp.Matrix([[0, 0], [1, 0]]) + alpha * sp.Matrix([[1, 0], [0, 0]])
-    equal(steered.subs(alpha, 9), symbolic(_H_STEERING_ANY))
+    equal(steered.subs(alpha, 9), symbolic(H))
     principal = sp.Matrix([alpha, 1])
     vanishes(steered * principal - alpha * principal)
     assert (steered * sp.Matrix([1, 0]))[1] == 1
 
 
-def tokens() -> None:
-    assert verdict(A=_A_STEERING_ANY, H=_H_STEERING_ANY).verdict == "SMOOTHING"
+def tokens(A: Matrix, H: Matrix) -> None:
+    assert verdict(A=A, H=H).verdict == "SMOOTHING"

@@ -67,3 +67,32 @@ def heads_on_a_state(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     X, M = (pick(draw.matrices(st.integers(-2, 2), k, d)) for k in (n, d))
     W = pick(draw.matrices(draw.fractions(-2, 2, 4), d, d))
     return exact.from_integers(X), exact.scaled(2, exact.from_integers(M)), W
+
+
+# ---------------------------------------------------- how far apart tokens and rows of A are
+
+
+def dobrushin(A: Matrix) -> Fraction:
+    """tau(A) = max_{i,k} sum_j |A_ij - A_kj| / 2."""
+    return max(
+        sum((abs(x - y) for x, y in zip(p, q, strict=True)), Fraction(0)) / 2 for p in A for q in A
+    )
+
+
+def oscillation(x: list[Fraction]) -> Fraction:
+    return max(x) - min(x)
+
+
+def squared_diameter(X: Matrix) -> Fraction:
+    """max ||x_i - x_k||_2^2 over the rows."""
+    return max(
+        sum(((x - y) ** 2 for x, y in zip(p, q, strict=True)), Fraction(0)) for p in X for q in X
+    )
+
+
+@st.composite
+def rotations(pick: st.DrawFn) -> Matrix:
+    """A rational rotation [[c, -s], [s, c]] from a Pythagorean triple."""
+    t = pick(draw.fractions(-3, 3, 6))
+    c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
+    return [[c, -s], [s, c]]

@@ -8,10 +8,9 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
+from oversmoothing.theory.numbers.exact import normalised_rows, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 
 # --------------------------------------------------------------------------------------- T1b
 
@@ -204,10 +203,6 @@ def reversible(instance: given.Instance) -> bool:
     return exact.transposed(flow) == flow
 
 
-def symmetrised() -> None:
-    law_g(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
-
-
 def kolmogorov() -> None:
     A = _normalised(exact.matrix("1 2 3; 2 5 1; 3 1 4"), [1, 2, 3])
     pi = spectra.stationary(A)
@@ -232,11 +227,6 @@ def _on_the_diagonal(A: Matrix) -> bool:
     return bool(exact.characteristic(A) == exact.characteristic(diagonal))
 
 
-def stationary() -> None:
-    pi = spectra.stationary(exact.CAUSAL)
-    assert pi == [1, 0, 0] and spectra.squared_deviation(pi) == Fraction(2, 3)
-
-
 def attained_h() -> None:
     # v = (0, 1, 1) is a mode of exact.CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
     v = exact.matrix("0; 1; 1")
@@ -255,14 +245,6 @@ def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""
     A = pick(draw.causal_attention(6))
     return A, [[Fraction(0)] * 2, *pick(draw.states(len(A), 2))[1:]]
-
-
-def read_off() -> None:
-    # The spectrum that the theory reports for a causal A is its diagonal without the first 1.
-    A = np.array([[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]])
-    values = attention_spectrum(A).values
-    assert sorted(values.real) == [0.5, 0.5] and not values.imag.any()
-    assert _on_the_diagonal(to_fractions(A.tolist(), "A"))
 
 
 @search(_causal(), at=given.of_state)

@@ -9,24 +9,19 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import complement, symbolic_attention, symbolic_matrix
-from oversmoothing.theory.claims.t7 import dobrushin, threshold as threshold
-from oversmoothing.theory.depth.ratios import ball_ratios, numerical_ratios, ratio_of_squares
+from oversmoothing.theory.claims.lemmas import (
+    complement,
+    dobrushin,
+    symbolic_attention,
+    symbolic_matrix,
+)
+from oversmoothing.theory.claims.t7 import threshold as threshold
+from oversmoothing.theory.depth.ratios import ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    by,
-    draw,
-    exact,
-    given,
-    is_zero,
-    search,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, is_zero, search, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -80,22 +75,6 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
     return (1 + h * (1 - share)) / (1 + h)
 
 
-def spectrum_2() -> None:
-    for share in (Fraction(1, 100), Fraction(1, 10**6)):
-        for n in (2, 5):
-            answer = verdict(A=exact.flat(1 - share, n), H=exact.matrix("1/2"))
-            assert answer.verdict == "SMOOTHING" and answer.attention is not None
-            assert answer.rate is not None
-            rate = float(_rate(Fraction(1, 2), share))
-            # rho_Q and rho_C are rounded once each, their quotient once more.
-            assert abs(answer.rate - rate) <= 3 * 2.0**-53 * rate
-
-
-def dobrushin_2() -> None:
-    for n in (2, 3, 5):
-        assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
-
-
 def depths() -> None:
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
@@ -116,6 +95,7 @@ def depths() -> None:
 )
 def law_2(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth: int) -> None:
     A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
+    assert dobrushin(A) == 1 - share
     hfc, lfc = exact.squared_norms(X)
     assume(lfc != 0)
     moved = exact.squared_norms(exact.layer(A, exact.diagonal([h, h]), X, depth))
@@ -217,24 +197,6 @@ def naive_layers(h: float, depth: int) -> list[Array]:
     return states
 
 
-def scaled_row(h: float, truth: float) -> by.Measurement:
-    """log |y_L/(2 c_L)| after 20000 layers y' = y + h y/2, c' = c + h c from (1, 3/2).
-
-    Powers of two are split off at each layer.
-
-    For two tokens and a symmetric A with a = 1/2: HFC = |y|/sqrt 2 with y = x_1 - x_2, and
-    LFC = sqrt 2 |c|. One rounding a layer in y, none in c, then those of the logarithm.
-    """
-    depth, exponent, y, c = 20000, 0, 1.0, 1.5
-    for _ in range(depth):
-        y, shift_y = math.frexp(y + h * 0.5 * y)
-        c, shift_c = math.frexp(c + h * c)
-        exponent += shift_y - shift_c
-    log_ratio = math.log(abs(y / (2 * c))) + exponent * math.log(2)
-    tolerance = depth * 2.0**-53 + abs(truth) * 2.0**-52
-    return by.Measurement(f"log HFC/LFC at L = {depth}", truth, log_ratio, tolerance)
-
-
 def closed_form() -> None:
     X = exact.layer(exact.AA, exact.matrix("1"), exact.matrix("1; 2"), 9)
     assert exact.squared_ratio(X) == Fraction(1, 9) * Fraction(3, 4) ** 18
@@ -260,10 +222,6 @@ def deep() -> None:
 @given.condition("the diagonal of H is positive", given.case(H="-1"))
 def grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
-
-
-def grows_in_floats(effort: by.Effort) -> by.Measurements:
-    return [scaled_row(1.0, -20000 * math.log(4 / 3) - math.log(3))]
 
 
 # ------------------------------------------------------------------------------------- T11.6
@@ -311,20 +269,6 @@ def law_6(A: Matrix, H: Matrix) -> None:
 # ------------------------------------------------------------------------------------- T11.7
 
 
-def zero() -> None:
-    for A in (exact.AA, exact.matrix("1")):
-        answer = verdict(A=A, H=exact.matrix("1"), X0=exact.zeros(len(A), 1), depth=[0, 3, 100])
-        assert answer.verdict == answer.verdict_x0 == "UNDEFINED"
-        assert answer.tends_to is None
-        assert all(ratio.value is None for ratio in answer.hfc_lfc.values())
-
-
-def infinite() -> None:
-    answer = verdict(A=exact.AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[0, 1, 100])
-    assert answer.verdict == "SMOOTHING" and answer.verdict_x0 == "NON_SMOOTHING"
-    assert all(ratio.value == math.inf for ratio in answer.hfc_lfc.values())
-
-
 def rows() -> None:
     # A zero row does not stay zero, and a row may pass through zero.
     assert exact.layer(exact.AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
@@ -367,23 +311,6 @@ def golden_8() -> None:
     assert (answer.verdict, answer.verdict_x0, answer.tends_to) == ("TIE", "SMOOTHING", "zero")
     for depth in (1, 2, 10):
         assert answer.hfc_lfc[depth].squared == Fraction(1, 4**depth)
-
-
-def opposite() -> None:
-    # h = 1/2 smooths for generic X_0; a state of mean 0 has no consensus part at all.
-    answer = verdict(A=exact.AA, H=exact.matrix("1/2"), X0=exact.matrix("1; -1"), depth=[64])
-    assert (answer.verdict, answer.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
-    assert answer.tends_to == "infinity"
-
-
-def blocks() -> None:
-    # X_L is the sum over pairs of mu^L E_i X_0 E_j^T, for AA and H = diag(1, -1/2).
-    H, X = exact.diagonal("1 -1/2"), exact.matrix("1 2; 3 5")
-    total = exact.zeros(2, 2)
-    for a in (Fraction(1), Fraction(1, 2)):
-        for h in (Fraction(1), Fraction(-1, 2)):
-            total = exact.plus(total, spectra.block(exact.AA, a, X, H, h), (1 + h * a) ** 7)
-    assert total == exact.layer(exact.AA, H, X, 7)
 
 
 @st.composite
@@ -488,19 +415,6 @@ def measure_9(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(f"saturation, n = {n}", predicted_ratio, float(measured), allowed)
 
 
-def autonomous(effort: by.Effort) -> by.Measurements:
-    """(Y, c) in float64 against balls at L = 300, where iterating X has long saturated."""
-    A = exact.flat("1/2", 3)
-    H, X = exact.matrix("1/2 0; 0 1/4"), exact.matrix("1 2; 3 5; 4 -2")
-    depth = 300
-    truth = ball_ratios(A, H, X, [Fraction(1, 3)] * 3, [depth])[depth].log
-    log_ratio = numerical_ratios(to_float(A), to_float(H), to_float(X), [depth])[depth].log
-    assert truth is not None and log_ratio is not None
-    # n + d + 4 roundings a layer, in Y and in c, each of relative size eps: B and H are normal.
-    tolerance = 2 * (3 + 2 + 4) * depth * _EPS + abs(truth) * _EPS
-    return [by.Measurement("log HFC/LFC at L = 300 by (Y, c)", truth, log_ratio, tolerance)]
-
-
 def no_leak() -> None:
     # The same rounded entries, used through B' = A_11 - A_21 and c: no saturation.
     e = Fraction(1, 2**24)
@@ -532,13 +446,6 @@ def nothing_left() -> None:
         except InputError:
             refused += 1
     assert refused == 2, "a row without weights passed as attention"
-
-
-def two_groups() -> None:
-    A = exact.matrix("1/2 1/2 0 0; 1/4 3/4 0 0; 0 0 1/3 2/3; 0 0 1/2 1/2")
-    assert len(closed_classes(to_float(A))) == 2
-    for h in ("-3", "-1/2", "1/2"):
-        assert verdict(A=A, H=[[h]]).verdict in ("TIE", "NON_SMOOTHING")
 
 
 @search(draw.causal_attention(), draw.fractions(-4, 2), at=lambda A, h: (A, [[h]]))

@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-import flint
 import numpy as np
 from hypothesis import assume, strategies as st
 
@@ -58,22 +57,6 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     return pi, W
 
 
-def families_a() -> None:
-    A = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2")
-    pi, W = families(A)
-    assert exact.matrix("1 0; 0 1; 1/4 3/4") == W
-    equal(exact.product(A, W), W)
-    equal(exact.product(pi, W), exact.identity(2))
-
-
-def semisimple() -> None:
-    A = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1 0; 1/4 1/4 1/4 1/4")
-    assert int((to_flint(A) - to_flint(exact.identity(4))).rank()) == 2
-    # x (x - 1/4) (x - 1)^2
-    x = flint.fmpq_poly([0, 1])
-    assert exact.characteristic(A) == x * (x - flint.fmpq(1, 4)) * (x - 1) ** 2
-
-
 @search(reducible(), at=given.of_attention)
 def law_a(A: Matrix) -> None:
     pi, W = families(A)
@@ -87,18 +70,6 @@ def law_a(A: Matrix) -> None:
 
 
 # -------------------------------------------------------------------------------------- T14b
-
-
-def rest() -> None:
-    A, H = exact.matrix("1 0 0; 0 1 0; 1/8 3/8 1/2"), exact.matrix("1/2")
-    X = exact.matrix("0; 4; 100")
-    pi, W = families(A)
-    c = exact.product(pi, X)
-    equal(exact.product(pi, exact.layer(A, H, X)), exact.scaled("3/2", c))
-    R = exact.plus(X, exact.product(W, c), -1)
-    equal(R, exact.matrix("0; 0; 97"))
-    # a = 1/2 is what is left: 1 + h a = 5/4.
-    equal(exact.layer(A, H, R), exact.scaled("5/4", R))
 
 
 @search(
@@ -480,24 +451,6 @@ def peripheral() -> None:
     assert period(A) == 2
     v = exact.column("1 1 -1 -1")
     equal(exact.product(A, v), exact.scaled(-1, v))
-
-
-def sides() -> None:
-    A = exact.matrix("0 1; 1 0")
-    for h in ("-1/2", "-2", "-3", "-100"):
-        assert verdict(A=A, H=exact.matrix(h)).verdict == "NON_SMOOTHING"
-    assert verdict(A=A, H=exact.matrix("1/2")).verdict == "SMOOTHING"
-    flat = exact.uniform(2)
-    assert verdict(A=flat, H=exact.matrix("-3")).verdict == "SMOOTHING"
-
-
-def even() -> None:
-    A = exact.matrix("0 0 1/2 1/4 1/4; 0 0 1/3 1/3 1/3; 1/4 3/4 0 0 0; 1 0 0 0 0; 1/2 1/2 0 0 0")
-    answer = verdict(A=A, H=exact.matrix("-5"), X0=exact.column("1 2 -3 1 4"))
-    assert answer.limit is not None and answer.cosine_limits is not None
-    assert abs(answer.limit - math.sqrt(25 - 1)) < 1e-12
-    for (i, j), limit in answer.cosine_limits.items():
-        assert limit is not None and limit.values == ((1.0,) if (i < 2) == (j < 2) else (-1.0,))
 
 
 def odd() -> None:

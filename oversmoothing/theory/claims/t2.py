@@ -97,16 +97,6 @@ def dominant_mode() -> None:
         assert exact.squared_norms(X)[0] * exact.dot(w, w) >= measured**2
 
 
-def fixed_part() -> None:
-    Pi = exact.transposed(SKEW_PROJECTOR)
-    assert spectra.projector(SKEW_H, Fraction(0)) == SKEW_PROJECTOR
-    assert exact.product(SKEW_PROJECTOR, SKEW_PROJECTOR) == SKEW_PROJECTOR
-    assert exact.product(SKEW_H, SKEW_PROJECTOR) == exact.matrix("0 0; 0 0")
-    X0 = exact.matrix("1 2; 3 5; -1 4")
-    for depth in (1, 5, 30):
-        assert exact.product(exact.layer(exact.A3, SKEW_H, X0, depth), Pi) == exact.product(X0, Pi)
-
-
 def projector_limit() -> None:
     # a_1 = 1/5 > 0; and the circulant of weights 7/10, 1/5, 1/10 has complex a_i, whose |a_i - 1|^2
     # is that of 3/10 - w/5 - w^2/10 for a primitive cube root w.

@@ -32,14 +32,6 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
     return measured.states(A, H, X0, [depth], BITS)[depth]
 
 
-def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
-    """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
-    finite."""
-    ratios = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
-    first, last = ratios[near].log, ratios[far].log
-    return math.nan if first is None or last is None else last - first
-
-
 def cosines(X: flint.arb_mat) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """All pairwise cosines [n, n], with their signs."""
     n = X.nrows()
@@ -275,14 +267,6 @@ def collapse() -> None:
         assert inner > 0 and 1 - inner**2 / squares < Fraction(1, 10**6), f"depth {depth}"
 
 
-def depends_on_start() -> None:
-    # Aa, h = -4/3: HFC/LFC stays |x_1 - x_2|/|x_1 + x_2| for ever, whatever that is.
-    for x, y in ((1, 2), (5, 2), (-1, 4)):
-        for depth in range(1, 7):
-            X = exact.layer(exact.AA, exact.matrix("-4/3"), exact.column(f"{x} {y}"), depth)
-            assert exact.squared_ratio(X) == Fraction(x - y, x + y) ** 2
-
-
 def unbounded() -> None:
     # ROTATING, h = -2: |1 - 2a|^2 = 16/25 + 9/25 = 1 = |1 + h|^2, multipliers (4 -+ 3i)/5. The mean
     # is (-1)^L c + m_L with m_{L+2} = (8/5) m_{L+1} - m_L of amplitude M > |c| and a phase that is
@@ -499,24 +483,6 @@ def ratio() -> object:
         sp.expand((high.T * high).trace() - (u.dot(u) - q) * v.dot(v)),
         sp.Rational(1, 1) / sp.Rational(1, 4) - 1 - 3,
     ]
-
-
-def measure_g(effort: by.Effort) -> by.Measurements:
-    """A sink of one token, s = 1e12, on an integer 5 x 4 state."""
-    n, d = 5, 4
-    Z = draw.general_state(effort.seed, n, d, 9)
-    u = [Fraction(k == 2) for k in range(n)]
-    v = [Fraction(k == 0) for k in range(d)]
-    X = with_sink(Z, Fraction(10**12), u, v)
-    balls = flint.arb_mat(to_flint(X))
-    excess = float(measured.effective_rank_excess(balls, _BITS).mid())
-    yield by.Measurement("erank - 1", 0.0, excess, 1e-8)
-    ratio = float(measured.hfc_lfc(balls, _BITS).mid())
-    yield by.Measurement("HFC/LFC: sqrt(n-1)", (n - 1) ** 0.5, ratio, 1e-9)
-    rest = [[x for k, x in enumerate(row) if k != 0] for i, row in enumerate(Z) if i != 2]
-    for i, (sigma, expected) in enumerate(zip(_sigma(X)[1:], _sigma(rest), strict=True), 1):
-        name = f"sigma_{i} without the direction"
-        yield by.Measurement(name, float(expected.mid()), float(sigma.mid()), 1e-8)
 
 
 @search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))

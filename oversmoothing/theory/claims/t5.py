@@ -10,7 +10,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import angle as angle
-from oversmoothing.theory.claims.t4 import log_growth, radii
+from oversmoothing.theory.claims.t4 import radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth,
@@ -62,18 +62,6 @@ def one_real_a_does_not() -> None:
     answer = verdict(A=exact.A3, H=H, X0=_START)
     assert (answer.verdict, answer.tends_to) == ("NON_SMOOTHING", "constant")
     assert answer.limit is not None and abs(answer.limit - 8 * math.sqrt(2) / 5) < 1e-9
-
-
-def measure_a(effort: by.Effort) -> by.Measurements:
-    thirds = exact.matrix("1/2 3/10 1/5; 3/10 2/5 3/10; 1/5 3/10 1/2")
-    start = exact.matrix("1; 2; 4")
-    rho_c, rho_q = radii(exact_dominance(thirds, exact.matrix("-1/2")))
-    for name, A, H, expected in (
-        ("SMOOTHING, exact.A3, h = 1/2", exact.A3, exact.matrix("1/2"), 1.25 / 1.5),
-        ("doubly stochastic, h = -1/2", thirds, exact.matrix("-1/2"), rho_q / rho_c),
-    ):
-        rate = math.exp(log_growth(A, H, start, 600, 1200) / 600)
-        yield by.Measurement(name, expected, rate, 1e-9)
 
 
 def floor(effort: by.Effort) -> by.Settled:

@@ -3,14 +3,14 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product as pairs
 
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.t4 import log_growth, radii
-from oversmoothing.theory.depth.rates import block_sizes, jordan_type, kronecker_jordan_sizes
-from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, verdict
+from oversmoothing.theory.claims.t4 import radii
+from oversmoothing.theory.depth.rates import block_sizes, jordan_type
+from oversmoothing.theory.depth.ratios import ball_ratios
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_size
 
@@ -48,12 +48,6 @@ def nilpotent_ranks() -> None:
     p, q, k = sp.symbols("p q k")
     assert sp.expand((p - k + 1) * (q - k + 1) - (p - k) * (q - k) - (p + q - 2 * k + 1)) == 0
     assert sp.expand((p + q - 2 * k + 1) - (p + q - 2 * (k + 1) + 1)) == 2
-
-
-def sizes_add_up() -> None:
-    for p, q in pairs(range(1, 9), range(1, 9)):
-        for h_zero, a_zero in pairs((False, True), repeat=2):
-            assert sum(kronecker_jordan_sizes(p, h_zero, q, a_zero)) == p * q
 
 
 def growth() -> None:
@@ -128,6 +122,14 @@ def _ties(draw_: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
         blocks.append((Fraction(-1, 2), 1))
     H = draw_(draw.with_jordan_blocks(blocks))
     return A, H, draw.general_state(draw_(draw.SEEDS), 2, len(H))
+
+
+def log_growth(A: Matrix, H: Matrix, X0: Matrix, near: int, far: int) -> float:
+    """log HFC/LFC at the far depth less that at the near one, in balls; NaN unless both are
+    finite."""
+    ratios = ball_ratios(A, H, X0, spectra.stationary(A), [near, far])
+    first, last = ratios[near].log, ratios[far].log
+    return math.nan if first is None or last is None else last - first
 
 
 def measure_b(effort: by.Effort) -> by.Measurements:

@@ -11,7 +11,13 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import binary_softmax
+from oversmoothing.theory.claims.lemmas import (
+    binary_softmax,
+    dobrushin,
+    oscillation,
+    rotations,
+    squared_diameter,
+)
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
@@ -73,26 +79,8 @@ def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[
 Vector = list[Fraction]
 
 
-def dobrushin(A: Matrix) -> Fraction:
-    """tau(A) = max_{i,k} sum_j |A_ij - A_kj| / 2."""
-    return max(
-        sum((abs(x - y) for x, y in zip(p, q, strict=True)), Fraction(0)) / 2 for p in A for q in A
-    )
-
-
-def oscillation(x: Vector) -> Fraction:
-    return max(x) - min(x)
-
-
 def mean(x: Vector) -> Fraction:
     return sum(x, Fraction(0)) / len(x)
-
-
-def squared_diameter(X: Matrix) -> Fraction:
-    """max ||x_i - x_k||_2^2 over the rows."""
-    return max(
-        sum(((x - y) ** 2 for x, y in zip(p, q, strict=True)), Fraction(0)) for p in X for q in X
-    )
 
 
 def contraction_to(A: Matrix, tau: Fraction) -> Matrix:
@@ -121,14 +109,6 @@ def adversary(x: Vector, kind: int) -> Matrix:
 
 
 ADVERSARIES = 5
-
-
-@st.composite
-def rotations(draw_from: st.DrawFn) -> Matrix:
-    """A rational rotation [[c, -s], [s, c]] from a Pythagorean triple."""
-    t = draw_from(draw.fractions(-3, 3, 6))
-    c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
-    return [[c, -s], [s, c]]
 
 
 # --------------------------------------------------------------------------------------- T7a

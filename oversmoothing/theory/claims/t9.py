@@ -61,10 +61,6 @@ def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
 
 
-def decoupled() -> None:
-    law_a((exact.A3, exact.matrix("1 2; -1/2 1/3"), exact.matrix("1 2; 3 5; 0 -1")), 5)
-
-
 def special_state() -> None:
     for depth in (1, 2, 7):
         X = _bare_layers(exact.AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), depth)

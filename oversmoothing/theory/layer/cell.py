@@ -31,15 +31,15 @@ from oversmoothing.theory.numbers.rounding import (
     at_precision,
     gamma,
     inflated,
+    of_others,
     to_ball,
-    upper_sum,
 )
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 # Half a unit in the last place, relative, and the most that a subnormal number can be off.
 _UNIT, _LEAST = 2.0**-53, 2.0**-1074
@@ -190,19 +190,3 @@ def softmax_within(logits: Array, relative: float = 0.0) -> tuple[Array, Array]:
         wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
         error = np.where(masked, 0.0, inflated(wide * A, 12))
     return A, np.where(np.isnan(error), np.inf, error)
-
-
-def of_others(A: Array) -> Array:
-    """An upper bound of 1 - A_ij [..., n, n] for rows that sum to 1: 1, and where an entry may be
-    above 1/2 (the largest of its row) the sum of the others.
-
-    Where weights change by factors 1 + d_ij, |d| <= e, the shares A_ij change by at most
-    A_ij |d_ij - sum_k A_ik d_ik| / (1 - e) <= 2 e (1 - A_ij) A_ij / (1 - e).
-    """
-    rows = A.reshape(-1, A.shape[-1])
-    places = np.arange(len(rows)), rows.argmax(axis=1)
-    others = rows.copy()
-    others[places] = 0.0
-    result = np.ones_like(rows)
-    result[places] = np.minimum(1.0, upper_sum(others))
-    return result.reshape(A.shape)

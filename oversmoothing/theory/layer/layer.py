@@ -24,6 +24,7 @@ from oversmoothing.theory.numbers.exact import (
     exact_stationary,
     from_flint,
     normalised_rows,
+    plain,
     rows_of,
     to_flint,
     to_fraction,
@@ -31,7 +32,7 @@ from oversmoothing.theory.numbers.exact import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json
-from oversmoothing.theory.support.sizes import Array, plain
+from oversmoothing.theory.support.sizes import Array
 
 _KEYS = {"A", "logits", "H", "W_V", "W_proj", "X0", "schema_version", "comment"}
 # Fractions are decided exactly up to this n and d; larger ones are rounded to binary64.

@@ -30,7 +30,7 @@ from oversmoothing.theory.support.sizes import Array
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 UNIT = 2.0**-53
 # Smallest positive subnormal: the most that one product can lose to underflow.
@@ -59,6 +59,22 @@ def upper_product(P: Array, Q: Array) -> Array:
 def upper_sum(P: Array) -> Array:
     """An upper bound on the sum of P >= 0 along its last axis."""
     return inflated(P.sum(axis=-1), P.shape[-1])
+
+
+def of_others(A: Array) -> Array:
+    """An upper bound of 1 - A_ij [..., n, n] for rows that sum to 1: 1, and where an entry may be
+    above 1/2 (the largest of its row) the sum of the others.
+
+    Where weights change by factors 1 + d_ij, |d| <= e, the shares A_ij change by at most
+    A_ij |d_ij - sum_k A_ik d_ik| / (1 - e) <= 2 e (1 - A_ij) A_ij / (1 - e).
+    """
+    rows = A.reshape(-1, A.shape[-1])
+    places = np.arange(len(rows)), rows.argmax(axis=1)
+    others = rows.copy()
+    others[places] = 0.0
+    result = np.ones_like(rows)
+    result[places] = np.minimum(1.0, upper_sum(others))
+    return result.reshape(A.shape)
 
 
 @dataclass(frozen=True)

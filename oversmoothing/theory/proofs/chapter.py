@@ -29,11 +29,13 @@ The Markdown file is the chapter as it is read; it names the functions of the Py
     1. [1, 2] A step in words for clauses 1 and 2. The claims that it names are those it rests on.
     2. [1] A step that is executed.
        - illustrated: `function`                    or verified, or illustrated at a fixed size
+    3. [2] A step that is executed at instances that the search of a law draws.
+       - illustrated: `matrix_law`
 
     Counterexample: its title
 
-    - at: `name`: A = [[1]], H = [[-4]]             the numbers, which Python asks for by the name
-    1. Steps as in a proof.
+    - at: A = [[1]], H = [[-4]]                     the numbers; X_0 behind them where there is one
+    1. Steps as in a proof, whose functions take A, H and X0 of the case; A_1 ... of several.
 
 A line that is none of this is an error, and so is a step without its function, a search or a public
 function without arguments that no line names, a clause that no evidence covers, a theorem that is
@@ -45,7 +47,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from types import FunctionType
@@ -82,17 +84,20 @@ _SCOPES = {
 _READING = {Status.REFUTED_WORDS, Status.REFUTED_READING, Status.REFUTED}
 _PART = r"(given|without|then|at|where) `([^`]+)`"
 _NAMED = re.compile(r"`(\w+)`(?:: (.+))?")
-_CASE = re.compile(r"`(\w+)`: A = (\[\[.+?\]\]), H = (\[\[.+?\]\])(?:, X_0 = (\[\[.+?\]\]))?")
+_CASE = re.compile(r"A = (\[\[.+?\]\]), H = (\[\[.+?\]\])(?:, X_0 = (\[\[.+?\]\]))?")
 
 
 class Reader:
     """Claims from their sections. names: those of the Python file; named: those that lines name."""
 
     section: Section
+    hypotheses: tuple[Hypothesis, ...]
+    taken: set[str]
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
         self.named: set[str] = set()
+        self.taken = set()
 
     def find(self, name: str) -> Any:
         """What has this name in the Python file; None where nothing has."""
@@ -104,8 +109,8 @@ class Reader:
         fields = self._fields()
         status = Status(fields.pop("status"))
         clauses = tuple(item.text for item in self.section.clauses)
-        hypotheses = self._hypotheses(fields.pop("hypotheses", ""))
-        evidence = [*self._evidence(), *self._proofs(hypotheses, status)]
+        self.hypotheses = self._hypotheses(fields.pop("hypotheses", ""))
+        evidence = [*self._evidence(), *self._proofs(status)]
         claim = Claim(
             name=self.section.name,
             clauses=clauses,
@@ -113,7 +118,7 @@ class Reader:
             source=fields.pop("source"),
             on_record=status,
             evidence=tuple(evidence),
-            hypotheses=hypotheses,
+            hypotheses=self.hypotheses,
             repaired_by=fields.pop("instead", None),
             **fields,
         )
@@ -229,8 +234,10 @@ class Reader:
         for child in item.children:
             child.read()
 
-    def _check(self, item: Item) -> tuple[Callable[[], object] | None, Scope]:
-        """The function of a step, and what it covers."""
+    def _check(
+        self, item: Item, numbers: Mapping[str, Matrix] | None = None
+    ) -> tuple[Callable[[], object] | None, Scope]:
+        """The function of a step, and what it covers; numbers: what it may take, by name."""
         if not item.children:
             return None, Scope.INSTANCE
         child, *more = item.children
@@ -239,35 +246,56 @@ class Reader:
         check = self.find(named[1]) if named and named[2] is None else None
         if more or not callable(check):
             raise self.section.error(child.line, f"{value} is not one function of the Python file")
-        return check, _SCOPES[scope]
+        if isinstance(check, Searched):
+            return partial(_at_drawn, check, self.hypotheses), _SCOPES[scope]
+        takes = signature(check).parameters
+        if lacking := [name for name in takes if name not in (numbers or {})]:
+            raise self.section.error(child.line, f"{value} takes {lacking[0]}, and no case has it")
+        self.taken |= takes.keys()
+        return partial(check, **{name: (numbers or {})[name] for name in takes}), _SCOPES[scope]
 
-    def _step(self, item: Item) -> Step:
+    def _step(self, item: Item, numbers: Mapping[str, Matrix] | None = None) -> Step:
         match = re.fullmatch(r"(?:\[([\d, ]+)\] )?(.+)", item.text)
         assert match is not None
         covers = tuple(int(k) for k in (match[1] or "").split(",") if k.strip())
-        return Step(match[2], *self._check(item), covers)
+        return Step(match[2], *self._check(item, numbers), covers)
 
-    def _proofs(self, hypotheses: Sequence[Hypothesis], status: Status) -> Iterator[Evidence]:
+    def _proofs(self, status: Status) -> Iterator[Evidence]:
         for proof in self.section.proofs:
-            steps = tuple(self._step(item) for item in proof.steps)
-            if not steps:
+            if not proof.steps:
                 raise self.section.error(proof.line, "a proof without steps")
             if proof.kind == "Proof":
-                yield Written(proof.title, steps)
+                yield Written(proof.title, tuple(map(self._step, proof.steps)))
                 continue
             if status not in _READING:
                 raise self.section.error(proof.line, f"a counterexample to what is {status}")
-            cases = tuple(self._case(item) for item in proof.cases)
-            met = f"The hypotheses hold: {'; '.join(h.words for h in hypotheses)}."
-            first = tuple(Step(met, partial(meets, hypotheses, case)) for case in cases)
-            yield Counterexample(proof.title, cases, (*first, *steps), status)
+            cases = [self._case(item) for item in proof.cases]
+            numbers = {
+                f"{name}_{k}" if len(cases) > 1 else name: value
+                for k, case in enumerate(cases, 1)
+                for name, value in vars(case).items()
+                if value is not None
+            }
+            self.taken = set()
+            steps = tuple(self._step(item, numbers) for item in proof.steps)
+            for k, item in enumerate(proof.cases, 1):
+                if not self.taken & {f"{x}_{k}" if len(cases) > 1 else x for x in ("A", "H", "X0")}:
+                    raise self.section.error(item.line, "no step takes the numbers of this case")
+            met = f"The hypotheses hold: {'; '.join(h.words for h in self.hypotheses)}."
+            first = tuple(Step(met, partial(meets, self.hypotheses, case)) for case in cases)
+            yield Counterexample(proof.title, tuple(cases), (*first, *steps), status)
 
     def _case(self, item: Item) -> Instance:
         line = _CASE.fullmatch(item.read("at")[2])
-        case = self.find(line[1]) if line else None
-        if not isinstance(case, Instance):
-            raise self.section.error(item.line, "no case of the Python file, or not its numbers")
-        return case
+        if line is None:
+            raise self.section.error(item.line, "a case is A = [[...]], H = [[...]], X_0 = [[...]]")
+        return Instance(*(read(part) for part in line.groups() if part))
+
+
+def _at_drawn(law: Searched, hypotheses: Sequence[Hypothesis]) -> None:
+    """A step at instances that the search of its law draws."""
+    outcome = law.search(20, 0, hypotheses)
+    assert outcome.holds, outcome.detail
 
 
 def _abbreviations(text: str) -> dict[str, str]:
@@ -285,50 +313,24 @@ def search(*draws: SearchStrategy[Any], at: At | None = None) -> Callable[[Law],
     return lambda holds: searched("", holds, *draws, at=at)
 
 
-class Chapter:
-    """A chapter of two files, of which `file` is the Python one."""
+def claims_of(python: Path, names: Mapping[str, Any]) -> dict[str, Claim]:
+    """The claims of a chapter by name, in its order. names: those of its Python file.
 
-    def __init__(self, file: str) -> None:
-        self.path = Path(file).resolve().with_suffix(".md")
-        self._cases: dict[str, Instance] = {}
-
-    @cached_property
-    def _sections(self) -> list[Section]:
-        return sections(self.path)
-
-    def case(self, name: str) -> tuple[Matrix, ...]:
-        """(A, H) or (A, H, X0) of a counterexample, as its `at` line has them, for its steps.
-
-        Raises `InputError` where no line has the numbers of a case of this name.
-        """
-        for item in (item for one in self._sections for p in one.proofs for item in p.cases):
-            line = _CASE.fullmatch(item.read("at")[2])
-            if line and line[1] == name:
-                numbers = tuple(read(part) for part in line.groups()[1:] if part)
-                self._cases[name] = Instance(*numbers)
-                return numbers
-        raise InputError(f"{self.path.name} has no case '{name}' with A = [[...]], H = [[...]]")
-
-    def claims(self, names: Mapping[str, Any]) -> dict[str, Claim]:
-        """The claims of the chapter by name, in its order. names: those of its Python file.
-
-        Raises `InputError`, with file and line, for whatever is not as it should be.
-        """
-        claims = {}
-        reader = Reader({**names, **self._cases})
-        for section in self._sections:
-            with section.told():
-                claim = reader.claim(section)
-            if claim.name in claims:
-                raise section.error(section.line, f"{claim.name} stands here for the second time")
-            claims[claim.name] = claim
-        wanted = {*self._cases, *(name for name in names if _executes(name, names))}
-        if left := sorted(wanted - reader.named):
-            python = self.path.with_suffix(".py")
-            line = _line_of(left[0], python)
-            words = f"no line of {self.path.name} names '{left[0]}'"
-            raise InputError(f"{python.name}, line {line}: {words}")
-        return claims
+    Raises `InputError`, with file and line, for whatever is not as it should be.
+    """
+    claims = {}
+    reader, path = Reader(names), python.with_suffix(".md")
+    for section in sections(path):
+        with section.told():
+            claim = reader.claim(section)
+        if claim.name in claims:
+            raise section.error(section.line, f"{claim.name} stands here for the second time")
+        claims[claim.name] = claim
+    wanted = {name for name in names if _executes(name, names)}
+    if left := sorted(wanted - reader.named):
+        line = _line_of(left[0], python)
+        raise InputError(f"{python.name}, line {line}: no line of {path.name} names '{left[0]}'")
+    return claims
 
 
 def _executes(name: str, names: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ A claim that has one of its own makes it as given.Hypothesis, or of a predicate 
 from collections.abc import Callable
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import Matrix, identity, plus_identity
+from oversmoothing.theory.numbers.exact import Matrix, identity, plus_identity, transposed
 from oversmoothing.theory.proofs.checks import is_zero
 from oversmoothing.theory.proofs.claim import Hypothesis as Hypothesis, Instance as Instance
 from oversmoothing.theory.proofs.exact_spectrum import (
@@ -86,6 +86,11 @@ ROW_STOCHASTIC = Hypothesis(
     "A is row-stochastic: A >= 0 and A 1 = 1",
     lambda case: is_stochastic(case.A),
     (case(_SUMS), case(_SIGNED)),
+)
+DOUBLY = Hypothesis(
+    "A is doubly stochastic: A >= 0, A 1 = 1, 1^T A = 1^T",
+    lambda case: is_stochastic(case.A) and is_stochastic(transposed(case.A)),
+    (case("1/2 1/2; 1/4 3/4"), case("1 1; 0 1")),
 )
 POSITIVE = Hypothesis(
     "A is row-stochastic and entrywise positive (A+), as a softmax is",

@@ -8,13 +8,13 @@ from oversmoothing.theory.proofs import (
     instances as exact,
     strategies as draw,
 )
-from oversmoothing.theory.proofs.chapter import Chapter, search
-from oversmoothing.theory.proofs.checks import certain, equal, is_zero, meets, vanishes
-from oversmoothing.theory.proofs.claim import Claim, Status
+from oversmoothing.theory.proofs.chapter import search
+from oversmoothing.theory.proofs.checks import equal, is_zero, vanishes
+from oversmoothing.theory.proofs.claim import Claim
 from oversmoothing.theory.verdict.verdict import verdict
 
 # A user's type checker takes these for exported, too.
 __all__ = [
-    "Chapter", "Claim", "Matrix", "Status", "by", "certain", "draw", "equal", "exact", "given",
-    "is_zero", "meets", "search", "spectra", "vanishes", "verdict",
+    "Claim", "Matrix", "by", "draw", "equal", "exact", "given", "is_zero", "search", "spectra",
+    "vanishes", "verdict",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from oversmoothing.theory.proofs.chapter import Chapter
+from oversmoothing.theory.proofs.chapter import claims_of
 from oversmoothing.theory.proofs.claim import (
     STRENGTHS,
     Claim,
@@ -174,9 +174,7 @@ def files() -> dict[str, Path]:
 def _stated_in(path: Path) -> dict[str, Claim]:
     """The claims of a chapter. Raises RuntimeError where a refuted one has no wording."""
     module = import_module(f"{_CONTENTS}.{path.stem}")
-    asked = [one for one in vars(module).values() if isinstance(one, Chapter)]
-    (chapter,) = asked or [Chapter(str(path))]
-    table = chapter.claims(vars(module))
+    table = claims_of(path.with_suffix(".py"), vars(module))
     for claim in table.values():
         if claim.on_record and claim.on_record.refuted and not claim.wording:
             raise RuntimeError(f"{claim.name}: it is refuted, and its wording is not said")

@@ -75,6 +75,12 @@ class Blocks:
     triangular: bool = False
 
 
+def in_balls(M: Array, error: Array) -> Balls:
+    """All matrices within error of M."""
+    rows = zip(M.tolist(), error.tolist(), strict=True)
+    return [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
+
+
 def invariant_blocks(M: Balls) -> Iterator[Blocks]:
     """Blocks of every real matrix in the balls M [k, k], the finest first; perhaps none."""
     order = _order(M)

@@ -32,12 +32,13 @@ from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
     identity,
+    plain,
     rows_of,
     to_fraction,
     transposed,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array, plain
+from oversmoothing.theory.support.sizes import Array
 
 # In fractions the operator of several heads is decided up to this n d: seconds, at times minutes.
 EXACT_OPERATOR = 128

@@ -51,6 +51,11 @@ class Radius:
     method: str
     reason: str = ""
 
+    @property
+    def interval(self) -> Interval:
+        value = self.value or 0.0
+        return Interval(value - self.error, value + self.error, None, value)
+
 
 def quotient_operator(layer: Layer, residual: bool = True) -> LinearOperator:
     """`quotient_products` on vectors, flattened row by row."""

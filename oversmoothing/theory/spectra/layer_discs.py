@@ -27,14 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import closed_classes, communicating, quotient
-from oversmoothing.theory.layer.cell import of_others
-from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
     gamma,
     inflated,
     largest,
+    of_others,
     upper_product,
     upper_sum,
 )
@@ -52,7 +51,7 @@ from oversmoothing.theory.support.sizes import Array, Complex
 if TYPE_CHECKING:
     import flint
 else:
-    from oversmoothing.theory.numbers import lazy_flint as flint
+    from oversmoothing.theory.numbers import flint
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -69,12 +68,6 @@ class Spectrum:
 
     def __len__(self) -> int:
         return len(self.values)
-
-
-def _concatenate(first: Spectrum, second: Spectrum) -> Spectrum:
-    return Spectrum(
-        np.concatenate([first.values, second.values]), np.concatenate([first.exact, second.exact])
-    )
 
 
 def exact_spectrum(values: Complex | Array) -> Spectrum:
@@ -127,33 +120,10 @@ def attention_spectrum(A: Array) -> Spectrum:
     if repeated == 0:
         return spectrum
     keep = np.sort(np.argsort(np.abs(spectrum.values - 1))[repeated:])
-    rest = Spectrum(spectrum.values[keep], spectrum.exact[keep])
-    return _concatenate(exact_spectrum(np.ones(repeated)), rest)
-
-
-def value_projection_spectrum(H: Array) -> Spectrum:
-    """spec(H) for a dense H [d, d] (or W: a transpose has the same eigenvalues): d values."""
-    return eigenvalues(H)
-
-
-def spectra_of(case: Layer) -> tuple[Spectrum, Spectrum]:
-    """(spec(A) without one copy of 1, spec(H)) of a case, of a head through its factors."""
-    value = (
-        value_projection_spectrum(case.H) if case.factors is None else head_spectrum(*case.factors)
+    values, exact = np.ones(repeated), np.ones(repeated, dtype=bool)
+    return Spectrum(
+        np.append(values, spectrum.values[keep]), np.append(exact, spectrum.exact[keep])
     )
-    return attention_spectrum(case.A), value
-
-
-def head_spectrum(W_V: Array, W_proj: Array) -> Spectrum:
-    """spec of H = (W_V W_proj)^T for one head, W_V [d, r], W_proj [r, d], r <= d: d values.
-
-    The spectrum of the r x r core W_proj W_V, and d - r exact zeros: their modes have multiplier
-    1 + 0 a = 1 for every a, which only structure can know.
-    """
-    d, r = W_V.shape
-    if r >= d:
-        return eigenvalues(W_V @ W_proj)
-    return _concatenate(exact_spectrum(np.zeros(d - r)), eigenvalues(W_proj @ W_V))
 
 
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:

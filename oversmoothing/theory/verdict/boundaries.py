@@ -8,7 +8,7 @@ a common root, that is on their resultant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -19,7 +19,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.rounding import doublings
 from oversmoothing.theory.verdict.candidates import Candidates
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
-from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer
+from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer, said
 
 _X, _Y = sp.Dummy("x"), sp.Dummy("y")
 
@@ -126,6 +126,16 @@ def real_roots(polynomials: Iterable[Any], t: Any) -> list[Any]:
     return sorted(roots, key=lambda root: sp.N(root, 60))
 
 
+def critical(polynomials: list[Any], s: Any, t: Any) -> list[Any]:
+    """Polynomials in s, between whose roots the real roots in t keep their number and order."""
+    cuts = [p for p in polynomials if not p.has(t)]
+    tall = [p for p in polynomials if p.has(t)]
+    cuts += [sp.Poly(p, t).LC() for p in tall]
+    cuts += [sp.discriminant(p, t) for p in tall if sp.degree(p, t) > 1]
+    cuts += [sp.resultant(p, q, t) for k, p in enumerate(tall) for q in tall[k + 1 :]]
+    return [p for p in cuts if p.has(s)]
+
+
 def between(roots: list[Any]) -> list[Any]:
     """Rationals, short ones: below all roots, between each two, above all."""
     if not roots:
@@ -174,3 +184,90 @@ def _interval(t: Any, ends: list[Any], first: int, last: int) -> Any:
     if last < 2 * len(ends):
         parts.append((sp.Le if last % 2 else sp.Lt)(t, ends[last // 2]))
     return sp.And(*parts)
+
+
+def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
+    """The conditions by outcome: a tie where neither holds."""
+    single = isinstance(smooths, sp.Gt) and isinstance(does_not, sp.Gt)
+    if single and sp.expand(smooths.lhs + does_not.lhs) == 0:
+        ties = sp.Eq(smooths.lhs, 0)
+    else:
+        ties = sp.And(sp.Not(smooths), sp.Not(does_not))
+    return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}
+
+
+_WIDER = (frozenset([-1, 0, 1]), frozenset([-1, 1]), frozenset([0, 1]), frozenset([-1, 0]))
+_SIGNS = {
+    **dict(zip(_WIDER[1:], ("!=", ">=", "<="), strict=True)),
+    **{frozenset([sign]): word for sign, word in ((1, ">"), (-1, "<"), (0, "=="))},
+}
+
+
+def sign_condition(
+    polynomials: list[Any], yes: Iterable[tuple[int, ...]], no: Sequence[tuple[int, ...]]
+) -> Any:
+    """A condition on signs of polynomials: all signs of `yes` meet it, and none of `no`.
+
+    Each part starts as one of `yes` and gives up what is not needed to keep `no` out: first of
+    polynomials whose sign alone never parts them, then of the longest.
+    """
+    yes, refused = sorted(yes, key=lambda signs: signs.count(0)), set(no)
+
+    def parts_them(k: int) -> bool:
+        return any(x[k] and (*x[:k], -x[k], *x[k + 1 :]) in refused for x in yes)
+
+    def meets(part: Mapping[int, frozenset[int]], signs: tuple[int, ...]) -> bool:
+        return all(signs[k] in allowed for k, allowed in part.items())
+
+    places = range(len(polynomials))
+    occur = [{x[k] for x in (*yes, *no)} for k in places]
+    order = sorted(places, key=lambda k: (parts_them(k), -sp.count_ops(polynomials[k])))
+    condition, parts = sp.false, list[dict[int, frozenset[int]]]()
+    for signs in yes:
+        if any(meets(part, signs) for part in parts):
+            continue
+        part = {k: frozenset([sign]) for k, sign in enumerate(signs)}
+        for k, wider in product(order, _WIDER):
+            more = {**part, k: part[k] | wider}
+            if not any(meets(more, other) for other in refused):
+                part = more
+        parts.append(part)
+        kept = {k: allowed & occur[k] for k, allowed in part.items() if len(allowed) < 3}
+        condition |= sp.And(*(bounded(polynomials[k], _SIGNS[x]) for k, x in kept.items()))
+    return condition
+
+
+# ------------------------------------------------------------------------------------ in words
+
+
+def bounded(polynomial: Any, sign: str) -> Any:
+    """polynomial < 0, or another sign: solved where it is linear in one parameter alone."""
+    s, *others = polynomial.free_symbols
+    if others or sp.degree(polynomial, s) != 1:
+        return sp.Rel(polynomial, 0, sign)
+    lead, rest = sp.Poly(polynomial, s).all_coeffs()
+    turned = sp.Rel(s, 0, sign).reversed.rel_op if lead < 0 else sign
+    return sp.Rel(s, -rest / lead, turned)
+
+
+def in_ranges(conditions: Iterable[Any]) -> Any:
+    """All of them, each p > 0 or p >= 0 solved where p is linear in one parameter alone."""
+    solved = (
+        bounded(x.lhs, x.rel_op) if isinstance(x, sp.Gt | sp.Ge) and x.lhs.is_polynomial() else x
+        for x in conditions
+    )
+    return sp.And(*solved).simplify()
+
+
+def said_where(where: Any) -> str:
+    """Where conditions hold as they are written, in words, and what to do elsewhere."""
+    solved = in_ranges(sp.And.make_args(where))
+    parts = sorted(sp.And.make_args(solved), key=lambda x: sp.default_sort_key(x.rhs))
+    ends = " and ".join(f"{x.lhs} = {x.rhs}" for x in parts)
+    edges = "elsewhere `subs` in Python answers"
+    if not any(isinstance(x, sp.Ne) for x in parts):
+        one = len(where.free_symbols) == 1 and all(x.lhs.is_Symbol for x in parts)
+        edges = (
+            f"at {ends if one else 'the edges of this'} A has entries 0 and needs its own answer"
+        )
+    return f"{said(solved)}; {edges}"

@@ -5,11 +5,13 @@ precision; a 0 stands for 0 alone. Discs hold the spectra of the whole cell. Wha
 UNDECIDED here; nothing is estimated.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +48,9 @@ from oversmoothing.theory.spectra.layer_discs import (
 )
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
+
+if TYPE_CHECKING:
+    from oversmoothing.theory.verdict.by_fractions import ExactDominance
 
 
 @dataclass(frozen=True)
@@ -189,15 +194,48 @@ class Decision:
     @property
     def error(self) -> float:
         """How far rho_C - rho_Q may be off by rounding."""
-        return (self.consensus.high - self.consensus.low) / 2 + (
-            self.quotient.high - self.quotient.low
-        ) / 2
+        return sum((x.high - x.low) / 2 for x in (self.consensus, self.quotient))
 
 
 def decide_cell(cell: CellDiscs) -> Decision:
     """rho_C against rho_Q over the cell."""
     quotient = cell.quotient.radius() if len(cell.attention) else Interval(0.0, 0.0)
     return _decided(cell.attention, cell.value, cell.repeated, cell.consensus.radius(), quotient)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome for generic X_0, by status "exact", "certified" (by discs or balls, for all that
+    rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
+    radii, and why.
+
+    attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0
+    where exact arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell:
+    the discs of a case in floats, dominance: the modes of one in fractions. error: how far rho_C -
+    rho_Q may be off by rounding.
+    """
+
+    outcome: Outcome
+    status: str
+    rho_consensus: float
+    rho_quotient: float
+    reason: str
+    attention: Spectrum | None
+    value: Spectrum | None
+    rank: int | None = None
+    vague: tuple[bool, bool] = (False, False)
+    cell: CellDiscs | None = None
+    error: float = 0.0
+    dominance: ExactDominance | None = None
+
+
+def lasts(cell: CellDiscs | None, all_modes: bool = False) -> bool:
+    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
+    its disc; in fractions none is unknown."""
+    if cell is None:
+        return True
+    beyond = cell.consensus.low[0] > 0
+    return bool(beyond.all() if all_modes else beyond.any())
 
 
 # Entries of a stack of layers that are decided together.
@@ -291,11 +329,7 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
 def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
     consensus = dense_radius(consensus_block(case, case.residual), "dense")
     quotient = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
-    sides = []
-    for radius in (consensus, quotient):
-        value = radius.value or 0.0
-        sides.append(Interval(value - radius.error, value + radius.error, None, value))
-    fixed, moving = sides
+    fixed, moving = consensus.interval, quotient.interval
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
     return HeadsDecision(outcome, fixed, moving, quotient.method, quotient.reason)
 
@@ -322,7 +356,7 @@ def _radii(
             if isinstance(spectrum, Discs):
                 yield modulus_interval(spectrum, shift)
             else:
-                yield _in_balls(M[k], error[k], shift)
+                yield _by_subspaces(M[k], error[k], shift)
 
 
 def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Array]:
@@ -344,18 +378,14 @@ def operator_within(a: Array, w: Array, h: Array, e: Array) -> tuple[Array, Arra
 _BALLS = 64
 
 
-def _in_balls(M: Array, error: Array, shift: float) -> Interval:
+def _by_subspaces(M: Array, error: Array, shift: float) -> Interval:
     """The radius by invariant subspaces, which near-defective matrices have too."""
     low, high = 0.0, shift + float(upper_sum(inflated(np.abs(M) + error, 2)).max())
     if len(M) <= _BALLS:
         # Loaded for what discs leave open.
-        import flint
+        from oversmoothing.theory.spectra.blocks import in_balls, invariant_blocks
 
-        from oversmoothing.theory.spectra.blocks import invariant_blocks
-
-        rows = zip(M.tolist(), error.tolist(), strict=True)
-        table = [[flint.acb(flint.arb(x, r)) for x, r in zip(*row, strict=True)] for row in rows]
-        for subspaces in invariant_blocks(table):
+        for subspaces in invariant_blocks(in_balls(M, error)):
             moduli = [abs(block.value + shift) for block in subspaces.blocks]
             low = max(low, *(float(x.lower()) * (1 - 8 * UNIT) for x in moduli))
             high = min(high, max(float(x.upper()) * (1 + 8 * UNIT) for x in moduli))

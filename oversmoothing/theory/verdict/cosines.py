@@ -22,14 +22,7 @@ from oversmoothing.theory.numbers.exact import identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
-from oversmoothing.theory.verdict.resolvent import (
-    Multipliers,
-    OutOfReachError,
-    Part,
-    Resolvent,
-    compare_growth,
-    growth_of,
-)
+from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolvent, compare_growth
 from oversmoothing.theory.verdict.tokens import (
     LARGEST_PERIOD,
     Cosine,
@@ -47,9 +40,7 @@ from oversmoothing.theory.verdict.tokens import (
 )
 
 
-def keep_their_angle(
-    pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent, multipliers: Multipliers
-) -> bool:
+def keep_their_angle(pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent) -> bool:
     """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
     at the depths at which neither token is 0, from some depth on or in the limit.
 
@@ -61,8 +52,8 @@ def keep_their_angle(
     return (
         _are_apart(tokens)
         or _keep_their_sizes(tokens)
-        or _by_one_eigenvalue(tokens, multipliers)
-        or _by_a_rational(pair, tokens, series, multipliers)
+        or _by_one_eigenvalue(tokens)
+        or _by_a_rational(pair, tokens, series)
     )
 
 
@@ -130,18 +121,16 @@ def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
     return all((product % root.factor.polynomial).is_zero() for product in products)
 
 
-def _by_one_eigenvalue(tokens: tuple[Token, Token], multipliers: Multipliers) -> bool:
+def _by_one_eigenvalue(tokens: tuple[Token, Token]) -> bool:
     """Whether one real simple eigenvalue a of A, with eigenvector v, leads both tokens, whatever h
     it leads with: y_i = v_i w and y_j = v_j w for one w."""
     first, second = (token.growth for token in tokens)
     if set(first.roots) != set(second.roots):
         return False
-    return shared(first.roots, multipliers)
+    return shared(first.roots, tokens[0].part.order)
 
 
-def _by_a_rational(
-    pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent, multipliers: Multipliers
-) -> bool:
+def _by_a_rational(pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent) -> bool:
     """Whether x_i - c x_j grows more slowly than x_i for some rational c."""
     factor = _factor(tokens)
     if not factor:
@@ -150,10 +139,7 @@ def _by_a_rational(
     n = series.table.nrows()
     row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
     rest = series.part([row])
-    first, _ = tokens
-    return rest.dies or (
-        compare_growth(growth_of(rest, multipliers), first.growth, multipliers) < 0
-    )
+    return rest.dies or compare_growth(rest, tokens[0].part) < 0
 
 
 def _factor(tokens: tuple[Token, Token]) -> Fraction | None:
@@ -196,12 +182,9 @@ UNDEFINED, OSCILLATES = CosineLimit("undefined"), CosineLimit("oscillates")
 class TokensOfStart:
     """The tokens of one X_0 [n, d], by its resolvent."""
 
-    def __init__(
-        self, series: Resolvent, multipliers: Multipliers, sides: tuple[Part, Part] | None = None
-    ) -> None:
+    def __init__(self, series: Resolvent, sides: tuple[Part, Part] | None = None) -> None:
         """sides: n P X_L and 1^T X_L."""
-        self._sides = sides
-        self._series, self._multipliers, self._n = series, multipliers, int(series.table.nrows())
+        self._series, self._sides, self._n = series, sides, int(series.table.nrows())
         self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
         self._at_residue = cache(self._every)
 
@@ -211,7 +194,7 @@ class TokensOfStart:
         result: list[Token | OutOfReachError | None] = []
         for row in identity(self._n):
             try:
-                result.append(token_of(self._series.part([row]), self._multipliers))
+                result.append(token_of(self._series.part([row])))
             except OutOfReachError as error:
                 result.append(error)
         return result
@@ -224,13 +207,12 @@ class TokensOfStart:
             return None
         hfc, mean = self._sides
         try:
-            token = token_of(mean, self._multipliers)
+            token = token_of(mean)
             if token is None or not _is_never_small(token):
                 return None
             if hfc.dies:
                 return token
-            slower = growth_of(hfc, self._multipliers)
-            return token if compare_growth(slower, token.growth, self._multipliers) < 0 else None
+            return token if compare_growth(hfc, mean) < 0 else None
         except OutOfReachError:
             return None
 
@@ -269,7 +251,7 @@ class TokensOfStart:
                 if any(not cosine.overlaps(other) for other in cosines):
                     return OSCILLATES
                 cosines.append(cosine)
-            if cosines and keep_their_angle(pair, tokens, self._series, self._multipliers):
+            if cosines and keep_their_angle(pair, tokens, self._series):
                 return CosineLimit("constant", (rounded(cosines.pop()),))
         except (UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
@@ -293,7 +275,7 @@ class TokensOfStart:
             len(values) == 1
             or len(tokens[0].part.numerators) == 1
             or same(values)
-            or keep_their_angle(pair, tokens, self._series, self._multipliers)
+            or keep_their_angle(pair, tokens, self._series)
         ):
             return CosineLimit("constant", values[:1])
         return None
@@ -329,7 +311,7 @@ class TokensOfStart:
         if any(not c.contains(0) for c in sum_here):
             return Direction(lambda bits: token.leading_sum(residue, bits), token.rational_sum)
         # The leading sum cancels at this residue: what grows more slowly shows there.
-        slower = every(token.part, period, residue, self._multipliers)
+        slower = every(token.part, period, residue)
         if slower is None:
             return None
         turns = {*signs(token, period), *signs(slower, 1)} != {True}

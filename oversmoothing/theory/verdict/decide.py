@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
-from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum, spectra_of
+from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
 from oversmoothing.theory.verdict.by_discs import (
-    CellDiscs,
+    Comparison,
     cell_discs,
     decide_cell,
     decide_heads,
     finer,
+    lasts,
 )
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
@@ -26,36 +29,11 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, l
 # What fractions, undecided cases and starts need loads when they come: others start in half the
 # time.
 if TYPE_CHECKING:
+    from oversmoothing.theory.spectra.algebraic import Eigenvalue
     from oversmoothing.theory.verdict.by_fractions import ExactDominance, Mode
 
 # Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
 _NO_DIGIT = 2.0**-10
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The outcome for generic X_0, by status "exact", "certified" (by discs or balls, for all that
-    rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
-    radii, and why.
-
-    attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0
-    where exact arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell:
-    the discs of a case in floats, dominance: the modes of one in fractions. error: how far rho_C -
-    rho_Q may be off by rounding.
-    """
-
-    outcome: Outcome
-    status: str
-    rho_consensus: float
-    rho_quotient: float
-    reason: str
-    attention: Spectrum | None
-    value: Spectrum | None
-    rank: int | None = None
-    vague: tuple[bool, bool] = (False, False)
-    cell: CellDiscs | None = None
-    error: float = 0.0
-    dominance: ExactDominance | None = None
 
 
 def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_SIZE) -> Comparison:
@@ -68,7 +46,7 @@ def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_S
 
 
 def _exactly(case: Layer) -> Comparison:
-    from oversmoothing.theory.verdict.by_fractions import exact_dominance, generic_rank
+    from oversmoothing.theory.verdict.by_fractions import exact_dominance, generic_rank, roots_of
 
     dominance = exact_dominance(case.rational_A, case.rational_H)
     outcome = outcome_of_sign(dominance.comparison)
@@ -77,9 +55,15 @@ def _exactly(case: Layer) -> Comparison:
         rho_q = rho_c
     reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
     rank = generic_rank(dominance)
+    attention, value = map(_in_floats, roots_of(case.rational_A, case.rational_H))
     return Comparison(
-        outcome, "exact", rho_c, rho_q, reason, *spectra_of(case), rank, dominance=dominance
+        outcome, "exact", rho_c, rho_q, reason, attention, value, rank, dominance=dominance
     )
+
+
+def _in_floats(roots: Iterable[Eigenvalue]) -> Spectrum:
+    values = [complex(x.ball(64).mid()) for x in roots for _ in range(x.factor.multiplicity)]
+    return Spectrum(np.array(values, dtype=np.complex128), np.ones(len(values), dtype=bool))
 
 
 def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho_q: float) -> str:
@@ -108,18 +92,18 @@ def exact_pairs(dominance: ExactDominance | None) -> tuple[Pair, ...]:
         return ()
     leading = [dominance.consensus] if dominance.comparison >= 0 else []
     leading += [dominance.quotient] if dominance.comparison <= 0 else []
-    pairs = []
-    for mode in (side[0] for side in leading):
-        h, multiplier = complex(mode.value.ball(64).mid()), complex(mode.ball(64).mid())
-        a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
-        pairs.append(Pair(h, complex(a), multiplier, mode.attention is None))
-    return tuple(pairs)
+    return tuple(map(_pair, (side[0] for side in leading)))
+
+
+def _pair(mode: Mode) -> Pair:
+    h, multiplier = complex(mode.value.ball(64).mid()), complex(mode.ball(64).mid())
+    a = 1.0 + 0j if mode.attention is None else complex(mode.attention.ball(64).mid())
+    return Pair(h, a, multiplier, mode.attention is None)
 
 
 def _mode_words(mode: Mode) -> str:
-    h = complex(mode.value.ball(64).mid())
-    a = 1.0 if mode.attention is None else complex(mode.attention.ball(64).mid())
-    return f"h = {number(h)}, a = {number(complex(a))}"
+    pair = _pair(mode)
+    return f"h = {number(pair.h)}, a = {number(pair.a)}"
 
 
 def _numerically(case: Layer, relative: float) -> Comparison:
@@ -228,10 +212,8 @@ def _numerical_reason(
     )
 
 
-def generic_limits(
-    case: Layer, comparison: Comparison, drawn: Callable[[Layer], Iterable[Limits]]
-) -> Limits:
-    """Limits for generic X_0. drawn: those of two draws in fractions (`of_start.drawn_limits`).
+def generic_limits(case: Layer, comparison: Comparison) -> Limits:
+    """Limits for generic X_0.
 
     SMOOTHING is T4a. In floats the dominant pair decides, and what it leaves open the balls around
     all cases that round to the same. In fractions two seeded draws stand for all X_0 outside a null
@@ -240,16 +222,16 @@ def generic_limits(
     """
     if isinstance(case, ManyHeads) and not case.decidable:
         if comparison.outcome is Outcome.NON_SMOOTHING:
-            from oversmoothing.theory.verdict.disc_parts import limits_of_heads
+            from oversmoothing.theory.verdict.disc_modes import limits_of_heads
 
             return limits_of_heads(case, None)
         return ZERO if comparison.outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
-        return ZERO if comparison.rho_consensus and lasts(case, comparison.cell) else UNKNOWN
+        return ZERO if comparison.rho_consensus and lasts(comparison.cell) else UNKNOWN
     if comparison.outcome is Outcome.SMOOTHING:
         return ZERO
     if comparison.cell is not None:
-        from oversmoothing.theory.verdict.disc_limits import DiscModes
+        from oversmoothing.theory.verdict.disc_modes import DiscModes
 
         behaviour = limits_of(DiscModes(comparison.cell), comparison.outcome)
         depends = comparison.outcome is Outcome.TIE and behaviour.tends_to == "constant"
@@ -261,16 +243,9 @@ def generic_limits(
         return merged(behaviour, second=decided_in_cell(case, None, known=True).limits)
     if comparison.outcome is Outcome.UNDECIDED:
         return UNKNOWN
-    behaviour = agreed(*drawn(case))
+    from oversmoothing.theory.verdict.of_start import drawn_limits
+
+    behaviour = agreed(*drawn_limits(case))
     if comparison.rank is None or (not comparison.rho_consensus and not comparison.rho_quotient):
         return behaviour
     return replace(behaviour, limit_rank=comparison.rank)
-
-
-def lasts(case: Layer, cell: CellDiscs | None, all_modes: bool = False) -> bool:
-    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
-    its disc; in fractions none is unknown."""
-    if cell is None:
-        return True
-    beyond = cell.consensus.low[0] > 0
-    return bool(beyond.all() if all_modes else beyond.any())

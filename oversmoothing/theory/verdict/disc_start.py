@@ -25,8 +25,14 @@ from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
-from oversmoothing.theory.verdict.disc_limits import TRIED, DiscMode, DiscModes
-from oversmoothing.theory.verdict.disc_parts import left_vectors, mean_of_class, rank_at_least
+from oversmoothing.theory.verdict.disc_modes import (
+    TRIED,
+    DiscMode,
+    DiscModes,
+    left_vectors,
+    mean_of_class,
+    rank_at_least,
+)
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided, limits_of, limits_of_state
 

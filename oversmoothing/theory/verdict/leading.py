@@ -51,19 +51,17 @@ def bits_of(x: flint.arb) -> int:
         return ceil(float((x.log() / flint.arb(2).log()).upper()))
 
 
-def coefficients(part: Part, growth: Growth, root: Eigenvalue, bits: int) -> list[flint.acb]:
+def coefficients(part: Part, root: Eigenvalue, bits: int) -> list[flint.acb]:
     """The entries of G at a leading root; zeros at a root that is not one of this part."""
-    if root not in growth.roots:
+    if root not in part.growth.roots:
         return [flint.acb(0)] * len(part.numerators)
     with at_precision(bits):
         x = root.ball(bits)
-        q = part.cofactor(growth.power + 1)(x)
+        q = part.cofactor(part.growth.power + 1)(x)
         return [numerator(x) / q for numerator in part.numerators]
 
 
-def ratio_limit(
-    hfc: Part, mean: Part, growths: tuple[Growth, Growth], n: int, multipliers: Multipliers
-) -> tuple[str | None, Number | None]:
+def ratio_limit(hfc: Part, mean: Part, n: int) -> tuple[str | None, Number | None]:
     """What HFC/LFC tends to where n P X and 1^T X grow alike (T5a): "constant" with its limit,
     "oscillates", or None where neither is proved.
 
@@ -71,16 +69,13 @@ def ratio_limit(
     frequencies x conj(y) are proportional.
     """
     parts = hfc, mean
-    roots = list(dict.fromkeys(root for growth in growths for root in growth.roots))
+    roots = list(dict.fromkeys(root for part in parts for root in part.growth.roots))
     bits = working_bits(*parts)
-    above, below = (
-        {x: coefficients(part, growth, x, bits) for x in roots}
-        for part, growth in zip(parts, growths, strict=True)
-    )
+    above, below = ({x: coefficients(part, x, bits) for x in roots} for part in parts)
 
     def settled(groups: Groups) -> bool:
-        alone = len(roots) == 1 or shared(roots, multipliers)
-        return alone or proportional(parts, growths, roots, groups)
+        alone = len(roots) == 1 or shared(roots, hfc.order)
+        return alone or proportional(parts, roots, groups)
 
     return ratio_of(above, below, n, bits, settled)
 
@@ -136,14 +131,9 @@ def shared(roots: Sequence[Eigenvalue], multipliers: Multipliers) -> bool:
     return alone and all(a == first for a in others)
 
 
-def proportional(
-    parts: tuple[Part, Part],
-    growths: tuple[Growth, Growth],
-    roots: Sequence[Eigenvalue],
-    groups: Groups,
-) -> bool:
+def proportional(parts: tuple[Part, Part], roots: Sequence[Eigenvalue], groups: Groups) -> bool:
     """Whether the coefficients are proportional, by the gap of algebraic integers."""
-    needed = proportionality_bits(parts, growths, roots)
+    needed = proportionality_bits(parts, roots)
     if needed > GAP_BITS:
         return False
     bits = needed + working_bits(*parts) * (4 * len(roots) + 4)
@@ -154,20 +144,18 @@ def proportional(
             if any(not abs(value - values[0]) < gap for value in values):
                 return False
         sums, scale = [], flint.arb(1)
-        for part, growth in zip(parts, growths, strict=True):
-            table = {x: coefficients(part, growth, x, bits) for x in roots}
+        for part in parts:
+            table = {x: coefficients(part, x, bits) for x in roots}
             sums.append([_hermitian(table, group) for group in groups])
-            q = part.cofactor(growth.power + 1)
-            scale *= prod(abs(q(x.ball(bits))) ** 2 for x in growth.roots)
+            q = part.cofactor(part.growth.power + 1)
+            scale *= prod(abs(q(x.ball(bits))) ** 2 for x in part.growth.roots)
         return all(
             bool(abs((s * sums[1][0] - t * sums[0][0]) * scale) < gap)
             for s, t in zip(*sums, strict=True)
         )
 
 
-def proportionality_bits(
-    parts: tuple[Part, Part], growths: tuple[Growth, Growth], roots: Sequence[Eigenvalue]
-) -> int:
+def proportionality_bits(parts: tuple[Part, Part], roots: Sequence[Eigenvalue]) -> int:
     """Bits of the bound below which the differences of `ratio_limit` can only be zero.
 
     Times |q|^2 at all the roots that lead they are algebraic integers, and no conjugate of them is
@@ -180,9 +168,9 @@ def proportionality_bits(
         return sum((abs(flint.arb(c)) * size**k for k, c in powers), flint.arb(1))
 
     bound = flint.arb(2 * len(roots) ** 4)
-    for part, growth in zip(parts, growths, strict=True):
+    for part in parts:
         total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
-        bound *= total * height(part.cofactor(growth.power + 1)) ** (2 * len(roots))
+        bound *= total * height(part.cofactor(part.growth.power + 1)) ** (2 * len(roots))
     # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
     return (embeddings(roots) - 1) * bits_of(bound) + 64
 
@@ -191,19 +179,18 @@ def proportionality_bits(
 _LOOKS = 12
 
 
-def leading_rank(
-    whole: Part, growth: Growth, shape: tuple[int, int], multipliers: Multipliers
-) -> int | None:
+def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
-    pairs = [pair for root in growth.roots for pair in multipliers.pairs(root)]
-    upper = min(shape) if multipliers.several else rank_bound(pairs, growth.power)
+    growth = whole.growth
+    pairs = [pair for root in growth.roots for pair in whole.order.pairs(root)]
+    upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
-    table = {x: coefficients(whole, growth, x, bits) for x in growth.roots}
+    table = {x: coefficients(whole, x, bits) for x in growth.roots}
     lower = rank_seen(table, shape[1], bits)
     if lower == upper:
         return lower
     if all_conjugates_lead(growth):
-        return rational_rank(whole, growth, shape)
+        return rational_rank(whole, shape)
     if len(growth.roots) == 1:
         return rank_in_field(whole, growth.roots[0].factor.polynomial, shape)
     return None
@@ -244,14 +231,14 @@ def ball_rank(rows: list[list[flint.acb]]) -> int:
     return rank
 
 
-def rational_rank(whole: Part, growth: Growth, shape: tuple[int, int]) -> int | None:
+def rational_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     """The rank where all conjugates of the leading roots lead: the leading sum is rational.
 
     Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
     such products, they are zero at all.
     """
-    sequences = rational_sums(whole, growth)
-    degree, rank, depth = len(growth.roots), 0, 0
+    sequences = rational_sums(whole)
+    degree, rank, depth = len(whole.growth.roots), 0, 0
     while depth < comb(degree + rank, rank + 1):
         if depth > 4096:
             return None
@@ -266,10 +253,10 @@ def all_conjugates_lead(growth: Growth) -> bool:
     return len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots})
 
 
-def rational_sums(part: Part, growth: Growth) -> list[Iterator[Any]]:
+def rational_sums(part: Part) -> list[Iterator[Any]]:
     """The terms sum of x^k g_x over the leading roots x, entry by entry: all conjugates lead."""
-    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in growth.roots}))
-    cofactor = flint.fmpq_poly(part.cofactor(growth.power + 1))
+    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in part.growth.roots}))
+    cofactor = flint.fmpq_poly(part.cofactor(part.growth.power + 1))
     _, inverse, _ = (cofactor % over_q).xgcd(over_q)
     weight = inverse * over_q.derivative()
     return [terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, part.numerators)]

@@ -1,5 +1,5 @@
 """What HFC/LFC and the rank of X_L do, from the modes that lead: one analysis, however modes are
-enclosed, by discs (`disc_limits`) or in balls (`by_cells`) (T1f, T3f, T4, T5a).
+enclosed, by discs (`disc_modes`) or in balls (`by_cells`) (T1f, T3f, T4, T5a).
 
 The leading modes are one direction of tokens times whatever H does, or one of H times what A does:
 in both the ratio of HFC and LFC is that of the tokens' directions. What needs more than that, and

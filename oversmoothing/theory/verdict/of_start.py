@@ -35,7 +35,7 @@ from oversmoothing.theory.verdict.answer import (
     shown,
 )
 from oversmoothing.theory.verdict.by_cells import decided_in_cell
-from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs
+from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs, lasts
 from oversmoothing.theory.verdict.by_fractions import (
     Mode,
     all_modes,
@@ -50,8 +50,7 @@ from oversmoothing.theory.verdict.cosines import (
     smallest,
     token_limits,
 )
-from oversmoothing.theory.verdict.decide import Comparison, lasts
-from oversmoothing.theory.verdict.disc_parts import heads_contained, limits_of_heads
+from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import rank_seen, ratio_of
@@ -107,7 +106,7 @@ def limits_of_start(
 
 def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
     A, H = case.rational_A, case.rational_H
-    return start_content(A, H, X0, case.classes, begins, case.others, work)
+    return start_content(A, H, X0, begins, case.others, work)
 
 
 def _of_content(content: Content, case: Layer) -> Decided:
@@ -207,7 +206,7 @@ def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> Decide
         if content.vanishes:
             return Decided(Outcome.UNDEFINED, UNKNOWN, VANISHES)
         return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
-    if lasts(case, cell, all_modes=True):
+    if lasts(cell, all_modes=True):
         return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
     return Decided(Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES)
 

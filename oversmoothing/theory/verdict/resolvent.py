@@ -12,13 +12,15 @@ pairs (h, a) they can be, by the gap bound of `by_fractions`: the verdict for on
 generic one rest on the same decision.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import product
 from math import factorial, inf, prod
-from typing import Protocol
+from typing import Any, Protocol
 
 import flint
 
@@ -39,11 +41,13 @@ class Part:
     """A linear image T Z_L [r, d] of the states: its numerators, row by row, over what p is left.
 
     numerators: fmpz_poly, one an entry. factors: (irreducible factor, exponent >= 1), those of the
-    denominator in lowest terms; none where the image is 0 at every depth.
+    denominator in lowest terms; none where the image is 0 at every depth. order: what tells moduli
+    of its roots apart, `Multipliers` or another `Moduli`.
     """
 
     numerators: tuple[flint.fmpz_poly, ...]
     factors: tuple[tuple[Factor, int], ...]
+    order: Any = field(default=None, compare=False, repr=False)
 
     @cached_property
     def denominator(self) -> flint.fmpz_poly:
@@ -65,6 +69,19 @@ class Part:
             for k in range(f.degree):
                 yield Eigenvalue(f, k), e
 
+    @cached_property
+    def growth(self) -> Growth:
+        """Of a part that is not zero. Raises `OutOfReachError`."""
+        top: list[tuple[Eigenvalue, int]] = []
+        for root, multiplicity in self.roots():
+            sign = self.order.compare(root, top[0][0]) if top else 1
+            if sign > 0:
+                top = []
+            if sign >= 0:
+                top.append((root, multiplicity))
+        largest = max(multiplicity for _, multiplicity in top)
+        return Growth(tuple(root for root, m in top if m == largest), largest - 1)
+
     def cofactor(self, exponent: int) -> flint.fmpz_poly:
         """q with q(x) = (denominator / (z - x)^e)(x) at each root x of this multiplicity e."""
         q = self.denominator
@@ -84,6 +101,7 @@ class Resolvent:
     factors: tuple[tuple[Factor, int], ...]
     table: flint.fmpz_mat
     degree: int
+    order: Multipliers
 
     def part(self, image: Matrix) -> Part:
         """The part T Z_L for T [r, n] with rational entries (times their common denominator)."""
@@ -94,11 +112,11 @@ class Resolvent:
             for row in entries
             for k in range(0, len(row), self.degree)
         ]
-        return in_lowest_terms(rows, self.factors)
+        return in_lowest_terms(rows, self.factors, self.order)
 
 
 def in_lowest_terms(
-    numerators: list[flint.fmpz_poly], factors: Iterable[tuple[Factor, int]]
+    numerators: list[flint.fmpz_poly], factors: Iterable[tuple[Factor, int]], order: Moduli
 ) -> Part:
     """The part with these numerators over prod factor^exponent, without what divides them all."""
     left = []
@@ -108,7 +126,7 @@ def in_lowest_terms(
             exponent -= 1
         if exponent:
             left.append((f, exponent))
-    return Part(tuple(numerators), tuple(left))
+    return Part(tuple(numerators), tuple(left), order)
 
 
 def has_every_mode(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> bool:
@@ -142,11 +160,11 @@ def resolvent(
         independent = _independent_rows(step, start, prime, most)
         if independent is None:
             return None
-        order = len(independent)
-        if order**4 * step.bits > work:
+        degree = len(independent)
+        if degree**4 * step.bits > work:
             return None
         states = [start]
-        for _ in range(order):
+        for _ in range(degree):
             states.append(step(states[-1]))
         table = flint.fmpz_mat([state.entries() for state in states])
         polynomial = _annihilator(table.transpose(), independent)
@@ -155,21 +173,16 @@ def resolvent(
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, pairs = polynomial.factor()
-    modes = cache(partial(all_modes, A, H, others))
-
-    def near(bits: int) -> list[flint.acb]:
-        with at_precision(bits):
-            return [step.scale * mode.ball(bits) for mode in modes()]
-
-    factors = tuple((Factor(f, int(e), (int(e),), near), int(e)) for f, e in pairs)
+    order = Multipliers(A, H, step.scale, others)
+    factors = tuple((Factor(f, int(e), (int(e),), order.roots), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     # Beyond the polynomial its coefficients are 0.
-    hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(order)] for j in range(order)])
-    krylov = flint.fmpz_mat(table.tolist()[:order]).transpose()
+    hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(degree)] for j in range(degree)])
+    krylov = flint.fmpz_mat(table.tolist()[:degree]).transpose()
     flat = (krylov * hankel).tolist()
     d = len(H)
     rows = [[x for row in flat[i : i + d] for x in row] for i in range(0, len(flat), d)]
-    return Resolvent(step.scale, factors, flint.fmpz_mat(rows), order)
+    return Resolvent(step.scale, factors, flint.fmpz_mat(rows), degree, order)
 
 
 @dataclass(frozen=True)
@@ -269,6 +282,11 @@ class Multipliers:
     def _modes(self) -> tuple[Mode, ...]:
         return all_modes(*self._layer)
 
+    def roots(self, bits: int) -> list[flint.acb]:
+        """scale * mu for each."""
+        with at_precision(bits):
+            return [self._scale * mode.ball(bits) for mode in self._modes]
+
     def _pairs(self, root: Eigenvalue, bits: int = _FINE) -> list[Mode]:
         """The pairs (a, h) with scale * (1 + h a) in the root's ball, its own pairs among them."""
         with at_precision(bits):
@@ -311,20 +329,8 @@ class Moduli(Protocol):
     def compare(self) -> Callable[[Eigenvalue, Eigenvalue], int]: ...
 
 
-def growth_of(part: Part, multipliers: Moduli) -> Growth:
-    """The growth of a part that is not zero. Raises `OutOfReachError`."""
-    top: list[tuple[Eigenvalue, int]] = []
-    for root, multiplicity in part.roots():
-        sign = multipliers.compare(root, top[0][0]) if top else 1
-        if sign > 0:
-            top = []
-        if sign >= 0:
-            top.append((root, multiplicity))
-    largest = max(multiplicity for _, multiplicity in top)
-    return Growth(tuple(root for root, m in top if m == largest), largest - 1)
-
-
-def compare_growth(first: Growth, second: Growth, multipliers: Multipliers) -> int:
-    """The sign of first - second, by modulus and then by the power of L. Raises OutOfReachError."""
-    sign = multipliers.compare(first.roots[0], second.roots[0])
+def compare_growth(one: Part, other: Part) -> int:
+    """The sign of one - other, by modulus and then by the power of L. Raises `OutOfReachError`."""
+    first, second = one.growth, other.growth
+    sign: int = one.order.compare(first.roots[0], second.roots[0])
     return sign or (first.power > second.power) - (first.power < second.power)

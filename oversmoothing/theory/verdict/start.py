@@ -11,7 +11,7 @@ first layers are looked at in integers.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -20,16 +20,7 @@ import flint
 import numpy as np
 
 from oversmoothing.theory.depth.onset import Onset, Series, Sides, onset
-from oversmoothing.theory.layer.attention import closed_classes
-from oversmoothing.theory.numbers.exact import (
-    Heads,
-    Matrix,
-    Number,
-    exact_stationary,
-    identity,
-    plus,
-    to_flint,
-)
+from oversmoothing.theory.numbers.exact import Heads, Matrix, Number, identity, plus, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.by_fractions import squared_modulus
@@ -38,14 +29,11 @@ from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
-    Growth,
     Moduli,
-    Multipliers,
     OutOfReachError,
     Part,
     Resolvent,
     compare_growth,
-    growth_of,
     in_integers,
     resolvent,
 )
@@ -84,39 +72,31 @@ def start_content(
     A: Matrix,
     H: Matrix,
     X0: Matrix,
-    classes: Sequence[Sequence[int]] | None = None,
     begins: bool = True,
     others: Heads = (),
     work: float | None = None,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
-    classes: the closed classes of A, found where they are not given. begins: whether `onset` is
-    wanted, which takes longest. others: further heads of the layer. work: of `resolvent`.
+    begins: whether `onset` is wanted, which takes longest. others: further heads of the layer.
+    work: of `resolvent`.
     """
     transform = resolvent(A, H, X0, others, work)
     if transform is None:
         return None
-    if classes is None:
-        positive = np.array([[float(x > 0) for x in row] for row in A])
-        classes = [members.tolist() for members in closed_classes(positive)]
     n = len(A)
-    multipliers = Multipliers(A, H, transform.scale, others)
     whole = transform.part(identity(n))
     hfc = transform.part([[n * x - 1 for x in row] for row in identity(n)])
     mean = transform.part([[Fraction(1)] * n])
-    if others:
-        consensus = _consensus_of_heads(transform, whole, ((A, H), *others))
-    else:
-        consensus = transform.part([exact_stationary(A, [members]) for members in classes])
+    consensus = _consensus(transform, whole, ((A, H), *others))
     comparison = first = None
     behaviour = UNKNOWN
     try:
-        comparison = _compare(consensus, hfc, multipliers)
-        behaviour = _limits(whole, hfc, mean, (n, len(H)), multipliers)
+        comparison = _compare(consensus, hfc)
+        behaviour = _limits(whole, hfc, mean, (n, len(H)))
         if begins and not whole.dies:
             first = onset_of_start(
-                (whole, hfc, mean), multipliers, changes(A, H, X0, others), behaviour.tends_to
+                (whole, hfc, mean), changes(A, H, X0, others), behaviour.tends_to
             )
     except OutOfReachError:
         pass
@@ -128,12 +108,13 @@ def start_content(
         hfc.is_zero,
         behaviour,
         first,
-        TokensOfStart(transform, multipliers, (hfc, mean)),
+        TokensOfStart(transform, (hfc, mean)),
     )
 
 
-def _consensus_of_heads(transform: Resolvent, whole: Part, heads: Heads) -> Part:
-    """What an X_0 contains of consensus: u^T X_L for the u with u^T A_h = u^T in every head.
+def _consensus(transform: Resolvent, whole: Part, heads: Heads) -> Part:
+    """What an X_0 contains of consensus: u^T X_L for the u with u^T A_h = u^T in every head, of one
+    head the means of its closed classes.
 
     Without any the differences between tokens drive every mean. Then its modes are those that
     sum_h H_h has, also where the differences have the same multiplier.
@@ -146,37 +127,32 @@ def _consensus_of_heads(transform: Resolvent, whole: Part, heads: Heads) -> Part
         return transform.part([[Fraction(int(x)) for x in column] for column in columns])
     total = reduce(plus, (H for _, H in heads), identity(d))
     own = (to_flint(total) * transform.scale).charpoly().numer()
-    return Part((), tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero()))
+    factors = tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero())
+    return Part((), factors, whole.order)
 
 
-def _compare(consensus: Part, hfc: Part, multipliers: Multipliers) -> int:
+def _compare(consensus: Part, hfc: Part) -> int:
     # X_0 is not 0: it has one of them.
     if hfc.is_zero:
         return 1
     if consensus.is_zero:
         return -1
-    first, second = (growth_of(part, multipliers) for part in (consensus, hfc))
-    return multipliers.compare(first.roots[0], second.roots[0])
+    return int(hfc.order.compare(consensus.growth.roots[0], hfc.growth.roots[0]))
 
 
-def _limits(
-    whole: Part, hfc: Part, mean: Part, shape: tuple[int, int], multipliers: Multipliers
-) -> Limits:
+def _limits(whole: Part, hfc: Part, mean: Part, shape: tuple[int, int]) -> Limits:
     if whole.dies:
         return UNKNOWN
     if hfc.dies:
         return replace(ZERO, reached="every" if hfc.is_zero else "some")
-    growths: tuple[Growth, Growth] | None = None
-    if not mean.dies:
-        growths = growth_of(hfc, multipliers), growth_of(mean, multipliers)
-    sign = compare_growth(*growths, multipliers) if growths else 1
+    sign = 1 if mean.dies else compare_growth(hfc, mean)
     if sign < 0:
         return ZERO
-    rank = leading_rank(whole, growth_of(whole, multipliers), shape, multipliers)
-    if sign > 0 or growths is None:
+    rank = leading_rank(whole, shape)
+    if sign > 0:
         reached = "every" if mean.is_zero else "some" if mean.dies else ""
         return infinite(rank, reached)
-    return Limits(*ratio_limit(hfc, mean, growths, shape[0], multipliers), rank)
+    return Limits(*ratio_limit(hfc, mean, shape[0]), rank)
 
 
 def _radius(part: Part, transform: Resolvent) -> float | None:
@@ -198,24 +174,21 @@ _GONE = 1e300
 
 
 def onset_of_start(
-    parts: tuple[Part, Part, Part],
-    multipliers: Moduli,
-    change: Callable[[int], int],
-    tends_to: str | None,
+    parts: tuple[Part, Part, Part], change: Callable[[int], int], tends_to: str | None
 ) -> Onset | None:
     """The onset of an X_0 that does not die out. Raises `OutOfReachError`."""
     whole, *_ = parts
-    first = growth_of(whole, multipliers).roots[0]
+    first = whole.growth.roots[0]
     logs = [
-        _log_quotient(root, first, multipliers) for root, _ in whole.roots() if not root.is_zero
+        _log_quotient(root, first, whole.order) for root, _ in whole.roots() if not root.is_zero
     ]
-    answer = _onset(parts, multipliers, change, tends_to, 0)
+    answer = _onset(parts, change, tends_to, 0)
     slowest = max((-_exponent(x) for x in logs if x != 0), default=0)
     if answer is not None or slowest < _SLOW:
         return answer
     # More layers than binary64 counts: by 2^unit of them.
     unit = slowest - _KEPT
-    answer = _onset(parts, multipliers, None, tends_to, unit)
+    answer = _onset(parts, None, tends_to, unit)
     if answer is None or answer.layer <= 1:
         # Somewhere in the first step.
         return None
@@ -225,18 +198,17 @@ def onset_of_start(
 
 def _onset(
     parts: tuple[Part, Part, Part],
-    multipliers: Moduli,
     change: Callable[[int], int] | None,
     tends_to: str | None,
     unit: int,
 ) -> Onset | None:
     whole, hfc, mean = parts
-    sides = [None if part.dies else series(part, multipliers, unit) for part in (hfc, mean)]
+    sides = [None if part.dies else series(part, unit) for part in (hfc, mean)]
     drift = 0.0
     if None not in sides:
-        first, second = (growth_of(part, multipliers).roots[0] for part in (hfc, mean))
-        drift = _in_units(_log_quotient(first, second, multipliers), unit)
-    every = series(whole, multipliers, unit)
+        first, second = (part.growth.roots[0] for part in (hfc, mean))
+        drift = _in_units(_log_quotient(first, second, whole.order), unit)
+    every = series(whole, unit)
     if unit:
         moves = sides if tends_to in ("zero", "infinity") else []
         for part, together in ((every, False), *((side, True) for side in moves)):
@@ -271,9 +243,9 @@ def _in_units(x: flint.arb, unit: int) -> float:
     return value or math.copysign(5e-324, float(x.sgn().mid()))
 
 
-def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
+def series(part: Part, exponent: int = 0) -> Series:
     """A part that does not die out as a sum of terms, by steps of 2^exponent layers."""
-    growth = growth_of(part, multipliers)
+    growth = part.growth
     first, most = growth.roots[0], working_bits(part)
     # As many bits as it takes.
     for bits in (*doublings(256, most - 1), most):
@@ -295,7 +267,7 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
             if not root.is_zero:
                 turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
                 turned = 0.0 if root == first else float(turn.mid())
-                log = _in_units(_log_quotient(root, first, multipliers), exponent)
+                log = _in_units(_log_quotient(root, first, part.order), exponent)
                 rate = complex(log, turned)
             rates.append(rate)
             powers.append(float(power))
@@ -309,9 +281,9 @@ def series(part: Part, multipliers: Moduli, exponent: int = 0) -> Series:
     )
 
 
-def _log_quotient(first: Eigenvalue, second: Eigenvalue, multipliers: Moduli) -> flint.arb:
+def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Moduli) -> flint.arb:
     """log(|first| / |second|), 0 where they are equal. Raises `OutOfReachError`."""
-    if not multipliers.compare(first, second):
+    if not order.compare(first, second):
         return flint.arb(0)
     for bits in doublings(_FIRST, _MOST):
         with at_precision(bits):

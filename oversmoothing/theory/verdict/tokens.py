@@ -28,15 +28,7 @@ from oversmoothing.theory.verdict.leading import (
     terms,
     working_bits,
 )
-from oversmoothing.theory.verdict.resolvent import (
-    Growth,
-    Moduli,
-    Multipliers,
-    OutOfReachError,
-    Part,
-    growth_of,
-    in_lowest_terms,
-)
+from oversmoothing.theory.verdict.resolvent import Growth, OutOfReachError, Part, in_lowest_terms
 
 _TINY = 5e-324
 # Evaluation takes many bits; of what comes out so many are kept.
@@ -69,8 +61,8 @@ class Token:
     @cached_property
     def directions(self) -> Callable[[int], dict[Eigenvalue, list[flint.acb]]]:
         """bits -> the coefficient g_x [d] of each leading root x."""
-        part, growth = self.part, self.growth
-        return cache(lambda bits: {x: coefficients(part, growth, x, bits) for x in growth.roots})
+        part, roots = self.part, self.growth.roots
+        return cache(lambda bits: {x: coefficients(part, x, bits) for x in roots})
 
     def leading_sum(self, depth: int, bits: int) -> list[flint.arb]:
         """y_i(L) [d], real balls: the leading roots come with their conjugates."""
@@ -83,7 +75,7 @@ class Token:
         fractions."""
         if not all_conjugates_lead(self.growth):
             return None
-        first, sums = depth - self.growth.power, rational_sums(self.part, self.growth)
+        first, sums = depth - self.growth.power, rational_sums(self.part)
         vector = [flint.fmpq(next(islice(entries, first, None))) for entries in sums]
         return [Fraction(int(x.p), int(x.q)) for x in vector]
 
@@ -94,15 +86,15 @@ class Token:
             return TokenGrowth(max(float(rate.mid()), _TINY), self.growth.power)
 
 
-def token_of(part: Part, multipliers: Moduli) -> Token | None:
+def token_of(part: Part) -> Token | None:
     """The token with this row of the resolvent, None where it is 0 from some depth on.
 
     Raises `OutOfReachError`.
     """
-    return None if part.dies else Token(part, growth_of(part, multipliers))
+    return None if part.dies else Token(part, part.growth)
 
 
-def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Token | None:
+def every(part: Part, period: int, first: int) -> Token | None:
     """The token at the depths first, first + period, first + 2 period ... alone, as a sequence.
 
     Its poles are powers of those of the part: some may be gone, and what grows more slowly leads.
@@ -123,7 +115,7 @@ def every(part: Part, period: int, first: int, multipliers: Multipliers) -> Toke
                 ]
             )
         )
-    return token_of(in_lowest_terms(numerators, factors), _Powers(part, period, multipliers))
+    return token_of(in_lowest_terms(numerators, factors, _Powers(part, period)))
 
 
 def power_polynomial(q: flint.fmpz_poly, exponent: int) -> flint.fmpz_poly:
@@ -147,13 +139,13 @@ def factors_of(polynomial: flint.fmpz_poly) -> list[Factor]:
 class _Powers:
     """Moduli of powers of the roots of a part: ordered as those of the roots themselves."""
 
-    def __init__(self, part: Part, period: int, multipliers: Multipliers) -> None:
+    def __init__(self, part: Part, period: int) -> None:
         self._roots = [root for root, _ in part.roots()]
-        self._period, self._multipliers = period, multipliers
+        self._period, self._order = period, part.order
         self.compare = cache(self._compare)
 
     def _compare(self, first: Eigenvalue, second: Eigenvalue) -> int:
-        signs = {self._multipliers.compare(x, y) for x in self._of(first) for y in self._of(second)}
+        signs = {int(self._order.compare(x, y)) for x in self._of(first) for y in self._of(second)}
         if len(signs) != 1:
             raise OutOfReachError
         return signs.pop()

@@ -25,12 +25,12 @@ from oversmoothing.theory.layer.layer import (
     read_layer,
     row_sum_tolerance,
 )
-from oversmoothing.theory.numbers.exact import has_symbols, rows_of, transposed
+from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
-from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike, plain
+from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike
 from oversmoothing.theory.verdict.answer import (
     CLOSE_EIGENVALUES,
     ONE_TOKEN,
@@ -41,14 +41,10 @@ from oversmoothing.theory.verdict.answer import (
     repeated_one,
     token_words,
 )
-from oversmoothing.theory.verdict.decide import (
-    Comparison,
-    compare_radii,
-    exact_pairs,
-    generic_limits,
-)
+from oversmoothing.theory.verdict.by_discs import Comparison
+from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.limits import Decided, Limits
+from oversmoothing.theory.verdict.limits import Decided
 
 if TYPE_CHECKING:
     from oversmoothing.theory.depth.ratios import Ratio
@@ -95,20 +91,20 @@ def _decided(
     elif len(case.classes) > 1:
         reason += repeated_one(len(case.classes), case.heads)
     if start is None:
-        found = Decided(outcome, generic_limits(case, comparison, _drawn_limits))
+        told = Decided(outcome, generic_limits(case, comparison))
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
-        found, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
-        outcome = found.outcome
+        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
+        outcome = told.outcome
         status = "certified" if status == "numerical" else status
     else:
         from oversmoothing.theory.verdict.of_start import limits_of_start
 
-        found = limits_of_start(case, start, comparison, outcome, thorough)
-    limits, tokens = found.limits, found.tokens
+        told = limits_of_start(case, start, comparison, outcome, thorough)
+    limits, tokens = told.limits, told.tokens
     distance = _distance(case, outcome, comparison)
-    reason += found.words
+    reason += told.words
     if distance is not None and outcome is not Outcome.TIE:
         reason += near(distance)
     if outcome is not Outcome.TRIVIAL:
@@ -124,12 +120,12 @@ def _decided(
         limits.tends_to,
         limits.limit,
         limits.limit_rank,
-        None if start is None else found.outcome,
+        None if start is None else told.outcome,
         _at(case, start, depths),
         start is not None,
         comparison.attention,
         comparison.value,
-        None if found.onset is None else found.onset.layer,
+        None if told.onset is None else told.onset.layer,
         distance,
         None if tokens is None else tokens.growth,
         None if tokens is None else tokens.cosines,
@@ -150,12 +146,6 @@ def _at(case: Layer, start: Entries | None, depths: list[int]) -> dict[int, Rati
     return ratios_at(case, start, depths)
 
 
-def _drawn_limits(case: Layer) -> Iterable[Limits]:
-    from oversmoothing.theory.verdict.of_start import drawn_limits
-
-    return drawn_limits(case)
-
-
 # Relative margins below this are near-ties: their distance is worth saying.
 NEAR = 1e-3
 
@@ -173,7 +163,7 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
     ):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
-    from oversmoothing.theory.verdict.nearest import distance_to_tie, exact_distance
+    from oversmoothing.theory.verdict.by_fractions import distance_to_tie, exact_distance
 
     if comparison.dominance is None:
         return distance_to_tie(case.A, case.H)
@@ -243,7 +233,7 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(result: Verdict, case: Layer, kind: str, error: float) -> Verdict:
+def within(result: Verdict, kind: str, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
@@ -357,7 +347,7 @@ def verdict(
     (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
     if error is None:
         return answer(case, start, depths, exact_binary, thorough)
-    return within(answer(case, None, depths, relative=error), case, kind, error)
+    return within(answer(case, None, depths, relative=error), kind, error)
 
 
 NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or leave depth out"
