@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import sympy as sp
 import torch
+from matplotlib.colors import to_rgba
 
 import oversmoothing
 from oversmoothing import InputError, Layer
@@ -118,3 +121,95 @@ def test_one_parameter_is_a_line_and_a_third_is_sliced() -> None:
     assert {len(each.cells) for each in turning.slices} == {2}
     with pytest.raises(InputError, match="no parameters"):
         Layer(A=A, H=H).region(h=(-3, 1))
+
+
+# (A, H, ranges): a quadrilateral, a tie within one verdict, a discriminant, an edge of attention.
+REGIONS = {
+    "two-values": (A, [["h", 0], [0, "k"]], {"h": (-4, 2), "k": (-4, 2)}),
+    "tie-within": (
+        [["1/2+a", "1/2-a"], ["1/4", "3/4"]],
+        [["h", 0], [0, "-h/2"]],
+        {"h": (-4, 4), "a": ("-1/2", "1/2")},
+    ),
+    "turning": (A, [["h", "k"], ["-k", "h"]], {"h": (-3, 1), "k": (-2, 2)}),
+    "edge": (TWO, [["h"]], {"h": (-3, 1), "a": (0, 1)}),
+}
+
+
+def region_of(name: str):
+    A, H, ranges = REGIONS[name]
+    return Layer(A=A, H=H), Layer(A=A, H=H).region(**ranges)
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_conditions_within_ranges_are_the_exact_verdict_on_walls_too(name: str) -> None:
+    layer, region = region_of(name)
+    (s, x_ends), (t, y_ends) = region.ranges.items()
+    rng, seen = random.Random(0), set()
+    for k in range(60):
+        ends, twelfths = (x_ends, y_ends), [rng.randint(0, 12) for _ in range(2)]
+        at = [a + (b - a) * Fraction(x, 12) for x, (a, b) in zip(twelfths, ends, strict=True)]
+        point = {r: sp.Rational(x.numerator, x.denominator) if k else sp.Integer(0)
+                 for r, x in zip((s, t), at, strict=True)}  # fmt: skip
+        polynomial = rng.choice(region.slices[0].boundaries)
+        if k % 2 and sp.degree(polynomial, s) == 1:  # to the wall
+            (root,) = sp.solve(polynomial.subs(t, point[t]), s) or [point[s]]
+            point[s] = root if x_ends[0] <= root <= x_ends[1] else point[s]
+        right = layer.subs(**{r.name: str(x) for r, x in point.items()}).verdict().verdict
+        holding = [o for o, when in region.conditions.items() if when.subs(point) == sp.true]
+        assert holding == [right], point
+        seen.add(right)
+    assert "TIE" in seen and len(seen) > 1
+
+
+def test_conditions_within_ranges_leave_out_what_never_matters() -> None:
+    assert region_of("tie-within")[1].words().splitlines() == [
+        "for h from -4 to 4, a from -1/2 to 1/2:",
+        "  smooths iff h is not 0",
+        "  ties iff h = 0",
+        "  does not smooth: never",
+        "  assumed: -1/2 <= a <= 1/2",
+    ]
+    said = region_of("two-values")[1].words()
+    assert "does not smooth iff h < 0 and k < 0 and h + 2*k + 4 > 0 and 2*h + k + 4 > 0" in said
+    assert "does not smooth iff a < 1 and h < 0 and a*h + h + 2 > 0" in region_of("edge")[1].words()
+    # What has no short condition names the polynomials.
+    many = Layer(A=A, H=[["h", 1, 0], [0, "h", 1], ["k", 0, -1]]).region(h=(-3, 1), k=(-2, 2))
+    assert many.conditions is None and "\n  h**2 - k = 0\n" in many.words()
+
+
+def test_only_parts_of_boundaries_that_part_verdicts_are_drawn() -> None:
+    _, region = region_of("two-values")
+    corners = np.array([(0, 0), (0, -2), (-4 / 3, -4 / 3), (-2, 0)])
+    sides = list(zip(corners, np.roll(corners, -1, axis=0), strict=True))
+    drawn = 0.0
+
+    def distance(p, a, side) -> float:
+        """Of a point to a side from a."""
+        return np.linalg.norm(p - a - np.clip((p - a) @ side / (side @ side), 0, 1) * side)
+
+    for line in region.plot().axes[0].lines:
+        points = line.get_xydata()
+        away = [[distance(p, a, b - a) for a, b in sides] for p in points]
+        # One of 240 points of an axis is 0.025 wide.
+        assert np.min(away, axis=1).max() < 0.025
+        assert line.get_color() == "black"
+        drawn += np.linalg.norm(np.diff(points, axis=0), axis=1).sum()
+    around = sum(np.linalg.norm(b - a) for a, b in sides)
+    assert drawn == pytest.approx(around, abs=0.2)
+
+
+def test_a_tie_within_one_verdict_is_drawn_and_said() -> None:
+    line = Layer(A=A, H=[["h", 0], [0, "-h/2"]]).region(h=(-3, 2))
+    for region in (region_of("tie-within")[1], line):
+        figure = region.plot()
+        (drawn,) = figure.axes[0].lines
+        assert np.abs(drawn.get_xdata()).max() < 1e-9
+        legend = dict(zip(("smooths", "ties"), figure.legends[0].get_patches(), strict=True))
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == list(legend)
+        assert to_rgba(drawn.get_color()) == legend["ties"].get_facecolor()
+        assert "ties iff h = 0" in region.words()
+        rows = list(csv.DictReader(io.StringIO(region.to_csv())))
+        assert [(r["verdict"], r["h"], r["polynomial"]) for r in rows if r["kind"] == "curve"] == [
+            ("TIE", "0", "h")
+        ]

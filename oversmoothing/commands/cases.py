@@ -202,6 +202,7 @@ def regions(
         body = {
             "form": answer.form,
             **{name: each if each is None else str(each) for name, each in conditions.items()},
+            "in_ranges": {each: str(x) for each, x in (region.conditions or {}).items()},
             "assumed": [str(x) for x in answer.assumed],
             "boundaries": [str(p) for p in answer.boundaries],
             "cells": cells,
@@ -209,5 +210,5 @@ def regions(
         }
         print(to_json(body), end="")
         return
-    print(answer)
+    print(region.words())
     print("\n".join(f"wrote {path}" for path in paths))

@@ -20,7 +20,7 @@ from oversmoothing.experiments.forms.regions import (
     parameterisation,
     value_projection,
 )
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
 from tests.support.tiny_models import softmax_attention
@@ -79,7 +79,7 @@ def test_minus_beyond_the_safe_interval_smooths_and_is_not_clipped() -> None:
         module.psi.fill_(3**0.5)
     a = attention_spectrum(np.full((4, 4), 0.25)).values
     assert safe_interval(a) == pytest.approx(2.0)
-    result = dominance(a, value_projection_spectrum(module().detach().numpy()).values)
+    result = dominance(a, eigenvalues(module().detach().numpy()).values)
     assert result.rho_consensus == pytest.approx(2.0)
     assert result.margin > 0.9
 
@@ -255,7 +255,7 @@ def test_a_form_stays_on_its_side_under_every_attention(
         assert module.form.refresh(A) > 1
         with torch.no_grad():
             module.psi.fill_(20.0)  # the far end
-    h = value_projection_spectrum(module().detach().numpy()).values
+    h = eigenvalues(module().detach().numpy()).values
     margin = dominance(attention_spectrum(A).values, h).margin
     assert margin > 0 if form == "plus" else margin < 0
 
@@ -268,12 +268,12 @@ def test_the_interval_is_a_guarantee_for_the_attention_measured_only() -> None:
     assert module.form.refresh(uniform) == pytest.approx(2)
     module.start_at(-3 * torch.eye(3, dtype=torch.float64))
     assert module.inside()
-    h = value_projection_spectrum(module().detach().numpy()).values
+    h = eigenvalues(module().detach().numpy()).values
     assert dominance(attention_spectrum(uniform).values, h).margin < 0
     assert dominance(attention_spectrum(other).values, h).margin > 0
     # Measured on both, the smaller interval counts, and H moves into it.
     assert module.form.refresh(uniform, other) == pytest.approx(4 / 3)
-    h = value_projection_spectrum(module().detach().numpy()).values
+    h = eigenvalues(module().detach().numpy()).values
     assert dominance(attention_spectrum(other).values, h).margin < 0
     with pytest.raises(InputError, match="at least two tokens"):
         module.form.refresh(np.ones((1, 1)))
@@ -295,7 +295,7 @@ def test_the_clip_fails_and_the_band_holds_where_weights_rotate_from_layer_to_la
     clipped, band = parameterisation("clip-minus"), parameterisation("band", p=0.6)
     smooths = rotating((-1.0, -0.05), 300)
     assert all(clipped.inside(torch.from_numpy(W.T)) for W in smooths)
-    h = value_projection_spectrum(smooths[7].T).values
+    h = eigenvalues(smooths[7].T).values
     assert dominance(attention_spectrum(AA).values, h).margin < 0  # one layer, tied
     run = lasting_bound([AA] * 300, smooths, start)
     rate = (run.table["hfc_lfc"].iloc[-1] / run.table["hfc_lfc"].iloc[100]) ** (1 / 200)

@@ -45,14 +45,20 @@ def test_T1d_stationary_distribution_is_right_to_every_digit(A):
     assert np.allclose(pi, [float(p) for p in exact], rtol=64 * len(A) * EPS, atol=0)
 
 
+# 40 tokens that hardly leave themselves, each for the next one; the first twice as often.
+LONG_RING = np.eye(40) + TINY * np.roll(np.eye(40), 1, axis=1)
+LONG_RING[0, 1] = 2 * TINY
+
+
 @pytest.mark.parametrize(
     "A, pi",
     [
+        (LONG_RING, [1 / 79] + [2 / 79] * 39),
         ([[TINY, TINY, 1e-192, 1.0]] * 4, [TINY, TINY, 1e-192, 1.0]),
         ([[1.0, TINY], [TINY, 1.0]], [0.5, 0.5]),
         ([[1.0, TINY, 0.0], [0.0, 1.0, 2 * TINY], [0.5, 0.0, 0.5]], [2 / 3, 1 / 3, 4 / 3 * TINY]),
     ],
-    ids=["one token holds all", "two that hardly mix", "a ring"],
+    ids=["a long ring", "one token holds all", "two that hardly mix", "a ring"],
 )
 def test_T1d_stationary_distribution_beyond_the_range_of_binary64(A, pi):
     assert np.allclose(stationary_distribution(np.array(A)), pi, rtol=1e-12, atol=TINY)

@@ -196,6 +196,12 @@ def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
     assert set(found.boundaries) == {h, a - 1, sp.expand(h * (1 + a) + 2)}
     assert r"h > 0 \vee h < - \frac{2}{a + 1}" in found.latex()
     assert "\n  ties iff h = 0 or h = -2/(a + 1)\n" in str(found)
+    assert "\n  does not smooth iff -2/(a + 1) < h < 0\n" in str(found)
+    edges = "at a = -1 and a = 1 A has entries 0 and needs its own answer"
+    assert f"\n  for -1 < a < 1; {edges}\n  assumed: -1 <= a <= 1" in str(found)
+    # What is no short condition is not said twice.
+    both = str(oversmoothing.symbolic(*CASES["diagonal"][:2]).verdict())
+    assert "not (" not in both and "ties iff neither of the others holds" in both
     # W is the transpose, and its factors make it.
     assert oversmoothing.verdict(A=A, W=[[h]]).smooths == found.smooths
     factors = (sp.Matrix([[h]]), sp.Matrix([[1]]))

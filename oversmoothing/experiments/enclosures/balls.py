@@ -53,7 +53,7 @@ def exact(values: Array) -> Entries:
 
 def product(P: Entries, Q: Entries | Array) -> Entries:
     """P Q, by FLINT; of exact numbers too."""
-    left, right = (flint.arb_mat(*X.shape, X.ravel().tolist()) for X in (P, Q))
+    left, right = (flint.arb_mat(len(X), X.shape[1], X.ravel().tolist()) for X in (P, Q))
     whole = np.empty(len(P) * Q.shape[1], dtype=object)
     whole[:] = (left * right).entries()
     return whole.reshape(len(P), -1)

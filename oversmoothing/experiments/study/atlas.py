@@ -284,26 +284,13 @@ def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def atlas(rows: pd.DataFrame) -> Result:
     """The rows with a table that compares the models, vision and text, and a picture by depth."""
-    made = []
-    for (name, weights), own in rows.groupby(["model", "weights"], sort=False):
-        layers, heads = own[own["head"] == 0], own[own["head"] > 0]
-        made.append(
-            {
-                "model": name,
-                "weights": str(weights)[:8],
-                "modality": own["modality"].iloc[0],
-                "layers": int(own["layers"].iloc[0]),
-                "d": int(own["d"].iloc[0]),
-                "negative": layers["negative"].mean(),
-                "head_negative": heads["negative"].mean(),
-                "disc": layers["disc"].mean(),
-                "alignment": layers["alignment"].mean(),
-                "asymmetry": layers["asymmetry"].mean(),
-                "sink": heads["sink"].mean(),
-                "consensus": heads["consensus"].mean(),
-            }
-        )
-    table = pd.DataFrame(made)
+    parts = rows, rows[rows["head"] == 0], rows[rows["head"] > 0]
+    own, layers, heads = (each.groupby(["model", "weights"], sort=False) for each in parts)
+    table = own[["modality", "layers", "d"]].first()
+    table["negative"], table["head_negative"] = (x["negative"].mean() for x in (layers, heads))
+    table = table.join(layers[["disc", "alignment", "asymmetry"]].mean())
+    table = table.join(heads[["sink", "consensus"]].mean()).reset_index()
+    table["weights"] = table["weights"].str[:8]
     kinds = [each for each in ("vision", "text") if (table["modality"] == each).any()]
     said = [_of_kind(table, each) for each in kinds]
     return Result(

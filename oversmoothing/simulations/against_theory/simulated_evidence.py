@@ -15,7 +15,7 @@ from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled, Simulated
 from oversmoothing.theory.proofs.ledger import Ledger, claims
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import certified_dominance
 from oversmoothing.theory.verdict.verdict import verdict
@@ -83,7 +83,7 @@ def rate(effort: Effort) -> list[Measurement]:
     rows = []
     for k in range(4):
         A, H, X0 = _case(effort.seed + k, [0.5, 0.3, -0.2])
-        a, h = attention_spectrum(A).values, value_projection_spectrum(H).values
+        a, h = attention_spectrum(A).values, eigenvalues(H).values
         predicted = math.log(np.abs(1 + np.outer(a, h)).max() / np.abs(1 + h).max())
         logs = _iterated(X0=X0, A=A, H=H, depth=[2000, 4000])["log_hfc_lfc"]
         slope = float(logs.iloc[-1] - logs.iloc[-2]) / 2000

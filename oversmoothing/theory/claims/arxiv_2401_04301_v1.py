@@ -7,7 +7,13 @@ from typing import Any
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.t7 import R, conserved, frame, states, weights
+from oversmoothing.theory.claims.t7 import (
+    R,
+    frame,
+    mode_quadratic as mode_quadratic,
+    states,
+    weights,
+)
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
@@ -379,17 +385,6 @@ def consensus_untied() -> None:
     once = exact.product(exact.matrix("0 1"), _frame("1"))
     equal(exact.product(once, _frame("1")), exact.scaled("4/5", once))
     equal(exact.dot(once[0], once[0]), 1)
-
-
-def quotient() -> None:
-    K = _frame("1/2")
-    trace, half = K[0][0] + K[1][1], exact.determinant(K)
-    equal((trace, half), (Fraction(6, 5), Fraction(1, 2)))
-    assert trace**2 < 4 * half, "real eigenvalues"
-    # q(y) = y S y^T with K S K^T = S/2, S positive definite: ||y_L||^2 <= const 2^-L.
-    S = conserved(K)
-    equal(exact.product(K, S, exact.transposed(K)), exact.scaled(half, S))
-    assert S[0][0] > 0 and exact.determinant(S) > 0, "S is not positive definite"
 
 
 def measured(X0_1: Matrix) -> None:

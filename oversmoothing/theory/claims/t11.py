@@ -75,11 +75,6 @@ def _rate(h: Fraction, share: Fraction) -> Fraction:
     return (1 + h * (1 - share)) / (1 + h)
 
 
-def dobrushin_2() -> None:
-    for n in (2, 3, 5):
-        assert dobrushin(exact.flat("6/7", n)) == Fraction(6, 7)
-
-
 def depths() -> None:
     for exponent, depth in _DEPTHS.items():
         with at_precision(256):
@@ -100,6 +95,7 @@ def depths() -> None:
 )
 def law_2(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth: int) -> None:
     A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
+    assert dobrushin(A) == 1 - share
     hfc, lfc = exact.squared_norms(X)
     assume(lfc != 0)
     moved = exact.squared_norms(exact.layer(A, exact.diagonal([h, h]), X, depth))

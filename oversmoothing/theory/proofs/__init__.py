@@ -44,7 +44,7 @@ Where things are:
   witness. by.EIGENVALUE and the four by.CORNERS of T2c are shared.
 - `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
   it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
-- `checks`: vanishes, is_zero, equal, meets; induction over L; which assertions ran.
+- `checks`: vanishes, is_zero, equal, meets; induction over L.
 - `exact_spectrum` (spectra): eigenvalues of exact instances, their projectors, pi, verdicts from
   lists. `instances` (exact): matrices of fractions, the shared ones among them.
 - `strategies` (draw): what searches draw.

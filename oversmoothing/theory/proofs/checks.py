@@ -1,17 +1,9 @@
-"""The checks that steps of proofs execute, each raises where it fails; and which assertions ran.
+"""The checks that steps of proofs execute, each raises where it fails.
 
-A state at every depth L at once is a formula in sympy, proved by `induction` over the layers. What
-asserts nothing checks nothing: `executed` counts the assertions of a check.
+A state at every depth L at once is a formula in sympy, proved by `induction` over the layers.
 """
 
-import ast
-import sys
-import traceback
-from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
-from textwrap import shorten
-from types import CodeType, FrameType
+from collections.abc import Sequence
 from typing import Any
 
 import sympy as sp
@@ -103,80 +95,3 @@ def squared_ratio(state: sp.Matrix) -> sp.Expr:
 def ratio_is(state: sp.Matrix, squared: Any) -> None:
     """(HFC/LFC)^2 of the state is this expression in L."""
     vanishes(squared_ratio(state) - squared)
-
-
-# ---------------------------------------------------------------------------- what was executed
-
-# Assertions count where they stand in a claim, in the checks that claims share, or in the file of
-# the check itself.
-_OURS = ("/theory/claims/", "/theory/proofs/checks.py")
-
-
-@cache
-def _asserted_lines(path: str) -> frozenset[int]:
-    """The lines of a file on which an assertion stands, whole."""
-    try:
-        tree = ast.parse(Path(path).read_text("utf-8"))
-    except (OSError, SyntaxError):
-        return frozenset()
-    assertions = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
-    return frozenset(
-        k for node in assertions for k in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    )
-
-
-def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
-    """What the check returns, and how many lines of assertions ran while it did."""
-    own = _file(check)
-    count = 0
-
-    def within(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        if event == "line" and frame.f_lineno in _asserted_lines(frame.f_code.co_filename):
-            count += 1
-        return within
-
-    def entering(frame: FrameType, event: str, _: Any) -> Any:
-        path = frame.f_code.co_filename
-        ours = path == own or any(part in path for part in _OURS)
-        return within if ours else None
-
-    before = sys.gettrace()
-    sys.settrace(entering)
-    try:
-        return check(*arguments), count
-    finally:
-        sys.settrace(before)
-
-
-def raised_at(error: BaseException, check: Any) -> str:
-    """Where in the file of the check the error arose: "mine.py, line 12 (`return a / b`): "; empty
-    where it arose elsewhere."""
-    own = _file(check)
-    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    if not own or not lines:
-        return ""
-    return located(Path(own).name, lines[-1])
-
-
-def located(file: str, frame: traceback.FrameSummary) -> str:
-    """ "mine.py, line 12 (`return a / b`): "."""
-    return f"{file}, line {frame.lineno} (`{shorten(frame.line or '', 80, placeholder=' ...')}`): "
-
-
-def stated_at(check: Any) -> str:
-    """Where the check begins: "mine.py, line 10: "; empty where nothing says so."""
-    code = _code(check)
-    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}: " if code else ""
-
-
-def _code(check: Any) -> CodeType | None:
-    while hasattr(check, "func"):
-        check = check.func
-    code = getattr(check, "__code__", None)
-    return code if isinstance(code, CodeType) else None
-
-
-def _file(check: Any) -> str:
-    code = _code(check)
-    return code.co_filename if code else ""

@@ -2,7 +2,8 @@
 theory.proofs.search, statements for all reals in reals, what Coq checks in coq).
 
 Each has a title, says which clauses of the statement it covers, and runs within an effort. Nothing
-empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence.
+empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence;
+`executed` counts the assertions of a check.
 
 In Python, `written` makes a proof as it is read. A step is a text, or a function:
 its docstring is the text, its body the check, which asserts or returns what must vanish identically
@@ -14,15 +15,22 @@ on.
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from textwrap import shorten
+from types import CodeType, FrameType
 from typing import Any
 
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.proofs.checks import entries, executed, simplified, vanishes
+from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
     REFERENCE,
     Effort,
@@ -291,3 +299,80 @@ def step(part: str | Callable[[], object]) -> Step:
     if isinstance(part, str) == bool(scope):
         raise ValueError(f"what does the check of the step '{text[:40]}' cover?")
     return Step(words, None if isinstance(part, str) else part, Scope(scope or "instance"), covers)
+
+
+# ---------------------------------------------------------------------------- what was executed
+
+# Assertions count where they stand in a claim, in the checks that claims share, or in the file of
+# the check itself.
+_OURS = ("/theory/claims/", "/theory/proofs/checks.py")
+
+
+@cache
+def _asserted_lines(path: str) -> frozenset[int]:
+    """The lines of a file on which an assertion stands, whole."""
+    try:
+        tree = ast.parse(Path(path).read_text("utf-8"))
+    except (OSError, SyntaxError):
+        return frozenset()
+    assertions = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    return frozenset(
+        k for node in assertions for k in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    )
+
+
+def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
+    """What the check returns, and how many lines of assertions ran while it did."""
+    own = _file(check)
+    count = 0
+
+    def within(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if event == "line" and frame.f_lineno in _asserted_lines(frame.f_code.co_filename):
+            count += 1
+        return within
+
+    def entering(frame: FrameType, event: str, _: Any) -> Any:
+        path = frame.f_code.co_filename
+        ours = path == own or any(part in path for part in _OURS)
+        return within if ours else None
+
+    before = sys.gettrace()
+    sys.settrace(entering)
+    try:
+        return check(*arguments), count
+    finally:
+        sys.settrace(before)
+
+
+def raised_at(error: BaseException, check: Any) -> str:
+    """Where in the file of the check the error arose: "mine.py, line 12 (`return a / b`): "; empty
+    where it arose elsewhere."""
+    own = _file(check)
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
+    if not own or not lines:
+        return ""
+    return located(Path(own).name, lines[-1])
+
+
+def located(file: str, frame: traceback.FrameSummary) -> str:
+    """ "mine.py, line 12 (`return a / b`): "."""
+    return f"{file}, line {frame.lineno} (`{shorten(frame.line or '', 80, placeholder=' ...')}`): "
+
+
+def stated_at(check: Any) -> str:
+    """Where the check begins: "mine.py, line 10: "; empty where nothing says so."""
+    code = _code(check)
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}: " if code else ""
+
+
+def _code(check: Any) -> CodeType | None:
+    while hasattr(check, "func"):
+        check = check.func
+    code = getattr(check, "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+def _file(check: Any) -> str:
+    code = _code(check)
+    return code.co_filename if code else ""

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 from oversmoothing.theory.proofs import by, hypotheses, kit, strategies
-from oversmoothing.theory.proofs.checks import located
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Hypothesis
+from oversmoothing.theory.proofs.evidence import located
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import read_text

@@ -24,9 +24,8 @@ from hypothesis import (
 from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
-from oversmoothing.theory.proofs.checks import executed, raised_at, stated_at
 from oversmoothing.theory.proofs.claim import Effort, Hypothesis, Instance, Kind, Outcome
-from oversmoothing.theory.proofs.evidence import read, show
+from oversmoothing.theory.proofs.evidence import executed, raised_at, read, show, stated_at
 from oversmoothing.theory.proofs.strategies import cases
 
 # The instance that a drawn value stands for: (A, H) or (A, H, X0).

@@ -70,12 +70,6 @@ class Spectrum:
         return len(self.values)
 
 
-def _concatenate(first: Spectrum, second: Spectrum) -> Spectrum:
-    return Spectrum(
-        np.concatenate([first.values, second.values]), np.concatenate([first.exact, second.exact])
-    )
-
-
 def exact_spectrum(values: Complex | Array) -> Spectrum:
     """A spectrum known without error."""
     values = np.asarray(values, dtype=np.complex128)
@@ -126,13 +120,10 @@ def attention_spectrum(A: Array) -> Spectrum:
     if repeated == 0:
         return spectrum
     keep = np.sort(np.argsort(np.abs(spectrum.values - 1))[repeated:])
-    rest = Spectrum(spectrum.values[keep], spectrum.exact[keep])
-    return _concatenate(exact_spectrum(np.ones(repeated)), rest)
-
-
-def value_projection_spectrum(H: Array) -> Spectrum:
-    """spec(H) for a dense H [d, d] (or W: a transpose has the same eigenvalues): d values."""
-    return eigenvalues(H)
+    values, exact = np.ones(repeated), np.ones(repeated, dtype=bool)
+    return Spectrum(
+        np.append(values, spectrum.values[keep]), np.append(exact, spectrum.exact[keep])
+    )
 
 
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:

@@ -1,22 +1,14 @@
-"""|1 + h|^2 and |1 + h a|^2 of every mode as expressions, each where it holds, and where
-rho_C = rho_Q can hold, as polynomials in the parameters.
+"""Where rho_C = rho_Q can hold, as polynomials in the parameters.
 
-Eigenvalues are roots of linear and quadratic factors. With T, S, D the trace, determinant and
-discriminant of a quadratic one, its roots are (T +- sqrt D)/2 where D >= 0; where D < 0 they are
-conjugate, |1 + h|^2 = 1 + T + S, and of two such pairs |1 + h a|^2 and |1 + h conj(a)|^2 are
-1 + (T T' -+ sqrt(D D'))/2 + S S'. What is compared is multilinear in the square roots. At single
-points `by_fractions` decides, and asks no expression.
-
-Of any factors |mu|^2 of a root mu is one of the products mu_i mu_j, and the largest of these
-products that is real is rho^2. With P the polynomial of the multipliers of one side,
-Res_y(P(y), y^m P(x/y)) has all products as its roots; rho_C = rho_Q only where one factor of the
-one side and one of the other have a common root, that is on their resultant.
+|mu|^2 of a root mu is one of the products mu_i mu_j, and the largest of these products that is real
+is rho^2. With P the polynomial of the multipliers of one side, Res_y(P(y), y^m P(x/y)) has all
+products as its roots; rho_C = rho_Q only where one factor of the one side and one of the other have
+a common root, that is on their resultant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -25,199 +17,9 @@ import flint
 import sympy as sp
 
 from oversmoothing.theory.numbers.rounding import doublings
+from oversmoothing.theory.verdict.candidates import Candidates
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
-from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer
-
-# Sums of c times a product of square roots: {numbers of the roots: c}.
-Radicals = dict[frozenset[int], Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Guarded:
-    """A squared modulus, and the signs of discriminants under which it is one: {root: 1 or -1}.
-
-    terms: with the square roots of +-discriminants, by their numbers. roots: the signs of these
-    roots in h and in a, 0 where it has none; of two complex pairs the sign in its terms is a's.
-    coefficients: what is not all 0 where an X_0 contains the mode (`symbolic_start`).
-    """
-
-    terms: Radicals
-    signs: Mapping[int, int]
-    roots: tuple[int, int] = (0, 0)
-    coefficients: tuple[Radicals, ...] = ()
-
-
-def times(x: Radicals, y: Radicals, squares: Any) -> Radicals:
-    """The product, squares[k] being the square of root k."""
-    terms: Radicals = {}
-    for (first, c), (second, e) in product(x.items(), y.items()):
-        factor = c * e
-        for k in first & second:
-            factor = factor * squares(k)
-        key = first ^ second
-        terms[key] = terms.get(key, 0) + factor
-    return terms
-
-
-def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
-    terms = dict(x)
-    for key, c in y.items():
-        terms[key] = terms.get(key, 0) + scale * c
-    return terms
-
-
-_ONE = frozenset[int]()
-
-
-class Candidates:
-    """The squared moduli of a layer all of whose eigenvalues have degree 1 or 2.
-
-    quadratics: the discriminants, by number; settled: their signs, where they are known.
-    """
-
-    def __init__(self, layer: SymbolicLayer) -> None:
-        self.layer = layer
-        self.quadratics: list[Any] = []
-        self.settled: dict[int, int] = {}
-        self._number: dict[Any, int] = {}
-        for M, classes in ((layer.H, layer.value), (layer.A, layer.attention)):
-            for each in classes:
-                if each.degree == 2:
-                    self._add(each, symmetric=M.is_symmetric())
-        self.consensus = [c for h in layer.value for c in self._squared(h, None)]
-        self.quotient = [
-            c for h in layer.value for a in layer.attention for c in self._squared(h, a)
-        ]
-
-    def _add(self, each: EigenvalueClass, symmetric: bool) -> None:
-        if each.discriminant in self._number:
-            return
-        k = len(self.quadratics)
-        self.quadratics.append(each.discriminant)
-        self._number[each.discriminant] = k
-        # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
-        sign = 1 if symmetric else self.layer.sign(each.discriminant, strict=False)
-        if sign:
-            self.settled[k] = sign
-
-    def _roots(self, each: EigenvalueClass) -> tuple[int, list[Radicals]]:
-        """(number, both real roots)."""
-        k = self._number[each.discriminant]
-        half = sp.Rational(1, 2)
-        return k, [{_ONE: each.trace * half, frozenset([k]): s * half} for s in (1, -1)]
-
-    def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any, int]]:
-        """(signs, real value or None for a complex pair, sign of the root) of each real root, of
-        each pair."""
-        if each is None:
-            yield {}, {_ONE: sp.Integer(1)}, 0
-        elif each.degree == 1:
-            yield {}, {_ONE: each.value}, 0
-        else:
-            k, roots = self._roots(each)
-            known = self.settled.get(k)
-            if known != -1:
-                for root, sign in zip(roots, (1, -1), strict=True):
-                    yield {k: 1}, root, sign
-            if known != 1:
-                yield {k: -1}, None, 0
-
-    def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
-        """|1 + h a|^2 of every pair of roots, a None for 1."""
-        for (of_h, x, s), (of_a, y, t) in product(list(self._cases(h)), list(self._cases(a))):
-            # One discriminant for both has one sign.
-            if any(of_a.get(k, s) != s for k, s in of_h.items()):
-                continue
-            signs = {**of_h, **of_a}
-            if x is not None and y is not None:
-                real = plus({_ONE: sp.Integer(1)}, self._times(x, y))
-                yield Guarded(self._times(real, real), signs, (s, t))
-            elif x is not None:
-                yield Guarded(self._with_pair(x, a), signs, (s, t))
-            elif y is not None:
-                yield Guarded(self._with_pair(y, h), signs, (s, t))
-            else:
-                yield from self._both_complex(h, a, signs)
-
-    def _with_pair(self, real: Radicals, pair: Any) -> Radicals:
-        """|1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z."""
-        first = plus({_ONE: sp.Integer(1)}, real, pair.trace)
-        return plus(first, self._times(real, real), pair.determinant)
-
-    def _both_complex(self, h: Any, a: Any, signs: dict[int, int]) -> Iterator[Guarded]:
-        base = 1 + h.trace * a.trace / 2 + h.determinant * a.determinant
-        i, j = self._number[h.discriminant], self._number[a.discriminant]
-        for s in (1, -1):
-            half = sp.Rational(s, 2)
-            if i == j:
-                yield Guarded({_ONE: base - half * self.quadratics[i]}, signs, (0, s))
-            else:
-                yield Guarded({_ONE: base, frozenset([i, j]): half}, signs, (0, s))
-
-    def _times(self, x: Radicals, y: Radicals) -> Radicals:
-        # Only real roots are multiplied: their squares are the discriminants.
-        return times(x, y, self.quadratics.__getitem__)
-
-    # --------------------------------------------------------------------------- as sympy has it
-
-    def guard(self, signs: Mapping[int, int]) -> Any:
-        """The condition on discriminants, those that are not settled."""
-        return sp.And(
-            *(
-                sp.Ge(self.quadratics[k], 0) if s > 0 else sp.Lt(self.quadratics[k], 0)
-                for k, s in signs.items()
-                if self.settled.get(k) != s
-            )
-        )
-
-    def greater(self, first: Guarded, second: Guarded) -> Any:
-        """first > second, without factors that are positive wherever A is."""
-        signs = {**first.signs, **second.signs}
-        terms = plus(first.terms, second.terms, -1)
-        terms = {key: sp.factor(c) for key, c in terms.items()}
-        if any(key and c != 0 for key, c in terms.items()):
-            return sp.Gt(self.total(terms, signs), 0)
-        sign, rest = self.layer.reduced(sum(terms.values()))
-        return sp.Gt(sign * sp.Mul(*(factor**power for factor, power in rest)), 0)
-
-    def total(self, terms: Radicals, signs: Mapping[int, int]) -> Any:
-        """In sympy, with its square roots."""
-        total = sp.Integer(0)
-        for key, c in terms.items():
-            if c != 0:
-                roots = (sp.sqrt(sp.factor(signs[k] * self.quadratics[k])) for k in key)
-                total += sp.factor(c) * sp.Mul(*roots)
-        return total
-
-    def norms(self) -> Iterator[Any]:
-        """For each mode of consensus and each other a rational function that is 0 where the two
-        tie: the product of their difference over all signs of its square roots."""
-        for c, q in product(self.consensus, self.quotient):
-            if any(c.signs.get(k, s) != s for k, s in q.signs.items()):
-                continue
-            signs = {**c.signs, **q.signs}
-            terms = plus(c.terms, q.terms, -1)
-            for k in sorted({k for key in terms for k in key}):
-                x = {key: value for key, value in terms.items() if k not in key}
-                y = {key - {k}: value for key, value in terms.items() if k in key}
-                square = signs[k] * self.quadratics[k]
-
-                def squares(j: int) -> Any:
-                    return signs[j] * self.quadratics[j]  # noqa: B023
-
-                terms = plus(times(x, x, squares), times(y, y, squares), -square)
-                terms = {key: sp.cancel(value) for key, value in terms.items()}
-            yield sum(terms.values())
-
-
-def by_table(rows: Sequence[Sequence[int]]) -> int:
-    """The sign of rho_C - rho_Q by the signs of each |mu|^2 of consensus less each other one."""
-    if any(all(s > 0 for s in row) for row in rows):
-        return 1
-    return -1 if any(all(s < 0 for s in c) for c in zip(*rows, strict=True)) else 0
-
-
-# ------------------------------------------------------------------------- where radii are equal
+from oversmoothing.theory.verdict.symbolic_layer import EigenvalueClass, SymbolicLayer, said
 
 _X, _Y = sp.Dummy("x"), sp.Dummy("y")
 
@@ -324,6 +126,16 @@ def real_roots(polynomials: Iterable[Any], t: Any) -> list[Any]:
     return sorted(roots, key=lambda root: sp.N(root, 60))
 
 
+def critical(polynomials: list[Any], s: Any, t: Any) -> list[Any]:
+    """Polynomials in s, between whose roots the real roots in t keep their number and order."""
+    cuts = [p for p in polynomials if not p.has(t)]
+    tall = [p for p in polynomials if p.has(t)]
+    cuts += [sp.Poly(p, t).LC() for p in tall]
+    cuts += [sp.discriminant(p, t) for p in tall if sp.degree(p, t) > 1]
+    cuts += [sp.resultant(p, q, t) for k, p in enumerate(tall) for q in tall[k + 1 :]]
+    return [p for p in cuts if p.has(s)]
+
+
 def between(roots: list[Any]) -> list[Any]:
     """Rationals, short ones: below all roots, between each two, above all."""
     if not roots:
@@ -382,3 +194,80 @@ def three(smooths: Any, does_not: Any) -> dict[Outcome, Any]:
     else:
         ties = sp.And(sp.Not(smooths), sp.Not(does_not))
     return {Outcome.SMOOTHING: smooths, Outcome.NON_SMOOTHING: does_not, Outcome.TIE: ties}
+
+
+_WIDER = (frozenset([-1, 0, 1]), frozenset([-1, 1]), frozenset([0, 1]), frozenset([-1, 0]))
+_SIGNS = {
+    **dict(zip(_WIDER[1:], ("!=", ">=", "<="), strict=True)),
+    **{frozenset([sign]): word for sign, word in ((1, ">"), (-1, "<"), (0, "=="))},
+}
+
+
+def sign_condition(
+    polynomials: list[Any], yes: Iterable[tuple[int, ...]], no: Sequence[tuple[int, ...]]
+) -> Any:
+    """A condition on signs of polynomials: all signs of `yes` meet it, and none of `no`.
+
+    Each part starts as one of `yes` and gives up what is not needed to keep `no` out: first of
+    polynomials whose sign alone never parts them, then of the longest.
+    """
+    yes, refused = sorted(yes, key=lambda signs: signs.count(0)), set(no)
+
+    def parts_them(k: int) -> bool:
+        return any(x[k] and (*x[:k], -x[k], *x[k + 1 :]) in refused for x in yes)
+
+    def meets(part: Mapping[int, frozenset[int]], signs: tuple[int, ...]) -> bool:
+        return all(signs[k] in allowed for k, allowed in part.items())
+
+    places = range(len(polynomials))
+    occur = [{x[k] for x in (*yes, *no)} for k in places]
+    order = sorted(places, key=lambda k: (parts_them(k), -sp.count_ops(polynomials[k])))
+    condition, parts = sp.false, list[dict[int, frozenset[int]]]()
+    for signs in yes:
+        if any(meets(part, signs) for part in parts):
+            continue
+        part = {k: frozenset([sign]) for k, sign in enumerate(signs)}
+        for k, wider in product(order, _WIDER):
+            more = {**part, k: part[k] | wider}
+            if not any(meets(more, other) for other in refused):
+                part = more
+        parts.append(part)
+        kept = {k: allowed & occur[k] for k, allowed in part.items() if len(allowed) < 3}
+        condition |= sp.And(*(bounded(polynomials[k], _SIGNS[x]) for k, x in kept.items()))
+    return condition
+
+
+# ------------------------------------------------------------------------------------ in words
+
+
+def bounded(polynomial: Any, sign: str) -> Any:
+    """polynomial < 0, or another sign: solved where it is linear in one parameter alone."""
+    s, *others = polynomial.free_symbols
+    if others or sp.degree(polynomial, s) != 1:
+        return sp.Rel(polynomial, 0, sign)
+    lead, rest = sp.Poly(polynomial, s).all_coeffs()
+    turned = sp.Rel(s, 0, sign).reversed.rel_op if lead < 0 else sign
+    return sp.Rel(s, -rest / lead, turned)
+
+
+def in_ranges(conditions: Iterable[Any]) -> Any:
+    """All of them, each p > 0 or p >= 0 solved where p is linear in one parameter alone."""
+    solved = (
+        bounded(x.lhs, x.rel_op) if isinstance(x, sp.Gt | sp.Ge) and x.lhs.is_polynomial() else x
+        for x in conditions
+    )
+    return sp.And(*solved).simplify()
+
+
+def said_where(where: Any) -> str:
+    """Where conditions hold as they are written, in words, and what to do elsewhere."""
+    solved = in_ranges(sp.And.make_args(where))
+    parts = sorted(sp.And.make_args(solved), key=lambda x: sp.default_sort_key(x.rhs))
+    ends = " and ".join(f"{x.lhs} = {x.rhs}" for x in parts)
+    edges = "elsewhere `subs` in Python answers"
+    if not any(isinstance(x, sp.Ne) for x in parts):
+        one = len(where.free_symbols) == 1 and all(x.lhs.is_Symbol for x in parts)
+        edges = (
+            f"at {ends if one else 'the edges of this'} A has entries 0 and needs its own answer"
+        )
+    return f"{said(solved)}; {edges}"

@@ -3,15 +3,17 @@
 The boundary polynomials and the edges of attention cut the picture into cells; a cell is a
 connected set of points of one sign of each. What is decided, exactly, is one rational point in it,
 as far from its border as there is. Cells narrower than the distance of two points are not seen.
+A part of a boundary is drawn where it parts verdicts, or has one of its own. Conditions on two
+parameters are read off the signs of the polynomials in all cells of a cylindrical decomposition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from itertools import product
+from functools import cache, cached_property
+from itertools import groupby, product
 from textwrap import wrap
 from typing import Any
 
@@ -22,20 +24,23 @@ from numpy.typing import NDArray
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.symbolic import Cell, SymbolicVerdict
+from oversmoothing.theory.verdict.boundaries import between, critical, real_roots, sign_condition
+from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
+from oversmoothing.theory.verdict.symbolic import Cell, SymbolicVerdict, when
 
 # Points along each axis of a picture of two parameters, squares that are links, and slices through
 # a third.
 _POINTS, _SQUARES, _SLICES = 240, 24, 3
 # Characters of a matrix that the caption writes out.
 _WRITTEN = 240
+# Crossings that the boundaries of two parameters may have, and characters of a condition in words.
+_CROSSINGS, _SAID = 400, 300
 # The address of a page on a point, None where there is none.
 Link = Callable[[dict[Any, Any]], str | None]
 _COLOURS = {
     Outcome.SMOOTHING: "#9ecae1",
     Outcome.NON_SMOOTHING: "#fdae6b",
-    Outcome.TIE: "#bcbddc",
+    Outcome.TIE: "#756bb1",
     Outcome.UNDECIDED: "#d9d9d9",
 }
 _NAMES = {
@@ -47,17 +52,32 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A part of the zeros of a polynomial, as a line [points, 2].
+
+    cell: a point on it with the verdict there, where that is another than on both its sides (in
+    floats where no coordinate is linear); None where these differ.
+    """
+
+    line: Array
+    polynomial: Any
+    cell: Cell | None
+
+
+@dataclass(frozen=True)
 class Slice:
     """One panel: values of the parameters that are not drawn, cells, and the cell of each point.
 
     where: [points along the second axis, along the first], the place in `cells` or -1 where A is no
-    attention; of one parameter [1, points]. shares: of the points, in each cell.
+    attention. curves: what is drawn of the boundaries. shares: of the
+    points, in each cell.
     """
 
     fixed: dict[Any, Any]
     cells: list[Cell]
     where: NDArray[np.int64]
     boundaries: tuple[Any, ...]
+    curves: list[Curve]
 
     @cached_property
     def shares(self) -> list[float]:
@@ -94,6 +114,11 @@ class Region:
             raise InputError("ranges are of at most three parameters: fix others by subs")
         self.ranges = {known[name]: _range(name, value) for name, value in named.items()}
         self.axes = list(self.ranges)[:2]
+        # Of one parameter the picture is of it and of nothing.
+        self._plane = {s: self.ranges[s] for s in self.axes}
+        if len(self.axes) == 1:
+            self._plane[sp.Dummy(real=True)] = (Fraction(0), Fraction(1))
+        self._verdict = verdict
         self.caption = _caption(verdict.matrices)
         values = [
             [low + (high - low) * Fraction(2 * k + 1, 2 * _SLICES) for k in range(_SLICES)]
@@ -106,7 +131,7 @@ class Region:
 
     def points(self, axis: int) -> list[Fraction]:
         """Where the axis is looked at: the middles of equal parts."""
-        low, high = self.ranges[self.axes[axis]]
+        low, high = list(self._plane.values())[axis]
         step = (high - low) / _POINTS
         return [low + step * Fraction(2 * k + 1, 2) for k in range(_POINTS)]
 
@@ -115,41 +140,169 @@ class Region:
 
         rational = {s: sp.Rational(x.numerator, x.denominator) for s, x in fixed.items()}
         here = verdict.subs(rational) if fixed else verdict
-        boundaries, edges = here.boundaries, here.edges
-        axes = [self.points(k) for k in range(len(self.axes))]
-        code = np.zeros([len(points) for points in reversed(axes)], dtype=np.int64)
-        if len(axes) == 1:
-            code = code[None]
-        inside = self._values([*here.entries], code.shape) >= 0
-        for k, value in enumerate(self._values([*boundaries, *edges], code.shape)):
-            code += (value >= 0).astype(np.int64) << k
+        polynomials = list(dict.fromkeys([*here.boundaries, *here.edges]))
+        axes = [self.points(k) for k in range(2)]
+        grid = np.array(np.meshgrid(*(np.array(points, dtype=float) for points in axes)))
+        allowed = (self._values(here.entries, grid) >= 0).all(axis=0)
+        code = np.where(allowed, self._code(polynomials, grid), -1)
         where = np.full(code.shape, -1)
         cells: list[Cell] = []
-        allowed = inside.all(axis=0) if len(inside) else np.ones(code.shape, bool)
         for each in np.unique(code[allowed]):
-            parts, count = ndimage.label((code == each) & allowed)
+            parts, count = ndimage.label(code == each)
             for label in range(1, count + 1):
                 part = parts == label
                 # The border counts as near, too.
                 depth = ndimage.distance_transform_edt(np.pad(part, 1))[1:-1, 1:-1]
-                place = np.unravel_index(int(np.argmax(depth)), part.shape)
-                at = [points[i] for points, i in zip(axes, reversed(place), strict=False)]
-                point = {s: sp.Rational(x.numerator, x.denominator)
-                         for s, x in zip(self.axes, at, strict=True)}  # fmt: skip
+                row, column = np.unravel_index(int(np.argmax(depth)), part.shape)
+                at = zip(self.axes, (axes[0][column], axes[1][row]), strict=False)
+                point = {s: sp.Rational(x.numerator, x.denominator) for s, x in at}
                 outcome = here.exactly(point)
                 if outcome is not None:
                     where[part] = len(cells)
                     cells.append(Cell({**rational, **point}, outcome))
-        return Slice(rational, cells, where, boundaries)
+        curves = list(self._curves(here, polynomials, grid))
+        return Slice(rational, cells, where, here.boundaries, curves)
 
-    def _values(self, expressions: list[Any], shape: tuple[int, ...]) -> Array:
-        """[expressions, *shape] in floats."""
-        grids = np.meshgrid(*([float(x) for x in self.points(k)] for k in range(len(self.axes))))
-        values = np.zeros((len(expressions), *shape))
+    def _values(self, expressions: Sequence[Any], at: Array) -> Array:
+        """[expressions, *shape] in floats, at [2, *shape]."""
+        values = np.zeros((len(expressions), *at.shape[1:]))
         for k, expression in enumerate(expressions):
             with np.errstate(all="ignore"):
-                values[k] = sp.lambdify(self.axes, expression, "numpy")(*grids)
+                values[k] = _function(tuple(self._plane), expression)(*at)
         return values
+
+    def _code(self, polynomials: Sequence[Any], at: Array) -> NDArray[np.int64]:
+        """The signs of polynomials as one number, polynomial k in bit k."""
+        signs = (self._values(polynomials, at) >= 0).astype(np.int64)
+        return np.tensordot(1 << np.arange(len(signs)), signs, 1)
+
+    def _curves(self, here: Any, polynomials: list[Any], grid: Array) -> Iterator[Curve]:
+        """The parts of all boundaries that are drawn; the other polynomials keep their signs there.
+
+        A part is asked in its middle and on both sides of that.
+        """
+        from contourpy import contour_generator
+
+        for k, polynomial in enumerate(here.boundaries):
+            (z,) = self._values([polynomial], grid)
+            lines: Any = contour_generator(x=grid[0], y=grid[1], z=z).lines(0.0)
+            for line in lines:
+                middles = (line[1:] + line[:-1]) / 2
+                keys = self._code(polynomials, middles.T) & ~(1 << k)
+                for key, each in groupby(range(len(keys)), keys.__getitem__):
+                    places = list(each)
+                    at = places[len(places) // 2]
+                    across = (line[at + 1] - line[at])[::-1] * (-1, 1)
+                    wanted = [int(key), int(key) + (1 << k)]
+                    sides = self._sides(here, polynomials, middles[at], across, wanted)
+                    part = line[places[0] : places[-1] + 2]
+                    if None not in sides and len(sides) == 2:
+                        yield Curve(part, polynomial, None)
+                    elif None not in sides and len(places) > 2:
+                        cell = self._on(here, polynomial, middles[at], *sides)
+                        if cell.outcome not in (None, *sides):
+                            yield Curve(part, polynomial, cell)
+
+    def _sides(
+        self, here: Any, polynomials: list[Any], middle: Array, across: Array, wanted: list[int]
+    ) -> set[Outcome | None]:
+        """The verdicts close to a boundary, at points of these signs; None where none is found."""
+        near = np.array([middle + across * sign / 2**k for k in range(9) for sign in (1, -1)])
+        codes = self._code(polynomials, near.T).tolist()
+        points = [near[codes.index(code)] for code in wanted if code in codes]
+        return {here.exactly(self._rational(x)) for x in points} if len(points) == 2 else {None}
+
+    def _rational(self, point: Array) -> dict[Any, Any]:
+        pairs = zip(self.axes, point, strict=False)
+        return {s: sp.Rational(Fraction(x).limit_denominator(10**6)) for s, x in pairs}
+
+    def _on(self, here: Any, polynomial: Any, middle: Array, side: Any) -> Cell:
+        """The verdict at a zero: at a rational one by a point, where one coordinate is linear."""
+        point = self._rational(middle)
+        for t in self.axes:
+            cut = sp.Poly(polynomial.xreplace({s: x for s, x in point.items() if s is not t}), t)
+            if cut.degree() == 1:
+                point[t] = -cut.nth(0) / cut.nth(1)
+                return Cell(point, here.exactly(point))
+        point = {s: sp.Float(x) for s, x in zip(self.axes, middle, strict=False)}
+        return Cell(point, here.on_boundary(point, side))
+
+    # ------------------------------------------------------------------------------ conditions
+
+    @cached_property
+    def conditions(self) -> dict[Outcome, Any] | None:
+        """The condition of each verdict within the ranges of two parameters, of generic X_0.
+
+        A part of a condition is left out where the signs of the polynomials that remain give the
+        same verdict in every cell of a cylindrical decomposition of the ranges, walls and corners
+        too. Not looked at: single points, where boundaries cross and no coordinate is rational
+        (`crossings`). None for other numbers of parameters, where boundaries can cross too often,
+        and where a wall is UNDECIDED or signs do not tell verdicts apart.
+        """
+        verdict = self._verdict
+        polynomials = list(dict.fromkeys([*verdict.boundaries, *verdict.edges]))
+        degrees = [sp.Poly(p, *self.axes).total_degree() for p in polynomials]
+        often = (sum(degrees) ** 2 - sum(k * k for k in degrees)) / 2 > _CROSSINGS
+        if often or len(self.ranges) != 2 or "X0" in verdict.matrices:
+            return None
+        verdicts: dict[tuple[int, ...], Outcome] = {}
+        self.crossings = True
+        for s, t in (self.axes, self.axes[::-1]):
+            ends = self._ends(s, real_roots(critical(polynomials, s, t), s))
+            rational = [x for x in ends if x.is_Rational]
+            self.crossings &= len(rational) < len(ends)
+            for x in rational + between(ends)[1:-1]:
+                for signs, outcome in self._on_line(polynomials, {s: x}, t):
+                    if outcome is not None and verdicts.setdefault(signs, outcome) is not outcome:
+                        return None
+        if Outcome.UNDECIDED in verdicts.values():
+            return None
+        return {
+            each: sign_condition(
+                polynomials,
+                [signs for signs, outcome in verdicts.items() if outcome is each],
+                [signs for signs, outcome in verdicts.items() if outcome is not each],
+            )
+            for each in COMPARED
+        }
+
+    def _ends(self, s: Any, roots: list[Any]) -> list[Any]:
+        """The ends of the range of s, and the roots between them."""
+        low, high = (sp.Rational(x.numerator, x.denominator) for x in self.ranges[s])
+        return [low, *(root for root in roots if low < root < high), high]
+
+    def _on_line(
+        self, polynomials: list[Any], at: dict[Any, Any], t: Any
+    ) -> Iterator[tuple[tuple[int, ...], Outcome | None]]:
+        """(signs, verdict) on and between all zeros on a line; None where A is no attention."""
+        cut = [sp.sympify(p.xreplace(at)) for p in polynomials]
+        ends = self._ends(t, real_roots(cut, t))
+        samples = between(ends)[1:-1]
+        zeros = [real_roots([p], t) for p in cut]
+        signs = [tuple(int(sp.sign(p.xreplace({t: x}))) for p in cut) for x in samples]
+        outcomes = [self._verdict.exactly({**at, t: x}) for x in samples]
+        yield from zip(signs, outcomes, strict=True)
+        for k, root in enumerate(ends):
+            near = slice(max(0, k - 1), k + 1)
+            there = (0 if root in own else s for s, own in zip(signs[near][0], zeros, strict=True))
+            yield tuple(there), self._verdict.on_boundary({**at, t: root}, *outcomes[near])
+
+    def words(self) -> str:
+        """The conditions within the ranges where they are short, else what is known without."""
+        verdict, ranges = self._verdict, repr(self).partition(": ")[0].removeprefix("<Region of ")
+        lines = [when(each, condition) for each, condition in (self.conditions or {}).items()]
+        if lines and max(map(len, lines)) <= _SAID:
+            assumed = [f"assumed: {verdict.stated}"] if verdict.stated else []
+            if self.crossings:
+                assumed += ["not asked: points where boundaries cross at irrational values"]
+            return "\n  ".join([f"for {ranges}:", *lines, *assumed])
+        if max(map(len, str(verdict).splitlines())) <= _SAID:
+            return str(verdict)
+        first = (
+            f"no short condition for {ranges}: the verdict changes only where one of these holds"
+        )
+        zeros = (f"{p} = 0" for p in verdict.boundaries)
+        return "\n  ".join([first, *zeros, "the CSV has a point of each cell, with its verdict"])
 
     def plot(self, link: Link | None = None) -> Any:
         """A matplotlib figure: cells in colours, boundaries between verdicts as curves."""
@@ -171,13 +324,18 @@ class Region:
             shown = outcomes[each.where]
             seen |= {cell.outcome for cell in each.cells}
             colours = ListedColormap([*_COLOURS.values(), "white"])
-            x = [float(v) for v in self.ranges[self.axes[0]]]
-            y = [float(v) for v in self.ranges[self.axes[1]]] if len(self.axes) > 1 else [0.0, 1.0]
+            extent = [float(end) for ends in self._plane.values() for end in ends]
             panel.imshow(
-                shown, origin="lower", extent=(*x, *y), aspect="auto", interpolation="nearest",
+                shown, origin="lower", extent=extent, aspect="auto", interpolation="nearest",
                 cmap=colours, norm=BoundaryNorm(np.arange(-0.5, len(order) + 1), len(order) + 1),
             )  # fmt: skip
-            self._curves(panel, each, shown)
+            for curve in each.curves:
+                own = curve.cell.outcome if curve.cell else None
+                seen |= {own} if own else set()
+                style = {"color": _COLOURS[own], "lw": 3} if own else {"color": "black", "lw": 1.2}
+                panel.plot(
+                    *curve.line.T, solid_capstyle="round", scalex=False, scaley=False, **style
+                )
             if link is not None:
                 self._links(panel, each, link)
             panel.set_xlabel(str(self.axes[0]))
@@ -191,31 +349,11 @@ class Region:
         figure.tight_layout(rect=(0, below / height, 1, 1 - 0.38 / height))
         return figure
 
-    def _curves(self, panel: Any, each: Slice, shown: Any) -> None:
-        """The zeros of the boundary polynomials where they part two verdicts."""
-        from scipy.ndimage import binary_dilation
-
-        if len(self.axes) == 1:
-            change = np.flatnonzero(np.diff(shown[0]))
-            points = [float(x) for x in self.points(0)]
-            for k in change:
-                panel.axvline((points[k] + points[k + 1]) / 2, color="black", lw=1.2)
-            return
-        changes = np.zeros(shown.shape, bool)
-        changes[:, 1:] |= shown[:, 1:] != shown[:, :-1]
-        changes[1:] |= shown[1:] != shown[:-1]
-        near = binary_dilation(changes, iterations=3)
-        x, y = ([float(v) for v in self.points(k)] for k in range(2))
-        for value in self._values([*each.boundaries], shown.shape):
-            value = np.where(near, value, np.nan)
-            if (value < 0).any() and (value > 0).any():
-                panel.contour(x, y, value, levels=[0], colors="black", linewidths=1.2)
-
     def _links(self, panel: Any, each: Slice, link: Link) -> None:
         """Squares, not to be seen, that lead to the page on the point in their middle."""
         from matplotlib.patches import Rectangle
 
-        spans = [*self.ranges.values(), (Fraction(0), Fraction(1))][:2]
+        spans = self._plane.values()
         steps = [(high - low) / _SQUARES for low, high in spans]
         for place in product(range(_SQUARES), repeat=2):
             corner = [low + k * step for (low, _), k, step in zip(spans, place, steps, strict=True)]
@@ -228,7 +366,10 @@ class Region:
                 panel.add_patch(square)
 
     def to_csv(self) -> str:
-        """A row for each cell with the point that was decided, one for each boundary polynomial."""
+        """A row for each cell with the point that was decided, one for each boundary polynomial.
+
+        Between them one for each curve with a verdict of its own, with a point on it.
+        """
         names = [str(s) for s in self.ranges]
         lines = [",".join(["kind", "verdict", *names, "share", "polynomial"])]
         for each in self.slices:
@@ -236,6 +377,13 @@ class Region:
                 values = [str(cell.point[s]) for s in self.ranges]
                 lines.append(",".join(["cell", cell.outcome, *values, f"{share:.4f}", ""]))
             fixed = [str(each.fixed.get(s, "")) for s in self.ranges]
+            for curve in each.curves:
+                if curve.cell is not None:
+                    values = [
+                        _number(curve.cell.point.get(s, each.fixed.get(s))) for s in self.ranges
+                    ]
+                    own = ["curve", curve.cell.outcome, *values, "", str(curve.polynomial)]
+                    lines.append(",".join(own))
             for polynomial in each.boundaries:
                 lines.append(",".join(["boundary", "", *fixed, "", str(polynomial)]))
         return "\n".join(lines) + "\n"
@@ -267,6 +415,9 @@ class Region:
         return f"<Region of {words}: {cells} cells>"
 
 
+_function = cache(sp.lambdify)
+
+
 def _caption(matrices: Mapping[str, Any]) -> list[str]:
     """What the letters are, with the matrices of the case, or their sizes where they are long."""
     names = sorted({s.name for M in matrices.values() for s in M.free_symbols})
@@ -280,6 +431,11 @@ def _caption(matrices: Mapping[str, Any]) -> list[str]:
             for (name, M), text in zip(matrices.items(), written.values(), strict=True)
         ),
     ]
+
+
+def _number(x: Any) -> str:
+    """A rational as it is, what is not in floats."""
+    return str(x) if x.is_Rational else str(float(x))
 
 
 def _range(name: str, value: Any) -> tuple[Fraction, Fraction]:

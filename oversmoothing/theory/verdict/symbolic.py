@@ -20,14 +20,16 @@ import sympy as sp
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.boundaries import (
     Boundaries,
-    Candidates,
     between,
-    by_table,
+    critical,
+    in_ranges,
     intervals,
     real_roots,
+    said_where,
     three,
 )
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said, truth
 
@@ -280,30 +282,31 @@ class SymbolicVerdict:
         def at(place: int) -> Outcome | None:
             if place % 2 == 0:
                 return self.exactly({t: samples[place // 2]})
-            root = roots[place // 2]
-            if root.is_Rational:
-                return self.exactly({t: root})
-            # |rho_C - rho_Q| is continuous: it is 0 between different signs.
-            sides = {at(place - 1), at(place + 1)}
-            if len(sides) == 2 and None not in sides:
-                return Outcome.TIE
-            return self._near(t, root, *sides)
+            return self.on_boundary({t: roots[place // 2]}, at(place - 1), at(place + 1))
 
         conditions = intervals(t, roots, at)
         self.undecided = conditions.pop(Outcome.UNDECIDED, sp.false)
         return conditions
 
-    def _near(self, t: Any, root: Any, *sides: Outcome | None) -> Outcome | None:
-        """At an irrational root between equal verdicts, or at an edge.
+    def on_boundary(self, values: Mapping[Any, Any], *sides: Outcome | None) -> Outcome | None:
+        """The verdict at a point of algebraic numbers, between cells of these verdicts.
 
-        By continuity it is the verdict of a side where floats part the radii by far; else
-        UNDECIDED.
+        At a rational point that of fractions. Else, of generic X_0 as |rho_C - rho_Q| is
+        continuous: a tie between different verdicts, the verdict of a side where floats part the
+        radii by far, or UNDECIDED. None where A is no attention.
         """
+        if all(x.is_Rational for x in values.values()):
+            return self.exactly(values)
+        if self._layer.X0 is not None:
+            return Outcome.UNDECIDED
+        if len(set(sides)) == 2 and set(sides) <= set(COMPARED):
+            return Outcome.TIE
         known = next((side for side in sides if side is not None), None)
         if known is None or known is Outcome.TIE:
             return known
+        own = {self._layer.own.get(s, s): x for s, x in values.items()}
         h, a = (
-            np.linalg.eigvals(np.array(M.subs(t, root).evalf(30), dtype=np.float64))
+            np.linalg.eigvals(np.array(M.subs(own).evalf(30), dtype=np.float64))
             for M in (self._layer.H, self._layer.quotient)
         )
         apart = abs(1 + h).max() - abs(1 + np.outer(h, a)).max()
@@ -371,8 +374,10 @@ class SymbolicVerdict:
         known = self._known_boundaries
         polynomials = [*known.polynomials(), *known.edges()]
         *first, t = layer.parameters
+        roots = (real_roots(critical(polynomials, s, t), s) for s in first)
+        floor = [{s: x} for s, ends in zip(first, roots, strict=True) for x in between(ends)]
         cells = []
-        for start in self._floor(polynomials, first, t):
+        for start in floor or [{}]:
             cut = [p.xreplace(start) for p in polynomials]
             for sample in between(real_roots(cut, t)):
                 point = {**start, t: sample}
@@ -381,18 +386,6 @@ class SymbolicVerdict:
                     given = {layer.as_given(s): value for s, value in point.items()}
                     cells.append(Cell(given, outcome))
         return cells
-
-    @staticmethod
-    def _floor(polynomials: list[Any], first: list[Any], t: Any) -> list[dict[Any, Any]]:
-        if not first:
-            return [{}]
-        (s,) = first
-        critical = [p for p in polynomials if not p.has(t)]
-        tall = [p for p in polynomials if p.has(t)]
-        critical += [sp.Poly(p, t).LC() for p in tall]
-        critical += [sp.discriminant(p, t) for p in tall if sp.degree(p, t) > 1]
-        critical += [sp.resultant(p, q, t) for k, p in enumerate(tall) for q in tall[k + 1 :]]
-        return [{s: x} for x in between(real_roots([c for c in critical if c != 0], s))]
 
     # ------------------------------------------------------------------------------------ words
 
@@ -417,31 +410,40 @@ class SymbolicVerdict:
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"
 
+    @property
+    def stated(self) -> str:
+        """What is assumed, in words."""
+        undeclared = [s.name for s in self.parameters if s.is_real is None]
+        words = [f"real {', '.join(undeclared)}"] if undeclared else []
+        words += [said(in_ranges(self.assumed))] if self.assumed else []
+        return "; ".join(words)
+
     def __str__(self) -> str:
-        stated = self._layer.stated
-        given = [f"  assumed: {'; '.join(stated)}"] if stated else []
+        given = [f"  assumed: {self.stated}"] if self.stated else []
         if self._conditions is None:
             return "\n".join([self._open, *(f"  {p} = 0" for p in self.boundaries), *given])
         shown = self._shown()
         lines = [f"{_COUNTED[len(shown)]} conditions, in closed form"]
-        lines += [f"  {_when(each, self._condition(each))}" for each in shown]
+        lines += [f"  {when(each, self._condition(each))}" for each in shown]
         if self.undecided is not sp.false:
             lines.append(f"  UNDECIDED where {said(self._layer.as_given(self.undecided))}")
         lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
         if self.where is not sp.true:
-            lines.append(f"  where {said(self.where)}; for its edges use `subs` in Python")
+            lines.append(f"  for {said_where(self.where)}")
         return "\n".join(lines + given)
 
     def __repr__(self) -> str:
         names = ", ".join(s.name for s in self._layer.parameters)
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
-        return f"<{type(self).__name__} in {names}: {_when(Outcome.SMOOTHING, self.smooths)}>"
+        return f"<{type(self).__name__} in {names}: {when(Outcome.SMOOTHING, self.smooths)}>"
 
 
-def _when(outcome: Outcome, condition: Any) -> str:
+def when(outcome: Outcome, condition: Any) -> str:
     """The condition of an outcome as a sentence."""
     word = _WORDS[outcome]
     if condition in (sp.true, sp.false):
         return f"{word}: {said(condition)}"
+    if outcome is Outcome.TIE and condition.has(sp.Not):
+        return f"{word} iff neither of the others holds"
     return f"{word} iff {said(condition)}"

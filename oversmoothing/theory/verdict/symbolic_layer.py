@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import sympy as sp
@@ -39,11 +40,14 @@ class _Words(StrPrinter):
         return f"{self._print(expr.lhs)} {sign} {self._print(expr.rhs)}"
 
     def _joined(self, word: str, expr: Any) -> str:
-        parts = [
-            self._print(x) if isinstance(x, Relational | sp.Symbol) else f"({self._print(x)})"
-            for x in expr.args
-        ]
-        return f" {word} ".join(parts)
+        parts = {x: self._print(x) for x in expr.args}
+        for low, high in permutations(expr.args if word == "and" else (), 2):
+            pair = isinstance(low, sp.Gt | sp.Ge) and isinstance(high, sp.Lt | sp.Le)
+            if pair and low.lhs == high.lhs and {low, high} <= parts.keys():
+                parts[high] = f"{self._print(low.rhs)} {low.reversed.rel_op} {parts[high]}"
+                del parts[low]
+        plain = (Relational, sp.Symbol)
+        return f" {word} ".join(y if isinstance(x, plain) else f"({y})" for x, y in parts.items())
 
     def _print_And(self, expr: Any) -> str:
         return self._joined("and", expr)
@@ -306,13 +310,6 @@ class SymbolicLayer:
                 self.assumed.append(sp.Ge(entry, 0))
             if not entry.is_number and entry not in self.positive:
                 self.positive.append(entry)
-
-    @property
-    def stated(self) -> list[str]:
-        """What is assumed, in words."""
-        undeclared = [s.name for s in self.symbols if s.is_real is None]
-        words = [f"real {', '.join(undeclared)}"] if undeclared else []
-        return words + [said(self.as_given(condition)) for condition in self.assumed]
 
     def as_given(self, expression: Any) -> Any:
         """The same with the symbols that the user made."""

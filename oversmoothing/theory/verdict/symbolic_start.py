@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
-from oversmoothing.theory.verdict.boundaries import Candidates, Guarded, Radicals, plus, three
+from oversmoothing.theory.verdict.boundaries import three
+from oversmoothing.theory.verdict.candidates import Candidates, Guarded, Radicals, plus
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.symbolic import SymbolicVerdict, condition
