@@ -24,9 +24,19 @@ from numpy.typing import NDArray
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.symbolic.boundaries import between, critical, real_roots, sign_condition
-from oversmoothing.theory.symbolic.verdict import Cell, SymbolicVerdict, when
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
+from oversmoothing.theory.verdict.symbolic.boundaries import (
+    between,
+    critical,
+    real_roots,
+    sign_condition,
+)
+from oversmoothing.theory.verdict.symbolic.symbolic_verdict import (
+    WORDS,
+    Cell,
+    SymbolicVerdict,
+    when,
+)
 
 # Points along each axis of a picture of two parameters, squares that are links, and slices through
 # a third.
@@ -43,12 +53,7 @@ _COLOURS = {
     Outcome.TIE: "#756bb1",
     Outcome.UNDECIDED: "#d9d9d9",
 }
-_NAMES = {
-    Outcome.SMOOTHING: "smooths",
-    Outcome.NON_SMOOTHING: "does not smooth",
-    Outcome.TIE: "ties",
-    Outcome.UNDECIDED: "UNDECIDED",
-}
+_NAMES = {**WORDS, Outcome.UNDECIDED: "UNDECIDED"}
 
 
 @dataclass(frozen=True)
