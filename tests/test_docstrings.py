@@ -29,8 +29,8 @@ def test_the_docstring_of_a_public_name_has_an_example_that_runs(name: str) -> N
 
 
 def test_the_examples_of_what_public_names_return_run() -> None:
-    from oversmoothing.theory import operator, symbols
-    from oversmoothing.theory.verdict import region, symbolic
+    from oversmoothing.theory import operator
+    from oversmoothing.theory.symbolic import operator as symbols, region, verdict as symbolic
 
     returned = (operator.KroneckerOperator, operator.Eigenpairs, region.Region,
                 symbolic.SymbolicVerdict, symbols.symbolic)  # fmt: skip

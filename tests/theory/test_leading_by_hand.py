@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from types import SimpleNamespace as Some
 
 import flint
 import pytest
@@ -30,7 +31,7 @@ from oversmoothing.theory.verdict.resolvent import (
     Part,
     squared_modulus,
 )
-from oversmoothing.theory.verdict.tokens import UnknownPhaseError, every, real_power
+from oversmoothing.theory.verdict.tokens import UnknownPhaseError, every, period_of, real_power
 from tests.support.tables import matrix
 
 
@@ -116,6 +117,26 @@ def test_T14h_roots_that_share_a_power_must_agree_on_what_is_larger():
     assert every(part(*given), 2, 0) is not None
     with pytest.raises(OutOfReachError):
         every(part(*given, order=Parting), 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "period"),
+    [
+        # Signs that agree repeat at once, others after two rounds: of 2, 3, -2.
+        ([-2, 1], [-3, 1], 1),
+        ([2, 1], [2, 1], 1),
+        ([-2, 1], [2, 1], 2),
+        # 1 + i has a real power at 4, a third of a turn at 3; 1 + 2i at none.
+        ([2, -2, 1], [2, -2, 1], 4),
+        ([2, -2, 1], [-2, 1], 8),
+        ([1, 1, 1], [2, 1], 6),
+        ([1, 1, 1], [2, -2, 1], 24),
+        ([-1, 1], [5, -2, 1], None),
+    ],
+)
+def test_T14h_the_period_is_that_of_the_orders_and_of_the_signs(first, second, period):
+    tokens = tuple(Some(growth=Some(roots=roots(*of))) for of in (first, second))
+    assert period_of(tokens, real_power) == period
 
 
 def test_T14h_roots_of_integers_turn_by_parts_of_a_turn_up_to_the_degree_looked_at():

@@ -18,7 +18,7 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.boundaries import (
+from oversmoothing.theory.symbolic.boundaries import (
     Boundaries,
     between,
     critical,
@@ -28,10 +28,10 @@ from oversmoothing.theory.verdict.boundaries import (
     said_where,
     three,
 )
+from oversmoothing.theory.symbolic.candidates import Candidates, by_table
+from oversmoothing.theory.symbolic.layer import SymbolicLayer, said, truth
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
-from oversmoothing.theory.verdict.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.symbolic_layer import SymbolicLayer, said, truth
 
 _WORDS = {
     Outcome.SMOOTHING: "smooths",

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.boundaries import between, critical, real_roots, sign_condition
+from oversmoothing.theory.symbolic.boundaries import between, critical, real_roots, sign_condition
+from oversmoothing.theory.symbolic.verdict import Cell, SymbolicVerdict, when
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
-from oversmoothing.theory.verdict.symbolic import Cell, SymbolicVerdict, when
 
 # Points along each axis of a picture of two parameters, squares that are links, and slices through
 # a third.
