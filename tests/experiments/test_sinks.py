@@ -32,6 +32,21 @@ def test_the_raw_rank_is_a_function_of_the_rank_behind_the_sink(shape: tuple[int
     assert float(eta.exp() * found["effective_rank_desunk"] ** (1 - p)) == pytest.approx(raw)
 
 
+@pytest.mark.parametrize("shape", [(20, 6), (6, 20)])
+@pytest.mark.parametrize("pull", [0.0, 0.3, 3.0, 60.0])
+def test_the_largest_direction_is_that_of_the_singular_values(
+    shape: tuple[int, int], pull: float
+) -> None:
+    """Whatever the distance of the second: the further they are pulled the larger it is."""
+    X = draw(*shape) + pull
+    u, sigma, v = torch.linalg.svd(X, full_matrices=False)
+    found, rest = sinks(X), metrics(X - sigma[0] * torch.outer(u[:, 0], v[0]))
+    for name in ("cos_mean", "effective_rank"):
+        # Near collapse the rounding of a Gram matrix, 1e-8 of sigma_2, counts as a direction.
+        torch.testing.assert_close(found[f"{name}_desunk"], rest[name], rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(found["sink_share"], sigma[0] / sigma.sum(), rtol=1e-9, atol=0)
+
+
 def test_behind_a_sink_token_stands_what_stood_there_without_it() -> None:
     Z, v = draw(30, 8), draw(8, seed=1)
     X = Z.clone()
