@@ -23,7 +23,7 @@ from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum, value_projection_spectrum
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.support.sizes import Array
 
 _EPS = Fraction(1, 1000)
@@ -98,7 +98,7 @@ def _slow(n: int) -> Matrix:
 
 def _slopes(name: str, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int]) -> list[RateRow]:
     a = list(attention_spectrum(to_float(A)).values)
-    h = list(value_projection_spectrum(to_float(H)).values)
+    h = list(eigenvalues(to_float(H)).values)
 
     def slope(measure: measured.Measure) -> float:
         return measured.slope(measure, A, H, X0, depths)
