@@ -494,6 +494,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     }),
     "remedies": ("attnscale --draws 1", {
         "NAME": "contranorm", "--list": ("attnscale --draws 1", "--list"),
+        # A line of the table has seconds in it, an entry of the JSON has not.
+        "--seed": ("attnscale --draws 1 --json", "attnscale --draws 1 --json --seed 7"),
     }),
     "probe stability": (f"{PICTURED} --count 1", {"--size": "--size 0.1"}),
     "probe loop": (f"{PICTURED} --count 4 --loops 20", {

@@ -11,13 +11,9 @@ from torch import Tensor, nn
 from oversmoothing.experiments.inspection.observe import PARTS, SUBLAYERS, bare, layer_account
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
 from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
+from tests.support.made_models import draw
 
 B, N, D, H, R = 3, 7, 6, 2, 3
-
-
-def draw(*shape: int, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def heads(seed: int = 1) -> Heads:

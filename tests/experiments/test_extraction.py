@@ -5,20 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from torch import nn
 
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_models import random_pixels, tiny_model
-from tests.support.tiny_transformers import FAMILIES, Stack, batch, pixels, tiny, tokens
+from tests.support.tiny_transformers import FAMILIES, Stack, batch, hooks, pixels, tiny, tokens
 
 EPS = torch.finfo(torch.float32).eps
-
-
-def hooks(module: nn.Module) -> int:
-    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
 
 
 def own_inputs(count: int = 3, n: int = 5) -> torch.Tensor:

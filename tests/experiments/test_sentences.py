@@ -13,15 +13,10 @@ from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, MILD, POST_CAUSES
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
+from tests.experiments.test_compare import signed
 
 PARTS = [part for parts in CAUSES.values() for part in parts]
 NUMBER = r"([+-]\d+\.\d\d|0\.00)"
-
-
-def written(value: float) -> str:
-    """Two decimals and a sign, which 0.00 has not."""
-    text = f"{value:+.2f}"
-    return "0.00" if text[1:] == "0.00" else text
 
 
 @st.composite
@@ -108,7 +103,7 @@ def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
     assert said == {name: verbs[name] for name, value in sums.items() if abs(value) >= MILD}
     listed = re.search(r"By part: (.*?)[.;] ", summary)[1].split(", ")
     assert {NAMED[each.rpartition(" ")[0]]: each.split()[-1] for each in listed} == {
-        name: written(value) for name, value in sums.items()
+        name: signed(value) for name, value in sums.items()
     }
     sign = 1 if float(report.change.mean()) >= 0 else -1
     best = max(sums, key=lambda name: sign * sums[name])
@@ -160,7 +155,7 @@ def test_the_spectra_are_never_said_to_agree_where_they_do_not(report: Report) -
     mixing = sums["mixing"]
     alone = re.search(rf"mixing by itself (smooth|sharpen)s?[a-z ]*? \({NUMBER}\)", summary)
     if alone:
-        assert (alone[1] == "smooth") == (mixing < 0) and alone[2] == written(mixing)
+        assert (alone[1] == "smooth") == (mixing < 0) and alone[2] == signed(mixing)
     agrees = (share > 0.5) == (mixing < 0)
     if "as they say" in summary:
         assert agrees
@@ -171,7 +166,7 @@ def test_the_spectra_are_never_said_to_agree_where_they_do_not(report: Report) -
     )
     if undone:
         rest = sum(sums.values()) - mixing
-        assert rest * mixing < 0 and written(rest) == undone[2]
+        assert rest * mixing < 0 and signed(rest) == undone[2]
         assert (undone[1] == "undoes it") == (abs(rest) >= abs(mixing))
 
 

@@ -19,12 +19,7 @@ from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
-from tests.support.made_models import WIDTH, made, sharing
-
-
-def draw(*shape: int, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
+from tests.support.made_models import WIDTH, draw, made, sharing
 
 
 @pytest.mark.parametrize("shape", [(20, 6), (6, 20), (7, 7)])

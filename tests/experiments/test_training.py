@@ -322,8 +322,8 @@ def test_a_run_finished_by_another_process_first_stays(
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"epoch": 3}, "unknown key 'epoch': did you mean 'epochs'"),
-        ({"qqq": 3}, "unknown key 'qqq': known: variant"),
+        ({"epoch": 3}, "no key 'epoch'. Did you mean 'epochs'"),
+        ({"qqq": 3}, "no key 'qqq'.\nKnown: variant"),
         ({"epochs": "3"}, "must be an integer"),
         ({"epochs": 2.5}, "must be an integer"),
         ({"depth": True}, "must be an integer"),

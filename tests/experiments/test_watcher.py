@@ -21,7 +21,7 @@ from oversmoothing.experiments.inspection.heads_and_why import ValueModes
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.state_metrics import metrics
 from tests.support.tiny_models import tiny_model
-from tests.support.tiny_transformers import Stack, pixels, tiny, tokens
+from tests.support.tiny_transformers import Stack, hooks, pixels, tiny, tokens
 
 BATCH = 8
 
@@ -58,10 +58,6 @@ def trained(
         if watcher is not None:
             watcher.step()
     return losses, model, watcher
-
-
-def hooks(model: nn.Module) -> int:
-    return sum(len(each._forward_hooks) + len(each._forward_pre_hooks) for each in model.modules())
 
 
 @pytest.mark.parametrize("settings", [{}, {"autocast": True}, {"accumulate": 3}], ids=str)
@@ -145,9 +141,7 @@ def test_a_step_in_which_no_pass_was_seen_is_said_once():
 
 def test_nothing_of_the_graph_stays_alive_and_the_hooks_come_off():
     model = tiny("vit").train()
-    before = sum(
-        len(each._forward_hooks) + len(each._forward_pre_hooks) for each in model.modules()
-    )
+    before = hooks(model)
     with Watcher(model, every=1, budget=None) as watcher:
         counts = []
         for _ in range(3):

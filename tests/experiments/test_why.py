@@ -19,11 +19,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 from oversmoothing.experiments.inspection.spectra import alignment, principal, tilt
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
-
-
-def draw(*shape: int, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
+from tests.support.made_models import draw
 
 
 def heads_of(H: Tensor, heads: int = 1) -> Heads:

@@ -98,7 +98,7 @@ def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product(
     tmp_path: Path,
 ) -> None:
     """The digits model before training: gamma_C is log rho of the product over its layers, a layer,
-    and the run through 600 layers has the slopes."""
+    and the run through 400 layers has the slopes."""
     model = named_model("vit-random", tmp_path)
     inputs = named_inputs(model, images=None, text=None, count=1, data_dir=None, quiet=True)
     attention, weights, start = cycled_layers(model, inputs)
@@ -108,6 +108,6 @@ def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product(
         W_V, W_O = weights.at(layer, 1)
         product = (np.eye(d) + np.einsum("hdr,hre->ed", W_V, W_O)) @ product
     rho = np.abs(np.linalg.eigvals(product)).max()
-    run = exponent_run("repeated", attention, weights, start, 600)
-    assert run.gamma_consensus == pytest.approx(np.log(rho) / period, abs=5e-3)
-    assert run.off < 5e-3
+    run = exponent_run("repeated", attention, weights, start, 400)
+    assert run.gamma_consensus == pytest.approx(np.log(rho) / period, abs=1e-2)
+    assert run.off < 1e-2

@@ -344,9 +344,9 @@ def test_many_layers_at_once_are_as_many_one_by_one(
 @pytest.mark.parametrize("value", ["interval", "low_rank"])
 def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
     given = {"low": 0.4, "high": 0.8} if value == "interval" else {}
-    layer, _ = draw(point(value=value, heads=4, n=3, d=400, **given))
+    layer, _ = draw(point(value=value, heads=4, n=3, d=150, **given))
     assert len({A.tobytes() for A in layer.A}) == len({H.tobytes() for H in layer.H}) == 4
-    one, _ = draw(point(value=value, n=3, d=400, **given))
+    one, _ = draw(point(value=value, n=3, d=150, **given))
     sizes = [np.linalg.norm(H) for H in layer.H]
     np.testing.assert_allclose(sizes, np.linalg.norm(one.H) / 4, rtol=0.3)
 

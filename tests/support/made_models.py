@@ -15,6 +15,12 @@ from oversmoothing.experiments.models.model import Model
 WIDTH = 16
 
 
+def draw(*shape: int, seed: int = 0) -> Tensor:
+    """Normal numbers in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
 def common() -> Tensor:
     """The direction that all tokens share: a unit vector of mean 0, so that LayerNorm keeps it."""
     vector = torch.zeros(WIDTH)

@@ -30,6 +30,11 @@ FAMILIES = ("vit", "deit", "bert", "gpt2", "llama")
 TEXT = ("bert", "gpt2", "llama")
 
 
+def hooks(module: nn.Module) -> int:
+    """How many there are on it and its parts."""
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
+
+
 def tiny(family: str, implementation: str = "sdpa", seed: int = 0, **settings: object) -> nn.Module:
     """A random model in evaluation mode; norm gains and biases are random as well."""
     torch.manual_seed(seed)

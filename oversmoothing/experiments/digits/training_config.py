@@ -6,7 +6,6 @@ the configuration.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from pathlib import Path
@@ -198,9 +197,7 @@ def _sentence(error: ValidationError) -> str:
     if name in known:
         wanted = requirement(TrainConfig.model_fields[name])
         return f"{name} = {first['input']!r}: it must be {wanted}"
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-    return f"unknown key '{name}': {hint}"
+    return str(unknown("key", name, known, f"Known: {', '.join(known)}."))
 
 
 def default_config(variant: str, seed: int = 0) -> TrainConfig:

@@ -206,13 +206,17 @@ def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
     assert trace.mixed is not None
     weights = layer.heads.to(trace.before.device, trace.before.dtype)
     numbers = np.empty((weights.number, len(keep)))
+    # Where nothing follows the sum, a head is taken off the stream as the pass gave it.
+    plain = layer.placement != "post" and layer.output_norm_attention.kind == "none"
     for k, kept in enumerate(keep):
-        X, Z = trace.before[k][kept], trace.mixed[k][:, kept]
-        whole = weights.joined(Z[None])
-        there = stream_log_ratio(layer.after_attention(X, whole))
+        X, Y, Z = trace.before[k][kept], trace.after_attention[k][kept], trace.mixed[k][:, kept]
+        whole = None if plain else weights.joined(Z[None])
+        there = Y[None] if whole is None else layer.after_attention(X, whole)
+        log = stream_log_ratio(there)
         for head, W_O in enumerate(weights.W_O):
-            without = layer.after_attention(X, whole - Z[head] @ W_O)
-            numbers[head, k] = there - stream_log_ratio(without)
+            own = Z[head] @ W_O
+            without = there - own if whole is None else layer.after_attention(X, whole - own)
+            numbers[head, k] = log - stream_log_ratio(without)
     return numbers
 
 

@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import pandas as pd
 from scipy.stats import nct, t as student
 
 from oversmoothing.experiments.intervals import mean_interval, rank_correlation
+from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
 from oversmoothing.experiments.study.study_pictures import drawn
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
@@ -40,9 +40,7 @@ NAN = math.nan
 def recorded_rows() -> list[dict[str, Any]]:
     """The rows that come with the package, in `results/rows.jsonl`; none where no run is on
     record."""
-    file = resources.files("oversmoothing.experiments.study") / "results" / ROWS
-    with resources.as_file(file) as path:
-        return read_rows(path)
+    return read_rows(RECORDED / ROWS)
 
 
 # ------------------------------------------------------------------------------------ measures

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.extract import prepared, stream
 from oversmoothing.experiments.inspection.heads_and_why import asymmetry, matrices
 from oversmoothing.experiments.models.model import Layer, Model, Trace
+from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.lever import folded, with_gain
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
@@ -227,9 +227,7 @@ def read_atlas(path: Path) -> pd.DataFrame:
 
 def recorded_atlas() -> pd.DataFrame:
     """The rows that come with the package, of every trained model that was within reach."""
-    file = resources.files("oversmoothing.experiments.study") / "results" / "atlas.csv"
-    with resources.as_file(file) as path:
-        return read_atlas(path)
+    return read_atlas(RECORDED / "atlas.csv")
 
 
 def faults(frame: pd.DataFrame) -> list[str]:

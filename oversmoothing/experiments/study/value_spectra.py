@@ -4,7 +4,6 @@ Norm 'unfolded' takes W_V as it is, as the paper does. 'folded' puts the norm in
 attention into it (`Heads.folded`); the centring of a LayerNorm makes one eigenvalue of H exactly 0.
 """
 
-from importlib import resources
 from typing import Literal, get_args
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 
 from oversmoothing.experiments.inspection.heads_and_why import asymmetry
 from oversmoothing.experiments.models.model import Layer, Model, start_spread
+from oversmoothing.experiments.study import RECORDED
 from oversmoothing.simulations.spectra.head_values import (
     HeadValues,
     asymmetry_at_random,
@@ -100,9 +100,7 @@ def _row(layer: Layer, folding: Folding, of: str) -> dict[str, float]:
 
 def recorded_deit() -> pd.DataFrame:
     """That of the trained DeiT-Ti, as `probe deit-tiny-patch16-224 readings` wrote it."""
-    file = resources.files("oversmoothing.experiments.study")
-    with resources.as_file(file / "results/value_spectra_deit_tiny.csv") as path:
-        return pd.read_csv(path)
+    return pd.read_csv(RECORDED / "value_spectra_deit_tiny.csv")
 
 
 def in_all(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,6 @@ which this ratio fits: a share of 2 ||H||_F starts at 1/sqrt(2) and cannot start
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
 from oversmoothing.experiments.intervals import mean_interval, named, share_interval
 from oversmoothing.experiments.models.model import start_in_words
+from oversmoothing.experiments.study import RECORDED as RECORDED_RUNS
 from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
 from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.experiments.threads import one_thread
@@ -93,11 +93,12 @@ def data(context: Context) -> pd.DataFrame:
     parts = []
     for shown in (untrained(context), *trained_here(context, IMAGES)):
         # The heads of the project's own ViTs share H: E2 is their operator, and E1 has no meaning.
-        readings = ["E1", "E2", "E4"] if shown.variant == "vit-random" else ["E2", "E4"]
+        known = {"": ["E1", "E2", "E4"], "digits": ["E4"]}
+        readings = known.get(shown.data, ["E2", "E4"])
         rows = readings_of({shown.label: shown.model}, shown.inputs, readings)
         if shown.data == "digits":
             whole = spectra[spectra["model"] == shown.variant].assign(model=shown.label)
-            rows = pd.concat([whole, rows[rows["reading"] != "E2"]])
+            rows = pd.concat([whole, rows])
         parts.append(rows.assign(**_known(shown)))
     parts += [recorded(), typed_in()]
     shares = pd.concat(parts, ignore_index=True).assign(kind="share")
@@ -188,9 +189,7 @@ def _known(shown: Shown) -> dict[str, Any]:
 
 def recorded() -> pd.DataFrame:
     """DeiT-Ti on 100 images of CIFAR-100, E3 on 8, by the commands that `RECORDED` names."""
-    file = resources.files("oversmoothing.experiments.study") / "results/readings_deit_tiny.csv"
-    with resources.as_file(file) as path:
-        table = pd.read_csv(path)
+    table = pd.read_csv(RECORDED_RUNS / "readings_deit_tiny.csv")
     return table.assign(model=DEIT, column="DeiT-B/16", data="ImageNet", source=RECORDED)
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Errors, Rows, States, start_of
-from oversmoothing.simulations.engine.problem import Problem
+from oversmoothing.simulations.engine.problem import Asked, Problem
 from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
@@ -57,13 +57,12 @@ class Bases:
         return ClosedForm(self._tokens[at], self._features[key], residual=problem.residual)
 
 
-def closed_form_states(
-    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
-) -> States:
+def closed_form_states(asked: Asked) -> States:
     """The states at the depths; one eigendecomposition of A and one of W (or of a head's core).
 
     Raises `InputError` where these are too ill conditioned.
     """
+    problem, depths, device, dtype = asked
     n, d = problem.n, problem.d
     states = np.empty((len(depths), problem.number, n, d))
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
@@ -122,18 +121,13 @@ _ENOUGH_BITS = 56
 _NOT_CANCELLED = 8
 
 
-def in_balls(
-    problem: Problem,
-    depths: tuple[int, ...],
-    device: torch.device,
-    dtype: torch.dtype,
-    only: list[int] | None = None,
-) -> States:
+def in_balls(asked: Asked, only: list[int] | None = None) -> States:
     """The states at the depths, of all the batch or of the elements `only`.
 
     The A meant is that of the verdict: rows divided by their sums, exactly. Raises `InputError`
     above LARGEST_BALL_SIZE, for a causal A where it would take more than an hour.
     """
+    problem, depths, device, dtype = asked
     n, d = problem.n, problem.d
     if n * d > LARGEST_BALL_SIZE and not problem.causal:
         raise InputError(
@@ -326,10 +320,9 @@ def _exponent(x: flint.arb) -> int:
     return int(exponent) + int(abs(mantissa)).bit_length()
 
 
-def squaring(
-    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
+def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
     """The states by repeated squaring. Raises `InputError` above SQUARING_SIZE."""
+    problem, depths, device, dtype = asked
     n, d = problem.n, problem.d
     if n * d > SQUARING_SIZE:
         raise InputError(

@@ -35,6 +35,7 @@ from oversmoothing.simulations.engine.errors import (
 )
 from oversmoothing.simulations.engine.iteration import iterated
 from oversmoothing.simulations.engine.problem import (
+    Asked,
     Problem,
     check_depths,
     choose_precision,
@@ -80,10 +81,9 @@ class Plan:
         return min(ways.items(), key=lambda way: way[1])
 
 
-def make_plan(
-    problem: Problem, depths: tuple[int, ...], device: torch.device, dtype: torch.dtype
-) -> Plan:
+def make_plan(asked: Asked) -> Plan:
     """The cheapest of plain, core and closed_form; all three are exact in exact arithmetic."""
+    problem, depths, device, dtype = asked
     n, d, N, L = problem.n, problem.d, problem.number, depths[-1]
     rate = _RATE.get(device.type, _GPU_RATE)[dtype]
     overhead = _OVERHEAD.get(device.type, _GPU_OVERHEAD)
@@ -130,7 +130,7 @@ def without_eigenvectors(
 
     With a line that says so. Raises `InputError` where that is too large.
     """
-    plan = make_plan(problem, tuple(depths), torch.device("cpu"), dtype)
+    plan = make_plan(Asked(problem, tuple(depths), torch.device("cpu"), dtype))
     seconds, deepest = plan.iteration_seconds, depths[-1]
     if seconds <= PATIENCE:
         return "plain", ""
@@ -203,12 +203,12 @@ def evolve(
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}, not '{method}'")
     depths = check_depths(depth)
-    where = choose_device(device)
-    precision = choose_precision(X0, dtype)
+    where, precision = choose_device(device), choose_precision(X0, dtype)
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
-    runs = Runs(problem, depths, where, precision, progress)
+    asked = Asked(problem, depths, where, precision)
+    runs = Runs(asked, progress)
     if method == "auto":
-        method, reason, states = _choose(runs, make_plan(problem, depths, where, precision))
+        method, reason, states = _choose(runs, make_plan(asked))
     else:
         reason, states = "as asked", runs.by(method)
     return Trajectory(depths, problem.batch, states, method, reason)
@@ -218,49 +218,47 @@ def evolve(
 class Runs:
     """The methods on one problem."""
 
-    problem: Problem
-    depths: tuple[int, ...]
-    where: torch.device
-    precision: torch.dtype
+    asked: Asked
     progress: bool
 
     def by(self, name: str) -> States:
         """Raises `InputError` where the method does not apply."""
-        problem, depths, where, precision = self.problem, self.depths, self.where, self.precision
         if name == "closed_form":
-            return closed_form_states(problem, depths, where, precision)
+            return closed_form_states(self.asked)
         if name == "balls":
-            return in_balls(problem, depths, where, precision)
-        states = self._iterated(name, problem, depths)
+            return in_balls(self.asked)
+        states, (problem, _, _, precision) = self._iterated(name, self.asked), self.asked
 
         def errors() -> Errors:
             twins = errors_by_twins(
-                states, lambda twin: self._iterated(name, twin, depths), problem, precision
+                states,
+                lambda twin: self._iterated(name, self.asked._replace(problem=twin)),
+                problem,
+                precision,
             )
             if name == "core" and problem.residual:
-                start = self._iterated(name, problem, (0,))
+                start = self._iterated(name, self.asked._replace(depths=(0,)))
                 return with_cancellation(twins, states, start, precision)
             return twins
 
         return replace(states, errors=errors)
 
-    def _iterated(self, name: str, problem: Problem, depths: tuple[int, ...]) -> States:
-        args = problem, depths, self.where, self.precision
+    def _iterated(self, name: str, asked: Asked) -> States:
         if name in ("plain", "core"):
-            return iterated(*args, self.progress, in_core=name == "core")
-        return States(*squaring(*args), problem.flat_offset(self.where), unknown)
+            return iterated(asked, self.progress, in_core=name == "core")
+        return States(*squaring(asked), asked.problem.flat_offset(asked.device), unknown)
 
     def bounded(self, name: str, states: States) -> States:
         """`states` with errors by norms, where these are small: they cost nothing, unlike twins."""
-        errors = None
+        errors, (problem, depths, _, precision) = None, self.asked
         if name == "plain":
-            errors = errors_by_norms(states, self.problem, self.depths, self.precision)
+            errors = errors_by_norms(states, problem, depths, precision)
         return states if errors is None else replace(states, errors=lambda: errors)
 
     def plainly_fine(self, states: States) -> bool:
         """Whether y and c are known and no token of an irreducible A needs more than these."""
-        known = float(states.errors().parts.max()) <= _limit(self.precision, small=False)
-        return known and self.problem.reach is None
+        known = float(states.errors().parts.max()) <= _limit(self.asked.dtype, small=False)
+        return known and self.asked.problem.reach is None
 
     def worst(self, states: States) -> torch.Tensor:
         """The largest estimated error of each element of the batch, over depths and metrics."""
@@ -270,14 +268,14 @@ class Runs:
     def in_balls_where(self, states: States, wrong: torch.Tensor) -> States:
         """`states` with the elements of the batch that are `wrong` taken in balls."""
         only = wrong.nonzero()[:, 0].tolist()
-        exact = in_balls(self.problem, self.depths, self.where, self.precision, only)
-        return put_in(states, exact, only)
+        return put_in(states, in_balls(self.asked, only), only)
 
 
 def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
     """(method, reason, states) for 'auto'."""
-    small = runs.problem.n * runs.problem.d <= BALL_SIZE
-    limit = _limit(runs.precision, small)
+    problem, depths, _, precision = runs.asked
+    small = problem.n * problem.d <= BALL_SIZE
+    limit = _limit(precision, small)
     method, reason = plan.method, plan.reason
     if small and method != "closed_form":
         states = runs.by(method)
@@ -296,8 +294,8 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
         other, seconds = plan.instead
         if seconds > PATIENCE:
             raise InputError(
-                f"{error}.\n{_hours(plan, runs.depths[-1])}. Give a depth of "
-                f"{runs.depths[-1] * PATIENCE / plan.iteration_seconds:.0e} at most, or ask for "
+                f"{error}.\n{_hours(plan, depths[-1])}. Give a depth of "
+                f"{depths[-1] * PATIENCE / plan.iteration_seconds:.0e} at most, or ask for "
                 f"that with method='{plan.iteration}'; other methods take n times d of at most "
                 f"{SQUARING_SIZE}, or a causal A"
             ) from error

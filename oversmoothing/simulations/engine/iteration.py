@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Rows, States, start_of, unknown
-from oversmoothing.simulations.engine.problem import Problem, norm_bound
+from oversmoothing.simulations.engine.problem import Asked, norm_bound
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
@@ -243,19 +243,13 @@ def stacked(kept: Iterable[Kept]) -> Kept:
     return torch.stack(values), torch.stack(exponents)
 
 
-def iterated(
-    problem: Problem,
-    depths: tuple[int, ...],
-    device: torch.device,
-    dtype: torch.dtype,
-    progress: bool,
-    in_core: bool,
-) -> States:
+def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
     """The states at the depths, one layer after the other, and where A is reducible the tokens.
 
     O(n d (n + d)) a layer; in the core of a head O(n r (n + r)), and O(n r d) for each depth kept.
     Raises `InputError` in the core of a W that is not given by its factors.
     """
+    problem, depths, device, dtype = asked
     # The draws of a twin come in this order.
     of_parts = start_of(problem, device, dtype)
     W, residual = problem.dense_weights, problem.residual

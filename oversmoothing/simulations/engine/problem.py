@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -245,6 +245,15 @@ class Problem:
         own = x.shape[: x.ndim - trailing]
         tail = place[len(place) - len(own) :]
         return tuple(0 if size == 1 else k for size, k in zip(own, tail, strict=True))
+
+
+class Asked(NamedTuple):
+    """The states of a problem at these depths, on a device and in a precision."""
+
+    problem: Problem
+    depths: tuple[int, ...]
+    device: torch.device
+    dtype: torch.dtype
 
 
 def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:

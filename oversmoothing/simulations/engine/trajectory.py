@@ -113,16 +113,8 @@ class Trajectory:
                 f"index {index} is that of no kept depth: {len(self.depths)} are kept, "
                 f"{list(self.depths[:8])}; name others in evolve(depth=[...])"
             )
-        flat = self._split(index, index + 1 or None)
-        n, d = self.states.shape[-2:]
-        return SplitState(
-            flat.hfc.reshape(*self.batch, n, d),
-            flat.mean.reshape(*self.batch, d),
-            flat.hfc_exponent.reshape(self.batch),
-            flat.mean_exponent.reshape(self.batch),
-            flat.rows.reshape(*self.batch, n, d),
-            flat.row_exponent.reshape(*self.batch, n),
-        )
+        parts = vars(self._split(index, index + 1 or None)).values()
+        return SplitState(*(x.reshape((*self.batch, *x.shape[2:])) for x in parts))
 
     @undisturbed()
     def X(self, index: int) -> tuple[Float64[Tensor, "*batch n d"], Int64[Tensor, "*batch"]]:

@@ -145,21 +145,21 @@ def decide_share(
     return answers
 
 
+@dataclass
 class _Chunk:
     """Matrices A [b, n, n], the heads of each, pairs [b, p], and the growing answer [b, p].
 
     Raises `InputError` for what is not row-stochastic to the precision of its dtype.
     """
 
-    def __init__(
-        self,
-        A: NDArray[np.floating],
-        heads: Sequence[HeadValues],
-        table: HeadTable,
-        pairs: NDArray[np.integer],
-        answer: Answers,
-    ) -> None:
-        self.A, self.heads, self.table, self.pairs, self.answer = A, heads, table, pairs, answer
+    A: NDArray[np.floating]
+    heads: Sequence[HeadValues]
+    table: HeadTable
+    pairs: NDArray[np.integer]
+    answer: Answers
+
+    def __post_init__(self) -> None:
+        A = self.A
         tolerance = A.shape[-1] * float(np.finfo(A.dtype).eps)
         # NaN fails the comparison.
         if not (A.min() >= 0 and np.abs(A.sum(axis=-1) - 1).max() <= tolerance):

@@ -191,49 +191,35 @@ def run_sweep(
     if chunk < 1:
         raise InputError(f"a chunk must have at least 1 point, not {chunk}")
     with locked(output_folder(folder)):
-        return _run_alone(config, folder, backend, chunk, restart, progress, after_chunk)
+        points = Points(config)
+        store = Store(folder, config, len(points))
+        if store.open(restart=restart):
+            print(f"'{store.table_path}' is complete: nothing to do", file=sys.stderr)
+            return store.table_path
+        missing = store.missing(chunk)
+        for path in store.damaged:
+            print(f"damaged, computed again: {path}", file=sys.stderr)
+        there = len(points) - sum(map(len, missing))
+        if there:
+            print(f"resumed: {there:,} of {len(points):,} points are there", file=sys.stderr)
 
+        def works() -> Iterator[Work]:
+            for part in missing:
+                yield part, [points[k] for k in part], config.measures
 
-def _run_alone(
-    config: Config,
-    folder: Path,
-    backend: Backend,
-    chunk: int,
-    restart: bool,
-    progress: bool,
-    after_chunk: Callable[[range], None],
-) -> Path:
-    points = Points(config)
-    store = Store(folder, config, len(points))
-    if store.open(restart=restart):
-        print(f"'{store.table_path}' is complete: nothing to do", file=sys.stderr)
-        return store.table_path
-    missing = store.missing(chunk)
-    for path in store.damaged:
-        print(f"damaged, computed again: {path}", file=sys.stderr)
-    left = sum(map(len, missing))
-    if left < len(points):
-        print(
-            f"resumed: {len(points) - left:,} of {len(points):,} points are there", file=sys.stderr
-        )
-
-    def works() -> Iterator[Work]:
-        for part in missing:
-            yield part, [points[k] for k in part], config.measures
-
-    with tqdm(
-        total=len(points),
-        initial=len(points) - left,
-        disable=None if progress else True,
-        file=sys.stderr,
-        unit="point",
-        smoothing=0.05,
-    ) as bar:
-        for done, rows in backend(works()):
-            store.add(done, (points[k] for k in done), rows)
-            bar.update(len(done))
-            after_chunk(done)
-    return store.assemble()
+        with tqdm(
+            total=len(points),
+            initial=there,
+            disable=None if progress else True,
+            file=sys.stderr,
+            unit="point",
+            smoothing=0.05,
+        ) as bar:
+            for done, rows in backend(works()):
+                store.add(done, (points[k] for k in done), rows)
+                bar.update(len(done))
+                after_chunk(done)
+        return store.assemble()
 
 
 def chosen_backend(workers: int | None, cluster: bool, scheduler: str | None) -> Backend:

@@ -83,48 +83,31 @@ def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return c, exact.centred(X), pick(draw.states(d, d))
 
 
-def _series(linear: Fraction, square: Fraction) -> Any:
-    """exp(linear s + square s^2)."""
-    exponents = [flint.fmpq(x.numerator, x.denominator) for x in (linear, square)]
-    return flint.fmpq_series([0, *exponents], prec=_ORDER + 1).exp()
+def _series(*coefficients: Fraction) -> Any:
+    """The power series in s of these coefficients."""
+    terms = [flint.fmpq(x.numerator, x.denominator) for x in coefficients]
+    return flint.fmpq_series(terms, prec=_ORDER + 1)
+
+
+# Of a row of entries the series of each; the last dimension is that of the coefficients.
+_each = np.vectorize(_series, otypes=[object])
 
 
 @search(_cases())
 def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
     """Differences s E: the rows of A X, less their mean, are s E M Sig_a up to s^4, exactly."""
-    n, d = len(E), len(c[0])
     (near,), far = (exact.product(X, M, exact.transposed(E)) for X in (c, E))
-    entries = [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in E]
-    s = flint.fmpq_series([0, 1], prec=_ORDER + 1)
-
-    def means(weights: list[Any]) -> list[Any]:
-        """sum_j a_j s e_j for a proportional to the weights."""
-        total = sum(weights[1:], weights[0])
-        return [
-            sum((w * e[k] for w, e in zip(weights, entries, strict=True)), 0 * s) * s / total
-            for k in range(d)
-        ]
-
-    plain = [_series(x, Fraction(0)) for x in near]
-    moved = [means([_series(x, y) for x, y in zip(near, row, strict=True)]) for row in far]
-    total = sum(plain[1:], plain[0])
-    mean = means(plain)
-    for i in range(n):
-        for k in range(d):
-            predicted = 0 * s
-            for m in range(d):
-                form = sum((E[i][j] * M[j][m] for j in range(d)), Fraction(0))
-                second = (
-                    sum((w * e[m] * e[k] for w, e in zip(plain, entries, strict=True)), 0 * s)
-                    * s
-                    * s
-                    / total
-                )
-                tilt = flint.fmpq(form.numerator, form.denominator)
-                predicted = predicted + (second - mean[m] * mean[k]) * s * tilt
-            centred = moved[i][k] - sum((row[k] for row in moved), 0 * s) / n
-            left = (centred - predicted).coeffs()
-            assert not any(left[:_ORDER]), f"token {i}, feature {k}: {left}"
+    D = _each(0, E)
+    # exp of the logits, those of c and those of a token: s times near, s^2 times far.
+    plain, seen = (
+        np.vectorize(lambda x: x.exp(), otypes=[object])(_each(0, near, square))
+        for square in (0, far)
+    )
+    a = plain / plain.sum(keepdims=True)
+    covariance = (D.T * a) @ D - np.outer(a @ D, a @ D)
+    moved = seen / seen.sum(axis=1, keepdims=True) @ D
+    left = moved - moved.sum(axis=0) / len(E) - D @ _each(M) @ covariance
+    assert not any(any(entry.coeffs()[:_ORDER]) for entry in left.flat)
 
 
 # --------------------------------------------------------------------------------------- T8c

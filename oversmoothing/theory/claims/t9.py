@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import combinations
 
 import flint
-import mpmath as mp
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
@@ -15,6 +14,8 @@ from oversmoothing.theory.claims.lemmas import angle as angle, symbolic_matrix
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import softmax
+from oversmoothing.theory.numbers.exact import to_flint
+from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 from oversmoothing.theory.support.sizes import Array
 
@@ -210,51 +211,29 @@ def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
     return moved
 
 
-def high_and_mean(X: mp.matrix) -> tuple[mp.matrix, mp.matrix]:
-    """(HFC, mean over the tokens [1, d])."""
-    mean = mp.ones(1, X.rows) * X / X.rows
-    return X - mp.ones(X.rows, 1) * mean, mean
-
-
-def norm(X: mp.matrix) -> mp.mpf:
-    return mp.sqrt(mp.fsum(x * x for x in X))
-
-
-def attention(X: mp.matrix, M: mp.matrix, k: int) -> mp.matrix:
-    """softmax(X M X^T/sqrt k) by rows."""
-    logits = X * M * X.T / mp.sqrt(k)
-    rows = []
-    for i in range(X.rows):
-        weights = [mp.exp(logits[i, j]) for j in range(X.rows)]
-        rows.append([w / mp.fsum(weights) for w in weights])
-    return mp.matrix(rows)
-
-
-def _example() -> tuple[mp.matrix, mp.matrix, mp.matrix]:
-    """X = 1 c + E with ||E|| = 0.3, M with a definite symmetric part, W nonsingular."""
-    E = mp.matrix([["0.1", "0.15"], ["-0.15", "0.05"], ["0.05", "-0.2"]])
-    E = E * (mp.mpf("0.3") / norm(E))
-    X = mp.matrix([[E[i, 0] + 1, E[i, 1] - mp.mpf("0.5")] for i in range(3)])
-    M, W = [["1", "0.5"], ["-0.25", "2"]], [["0.75", "0.25"], ["0", "-0.5"]]
-    return X, mp.matrix(M), mp.matrix(W)
-
-
 def tripling(effort: by.Effort) -> by.Measurements:
-    """log||E|| over eight layers: each triples the one before, up to a constant."""
-    with mp.workdps(4000):
-        X, M, W = _example()
-        sizes = []
+    """log||E|| over eight layers: each triples the one before, up to a constant.
+
+    X = 1 c + E with ||E|| < 0.3, M with a definite symmetric part, W nonsingular.
+    """
+    bits = 14000
+    M, W = (to_flint(exact.matrix(text)) for text in ("1 1/2; -1/4 2", "3/4 1/4; 0 -1/2"))
+    sizes = []
+    with at_precision(bits):
+        X = flint.arb_mat(
+            to_flint(exact.matrix("109/100 -73/200; 173/200 -91/200; 209/200 -17/25"))
+        )
         for _ in range(8):
-            sizes.append(mp.log(norm(high_and_mean(X)[0])))
-            X = attention(X, M, 2) * X * W
-        for layer in (4, 5, 6):
-            # |log||E'|| - 3 log||E||| <= K: above log(||M|| ||W||/(2 sqrt 2)), below the log of
-            # mu sigma_min(W)/(2 n r^{3/2} sqrt 2) = log 0.0188 > -4 (mu = .985, r = 2, n = 3).
-            gap = 4 / abs(sizes[layer])
-            ratio = float(sizes[layer + 1] / sizes[layer])
-            yield by.Measurement(
-                f"log||E|| at layer {layer + 1} over layer {layer}", 3.0, ratio, float(gap)
-            )
+            sizes.append(measured.log(measured.hfc_norm(X, bits)))
+            logits = (X * M * X.transpose() / flint.arb(2).sqrt()).tolist()
+            weights = [[entry.exp() for entry in row] for row in logits]
+            X = flint.arb_mat([[w / sum(row) for w in row] for row in weights]) * X * W
+    for layer in (4, 5, 6):
+        # |log||E'|| - 3 log||E||| <= K: above log(||M|| ||W||/(2 sqrt 2)), below the log of
+        # mu sigma_min(W)/(2 n r^{3/2} sqrt 2) = log 0.0188 > -4 (mu = .985, r = 2, n = 3).
+        what = f"log||E|| at layer {layer + 1} over layer {layer}"
+        ratio = sizes[layer + 1] / sizes[layer]
+        yield by.Measurement(what, 3.0, ratio, 4 / abs(sizes[layer]))
 
 
 @search(st.integers(2, 6), st.integers(1, 4), st.integers(-3, 1), st.integers(-2, 1), draw.SEEDS)

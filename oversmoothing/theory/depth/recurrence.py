@@ -51,53 +51,41 @@ class Recurrence:
         X0: flint.fmpq_mat,
         residual: bool = True,
     ) -> None:
-        self._matrices = (left, A, W, X0)
-        self._kappa = 1 if residual else 0
-        self._bits = FIRST_BITS
-        self._in_balls: dict[int, _InBalls] = {}
+        self.matrices = (left, A, W, X0)
+        self.kappa = 1 if residual else 0
+        self._in_balls: _InBalls | None = None
         draw = random.Random(0)
-        self._mix = tuple(
+        self.mix = tuple(
             flint.fmpq_mat([[draw.getrandbits(40) + 1 for _ in range(size)]])
             for size in (left.nrows(), W.ncols())
         )
 
     @cached_property
-    def _modular(self) -> "_Modular":
+    def modular(self) -> "_Modular":
         """Modulo the first prime, after the second has confirmed the order and the nilpotency."""
-        first, second = (_Modular(self._matrices, self._mix, self._kappa, p) for p in PRIMES)
+        first, second = (_Modular(self, p) for p in PRIMES)
         return max(first, second, key=lambda m: (m.order, -m.nilpotency))
 
     @property
     def order(self) -> int:
         """How many modes the part contains, with the lengths of their Jordan blocks."""
-        return self._modular.order
+        return self.modular.order
 
     def at(self, depth: int, good_bits: int = _GOOD_BITS) -> flint.arb_mat | None:
         """q_L in balls whose radii are 2^-good_bits of its norm; exact zeros if it is 0.
 
         None where MAX_BITS are too few.
         """
-        modular = self._modular
-        if modular.is_zero(depth):
-            return flint.arb_mat(self._matrices[0].nrows(), self._matrices[2].ncols())
+        if self.modular.is_zero(depth):
+            return flint.arb_mat(self.matrices[0].nrows(), self.matrices[2].ncols())
+        balls = self._in_balls = self._in_balls or _InBalls(self, FIRST_BITS)
         while True:
-            if self._bits not in self._in_balls:
-                self._in_balls = {
-                    self._bits: _InBalls(
-                        self._matrices,
-                        self._mix,
-                        self._kappa,
-                        modular.order,
-                        modular.nilpotency,
-                        self._bits,
-                    )
-                }
-            state = self._in_balls[self._bits].at(depth)
-            if state is not None and accuracy(state, self._bits) >= good_bits:
+            state = balls.at(depth)
+            if state is not None and accuracy(state, balls.bits) >= good_bits:
                 return state
-            if self._bits >= MAX_BITS:
+            if balls.bits >= MAX_BITS:
                 return None
-            self._bits *= 2
+            balls = self._in_balls = _InBalls(self, 2 * balls.bits)
 
 
 class Powers:
@@ -173,16 +161,10 @@ def _sequence(left: Any, A: Any, W: Any, X: Any, count: int) -> list[Any]:
 class _Modular:
     """The order of the recurrence, and exact zeros, modulo a prime."""
 
-    def __init__(
-        self,
-        matrices: tuple[flint.fmpq_mat, ...],
-        mix: tuple[flint.fmpq_mat, ...],
-        kappa: int,
-        prime: int,
-    ) -> None:
-        left, A, W, X = (modulo(M, prime) for M in matrices)
-        u, v = (modulo(M, prime) for M in mix)
-        self._kappa, self._prime = kappa, prime
+    def __init__(self, of: Recurrence, prime: int) -> None:
+        left, A, W, X = (modulo(M, prime) for M in of.matrices)
+        u, v = (modulo(M, prime) for M in of.mix)
+        self._root = flint.nmod_poly([of.kappa, 1], prime)
         bound = A.nrows() * W.nrows()
         self._parts = _sequence(left, A, W, X, 2 * bound)
         projected = [(u * q * v.transpose())[0, 0] for q in self._parts]
@@ -200,10 +182,9 @@ class _Modular:
         # chi, monic, and how often (kappa + t) divides it: those modes are gone after so many
         # layers.
         chi = flint.nmod_poly([(-c) % prime for c in coefficients] + [1], prime)
-        root = flint.nmod_poly([kappa, 1], prime)
         self.nilpotency = 0
         while chi.degree() > 0:
-            quotient, rest = divmod(chi, root)
+            quotient, rest = divmod(chi, self._root)
             if rest:
                 break
             chi = quotient
@@ -214,8 +195,7 @@ class _Modular:
         """Whether q_L = 0 modulo the prime."""
         if self.order == 0:
             return True
-        m = self.nilpotency
-        root = flint.nmod_poly([self._kappa, 1], self._prime)
+        m, root = self.nilpotency, self._root
         if depth >= m:
             if self._lively.degree() == 0:
                 return True
@@ -237,22 +217,15 @@ def modulo(M: flint.fmpq_mat, prime: int) -> flint.nmod_mat:
 class _InBalls:
     """The recurrence and its powers at a number of bits."""
 
-    def __init__(
-        self,
-        matrices: tuple[flint.fmpq_mat, ...],
-        mix: tuple[flint.fmpq_mat, ...],
-        kappa: int,
-        order: int,
-        nilpotency: int,
-        bits: int,
-    ) -> None:
-        self._bits, self._nilpotency = bits, nilpotency
+    def __init__(self, of: Recurrence, bits: int) -> None:
+        order = of.modular.order
+        self.bits, self._nilpotency = bits, of.modular.nilpotency
         with at_precision(bits):
-            left, A, W, X = (flint.arb_mat(M) for M in matrices)
-            u, v = flint.arb_mat(mix[0]), flint.arb_mat(mix[1]).transpose()
+            left, A, W, X = (flint.arb_mat(M) for M in of.matrices)
+            u, v = flint.arb_mat(of.mix[0]), flint.arb_mat(of.mix[1]).transpose()
             self._parts = _sequence(left, A, W, X, 2 * order)
             projected = [(u * q * v)[0, 0] for q in self._parts]
-            self._root = flint.arb_poly([kappa, 1])
+            self._root = flint.arb_poly([of.kappa, 1])
             self._chi = self._polynomial(projected, order)
             self._squares = [self._root]
 
@@ -272,7 +245,7 @@ class _InBalls:
     def at(self, depth: int) -> flint.arb_mat | None:
         if self._chi is None:
             return None
-        with at_precision(self._bits):
+        with at_precision(self.bits):
             m = self._nilpotency
             p = self._root ** min(depth, m)
             if depth > m:

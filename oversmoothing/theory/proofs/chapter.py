@@ -45,6 +45,7 @@ not there.
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -92,12 +93,13 @@ class Reader:
 
     section: Section
     hypotheses: tuple[Hypothesis, ...]
-    taken: set[str]
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names = names
         self.named: set[str] = set()
-        self.taken = set()
+        # Those of the cases of a counterexample, by name, and the names that steps take.
+        self.numbers: dict[str, Matrix] = {}
+        self.taken: set[str] = set()
 
     def find(self, name: str) -> Any:
         """What has this name in the Python file; None where nothing has."""
@@ -105,7 +107,7 @@ class Reader:
         return self.names.get(name)
 
     def claim(self, section: Section) -> Claim:
-        self.section = section
+        self.section, self.numbers = section, {}
         fields = self._fields()
         status = Status(fields.pop("status"))
         clauses = tuple(item.text for item in self.section.clauses)
@@ -234,10 +236,8 @@ class Reader:
         for child in item.children:
             child.read()
 
-    def _check(
-        self, item: Item, numbers: Mapping[str, Matrix] | None = None
-    ) -> tuple[Callable[[], object] | None, Scope]:
-        """The function of a step, and what it covers; numbers: what it may take, by name."""
+    def _check(self, item: Item) -> tuple[Callable[[], object] | None, Scope]:
+        """The function of a step, with the numbers that it takes, and what it covers."""
         if not item.children:
             return None, Scope.INSTANCE
         child, *more = item.children
@@ -249,37 +249,36 @@ class Reader:
         if isinstance(check, Searched):
             return partial(_at_drawn, check, self.hypotheses), _SCOPES[scope]
         takes = signature(check).parameters
-        if lacking := [name for name in takes if name not in (numbers or {})]:
+        if lacking := [name for name in takes if name not in self.numbers]:
             raise self.section.error(child.line, f"{value} takes {lacking[0]}, and no case has it")
         self.taken |= takes.keys()
-        return partial(check, **{name: (numbers or {})[name] for name in takes}), _SCOPES[scope]
+        return partial(check, **{name: self.numbers[name] for name in takes}), _SCOPES[scope]
 
-    def _step(self, item: Item, numbers: Mapping[str, Matrix] | None = None) -> Step:
+    def _step(self, item: Item) -> Step:
         match = re.fullmatch(r"(?:\[([\d, ]+)\] )?(.+)", item.text)
         assert match is not None
         covers = tuple(int(k) for k in (match[1] or "").split(",") if k.strip())
-        return Step(match[2], *self._check(item, numbers), covers)
+        return Step(match[2], *self._check(item), covers)
 
     def _proofs(self, status: Status) -> Iterator[Evidence]:
         for proof in self.section.proofs:
-            if not proof.steps:
+            cases = [self._case(item) for item in proof.cases]
+            mark = "_{}" if len(cases) > 1 else ""
+            of_cases = [
+                {name + mark.format(k): value for name, value in vars(case).items() if value}
+                for k, case in enumerate(cases, 1)
+            ]
+            self.numbers, self.taken = dict(ChainMap(*of_cases)), set()
+            steps = tuple(map(self._step, proof.steps))
+            if not steps:
                 raise self.section.error(proof.line, "a proof without steps")
             if proof.kind == "Proof":
-                yield Written(proof.title, tuple(map(self._step, proof.steps)))
+                yield Written(proof.title, steps)
                 continue
             if status not in _READING:
                 raise self.section.error(proof.line, f"a counterexample to what is {status}")
-            cases = [self._case(item) for item in proof.cases]
-            numbers = {
-                f"{name}_{k}" if len(cases) > 1 else name: value
-                for k, case in enumerate(cases, 1)
-                for name, value in vars(case).items()
-                if value is not None
-            }
-            self.taken = set()
-            steps = tuple(self._step(item, numbers) for item in proof.steps)
-            for k, item in enumerate(proof.cases, 1):
-                if not self.taken & {f"{x}_{k}" if len(cases) > 1 else x for x in ("A", "H", "X0")}:
+            for item, numbers in zip(proof.cases, of_cases, strict=True):
+                if not self.taken & numbers.keys():
                     raise self.section.error(item.line, "no step takes the numbers of this case")
             met = f"The hypotheses hold: {'; '.join(h.words for h in self.hypotheses)}."
             first = tuple(Step(met, partial(meets, self.hypotheses, case)) for case in cases)

@@ -186,7 +186,7 @@ def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
     table = {x: coefficients(whole, x, bits) for x in growth.roots}
-    lower = rank_seen(table, shape[1], bits)
+    lower = rank_seen(table, shape[1], bits, upper)
     if lower == upper:
         return lower
     if all_conjugates_lead(growth):
@@ -196,11 +196,16 @@ def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     return None
 
 
-def rank_seen(table: Table, d: int, bits: int) -> int:
-    """A lower bound of the rank of the leading sum [n, d] by its coefficients."""
+def rank_seen(table: Table, d: int, bits: int, most: int) -> int:
+    """A lower bound of the rank of the leading sum [n, d] by its coefficients; `most` is enough."""
+    rank = 0
     with at_precision(bits):
-        sums = (leading_sum(table, k, bits) for k in range(_LOOKS if len(table) > 1 else 1))
-        return max(ball_rank([row[j::d] for j in range(d)]) for row in sums)
+        for depth in range(_LOOKS if len(table) > 1 else 1):
+            row = leading_sum(table, depth, bits)
+            rank = max(rank, ball_rank([row[j::d] for j in range(d)]))
+            if rank >= most:
+                break
+    return rank
 
 
 def leading_sum(table: Table, depth: int, bits: int) -> list[flint.acb]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cache, reduce
 from itertools import combinations
 from typing import Any
 
@@ -245,35 +245,23 @@ class _Parts:
     """E_a X_0 E_h^T of the pairs of one layer."""
 
     def __init__(self, case: Layer, X0: Matrix, modes: Sequence[Mode]) -> None:
-        self._case, self._start, self._modes = case, X0, modes
-        self._known: dict[tuple[Mode, int], flint.acb_mat] = {}
+        self._case = case
+        self._a, self._h = (
+            list(dict.fromkeys(roots))
+            for roots in zip(*((m.attention, m.value) for m in modes), strict=True)
+        )
+        self._A, self._H, self._start = map(to_flint, (case.rational_A, case.rational_H, X0))
+        self._mean = to_flint([weighted_mean(case.rational_pi, X0)])
+        self._means = flint.fmpq_mat(self._mean.tolist() * case.n)
+        self.in_balls = cache(self._in_balls)
 
-    @cached_property
-    def _pi_mean(self) -> list[Fraction]:
-        return weighted_mean(self._case.rational_pi, self._start)
-
-    def in_balls(self, mode: Mode, bits: int) -> flint.acb_mat:
+    def _in_balls(self, mode: Mode, bits: int) -> Any:
         """[n, d]."""
-        if (mode, bits) not in self._known:
-            with at_precision(bits):
-                if mode.attention is None:
-                    part = flint.acb_mat(to_flint([self._pi_mean] * self._case.n))
-                else:
-                    others = dict.fromkeys(m.attention for m in self._modes)
-                    part = _projected(
-                        flint.acb_mat(to_flint(self._case.rational_A)),
-                        flint.acb_mat(to_flint(self._start)),
-                        _ball(mode.attention, bits),
-                        [_ball(a, bits) for a in others if a != mode.attention],
-                    )
-                values = dict.fromkeys(m.value for m in self._modes)
-                self._known[mode, bits] = _projected(
-                    flint.acb_mat(to_flint(self._case.rational_H)),
-                    part.transpose(),
-                    mode.value.ball(bits),
-                    [h.ball(bits) for h in values if h != mode.value],
-                ).transpose()
-        return self._known[mode, bits]
+        with at_precision(bits):
+            part: Any = self._means
+            if mode.attention is not None:
+                part = _projected(self._A, self._start, mode.attention, self._a, bits)
+            return _projected(self._H, part.transpose(), mode.value, self._h, bits).transpose()
 
     def contains(self, mode: Mode) -> bool | None:
         """None where it is not shown."""
@@ -287,16 +275,12 @@ class _Parts:
     def _is_zero(self, mode: Mode) -> bool:
         """Whether nothing of the factors of the pair is there, in fractions: q(A) X_0 q(H)^T = 0
         for the products q of the other factors."""
-        case = self._case
-        if mode.attention is None:
-            state = to_flint([self._pi_mean])
-        else:
-            own = {m.attention.factor for m in self._modes if m.attention is not None}
-            state = to_flint(self._start)
-            state = state - to_flint([self._pi_mean] * case.n)
-            state = _applied(to_flint(case.rational_A), own - {mode.attention.factor}, state)
-        own = {m.value.factor for m in self._modes} - {mode.value.factor}
-        return not any(_applied(to_flint(case.rational_H), own, state.transpose()).entries())
+        state = self._mean
+        if mode.attention is not None:
+            own = {a.factor for a in self._a if a is not None} - {mode.attention.factor}
+            state = _applied(self._A, own, self._start - self._means)
+        own = {h.factor for h in self._h} - {mode.value.factor}
+        return not any(_applied(self._H, own, state.transpose()).entries())
 
     def largest(self, modes: list[Mode]) -> list[Mode] | None:
         """Those of the largest modulus among what X_0 contains; None where that is not shown."""
@@ -341,10 +325,12 @@ class _Parts:
             table = {mode: part.entries() for mode, part in zip(leads, parts, strict=True)}
             tends_to, limit = self._ratio(dict(zip(leads, parts, strict=True)), bits, not turns)
             narrow = limit is None or limit.high - limit.low <= limit.low / 2**60
-            if narrow and all(norm(x).rel_accuracy_bits() >= 60 for x in table.values()):
+            with at_precision(bits):
+                accurate = all(norm(x).rel_accuracy_bits() >= 60 for x in table.values())
+            if accurate and narrow:
                 break
         bound = min(rank_bound(leads), n, d)
-        rank = bound if rank_seen(table, d, bits) == bound else None
+        rank = bound if rank_seen(table, d, bits, bound) == bound else None
         limits = infinite(rank) if open_.tends_to else Limits(tends_to, limit, rank)
         if turns:
             return Decided(outcome, limits)
@@ -378,16 +364,14 @@ class _Parts:
         return ratio_of(hfc, mean, n, bits, lambda _: settled)
 
 
-def _ball(a: Eigenvalue | None, bits: int) -> flint.acb:
-    return flint.acb(1) if a is None else a.ball(bits)
-
-
 def _projected(
-    M: flint.acb_mat, state: flint.acb_mat, x: flint.acb, others: Iterable[flint.acb]
-) -> flint.acb_mat:
-    """prod (M - y) / (x - y) state."""
-    for y in others:
-        state = (M * state - state * y) * (1 / (x - y))
+    M: flint.fmpq_mat, state: Any, root: Eigenvalue | None, roots: list[Any], bits: int
+) -> Any:
+    """prod (M - y) / (x - y) state over the other roots y; None stands for 1."""
+    balls = {x: flint.acb(1) if x is None else x.ball(bits) for x in roots}
+    own, ball, state = balls.pop(root), flint.acb_mat(M), flint.acb_mat(state)
+    for y in balls.values():
+        state = (ball * state - state * y) * (1 / (own - y))
     return state
 
 
