@@ -74,8 +74,7 @@ class Slice:
     """One panel: values of the parameters that are not drawn, cells, and the cell of each point.
 
     where: [points along the second axis, along the first], the place in `cells` or -1 where A is no
-    attention. curves: what is drawn of the boundaries. shares: of the
-    points, in each cell.
+    attention. curves: what is drawn of the boundaries. shares: of the points, in each cell.
     """
 
     fixed: dict[Any, Any]
@@ -95,9 +94,8 @@ class Region:
     """Where a layer with parameters smooths, over ranges of one or two of them, slices of a third.
 
     slices: what was found, a `Slice` for each panel. caption: what stands below the picture, what
-    the letters are. `plot()` draws it, `save(path)` writes PNG,
-    PDF and CSV beside one another. link: the address of a page on a point, for an SVG on which one
-    clicks.
+    the letters are. `plot()` draws it, `save(path)` writes PNG, PDF and CSV beside one another.
+    link: the address of a page on a point, for an SVG on which one clicks.
 
     >>> import oversmoothing
     >>> layer = oversmoothing.Layer(A=[["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]], H=[["h"]])
