@@ -44,8 +44,8 @@ from oversmoothing.theory.proofs.kit import (
     given as given,
 )
 from oversmoothing.theory.support.errors import InputError as InputError
-from oversmoothing.theory.symbolic.operator import symbolic as symbolic
 from oversmoothing.theory.verdict.answer import Verdict as Verdict
+from oversmoothing.theory.verdict.symbolic.symbols import symbolic as symbolic
 from oversmoothing.theory.verdict.verdict import heads_verdict as heads_verdict, verdict as verdict
 
 __version__: str

@@ -1,7 +1,7 @@
 """One object for a layer, and its operator: what the functions take as loose arguments it carries.
 
 `Layer` is a thin front of the core's layer (`theory.layer`): numbers are read there, symbols by
-`theory.symbolic.layer`, and each question goes to the function of its name.
+`theory.verdict.symbolic.symbolic_layer`, and each question goes to the function of its name.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from oversmoothing.simulations.operator import Operator
     from oversmoothing.theory.certificate import Certificate
     from oversmoothing.theory.operator import Eigenpairs
-    from oversmoothing.theory.symbolic.operator import SymbolicOperator
-    from oversmoothing.theory.symbolic.region import Region
+    from oversmoothing.theory.verdict.symbolic.region import Region
+    from oversmoothing.theory.verdict.symbolic.symbols import SymbolicOperator
 else:
     Tensor = Any  # torch is not loaded here, and `typing.get_type_hints` asks for the name
 
@@ -150,7 +150,7 @@ class Layer:
 
     @cached_property
     def _symbols(self) -> SymbolicOperator:
-        from oversmoothing.theory.symbolic.operator import symbolic
+        from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
         if not self.has_parameters:
             raise InputError(_PARAMETERS)
@@ -298,7 +298,7 @@ class Layer:
         """
         if self.has_parameters:
             return self._symbols
-        from oversmoothing.theory.symbolic.operator import symbolic
+        from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
         if not self.core.exact:
             raise InputError('it needs exact entries: write them as fractions ("3/4")')
@@ -317,7 +317,7 @@ class Layer:
 
         Two are drawn, one as a line, of a third slices. Raises `InputError` for other names.
         """
-        from oversmoothing.theory.symbolic.region import Region
+        from oversmoothing.theory.verdict.symbolic.region import Region
 
         symbols = self.symbolic() if _has_parameters(X0) else self._symbols
         return Region(symbols.verdict(X0), ranges)

@@ -30,7 +30,7 @@ def test_the_docstring_of_a_public_name_has_an_example_that_runs(name: str) -> N
 
 def test_the_examples_of_what_public_names_return_run() -> None:
     from oversmoothing.theory import operator
-    from oversmoothing.theory.symbolic import operator as symbols, region, verdict as symbolic
+    from oversmoothing.theory.verdict.symbolic import region, symbolic_verdict as symbolic, symbols
 
     returned = (operator.KroneckerOperator, operator.Eigenpairs, region.Region,
                 symbolic.SymbolicVerdict, symbols.symbolic)  # fmt: skip

@@ -166,8 +166,8 @@ def regions(
     """
     from oversmoothing.paper_figures.explorer.explorer_page import link_to, write_explorer
     from oversmoothing.theory.support.files import output_folder, read_json, to_json
-    from oversmoothing.theory.symbolic.operator import symbolic
-    from oversmoothing.theory.symbolic.region import Region
+    from oversmoothing.theory.verdict.symbolic.region import Region
+    from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
     data = read_json(case)
     if not isinstance(data, dict) or not {"A", "H"} <= data.keys():

@@ -187,7 +187,7 @@ def test_h_keeps_its_sign_and_the_classifier_learns(setting: str, sign: int) -> 
 
 
 def test_the_command_draws_and_says(tmp_path, capsys) -> None:
-    words = ["graphs", "--count", "30", "--out", str(tmp_path)]
+    words = ["graphs", "--draws", "30", "--out", str(tmp_path)]
     assert oversmoothing.main([*words, "--plot", "--classifier", "--steps", "60"]) == 0
     printed = capsys.readouterr().out
     assert "From the graph's spectrum" in printed and "sharpening H, 300 held-out" in printed
@@ -204,4 +204,4 @@ def test_the_command_draws_and_says(tmp_path, capsys) -> None:
 def test_a_wrong_prediction_leaves_with_status_1(tmp_path, monkeypatch) -> None:
     right = phase.radii
     monkeypatch.setattr(phase, "radii", lambda a, h: right(a, h)[::-1])
-    assert oversmoothing.main(["graphs", "--count", "20", "--out", str(tmp_path)]) == 1
+    assert oversmoothing.main(["graphs", "--draws", "20", "--out", str(tmp_path)]) == 1

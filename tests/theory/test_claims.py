@@ -31,6 +31,7 @@ from oversmoothing.theory.proofs.run import Chunk, Coverage, fingerprint, pendin
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.support.errors import InputError
+from tests.theory.test_workers import HARD
 
 LEDGER = Ledger(claims(), extra=SIMULATED)
 QUICK = Effort(examples=60, second_opinion=False)
@@ -188,16 +189,10 @@ def test_what_is_not_in_the_language_is_refused():
 
 
 def test_a_solver_is_stopped_at_its_limit_and_that_is_no_proof():
-    hard = Query(
-        "hard",
-        ("x", "y", "u", "v"),
-        ("u*u+v*v < 1", "x*x+y*y+x <= 0", "x*x+y*y > 0"),
-        "(1+x*u-y*v)**2+(x*v+y*u)**2 > (1+x)**2+y*y or (1+x*u+y*v)**2+(y*u-x*v)**2 > (1+x)**2+y*y",
-    )
-    answer = solve(hard.to_smtlib(), "cvc5", limit=2.0)
+    answer = solve(HARD.to_smtlib(), "cvc5", limit=2.0)
     assert answer.result == "timeout" and answer.seconds < 10
     evidence = ForAllReals(
-        hard, (), dict(zip("xyuv", map(Fraction, ("-1/2", 0, 0, 0)), strict=True)), covers=(1,)
+        HARD, (), dict(zip("xyuv", map(Fraction, ("-1/2", 0, 0, 0)), strict=True)), covers=(1,)
     )
     entry = run_claim(claim_with(evidence), Effort(solver_limit=1.0))
     assert entry.status is Status.UNDECIDED

@@ -57,6 +57,14 @@ def test_a_small_difference_that_grows_in_every_layer_shows_from_0(form):
 
 
 @pytest.mark.parametrize("form", [fractions, floats])
+def test_terms_that_lead_and_terms_that_follow_may_turn_half_a_turn_apart(form):
+    """h = -2 +- 3i/4 and a = 1/3: (1 + h/3) (1 + h) = -25/48. Leading terms of 5.5 and then 6.8
+    stand beside 10 and then 3.0."""
+    A, H = [["1", "0"], ["2/3", "1/3"]], [["-1/2", "-3/4"], ["15/4", "-7/2"]]
+    assert verdict(A=form(A), H=form(H), X0=form([[-2, -5], [-2, 5]])).shows_from == 1.0
+
+
+@pytest.mark.parametrize("form", [fractions, floats])
 def test_HFC_LFC_that_rises_first_falls_from_the_layer_at_which_the_larger_mean_takes_over(form):
     """h = 1 and -1/2 in two features: LFC^2 = 2 s^2 4^L + 2 / 4^L beside HFC^2 = 2 (9/4)^L of the
     first and 2 (9/16)^L of the second, s = 2^-20."""

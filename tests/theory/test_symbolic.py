@@ -11,8 +11,8 @@ import sympy as sp
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.theory.symbolic.layer import said
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import said
 from tests.oracle.truth import truth
 from tests.support.conditions import extremes, holds
 

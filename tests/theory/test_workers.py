@@ -68,7 +68,17 @@ def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_w
 
 def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
     run = subprocess.Popen(
-        [sys.executable, "-m", "oversmoothing", "prove", "T2", "--jobs", "2"],
+        [
+            sys.executable,
+            "-m",
+            "oversmoothing",
+            "prove",
+            "T2",
+            "--examples",
+            "20000",
+            "--jobs",
+            "2",
+        ],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -85,7 +95,7 @@ def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
     run.send_signal(signal.SIGINT)
     begun = time.monotonic()
     _, said = run.communicate(timeout=120)
-    # All claims of T2 take a minute and more.
+    # All claims of T2 take a minute and more with so many examples.
     assert time.monotonic() - begun < 30
     assert run.returncode == 130 and "interrupted" in said and "Traceback" not in said
     for _ in range(100):
@@ -125,7 +135,7 @@ HARD = Query(
     ("x", "y", "u", "v"),
     ("u*u+v*v < 1", "x*x+y*y+x <= 0", "x*x+y*y > 0"),
     "(1+x*u-y*v)**2+(x*v+y*u)**2 > (1+x)**2+y*y or (1+x*u+y*v)**2+(y*u-x*v)**2 > (1+x)**2+y*y",
-).to_smtlib()
+)
 ASK = "from oversmoothing.theory.proofs.solver import solve; solve({!r}, 'cvc5', 300.0)"
 # `re` lets no other thread run, as cvc5 does not.
 BUSY = """
@@ -170,7 +180,7 @@ def test_a_process_that_lets_no_thread_run_ends_with_its_parent():
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked on Linux")
 def test_a_solver_ends_with_the_process_that_asked():
     run = subprocess.Popen(
-        [sys.executable, "-c", ASK.format(HARD)], text=True, start_new_session=True,
+        [sys.executable, "-c", ASK.format(HARD.to_smtlib())], text=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert ended_with_its_parent(run)

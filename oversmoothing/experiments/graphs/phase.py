@@ -243,18 +243,14 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
                     "clear": np.abs(gap) > NEAR_TIE,
                     "tie": np.abs(gap) < ROUNDING,
                     "label_share": _label_shares(Y, batch.labels),
-                    "energy_0": _each(dirichlet_energy, _centred(batch.X0), batch.edges),
-                    "energy": _each(dirichlet_energy, Y, batch.edges),
+                    "energy_0": list(map(dirichlet_energy, _centred(batch.X0), batch.edges)),
+                    "energy": list(map(dirichlet_energy, Y, batch.edges)),
                     "mad_0": [mad(each) for each in batch.X0],
                     "mad": [mad(each) for each in X],
                 }
             )
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def _each(measure: object, X: Matrix, edges: Matrix) -> list[float]:
-    return [measure(x, e) for x, e in zip(X, edges, strict=True)]  # type: ignore[operator]
 
 
 def _label_shares(Y: Matrix, labels: np.ndarray) -> Matrix:

@@ -204,7 +204,14 @@ class LadderResult(Result):
                     SHOWN, "{:.3f}",
                 ),
                 "r2_by_layer": Table(pd.DataFrame({"layer": range(1, layers + 1), **alone})),
-                "predictions": Table(_predictions(measured, rungs)),
+                "predictions": Table(
+                    pd.DataFrame({
+                        "input": np.repeat(np.arange(1, inputs + 1), layers),
+                        "layer": np.tile(np.arange(1, layers + 1), inputs),
+                        "measured": measured.ravel(),
+                        **{each.name: each.predicted.ravel() for each in rungs},
+                    })
+                ),
             },
             [
                 _verdict(rungs, inputs, cost),
@@ -223,18 +230,6 @@ class LadderResult(Result):
             },
             details={"skipped": skipped},
         )  # fmt: skip
-
-
-def _predictions(measured: Array, rungs: tuple[Rung, ...]) -> pd.DataFrame:
-    inputs, layers = measured.shape
-    return pd.DataFrame(
-        {
-            "input": np.repeat(np.arange(1, inputs + 1), layers),
-            "layer": np.tile(np.arange(1, layers + 1), inputs),
-            "measured": measured.ravel(),
-            **{each.name: each.predicted.ravel() for each in rungs},
-        }
-    )
 
 
 def _fallen_back(measured: Array, rungs: tuple[Rung, ...]) -> list[str]:

@@ -59,10 +59,10 @@ class Loops(Result):
         ends, loops = curves[:, -1], curves.shape[1] - 1
         placed = rows.pivot(index="group", columns="input")
         self.predicted: dict[str, Array] = {
-            name: placed[name].to_numpy() for name in predictors if rows[name].notna().all()
+            name: placed[name].to_numpy() for name in predictors if np.isfinite(rows[name]).all()
         }
         # exp, 0 and inf where it leaves the floats.
-        rows[list(predictors)] = np.exp(rows[list(predictors)].clip(-745, 709.7))
+        rows = rows.assign(**{name: np.exp(rows[name].clip(-745, 709.7)) for name in predictors})
         runs = rows.drop(columns=["group", "by the law"])
         runs.insert(0, "blocks", [self.labels[group] for group in rows["group"]])
         # Of every predictor on all groups and inputs, nothing chosen.
@@ -102,15 +102,17 @@ class Loops(Result):
         """One row a group: medians over inputs, what became of them, and loops to HFC/LFC = .2."""
         grouped = rows.groupby("group")
         middle = ["start", "exponent", "end", "slope", "turned", "clusters", "largest"]
-        table = grouped[[*middle, "by the law"]].median()
         reached = [[first_below(c, LINE) for c in curves.T] for curves in self.curves]
-        return table.assign(
-            **{"law's end": np.exp(np.median(self.predicted[LOCAL], 1).clip(-745, 709.7))},
-            collapsed=grouped["kind"].agg(lambda kinds: (kinds == "collapsed").mean()),
-            outcome=grouped["kind"].agg(_listed),
-            **{"loops to .2": np.median(reached, axis=1)},
-            blocks=self.labels,
-        )
+        more = {
+            "law's end": np.exp(np.median(self.predicted[LOCAL], 1).clip(-745, 709.7)),
+            "collapsed": grouped["kind"].agg(lambda kinds: (kinds == "collapsed").mean()),
+            "outcome": grouped["kind"].agg(_listed),
+            "loops to .2": np.median(reached, axis=1),
+            "by the law": grouped["by the law"].median(),
+        }
+        table = grouped[middle].median().assign(**more)
+        table.insert(0, "blocks", self.labels)
+        return table.reset_index(drop=True)
 
     def _sentences(self, rows: pd.DataFrame) -> list[Sentence]:
         """What collapsed, the score of the chosen predictor, and where the local law is wrong."""

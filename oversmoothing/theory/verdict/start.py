@@ -265,8 +265,10 @@ def series(part: Part, exponent: int = 0) -> Series:
                 continue
             rate = complex(-math.inf)
             if not root.is_zero:
-                turn = (root.ball(bits) * first.ball(bits).conjugate()).arg()
+                # Of the middle: a ball around a negative number meets both ends of the angles.
+                turn = (root.ball(bits) * first.ball(bits).conjugate()).mid().arg()
                 turned = 0.0 if root == first else float(turn.mid())
+                turned = math.pi if turned == -math.pi else turned
                 log = _in_units(_log_quotient(root, first, part.order), exponent)
                 rate = complex(log, turned)
             rates.append(rate)

@@ -18,14 +18,14 @@ from sympy.polys.matrices import DomainMatrix
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import MatrixLike
-from oversmoothing.theory.symbolic.layer import (
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
     EigenvalueClass,
     SymbolicLayer,
     kernel_of,
     spectrum_of,
 )
-from oversmoothing.theory.symbolic.start import symbolic_verdict
-from oversmoothing.theory.symbolic.verdict import SymbolicVerdict
+from oversmoothing.theory.verdict.symbolic.symbolic_start import symbolic_verdict
+from oversmoothing.theory.verdict.symbolic.symbolic_verdict import SymbolicVerdict
 
 # Rows of an operator that is inverted: the entries of larger ones fill pages.
 _INVERTED = 24
@@ -221,7 +221,7 @@ def symbolic(
     [1]])),))
     """
     from oversmoothing.theory.layer.layer import one_of
-    from oversmoothing.theory.symbolic.layer import symbolic_matrix
+    from oversmoothing.theory.verdict.symbolic.symbolic_layer import symbolic_matrix
 
     if one_of(H, W) == "W":
         H = symbolic_matrix(W, "W").T

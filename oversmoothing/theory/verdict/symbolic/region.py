@@ -24,9 +24,19 @@ from numpy.typing import NDArray
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.symbolic.boundaries import between, critical, real_roots, sign_condition
-from oversmoothing.theory.symbolic.verdict import Cell, SymbolicVerdict, when
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
+from oversmoothing.theory.verdict.symbolic.boundaries import (
+    between,
+    critical,
+    real_roots,
+    sign_condition,
+)
+from oversmoothing.theory.verdict.symbolic.symbolic_verdict import (
+    WORDS,
+    Cell,
+    SymbolicVerdict,
+    when,
+)
 
 # Points along each axis of a picture of two parameters, squares that are links, and slices through
 # a third.
@@ -43,12 +53,7 @@ _COLOURS = {
     Outcome.TIE: "#756bb1",
     Outcome.UNDECIDED: "#d9d9d9",
 }
-_NAMES = {
-    Outcome.SMOOTHING: "smooths",
-    Outcome.NON_SMOOTHING: "does not smooth",
-    Outcome.TIE: "ties",
-    Outcome.UNDECIDED: "UNDECIDED",
-}
+_NAMES = {**WORDS, Outcome.UNDECIDED: "UNDECIDED"}
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,7 @@ class Slice:
     """One panel: values of the parameters that are not drawn, cells, and the cell of each point.
 
     where: [points along the second axis, along the first], the place in `cells` or -1 where A is no
-    attention. curves: what is drawn of the boundaries. shares: of the
-    points, in each cell.
+    attention. curves: what is drawn of the boundaries. shares: of the points, in each cell.
     """
 
     fixed: dict[Any, Any]
@@ -90,9 +94,8 @@ class Region:
     """Where a layer with parameters smooths, over ranges of one or two of them, slices of a third.
 
     slices: what was found, a `Slice` for each panel. caption: what stands below the picture, what
-    the letters are. `plot()` draws it, `save(path)` writes PNG,
-    PDF and CSV beside one another. link: the address of a page on a point, for an SVG on which one
-    clicks.
+    the letters are. `plot()` draws it, `save(path)` writes PNG, PDF and CSV beside one another.
+    link: the address of a page on a point, for an SVG on which one clicks.
 
     >>> import oversmoothing
     >>> layer = oversmoothing.Layer(A=[["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]], H=[["h"]])

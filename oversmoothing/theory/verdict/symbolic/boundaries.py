@@ -17,9 +17,13 @@ import flint
 import sympy as sp
 
 from oversmoothing.theory.numbers.rounding import doublings
-from oversmoothing.theory.symbolic.candidates import Candidates
-from oversmoothing.theory.symbolic.layer import EigenvalueClass, SymbolicLayer, said
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
+from oversmoothing.theory.verdict.symbolic.candidates import Candidates
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
+    EigenvalueClass,
+    SymbolicLayer,
+    said,
+)
 
 _X, _Y = sp.Dummy("x"), sp.Dummy("y")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import sympy as sp
 
-from oversmoothing.theory.symbolic.layer import EigenvalueClass, SymbolicLayer
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import EigenvalueClass, SymbolicLayer
 
 # Sums of c times a product of square roots: {numbers of the roots: c}.
 Radicals = dict[frozenset[int], Any]
@@ -28,7 +28,7 @@ class Guarded:
 
     terms: with the square roots of +-discriminants, by their numbers. roots: the signs of these
     roots in h and in a, 0 where it has none; of two complex pairs the sign in its terms is a's.
-    coefficients: what is not all 0 where an X_0 contains the mode (`start`).
+    coefficients: what is not all 0 where an X_0 contains the mode (`symbolic_start`).
     """
 
     terms: Radicals

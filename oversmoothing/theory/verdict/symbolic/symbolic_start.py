@@ -17,12 +17,17 @@ from typing import Any, NamedTuple
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
-from oversmoothing.theory.symbolic.boundaries import three
-from oversmoothing.theory.symbolic.candidates import Candidates, Guarded, Radicals, plus
-from oversmoothing.theory.symbolic.layer import EigenvalueClass, SymbolicLayer, kernel_of, said
-from oversmoothing.theory.symbolic.verdict import SymbolicVerdict, condition
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
+from oversmoothing.theory.verdict.symbolic.boundaries import three
+from oversmoothing.theory.verdict.symbolic.candidates import Candidates, Guarded, Radicals, plus
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
+    EigenvalueClass,
+    SymbolicLayer,
+    kernel_of,
+    said,
+)
+from oversmoothing.theory.verdict.symbolic.symbolic_verdict import SymbolicVerdict, condition
 
 _WHOLE = frozenset[int]()
 

@@ -18,7 +18,9 @@ import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.symbolic.boundaries import (
+from oversmoothing.theory.verdict.by_fractions import exact_dominance
+from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.symbolic.boundaries import (
     Boundaries,
     between,
     critical,
@@ -28,12 +30,10 @@ from oversmoothing.theory.symbolic.boundaries import (
     said_where,
     three,
 )
-from oversmoothing.theory.symbolic.candidates import Candidates, by_table
-from oversmoothing.theory.symbolic.layer import SymbolicLayer, said, truth
-from oversmoothing.theory.verdict.by_fractions import exact_dominance
-from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.symbolic.candidates import Candidates, by_table
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import SymbolicLayer, said, truth
 
-_WORDS = {
+WORDS = {
     Outcome.SMOOTHING: "smooths",
     Outcome.TIE: "ties",
     Outcome.NON_SMOOTHING: "does not smooth",
@@ -402,7 +402,7 @@ class SymbolicVerdict:
             zeros = (rf"{sp.latex(p)} = 0" for p in self.boundaries)
             return r"\begin{gathered}" + r" \\ ".join(zeros) + r"\end{gathered}"
         rows = (
-            rf"\text{{{_WORDS[each]}}} &\iff {sp.latex(self._condition(each))}"
+            rf"\text{{{WORDS[each]}}} &\iff {sp.latex(self._condition(each))}"
             for each in self._shown()
         )
         return r"\begin{aligned}" + r" \\ ".join(rows) + r"\end{aligned}"
@@ -441,7 +441,7 @@ class SymbolicVerdict:
 
 def when(outcome: Outcome, condition: Any) -> str:
     """The condition of an outcome as a sentence."""
-    word = _WORDS[outcome]
+    word = WORDS[outcome]
     if condition in (sp.true, sp.false):
         return f"{word}: {said(condition)}"
     if outcome is Outcome.TIE and condition.has(sp.Not):
