@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, layer_at_consensus
 from oversmoothing.theory.claims.lemmas import squared_frobenius
@@ -151,19 +150,20 @@ def not_symmetric() -> None:
     assert exact.squared_ratio(fixed) == 14
 
 
-@st.composite
-def _drawn(pick: st.DrawFn) -> tuple[list[Fraction], Fraction, Fraction, Matrix, Matrix]:
-    """Weights x, y, z of a symmetric circulant A (x, y, z, y), h, beta, X*, a start."""
-    weights = pick(draw.lists(draw.fractions(0, 3).filter(bool), 3))
-    number = draw.fractions(-3, 3).filter(bool)
-    return weights, pick(number), pick(number), pick(draw.states(4, 2)), pick(draw.states(4, 2))
+_NUMBER = draw.fractions(-3, 3).filter(bool)
 
 
-@search(_drawn())
+@search(
+    draw.lists(draw.fractions(0, 3).filter(bool), 3),
+    _NUMBER,
+    _NUMBER,
+    draw.states(4, 2),
+    draw.states(4, 2),
+)
 def law_a(
     weights: list[Fraction], h: Fraction, beta: Fraction, fixed: Matrix, start: Matrix
 ) -> None:
-    """Four tokens; A has 1, x - z twice and x - 2y + z for eigenvalues."""
+    """Four tokens; A is the symmetric circulant (x, y, z, y): 1, x - z twice and x - 2y + z."""
     x, y, z = (w / (weights[0] + 2 * weights[1] + weights[2]) for w in weights)
     row = [x, y, z, y]
     A, H = [row[-k:] + row[:-k] for k in range(4)], exact.identity(2, h)
@@ -223,21 +223,18 @@ def kernel() -> sp.Matrix:
     return jacobian(u, sp.ones(3, 1), sp.Integer(0)) * u
 
 
-@st.composite
-def _drawn_c(pick: st.DrawFn) -> tuple[Fraction, Fraction, list[Fraction], list[Fraction]]:
-    """r_0, c, kappa_i for features 2 to 4, and what these add to feature 1."""
-    three = draw.lists(draw.fractions(-2, 2), 3)
-    positive = draw.fractions(0, 3).filter(bool)
-    return pick(positive), pick(positive), pick(three), pick(three)
-
-
 def measured(effort: by.Effort) -> by.Measurements:
     """Three tokens, 400 to 800 loops."""
     for seed in (0, 3):
         yield slopes(f"weights {seed}", small_block("pre", False, seed), seed, 0.015)
 
 
-@search(_drawn_c())
+@search(
+    draw.fractions(0, 3).filter(bool),
+    draw.fractions(0, 3).filter(bool),
+    draw.lists(draw.fractions(-2, 2), 3),
+    draw.lists(draw.fractions(-2, 2), 3),
+)
 def law_c(r: Fraction, c: Fraction, kappas: list[Fraction], first: list[Fraction]) -> None:
     """RMSNorm with eps = 0, d = 4, along (r, 0, 0, 0), and B with the rows (c, first)/2 and
     diag(kappas)/2: the derivative of x + B N(x), by the quotient rule, exactly."""
