@@ -199,7 +199,11 @@ def test_T10_a_disc_of_a_similarity_is_as_wide_as_its_row_and_as_its_column():
 
 @pytest.mark.parametrize(
     ("size", "moved"),
-    [*((size, moved) for size in (0.5, 5.0, 60.0, 900.0) for moved in (0, 1)), (1e292, 0)],
+    [
+        *((size, moved) for size in (0.5, 5.0, 60.0, 900.0) for moved in (0, 1)),
+        (1e292, 0),
+        (1e292, 1),
+    ],
 )
 def test_T10_a_softmax_within_holds_those_of_all_logits_that_round_to_the_same(size, moved):
     """In balls of 200 bits, the logits moved by half a unit in the last place and masks kept."""

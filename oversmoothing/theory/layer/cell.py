@@ -183,10 +183,10 @@ def softmax_within(logits: Array, relative: float = 0.0) -> tuple[Array, Array]:
     A = weights / weights.sum(axis=-1, keepdims=True)
     size = np.where(masked, 0.0, np.abs(logits)).max(axis=-1, keepdims=True)
     y = inflated(2 * relative * size, 4)
-    e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
-    e = np.where(y < 0.0625, inflated(e * (1 + 4 * e), 12), np.inf)
     rounding = gamma(logits.shape[-1] + 4)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
+        e = np.where(y < 0.0625, inflated(e * (1 + 4 * e), 12), np.inf)
         wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
         error = np.where(masked, 0.0, inflated(wide * A, 12))
     return A, np.where(np.isnan(error), np.inf, error)
