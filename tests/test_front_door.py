@@ -510,7 +510,7 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
         ("layer.quotient", "rational_quotient"),
         ("spectra.multipliers", "log_multiplier"),
         ("spectra.radii", "largest_modulus"),
-        ("spectra.spectrum", "value_projection_spectrum"),
+        ("spectra.spectrum", "attention_spectrum"),
         ("verdict.dominance", "real_verdict"),
         ("consensus.loops", "LoopLaw"),
         ("proofs.query", "Query"),
