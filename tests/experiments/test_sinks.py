@@ -47,6 +47,17 @@ def test_the_largest_direction_is_that_of_the_singular_values(
     torch.testing.assert_close(found["sink_share"], sigma[0] / sigma.sum(), rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (17, 17), (5, 40), (40, 5)])
+def test_equal_tokens_are_all_one_direction(shape: tuple[int, int]) -> None:
+    """Their Gram matrix less its largest eigenvalue is singular to the last bit."""
+    for X in (
+        torch.ones(shape),
+        torch.full(shape, 1 / 3),
+        torch.arange(shape[1]) + torch.ones(shape),
+    ):
+        assert float(sinks(X)["sink_share"]) == pytest.approx(1.0)
+
+
 def test_behind_a_sink_token_stands_what_stood_there_without_it() -> None:
     Z, v = draw(30, 8), draw(8, seed=1)
     X = Z.clone()

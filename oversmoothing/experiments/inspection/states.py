@@ -168,12 +168,14 @@ def _behind(X: Tensor, raw: Raw) -> Columns:
 def _first_vector(gram: Tensor, top: Tensor) -> Tensor:
     """The eigenvector of the largest eigenvalue, which is known, by inverse iteration: each step
     leaves of the others what rounding has of their distance."""
-    # Just beyond it, so that the matrix can be inverted.
-    eye = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
-    factors = torch.linalg.lu_factor(gram - (1 + 4 * torch.finfo(gram.dtype).eps) * top * eye)
+    # Just beyond it, and a pivot that rounding leaves at 0 is as small as rounding, not 0.
+    eye, small = torch.eye(len(gram)).to(gram), torch.finfo(gram.dtype).eps * top
+    factors, pivots, _ = torch.linalg.lu_factor_ex(gram - top * eye - 4 * small * eye)
+    diagonal = factors.diagonal()
+    diagonal.copy_(torch.where(diagonal == 0, small, diagonal))
     v = gram[gram.diagonal().argmax()]
     for _ in range(2):
-        v = torch.linalg.lu_solve(*factors, v.unsqueeze(-1)).squeeze(-1)
+        v = torch.linalg.lu_solve(factors, pivots, v.unsqueeze(-1)).squeeze(-1)
         v = v / torch.linalg.vector_norm(v)
     return v
 
