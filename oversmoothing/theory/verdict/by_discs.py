@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +48,6 @@ from oversmoothing.theory.spectra.layer_discs import (
 )
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
-
-if TYPE_CHECKING:
-    from oversmoothing.theory.verdict.by_fractions import ExactDominance
 
 
 @dataclass(frozen=True)
@@ -211,8 +208,8 @@ class Comparison:
 
     attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0
     where exact arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell:
-    the discs of a case in floats, dominance: the modes of one in fractions. error: how far rho_C -
-    rho_Q may be off by rounding.
+    the discs of a case in floats, dominance: the modes of one in fractions, an `ExactDominance`.
+    error: how far rho_C - rho_Q may be off by rounding.
     """
 
     outcome: Outcome
@@ -226,7 +223,7 @@ class Comparison:
     vague: tuple[bool, bool] = (False, False)
     cell: CellDiscs | None = None
     error: float = 0.0
-    dominance: ExactDominance | None = None
+    dominance: Any = None
 
 
 def lasts(cell: CellDiscs | None, all_modes: bool = False) -> bool:
