@@ -11,16 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, inflated, mean_of
 from oversmoothing.theory.verdict.formulas import Outcome
-
-if TYPE_CHECKING:
-    from oversmoothing.theory.depth.onset import Onset
-    from oversmoothing.theory.verdict.cosines import TokenLimits
 
 _Item = TypeVar("_Item")
 
@@ -59,14 +55,14 @@ class Decided:
     """The outcome that all cases of a cell share, or UNDECIDED, and what is known of the limits.
 
     Of one X_0 (not None where they are known) also a sentence about it, from which layer on it
-    shows what decides, and what its tokens do.
+    shows what decides (an `Onset`), and what its tokens do (`TokenLimits`).
     """
 
     outcome: Outcome
     limits: Limits = UNKNOWN
     words: str = ""
-    onset: Onset | None = None
-    tokens: TokenLimits | None = None
+    onset: Any = None
+    tokens: Any = None
 
 
 def agreed(first: Limits, second: Limits) -> Limits:
