@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,11 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
     assert "Left out one at a time, 6 of 6 heads smooth (" in report.summary()
     assert "most of all layer 1 head 0 (-" in report.summary()
+    whole, parts = report.replies[1].details[0][0].split("By part:")
+    assert whole.startswith(f"On {FEWEST} inputs ln HFC/LFC changes by ")
+    signed = r"[+-]\d+\.\d+"
+    added = sum(map(float, re.findall(signed, parts)))
+    assert float(re.findall(signed, whole)[0]) == pytest.approx(added, abs=0.025)
     assert any("layer 1 head 0 (-" in words for words, _ in report.replies[1].details)
     files = report.save(tmp_path)
     assert files["report_tokens.png"].read_bytes()[:4] == b"\x89PNG"
