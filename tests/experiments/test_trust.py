@@ -14,8 +14,8 @@ from oversmoothing.experiments.inspection.extract import Checked, extract, strea
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.fits import norm_of
 from oversmoothing.experiments.models.model import Model, Norm
+from oversmoothing.experiments.models.pass_graph import watch
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.models.tape import watch
 from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.tampered import TAMPERED, WHERE, opened

@@ -49,47 +49,78 @@ MOST = 10**7
 
 @dataclass(frozen=True)
 class Build:
-    """`kind`Config(**settings) -> `kind`Model, or the class `model`; part: of it that is read."""
+    """`kind`Config(**settings) -> `kind`Model, or the class `model`; part: of it that is read.
+
+    inputs: what it reads, where no kind of input that the reader makes up fits.
+    """
 
     kind: str
     model: str = ""
     part: str | None = None
     settings: tuple[tuple[str, Any], ...] = ()
+    inputs: dict[str, Tensor] | None = None
 
 
-def _build(kind: str, model: str = "", part: str | None = None, **settings: Any) -> Build:
-    return Build(kind, model, part, tuple(settings.items()))
+def _build(
+    kind: str,
+    model: str = "",
+    part: str | None = None,
+    inputs: dict[str, Tensor] | None = None,
+    **settings: Any,
+) -> Build:
+    return Build(kind, model, part, tuple(settings.items()), inputs)
 
 
 WINDOWS = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
            "sliding_window": 6}  # fmt: skip
+FEW_FULL = ["linear_attention", "full_attention", "full_attention"]
+# What each layer adds of a table of its own (Gemma 3n and 4).
+BY_LAYER = WINDOWS | {"vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8}
+PATCHES = {"pixel_values": torch.randn(2, 16, 192, generator=torch.Generator().manual_seed(1)),
+           "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
+           "spatial_shapes": torch.full((2, 2), 4)}  # fmt: skip
+FILMS = torch.randn(2, 4, 3, 32, 32, generator=torch.Generator().manual_seed(2))
 BUILDS: dict[str, Build] = {
     "AFMoE": _build("Afmoe"), "ALBERT": _build("Albert"), "Apertus": _build("Apertus"),
     "Arcee": _build("Arcee"), "AST audio": _build("AST", max_length=64),
-    "Bamba": _build("Bamba"), "BART encoder": _build("Bart", part="encoder"),
+    "Bamba": _build("Bamba", mamba_n_heads=8, mamba_d_head=8, attn_layer_indices=[1]),
+    "BART encoder": _build("Bart", part="encoder"),
     "BEiT": _build("Beit", use_relative_position_bias=True),
     "BEiT no bias": _build("Beit"), "BERT": _build("Bert"),
     "BERT MLM": _build("Bert", "BertForMaskedLM"),
+    "BLIP vision": _build("BlipVision", "BlipVisionModel"),
     "BigBird": _build("BigBird", attention_type="original_full"), "BioGPT": _build("BioGpt"),
     "ESM": _build("Esm", mask_token_id=3, position_embedding_type="rotary"),
     "BitNet": _build("BitNet"), "BLOOM": _build("Bloom"),
     "CLIP text": _build("CLIPText", "CLIPTextModel"),
-    "CLIP vision": _build("CLIPVision", "CLIPVisionModel"), "CodeGen": _build("CodeGen"),
+    "CLIP vision": _build("CLIPVision", "CLIPVisionModel"),
+    "CLIP whole": _build("CLIP", text_config=SIZES, vision_config=SIZES, projection_dim=16),
+    "CodeGen": _build("CodeGen"),
     "Cohere": _build("Cohere"), "Cohere2": _build("Cohere2", **WINDOWS), "CTRL": _build("CTRL"),
     "Data2Vec vision": _build("Data2VecVision"),
     "DeBERTa-v2": _build("DebertaV2", relative_attention=True, pos_att_type=["c2p", "p2c"],
                          position_buckets=8, type_vocab_size=0),
     "DeepSeek-V3": _build("DeepseekV3", n_group=1, topk_group=1, kv_lora_rank=16, q_lora_rank=16,
-                          qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8),
-    "DeiT": _build("DeiT"), "DiffLlama": _build("DiffLlama"),
+                          qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, head_dim=4,
+                          num_key_value_heads=4),
+    "DeiT": _build("DeiT"),
+    "DeiT distilled": _build("DeiT", "DeiTForImageClassificationWithTeacher"),
+    "DiffLlama": _build("DiffLlama"),
     "DINOv2": _build("Dinov2"), "DINOv2 with registers": _build("Dinov2WithRegisters"),
+    "DINOv3 ConvNext": _build("DINOv3ConvNext", hidden_sizes=[8, 8, 16, 16], depths=[1] * 4),
     "DINOv3 ViT": _build("DINOv3ViT"), "DistilBERT": _build("DistilBert"), "Doge": _build("Doge"),
-    "dots1": _build("Dots1", n_group=1, topk_group=1), "ELECTRA": _build("Electra"),
+    "dots1": _build("Dots1", n_group=1, topk_group=1, n_shared_experts=1),
+    "ELECTRA": _build("Electra"),
     "Ernie 4.5": _build("Ernie4_5"), "Ernie 4.5 MoE": _build("Ernie4_5_Moe"),
     "EuroBERT": _build("EuroBert"), "EXAONE 4": _build("Exaone4", **WINDOWS),
+    "EXAONE 4 without windows": _build("Exaone4", layer_types=["full_attention"] * 3),
     "Falcon": _build("Falcon"), "Falcon-H1": _build("FalconH1"), "FNet": _build("FNet"),
     "Gemma": _build("Gemma"), "Gemma 2": _build("Gemma2", **WINDOWS),
     "Gemma 3": _build("Gemma3Text", "Gemma3TextModel", **WINDOWS),
+    "Gemma 3n": _build("Gemma3nText", "Gemma3nTextModel", intermediate_size=[48] * 3,
+                       activation_sparsity_pattern=[0.5, 0.0, 0.0], num_kv_shared_layers=1,
+                       **BY_LAYER),
+    "Gemma 4": _build("Gemma4Text", "Gemma4TextModel", per_layer_config={}, **BY_LAYER),
     "GLM": _build("Glm"), "GLM-4": _build("Glm4"),
     "GLM-4 MoE": _build("Glm4Moe", n_group=1, topk_group=1), "GPT-2": _build("GPT2"),
     "GPT-2 scaled by layer": _build("GPT2", scale_attn_by_inverse_layer_idx=True),
@@ -99,14 +130,16 @@ BUILDS: dict[str, Build] = {
     "GPT-NeoX": _build("GPTNeoX"), "GPT-BigCode": _build("GPTBigCode"),
     "GPT-OSS": _build("GptOss", **WINDOWS), "Granite": _build("Granite"),
     "Granite MoE hybrid": _build("GraniteMoeHybrid", layer_types=["attention"] * 3,
-                                 shared_intermediate_size=24),
+                                 shared_intermediate_size=24, mamba_n_heads=8, mamba_d_head=8),
     "Helium": _build("Helium"),
     "HuBERT": _build("Hubert"), "HunYuan dense": _build("HunYuanDenseV1"),
     "I-JEPA": _build("IJepa"), "InternVL vision": _build("InternVLVision", image_size=[32, 32],
                                                          patch_size=[8, 8]),
     "Jais2": _build("Jais2"), "Jamba": _build("Jamba", use_mamba_kernels=False, attn_layer_period=2,
                                              attn_layer_offset=1),
-    "LeViT": _build("Levit", image_size=64), "LFM2": _build("Lfm2"), "Llama": _build("Llama"),
+    "LeViT": _build("Levit", image_size=64, patch_size=16, hidden_sizes=[16] * 3,
+                    num_attention_heads=[2] * 3, depths=[1] * 3, key_dim=[8] * 3),
+    "LFM2": _build("Lfm2"), "Llama": _build("Llama"),
     "Llama 4": _build("Llama4Text", "Llama4TextModel"),
     "Longformer": _build("Longformer", attention_window=4), "Mamba": _build("Mamba"),
     "MiniMax": _build("MiniMax", layer_types=["full_attention"] * 3),
@@ -116,30 +149,53 @@ BUILDS: dict[str, Build] = {
     "Moonshine encoder": _build("Moonshine", part="encoder"), "MPNet": _build("MPNet"),
     "MPT": _build("Mpt"), "nanochat": _build("NanoChat"), "Nemotron": _build("Nemotron"),
     "NomicBERT": _build("NomicBert"), "Nystromformer": _build("Nystromformer", num_landmarks=4,
-                                                              segment_means_seq_len=16),
+                                                              segment_means_seq_len=12),
     "OLMo": _build("Olmo"), "OLMo 2": _build("Olmo2"), "OLMo 3": _build("Olmo3", **WINDOWS),
     "OLMoE": _build("Olmoe"), "OPT": _build("OPT"), "Persimmon": _build("Persimmon"),
     "Phi": _build("Phi"), "Phi-3.5 MoE": _build("Phimoe"), "Phi-3": _build("Phi3"),
-    "Pixtral vision": _build("PixtralVision", "PixtralVisionModel"), "PVT": _build("Pvt"),
+    "Pixtral vision": _build("PixtralVision", "PixtralVisionModel",
+                             inputs={"pixel_values": FILMS[:1, 0]}),
+    "PVT": _build("Pvt", image_size=64, hidden_sizes=[16] * 4, num_attention_heads=[2] * 4,
+                  depths=[1] * 4, mlp_ratios=[2] * 4),
+   
     "Qwen2": _build("Qwen2"), "Qwen2 MoE": _build("Qwen2Moe"), "Qwen3": _build("Qwen3"),
-    "Qwen3 MoE": _build("Qwen3Moe"), "Qwen3-Next": _build("Qwen3Next"), "XLNet": _build("XLNet"),
+    "Qwen3 MoE": _build("Qwen3Moe"), "Qwen3-Next": _build("Qwen3Next", layer_types=FEW_FULL),
+    "Qwen3.5": _build("Qwen3_5Text", "Qwen3_5TextModel", layer_types=FEW_FULL),
+    "XLNet": _build("XLNet", d_inner=48, d_head=8),
     "RoBERTa": _build("Roberta"), "RoFormer": _build("RoFormer"),
     "RWKV": _build("Rwkv", attention_hidden_size=32), "Seed-OSS": _build("SeedOss"),
     "SegFormer": _build("Segformer"),
     "SigLIP text": _build("SiglipText", "SiglipTextModel"),
-    "SigLIP vision": _build("SiglipVision", "SiglipVisionModel"), "SmolLM3": _build("SmolLM3"),
+    "SigLIP vision": _build("SiglipVision", "SiglipVisionModel"),
+    "SigLIP whole": _build("Siglip", text_config=SIZES, vision_config=SIZES),
+    "SigLIP 2 vision": _build("Siglip2Vision", "Siglip2VisionModel", inputs=PATCHES,
+                              num_patches=16),
+    "SmolLM3": _build("SmolLM3"),
     "StableLM": _build("StableLm"), "StarCoder2": _build("Starcoder2"),
     "Swin": _build("Swin", image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
                    num_heads=[2, 4], window_size=4, part="encoder.layers.0"),
     "Swin v2": _build("Swinv2", image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
                       num_heads=[2, 4], window_size=4, part="encoder.layers.0"),
-    "T5 encoder": _build("T5", part="encoder"),
+    "T5 encoder": _build("T5", part="encoder"), "T5 whole": _build("T5"),
+    "T5Gemma encoder": _build("T5Gemma", encoder=SIZES, decoder=SIZES),
+    "V-JEPA 2": _build("VJEPA2", inputs={"pixel_values_videos": FILMS}, crop_size=32,
+                       frames_per_clip=4, pred_hidden_size=32, pred_num_attention_heads=4,
+                       pred_num_hidden_layers=2, num_pooler_layers=1),
     "VaultGemma": _build("VaultGemma", **WINDOWS), "ViT": _build("ViT"),
-    "ViT-MAE": _build("ViTMAE"), "ViT-MSN": _build("ViTMSN"),
+    "ViT-MAE": _build("ViTMAE"),
+    "ViT-MAE whole": _build("ViTMAE", "ViTMAEForPreTraining", decoder_hidden_size=32,
+                            decoder_num_attention_heads=4, decoder_num_hidden_layers=2,
+                            decoder_intermediate_size=48),
+    "ViT-MSN": _build("ViTMSN"),
     "ViTDet": _build("VitDet", window_block_indices=[0], window_size=2),
     "Wav2Vec2": _build("Wav2Vec2"), "Whisper encoder": _build("Whisper", part="encoder"),
+    "Whisper whole": _build("Whisper"),
     "XGLM": _build("XGLM", attention_heads=4), "XLM-R": _build("XLMRoberta"),
-    "YOLOS": _build("Yolos", image_size=[32, 32]), "Zamba2": _build("Zamba2"),
+    "YOLOS": _build("Yolos", image_size=[32, 32]),
+    "Zamba2": _build("Zamba2", layers_block_type=["linear_attention", "hybrid", "linear_attention"],
+                     hybrid_layer_ids=[1], mamba_headdim=8, n_mamba_heads=8, kv_channels=8,
+                     attention_head_dim=16, attention_hidden_size=64, num_query_groups=4,
+                     adapter_rank=4, chunk_size=4),
 }  # fmt: skip
 
 
@@ -204,11 +260,12 @@ def outcome(name: str) -> dict[str, Any]:
     module = built(name)
     try:
         try:
-            model = describe(module, part=BUILDS[name].part)
+            model = describe(module, BUILDS[name].inputs, part=BUILDS[name].part)
         except SeveralStacksError as several:
-            model = describe(module, part=several.parts[0])
+            model = describe(module, BUILDS[name].inputs, part=several.parts[0])
             row["architecture"] = f"{name}, {several.parts[0]}"
-        batch = next(candidates(model.module, model.modality, model.prepare, None))
+        made = BUILDS[name].inputs
+        batch = next(candidates(model.module, model.modality, model.prepare, made))
         found = extract(model, batch)
     except InputError as error:
         said = str(error)

@@ -171,6 +171,13 @@ TAMPERED: dict[str, tuple[str, Tamper]] = {
     "positions behind the norm": ("llama", _hooked("attention", _positions, entering=True)),
     "positions in front of Post-LN attention": ("bert", _hooked("attention", _positions,
                                                                 entering=True)),
+    "the output's bias by 2": ("gpt2", _heads(lambda h: {"b_O": 2 * h.b_O})),
+    "the values' bias by 2": ("vit", _heads(lambda h: {"b_V": 2 * h.b_V})),
+    "not centred where it is": ("deit", _norm("norm_attention", lambda _: {"kind": "rms"})),
+    "gain of the FFN by 1.01": ("llama", _norm("norm_ffn", lambda x: {"gain": 1.01 * x.gain})),
+    "shift by 2": ("bert", _norm("norm_attention", lambda x: {"shift": 2 * x.shift})),
+    "sublayers in parallel": ("vit", _layer(lambda x, _: replace(x, placement="parallel"))),
+    "FFN that sees the token in front": ("llama", _hooked("mlp", lambda X: X + 0.1 * X.roll(1, 1))),
     "a token's attention by 1.01": ("gpt2", _hooked("out", _one_token(1.01))),
     "a token without attention": ("llama", _hooked("out", _one_token(0.0))),
 }  # fmt: skip

@@ -22,8 +22,8 @@ from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.describe import NotReadError
 from oversmoothing.experiments.models.model import evaluating, without_autocast
+from oversmoothing.experiments.models.pass_graph import Graph, watch
 from oversmoothing.experiments.models.reader import read
-from oversmoothing.experiments.models.tape import Graph, watch
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError

@@ -33,8 +33,8 @@ from oversmoothing.experiments.models.model import (
     evaluating,
     without_autocast,
 )
+from oversmoothing.experiments.models.pass_graph import Graph, watch
 from oversmoothing.experiments.models.reader import read, told
-from oversmoothing.experiments.models.tape import Graph, watch
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
@@ -118,8 +118,8 @@ def watched_model(
         try:
             prepare = _prepare(module, modality, settings)
         except InputError as error:  # said where the module is read, and only its images are not
-            unprepared = error if reads else None
-            prepare = None if reads else tensors
+            unprepared = error if reads and inputs is None else None
+            prepare = None if unprepared else tensors
     said = [*notes, *getattr(prepare, "notes", ())]
     run = run or _run(module, reads)
     if hides_at_random(module):
@@ -226,8 +226,13 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
         names = [
             g.block_name(each[0].product.out, max(each[0].end, each[0].total)) for each in stacks
         ]
-        raise SeveralStacksError(kind, _parts([name.rpartition(".")[0] for name in names]))
-    stack = stacks[0] if stacks else []
+        parts = _parts([name.rpartition(".")[0] for name in names])
+        if len({*parts}) == len(parts):
+            raise SeveralStacksError(kind, parts)
+        # Layers of no module of their own: one stack, which ends in the middle.
+        for r in (each[-1] for each in stacks[:-1]):
+            r.lacks = r.lacks or ["a stack ends here, and no module holds it alone"]
+    stack = [r for each in stacks for r in each]
     if not stack or any(r.lacks for r in stack):
         raise InputError(f"{kind} is not read: {told(stack or reads).removeprefix('refused: ')}")
     if any(r.end < 0 for r in stack):

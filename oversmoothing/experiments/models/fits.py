@@ -21,16 +21,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from oversmoothing.experiments.models.model import Norm
-from oversmoothing.experiments.models.tape import (
-    PRODUCT,
-    SAME,
-    Call,
-    Graph,
-    Node,
-    NotReplayable,
-    like,
-    off,
-)
+from oversmoothing.experiments.models.pass_graph import Graph, like, off
+from oversmoothing.experiments.models.tape import PRODUCT, SAME, Call, Node, NotReplayable
 
 
 def affine(g: Graph, a: int, b: int) -> bool:
@@ -144,8 +136,7 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     constants = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
     if len(constants) == 1:
         weight = _weight(g, module, a, b, constants[0], pick, perm)
-        if weight is not None:
-            W = weight.read()
+        if weight is not None and (W := weight.read()).shape[1] == tokens.shape[1]:
             own = _own_bias(g, a, b, weight, bias)
             bias = bias if own is None else own * torch.as_tensor(weight.scale).to(own)
             error = off(_mapped(tokens, W, bias), seen)

@@ -14,15 +14,8 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.models.fits import Map, Pick, affine, linear_map, norm_of
 from oversmoothing.experiments.models.model import NO_NORM, Norm, Placement
-from oversmoothing.experiments.models.tape import (
-    MOVES,
-    PRODUCT,
-    Graph,
-    Node,
-    NotReplayable,
-    like,
-    off,
-)
+from oversmoothing.experiments.models.pass_graph import Graph, like, off
+from oversmoothing.experiments.models.tape import MOVES, PRODUCT, Node, NotReplayable
 
 # Of the largest number: what a sublayer's output may be off by.
 WITHIN = 1e-4
@@ -72,6 +65,8 @@ class Layout:
     @staticmethod
     def tokens(X: Tensor, inputs: int, across: bool) -> Tensor:
         """A stream as [b, n, d]."""
+        while X.ndim > 3 and X.shape[-1] == 1:  # einsum keeps the axes that it has summed
+            X = X.squeeze(-1)
         if across:
             return X.reshape(-1, inputs, X.shape[-1]).transpose(0, 1)
         return X.reshape(inputs, -1, X.shape[-1])
@@ -103,7 +98,6 @@ class Reading:
     product: Product
     inputs: int
     kind: str = "self"
-    between: str = ""  # the operations from q k^T to the softmax
     sinks: bool = False
     causal: bool = False
     layout: Layout | None = None

@@ -150,7 +150,9 @@ class Texts:
         """As the module's config says."""
         config = getattr(module, "config", None)
         longest = getattr(config, "max_position_embeddings", None)
-        return cls(getattr(config, "vocab_size", None), longest, tokenizer)
+        # XLNet says -1: texts of any length.
+        at_most = longest if longest is not None and longest > 0 else None
+        return cls(getattr(config, "vocab_size", None), at_most, tokenizer)
 
     def check(self, batch: Any) -> Any:
         """The batch of token ids, when they and their length are what the model reads."""

@@ -19,20 +19,21 @@ from torch.utils._pytree import tree_leaves
 from oversmoothing.experiments.models.fits import Map, ffn_of
 from oversmoothing.experiments.models.heads import Layout, Reading
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, ValueParts
-from oversmoothing.experiments.models.tape import PRODUCT, Call, Graph, Place, Scoped, running
+from oversmoothing.experiments.models.pass_graph import Graph
+from oversmoothing.experiments.models.tape import PRODUCT, Call, Place, Scoped, running
 
 
 class Places(NamedTuple):
     """Where a pass has a layer's tensors, each a place and which of its outputs.
 
-    product: A V; first: whether A is its first factor; weights, logits: A itself and what its
-    softmax is taken of, where it is a softmax's whole output. before, after, end: of the stream, in
-    front of the layer, between its sublayers (None: they are parallel) and behind it; normed: of
-    what the norm in front of attention gives; output: of what W_O gives; across: which of these
-    have tokens as [n, b, d].
+    product: A V, head by head where code loops; first: whether A is its first factor; weights,
+    logits: A itself and what its softmax is taken of, where it is a softmax's whole output. before,
+    after, end: of the stream, in front of the layer, between its sublayers (None: they are
+    parallel) and behind it; normed: of what the norm in front of attention gives; output: of what
+    W_O gives; across: which of these have tokens as [n, b, d].
     """
 
-    product: Place
+    product: tuple[Place, ...]
     first: bool
     weights: tuple[Place, int] | None
     logits: tuple[Place, int] | None
@@ -47,8 +48,8 @@ class Places(NamedTuple):
         """The same where the block runs once, by itself, on its stream."""
         alone: dict[str, Any] = self._asdict()
         for name, at in alone.items():
-            if isinstance(at, Place):
-                alone[name] = at._replace(call=0)
+            if name == "product":
+                alone[name] = tuple(each._replace(call=0) for each in at)
             elif isinstance(at, tuple):
                 alone[name] = (at[0]._replace(call=0), at[1])
         return Places(**alone | {"before": (Place("", 0, "input", 0), 0)})
@@ -86,10 +87,10 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         self._wanted: dict[Place, list[tuple[int, str, int]]] = {}
         for number, layer in enumerate(layers):
             for name, at in layer.places._asdict().items():
-                if isinstance(at, Place):
-                    at = (at, 0)
                 if isinstance(at, tuple):
-                    self._wanted.setdefault(at[0], []).append((number, name, at[1]))
+                    places = [(t, k) for k, t in enumerate(at)] if name == "product" else [at]
+                    for place, which in places:
+                        self._wanted.setdefault(place, []).append((number, name, which))
         leaves = [t for t in tree_leaves(batch) if isinstance(t, Tensor)]
         self.inputs = len(leaves[0]) if leaves else 1
         for k, t in enumerate(leaves):
@@ -139,9 +140,8 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
                 continue
             if name == "product":
                 if self.dtype:
-                    a, b = args[-2:]
-                    self.held[f"{number} A"], self.held[f"{number} V"] = a, b
-                    self.held[f"{number} product"] = outs[0]
+                    for each, t in zip("AVZ", (*args[-2:], outs[0]), strict=True):
+                        self.held[f"{number} {each}{which}"] = t
             elif name in ("weights", "logits"):
                 # Made anew by every pass: a reference will do.
                 if self.dtype and (name == "weights" or self.dtype == torch.float64):
@@ -165,7 +165,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
     def _attended(self, layer: Any, held: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
         """(A, A V) by head."""
         layout, places = layer.layout, layer.places
-        A, V, Z = held["A"], held["V"], held["product"]
+        A, V, Z = (_of_all_heads(held, each, len(places.product)) for each in "AVZ")
         A, V, Z = (A, V, Z) if places.first else (V.mT, A.mT, Z.mT)
         n = A.shape[-1]
         own, logits = held.get("weights", A), held.get("logits")
@@ -197,6 +197,12 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
             self.see(number, Caught(A, mixed, **streams))  # type: ignore[arg-type]
         finally:
             self.paused = paused
+
+
+def _of_all_heads(held: dict[str, Tensor], name: str, products: int) -> Tensor:
+    """What is held of each product as that of one, where there are several."""
+    parts = [held[f"{name}{k}"] for k in range(products)]
+    return parts[0] if products == 1 else torch.cat([t if t.ndim == 3 else t[None] for t in parts])
 
 
 def attention_of(module: nn.Module, layer: Any, run: Callable[[], Any], X: Tensor) -> Tensor:
@@ -348,8 +354,8 @@ def _parts(module: nn.Module, r: Reading, columns: Tensor) -> ValueParts | None:
 
 def _places(g: Graph, r: Reading, before: int | None) -> Places:
     """before: the end of the layer in front; None: there is none."""
-    product = g.place(r.product.out)
-    assert product is not None
+    joined = g.joined.get(r.product.out)
+    products = joined.products if joined else [g.made(r.product.out)]
     whole = g.root(r.product.A) == r.product.softmax or r.product.averaged
     first = r.product.V if r.product.flipped else r.product.A
     normed = r.normed if r.placement != "post" and g.root(r.normed) != g.root(r.before) else None
@@ -361,7 +367,7 @@ def _places(g: Graph, r: Reading, before: int | None) -> Places:
         "end": r.end,
     }
     return Places(
-        product=product,
+        product=tuple(each.place for each in products if each.place),
         weights=_operation_of(g, r.product.softmax) if whole else None,
         logits=_operation_of(g, r.product.logits) if whole else None,
         first=g.made(r.product.out).ins[-2] == first,

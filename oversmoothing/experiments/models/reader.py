@@ -23,7 +23,9 @@ from torch import nn
 
 from oversmoothing.experiments.models.fits import mixes, norm_of, norm_within
 from oversmoothing.experiments.models.heads import HeadsReader, Product, Reading
+from oversmoothing.experiments.models.looped import join_heads
 from oversmoothing.experiments.models.model import NO_NORM, Norm
+from oversmoothing.experiments.models.pass_graph import Graph, off
 from oversmoothing.experiments.models.tape import (
     ADD,
     MOVES,
@@ -31,11 +33,8 @@ from oversmoothing.experiments.models.tape import (
     PRODUCT,
     SAME,
     SCALES,
-    SOFTMAX,
-    Graph,
     Node,
     NotReplayable,
-    off,
 )
 
 # What may stand between a softmax and its product with values.
@@ -47,15 +46,17 @@ POINT = frozenset(
 )  # fmt: skip
 SUMS = 1e-5
 UNSEEN = "no softmax over tokens multiplies values"
+SOME = "the residual sum is of some tokens alone, such as CLS"
+NO_SUM = "no residual sum behind the attention"
 
 
 def products(g: Graph) -> list[Product]:
     """Each product of a softmax with values, in order."""
     outputs: dict[int, Product] = {}
-    for node in g.nodes:
-        if node.op not in SOFTMAX or not any(g.data[v] for v in node.ins):
+    for shares, logits in g.softmaxes.items():
+        if not g.data[logits]:
             continue
-        todo, seen = [(node.outs[0], False)], set()
+        todo, seen = [(shares, False)], set()
         while todo:
             v, averaged = todo.pop()
             for use in g.uses[v]:
@@ -64,9 +65,7 @@ def products(g: Graph) -> list[Product]:
                     a, b = use.ins[-2:]
                     if g.data[b if a == v else a]:
                         pair = (a, b) if a == v else (b, a)
-                        outputs[out] = Product(
-                            *pair, out, node.ins[0], node.outs[0], a != v, averaged
-                        )
+                        outputs[out] = Product(*pair, out, logits, shares, a != v, averaged)
                 elif use.op in MOVES | POINT and out not in seen:
                     seen.add(out)
                     todo += [(u, averaged or use.op == "mean") for u in use.outs]
@@ -76,6 +75,7 @@ def products(g: Graph) -> list[Product]:
 @torch.no_grad()
 def read(g: Graph, module: nn.Module, inputs: int) -> list[Reading]:
     """The attention sublayers of a watched pass of so many inputs, in order."""
+    join_heads(g, [(each, scores(g, each.logits)) for each in products(g)])
     reads = [_attention(g, module, each, inputs) for each in products(g)]
     for k, r in enumerate(reads):
         if not r.placed:
@@ -118,30 +118,29 @@ def _joint(g: Graph, r: Reading, after: Reading | None, earlier: list[Reading]) 
                 break
 
 
-def _between(g: Graph, v: int) -> tuple[str, Node | None]:
-    """The operations between q k^T and the logits v, and the product itself."""
-    names: list[str] = []
-    while g.maker[v] and len(names) < 40 and g.op(v) not in PRODUCT:
-        names += [g.op(v)] if g.op(v) not in MOVES else []
-        node = g.made(v)
-        ins = [u for u in node.ins if g.data[u]] or node.ins
-        if not ins:
+def scores(g: Graph, v: int) -> Node | None:
+    """The product q k^T of which the logits v are made."""
+    for _ in range(40):
+        node = g.maker[v]
+        if node is None or node.op in PRODUCT or not node.ins:
             break
-        v = max(ins, key=lambda u: (g.values[u].numel(), u))
-    first = "qk+bias" if g.op(v) == "baddbmm" else "qk"
-    return " ".join(reversed([*names, first])), g.maker[v] if g.op(v) in PAIRS else None
+        v = max([u for u in node.ins if g.data[u]] or node.ins,
+                key=lambda u: (g.values[u].numel(), u))  # fmt: skip
+    return g.maker[v] if g.op(v) in PAIRS else None
 
 
 def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Reading:
     val, V, out = g.values, product.V, product.out
-    between, logits = _between(g, product.logits)
-    r = Reading(product, inputs, between=between)
+    joined = g.joined.get(product.out)
+    logits = joined.scores if joined else scores(g, product.logits)
+    r = Reading(product, inputs)
     A = val[product.A].mT if product.flipped else val[product.A]
     r.sinks = val[product.softmax].shape[-1] == A.shape[-1] + 1
-    if g.op(g.root(V)) in SOFTMAX:
+    if g.root(V) in g.softmaxes:
         r.lacks.append("a softmax is multiplied by a softmax")
         return r
     partner = beside = stream = branch = None
+    some = False
     for total, *ways in g.sums(out):  # noqa: B007  it is the last one that counts
         # The first sum of what comes from the attention and what its values or logits came from.
         for p, q in ways:
@@ -159,6 +158,8 @@ def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Re
             stream, branch = bare, q
             r.lacks.append("the residual itself is multiplied")
             break
+        part = g.made(root).ins[0] if g.op(root) in MOVES else root
+        some = some or (g.from_(V, part) and val[part].numel() > val[root].numel())
         partner, beside = (q, p) if partner is None else (partner, beside)
     if stream is None or branch is None:
         shared = any(
@@ -167,7 +168,7 @@ def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Re
             if g.data[u] and val[u].ndim == 3
         )
         r.kind = "self" if shared and A.shape[-2] == A.shape[-1] else "pooling"
-        r.lacks.append("no residual sum behind the attention")
+        r.lacks.append(SOME if some else NO_SUM)
         return r
     r.before, r.total, r.after = stream, total, total
     if not g.from_(V, stream):

@@ -2,19 +2,16 @@
 
 Nothing is computed anew and nothing in the module changes: fused attention is taken apart by
 PyTorch itself (its kernel by formula), so that eager, fused, einsum, `nn.MultiheadAttention` and
-traced code leave the same operations. Pieces of the pass can be run again on other numbers
-(`Graph.replay`), which is how the reader (`experiments.models.reader`) tells what they are.
+traced code leave the same operations.
 
 A place in a pass, `Place`, outlives it: the same operation of another pass on other inputs.
-
-In one file, as one room: writing a pass down and finding its places in another obey the same rules.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -49,6 +46,28 @@ SOFTMAX = ("_softmax", "_safe_softmax", "softmax")
 PAIRS = ("bmm", "mm", "baddbmm")
 PRODUCT = frozenset((*PAIRS, "addmm", "convolution"))
 SCALES = ("mul", "div", "mul_", "div_")
+
+
+aten = torch.ops.aten
+# Sums written as one operation, x - y, x + a y, x + a y z, and the sum x + z that does it.
+SUMS = {
+    aten.sub.Tensor: aten.add.Tensor, aten.sub_.Tensor: aten.add_.Tensor,
+    aten.add.Tensor: aten.add.Tensor, aten.add_.Tensor: aten.add_.Tensor,
+    aten.addcmul.default: aten.add.Tensor, aten.addcmul_.default: aten.add_.Tensor,
+}  # fmt: skip
+
+
+def as_sum(func: Any, x: Tensor, y: Any, *more: Any, **kwargs: Any) -> Any:
+    """Such an operation on tensors of tokens as x + z; NotImplemented where it is none."""
+    weight = kwargs.get("alpha", kwargs.get("value", 1))
+    weight = -weight if "sub" in func._schema.name else weight
+    if not (isinstance(y, Tensor) and x.is_floating_point()):
+        return NotImplemented
+    if not more and (weight == 1 or x.shape != y.shape):
+        return NotImplemented
+    z = aten.mul.Tensor(y, more[0]) if more else y
+    z = aten.neg.default(z) if weight == -1 else z if weight == 1 else aten.mul.Tensor(z, weight)
+    return SUMS[func](x, z)
 
 
 class NotReplayable(Exception):
@@ -159,8 +178,8 @@ class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return Place(call.name, call.number, kind, call.counts[kind])
 
     def by_formula(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """What flex attention gives, made of operations that are seen one by one; NotImplemented
-        for any other operation outside of it."""
+        """What flex attention and `SUMS` give, made of operations that are seen one by
+        one; NotImplemented for any other operation outside of the first."""
         if isinstance(func, HigherOrderOperator):
             apart, self.apart = self.apart, True
             try:
@@ -168,6 +187,9 @@ class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     return func.py_kernels[DispatchKey.CompositeExplicitAutograd](*args, **kwargs)
             finally:
                 self.apart = apart
+        if func in SUMS:
+            with self:
+                return as_sum(func, *args, **kwargs)
         if not self.apart:
             return NotImplemented
         with self:  # what autograd has taken apart everywhere else
@@ -279,203 +301,3 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
             if each is not t
         ]
         return written, others
-
-
-class Graph:
-    """The tape of one pass; who comes from whom is held as sets of bits."""
-
-    def __init__(self, tape: Tape, inputs: Any, module: nn.Module) -> None:
-        self.nodes = sorted(tape.nodes, key=lambda node: max(node.outs, default=0))
-        self.values, self.calls = tape.values, tape.calls
-        self.names = {
-            tape.known[id(p)]: name for name, p in module.named_parameters() if id(p) in tape.known
-        }
-        given = [t for t in tree_leaves(inputs) if isinstance(t, Tensor)]
-        order = {id(t): k for k, t in enumerate(given)}
-        self.inputs = {v: order[id(t)] for v, t in enumerate(tape.held) if id(t) in order}
-        self.data = [v in self.inputs for v in range(len(self.values))]  # comes from the inputs
-        self.anc = [0] * len(self.values)
-        self.maker: list[Node | None] = [None] * len(self.values)
-        self.uses: list[list[Node]] = [[] for _ in self.values]
-        for node in self.nodes:
-            bits = 0
-            for v in set(node.ins):
-                bits |= self.anc[v] | 1 << v
-                self.uses[v].append(node)
-            for v in node.outs:
-                self.maker[v] = node
-                self.anc[v] |= bits
-                self.data[v] |= any(self.data[u] for u in node.ins)
-
-    def op(self, v: int) -> str:
-        """The name of the operation that made v."""
-        node = self.maker[v]
-        return node.op if node else ""
-
-    def made(self, v: int) -> Node:
-        """The operation that made v."""
-        node = self.maker[v]
-        assert node is not None
-        return node
-
-    def ops(self, cuts: list[int]) -> str:
-        """Names of the operations that make these tensors, moves left out."""
-        named = dict.fromkeys(self.op(c) for c in cuts if self.op(c) not in MOVES)
-        return " ".join(named) or "moves"
-
-    def from_(self, v: int, a: int) -> bool:
-        """Whether v is a, or comes from it."""
-        return v == a or bool(self.anc[v] >> a & 1)
-
-    def root(self, v: int) -> int:
-        """v behind operations that keep every number in its place."""
-        while self.op(v) in SAME:
-            before = self.made(v).ins[0]
-            if self.values[before].numel() != self.values[v].numel():
-                break
-            v = before
-        return v
-
-    def only(self, v: int, stop: int | None = None, ops: tuple[str, ...] = SCALES) -> int:
-        """v behind operations that join it with constants."""
-        v = self.root(v)
-        while v != stop and self.op(v) in ops:
-            data = [u for u in self.made(v).ins if self.data[u]]
-            if len(data) != 1:
-                break
-            v = self.root(data[0])
-        return v
-
-    def sums(self, after: int) -> Iterator[tuple[int, tuple[int, int], tuple[int, int]]]:
-        """(out, (p, q), (q, p)) of the sums of two tensors made behind `after`."""
-        for node in self.nodes:
-            if node.op in ADD and len(node.ins) == 2 and node.outs[0] > after:
-                p, q = node.ins
-                yield node.outs[0], (p, q), (q, p)
-
-    def cuts(self, a: int, b: int) -> list[int]:
-        """The tensors that every way from a to b goes through, in order, both ends with them."""
-        on = [v for v in range(a, b + 1) if self.from_(v, a) and self.from_(b, v)]
-        place, cover = {v: i for i, v in enumerate(on)}, [0] * (len(on) + 1)
-        for v in on[1:]:
-            for u in set(self.made(v).ins) & set(place):
-                cover[place[u] + 1] += 1
-                cover[place[v]] -= 1
-        level, tensors = 0, []
-        for i, v in enumerate(on):
-            level += cover[i]
-            tensors += [v] if level == 0 else []
-        return tensors
-
-    def block(self, product: int, end: int) -> Call | None:
-        """The innermost call of a module that holds the product and gives `end`."""
-        call = self.made(product).call
-        while call is not None:
-            if any(self.root(v) == self.root(end) for v in call.outs):
-                return call
-            call = call.within
-        return None
-
-    def block_name(self, product: int, end: int) -> str:
-        """Its name; '' where there is none."""
-        call = self.block(product, end)
-        return call.name if call else ""
-
-    def replay(self, target: int, given: dict[int, Tensor]) -> Tensor:
-        """The value of `target` had the tensors {number: value} been others.
-
-        Raises `NotReplayable` where an operation does not take them.
-        """
-        bits, known, todo = sum(1 << v for v in given), dict(given), [target]
-        while todo:
-            v = todo[-1]
-            if v in known or not self.anc[v] & bits:
-                known.setdefault(v, self.values[v])
-                todo.pop()
-                continue
-            node = self.made(v)
-            rest = [u for u in node.ins if u not in known and self.anc[u] & bits]
-            if rest:
-                todo += rest
-                continue
-            known |= {
-                u: t for u, t in zip(node.outs, self._again(node, known), strict=False)
-                if u not in known
-            }  # fmt: skip
-        return known[target]
-
-    def _again(self, node: Node, known: dict[int, Tensor]) -> list[Tensor]:
-        if node.func is None:
-            raise NotReplayable("a view is written to")
-        args = self._given(node.args, known)
-        kwargs = {name: self._given(x, known) for name, x in node.kwargs.items()}
-        args = (args[0].clone(), *args[1:]) if node.writes else args
-        try:
-            outs = tree_leaves(node.func(*args, **kwargs))
-        except Exception as error:  # what anybody's operations raise
-            raise NotReplayable(f"{node.op}: {str(error)[:60]}") from error
-        return [t for t in outs if isinstance(t, Tensor)]
-
-    def _given(self, x: Any, known: dict[int, Tensor]) -> Any:
-        """An argument with its tensors. A closure would keep them until garbage is collected."""
-        if isinstance(x, Ref):
-            return known.get(x.v, self.values[x.v])
-        return type(x)(self._given(y, known) for y in x) if isinstance(x, tuple | list) else x
-
-    def constants(self, a: int, b: int, ops: frozenset[str] = PRODUCT) -> list[int]:
-        """What enters such operations (none: all) on the way from a to b and does not come from the
-        inputs, as it was in front of moves: weights, biases, gains."""
-        constants: dict[int, None] = {}
-        for v, node in enumerate(self.maker[a + 1 : b + 1], a + 1):
-            if node and (not ops or node.op in ops) and self.from_(v, a) and self.from_(b, v):
-                for u in node.ins:
-                    while u not in self.names and self.op(u) in MOVES and not self.data[u]:
-                        u = self.made(u).ins[0]
-                    if not self.data[u] and self.values[u].is_floating_point():
-                        constants[self._stored(u)] = None
-        return list(constants)
-
-    def _stored(self, v: int) -> int:
-        """v, or a view of it that the module holds by name."""
-        views = (u for node in self.uses[v] if node.op in MOVES for u in node.outs)
-        return v if v in self.names or self.name(v) else next(filter(self.name, views), v)
-
-    def name(self, v: int) -> str:
-        """Of a parameter, or of a tensor that a parametrisation of the module makes; or ''."""
-        if v in self.names:
-            return self.names[v]
-        for node in self.uses[v]:
-            for use in (node, *(each for u in node.outs for each in self.uses[u])):
-                held = getattr(use.call.module, "parametrizations", {}) if use.call else {}
-                for name in held:
-                    own = getattr(use.call.module, name)  # type: ignore[union-attr]
-                    if own.shape == self.values[v].shape and torch.equal(own, self.values[v]):
-                        return f"{use.call.name}.{name}"  # type: ignore[union-attr]
-        return ""
-
-    def place(self, v: int) -> Place | None:
-        """Of the operation that made v; of an input, its number."""
-        if v in self.inputs:
-            return Place("", 0, "input", self.inputs[v])
-        node = self.maker[v]
-        return node.place if node else None
-
-
-def like(x: Tensor, y: Tensor) -> Tensor:
-    """y with the strides of x, where it lies, in the dtype of y where that is float64."""
-    dtype = y.dtype if y.dtype == torch.float64 else x.dtype
-    return torch.empty_like(x, dtype=dtype).copy_(y)
-
-
-def off(made: Tensor, seen: Tensor) -> float:
-    """The largest difference relative to the largest number seen."""
-    return float((made - seen).abs().max() / seen.abs().max().clamp_min(1e-30))
-
-
-@torch.no_grad()
-def watch(run: Callable[[], Any], module: nn.Module, inputs: Any) -> Graph:
-    """The graph of one pass, `run()`, of a module on `inputs`."""
-    tape = Tape(module)
-    with running(tape):
-        run()
-    return Graph(tape, inputs, module)

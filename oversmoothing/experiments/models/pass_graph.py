@@ -1,0 +1,290 @@
+"""The operations of one pass as a graph: who comes from whom, and what pieces of it are.
+
+Pieces of the pass can be run again on other numbers (`Graph.replay`), which is how the reader
+(`experiments.models.reader`) tells what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from oversmoothing.experiments.models.tape import (
+    ADD,
+    MOVES,
+    PRODUCT,
+    SAME,
+    SCALES,
+    SOFTMAX,
+    Call,
+    Node,
+    NotReplayable,
+    Place,
+    Ref,
+    Tape,
+    running,
+)
+
+
+class Joined(NamedTuple):
+    """The products, one a head, that one product of all heads stands for, and its q k^T."""
+
+    products: list[Node]
+    scores: Node | None
+
+
+class Graph:
+    """The tape of one pass; who comes from whom is held as sets of bits."""
+
+    def __init__(self, tape: Tape, inputs: Any, module: nn.Module) -> None:
+        self.nodes = sorted(tape.nodes, key=lambda node: max(node.outs, default=0))
+        self.values, self.calls = tape.values, tape.calls
+        self.names = {
+            tape.known[id(p)]: name for name, p in module.named_parameters() if id(p) in tape.known
+        }
+        given = [t for t in tree_leaves(inputs) if isinstance(t, Tensor)]
+        order = {id(t): k for k, t in enumerate(given)}
+        self.inputs = {v: order[id(t)] for v, t in enumerate(tape.held) if id(t) in order}
+        self.joined: dict[int, Joined] = {}  # by the product that stands for others
+        self.link()
+
+    def link(self) -> None:
+        """Who makes, uses and comes from whom, by the present nodes."""
+        self.data = [v in self.inputs for v in range(len(self.values))]  # comes from the inputs
+        self.anc = [0] * len(self.values)
+        self.maker: list[Node | None] = [None] * len(self.values)
+        self.uses: list[list[Node]] = [[] for _ in self.values]
+        for node in self.nodes:
+            bits = 0
+            for v in set(node.ins):
+                bits |= self.anc[v] | 1 << v
+                self.uses[v].append(node)
+            for v in node.outs:
+                self.maker[v] = node
+                self.anc[v] |= bits
+                self.data[v] |= any(self.data[u] for u in node.ins)
+        # Of each softmax, its numbers and its logits.
+        self.softmaxes = dict(pair for node in self.nodes if (pair := self._softmax(node)))
+
+    def numbered(self, added: Sequence[tuple[Node, list[Node]]]) -> None:
+        """Places nodes, whose tensors are numbered last, in front of others: all numbers anew."""
+        before = {v: node.outs[0] for node, nodes in added for each in nodes for v in each.outs}
+        order = sorted(range(len(self.values)), key=lambda v: (before.get(v, v), v not in before))
+        new = {v: k for k, v in enumerate(order)}
+
+        def moved(x: Any) -> Any:
+            if isinstance(x, Ref):
+                return Ref(new[x.v])
+            return type(x)(moved(y) for y in x) if isinstance(x, tuple | list) else x
+
+        self.nodes = sorted(
+            [*self.nodes, *(each for _, nodes in added for each in nodes)],
+            key=lambda node: max((new[v] for v in node.outs), default=0),
+        )
+        for node in self.nodes:
+            node.args = moved(node.args)
+            node.kwargs = {name: moved(x) for name, x in node.kwargs.items()}
+            node.ins, node.outs = [new[v] for v in node.ins], [new[v] for v in node.outs]
+        for call in self.calls:
+            call.ins, call.outs = [new[v] for v in call.ins], [new[v] for v in call.outs]
+            call.start, call.stop = (new.get(at, len(order)) for at in (call.start, call.stop))
+        self.values = [self.values[v] for v in order]
+        self.names = {new[v]: name for v, name in self.names.items()}
+        self.inputs = {new[v]: k for v, k in self.inputs.items()}
+        self.joined = {new[v]: each for v, each in self.joined.items()}
+        self.link()
+
+    def _softmax(self, node: Node) -> tuple[int, int] | None:
+        """(shares, logits) of a softmax: one operation, or exp(x) / sum exp(x)."""
+        if node.op in SOFTMAX:
+            return node.outs[0], node.ins[0]
+        if node.op not in ("div", "div_") or len(node.ins) != 2:
+            return None
+        share, total = (self.root(v) for v in node.ins)
+        if self.op(share) != "exp" or self.op(total) != "sum":
+            return None
+        if self.root(self.made(total).ins[0]) != share:
+            return None
+        if bool((self.values[node.outs[0]].sum(-1) - 1).abs().max() > 1e-4):
+            return None
+        logits = self.made(share).ins[0]
+        if self.op(logits) == "sub" and self.values[self.made(logits).ins[-1]].shape[-1] == 1:
+            logits = self.made(logits).ins[0]  # a number was taken off each row: no matter
+        return node.outs[0], logits
+
+    def op(self, v: int) -> str:
+        """The name of the operation that made v."""
+        node = self.maker[v]
+        return node.op if node else ""
+
+    def made(self, v: int) -> Node:
+        """The operation that made v."""
+        node = self.maker[v]
+        assert node is not None
+        return node
+
+    def ops(self, cuts: list[int]) -> str:
+        """Names of the operations that make these tensors, moves left out."""
+        named = dict.fromkeys(self.op(c) for c in cuts if self.op(c) not in MOVES)
+        return " ".join(named) or "moves"
+
+    def from_(self, v: int, a: int) -> bool:
+        """Whether v is a, or comes from it."""
+        return v == a or bool(self.anc[v] >> a & 1)
+
+    def root(self, v: int) -> int:
+        """v behind operations that keep every number in its place."""
+        while self.op(v) in SAME:
+            before = self.made(v).ins[0]
+            if self.values[before].numel() != self.values[v].numel():
+                break
+            v = before
+        return v
+
+    def only(self, v: int, stop: int | None = None, ops: tuple[str, ...] = SCALES) -> int:
+        """v behind operations that join it with constants."""
+        v = self.root(v)
+        while v != stop and self.op(v) in ops:
+            data = [u for u in self.made(v).ins if self.data[u]]
+            if len(data) != 1:
+                break
+            v = self.root(data[0])
+        return v
+
+    def sums(self, after: int) -> Iterator[tuple[int, tuple[int, int], tuple[int, int]]]:
+        """(out, (p, q), (q, p)) of the sums of two tensors made behind `after`."""
+        for node in self.nodes:
+            if node.op in ADD and len(node.ins) == 2 and node.outs[0] > after:
+                p, q = node.ins
+                yield node.outs[0], (p, q), (q, p)
+
+    def cuts(self, a: int, b: int) -> list[int]:
+        """The tensors that every way from a to b goes through, in order, both ends with them."""
+        on = [v for v in range(a, b + 1) if self.from_(v, a) and self.from_(b, v)]
+        place, cover = {v: i for i, v in enumerate(on)}, [0] * (len(on) + 1)
+        for v in on[1:]:
+            for u in set(self.made(v).ins) & set(place):
+                cover[place[u] + 1] += 1
+                cover[place[v]] -= 1
+        level, tensors = 0, []
+        for i, v in enumerate(on):
+            level += cover[i]
+            tensors += [v] if level == 0 else []
+        return tensors
+
+    def block(self, product: int, end: int) -> Call | None:
+        """The innermost call of a module that holds the product and gives `end`."""
+        call = self.made(product).call
+        while call is not None:
+            if any(self.root(v) == self.root(end) for v in call.outs):
+                return call
+            call = call.within
+        return None
+
+    def block_name(self, product: int, end: int) -> str:
+        """Its name; '' where there is none."""
+        call = self.block(product, end)
+        return call.name if call else ""
+
+    def replay(self, target: int, given: dict[int, Tensor]) -> Tensor:
+        """The value of `target` had the tensors {number: value} been others.
+
+        Raises `NotReplayable` where an operation does not take them.
+        """
+        bits, known, todo = sum(1 << v for v in given), dict(given), [target]
+        while todo:
+            v = todo[-1]
+            if v in known or not self.anc[v] & bits:
+                known.setdefault(v, self.values[v])
+                todo.pop()
+                continue
+            node = self.made(v)
+            rest = [u for u in node.ins if u not in known and self.anc[u] & bits]
+            if rest:
+                todo += rest
+                continue
+            known |= {
+                u: t for u, t in zip(node.outs, self._again(node, known), strict=False)
+                if u not in known
+            }  # fmt: skip
+        return known[target]
+
+    def _again(self, node: Node, known: dict[int, Tensor]) -> list[Tensor]:
+        if node.func is None:
+            raise NotReplayable("a view is written to")
+        args = self.given(node.args, known)
+        kwargs = {name: self.given(x, known) for name, x in node.kwargs.items()}
+        args = (args[0].clone(), *args[1:]) if node.writes else args
+        try:
+            outs = tree_leaves(node.func(*args, **kwargs))
+        except Exception as error:  # what anybody's operations raise
+            raise NotReplayable(f"{node.op}: {str(error)[:60]}") from error
+        return [t for t in outs if isinstance(t, Tensor)]
+
+    def given(self, x: Any, known: dict[int, Tensor]) -> Any:
+        """An argument with its tensors. A closure would keep them until garbage is collected."""
+        if isinstance(x, Ref):
+            return known.get(x.v, self.values[x.v])
+        return type(x)(self.given(y, known) for y in x) if isinstance(x, tuple | list) else x
+
+    def constants(self, a: int, b: int, ops: frozenset[str] = PRODUCT) -> list[int]:
+        """What enters such operations (none: all) on the way from a to b and does not come from the
+        inputs, as it was in front of moves: weights, biases, gains."""
+        constants: dict[int, None] = {}
+        for v, node in enumerate(self.maker[a + 1 : b + 1], a + 1):
+            if node and (not ops or node.op in ops) and self.from_(v, a) and self.from_(b, v):
+                for u in node.ins:
+                    while u not in self.names and self.op(u) in MOVES and not self.data[u]:
+                        u = self.made(u).ins[0]
+                    if not self.data[u] and self.values[u].is_floating_point():
+                        constants[self._stored(u)] = None
+        return list(constants)
+
+    def _stored(self, v: int) -> int:
+        """v, or a view of it that the module holds by name."""
+        views = (u for node in self.uses[v] if node.op in MOVES for u in node.outs)
+        return v if v in self.names or self.name(v) else next(filter(self.name, views), v)
+
+    def name(self, v: int) -> str:
+        """Of a parameter, or of a tensor that a parametrisation of the module makes; or ''."""
+        if v in self.names:
+            return self.names[v]
+        for node in self.uses[v]:
+            for use in (node, *(each for u in node.outs for each in self.uses[u])):
+                held = getattr(use.call.module, "parametrizations", {}) if use.call else {}
+                for name in held:
+                    own = getattr(use.call.module, name)  # type: ignore[union-attr]
+                    if own.shape == self.values[v].shape and torch.equal(own, self.values[v]):
+                        return f"{use.call.name}.{name}"  # type: ignore[union-attr]
+        return ""
+
+    def place(self, v: int) -> Place | None:
+        """Of the operation that made v; of an input, its number."""
+        if v in self.inputs:
+            return Place("", 0, "input", self.inputs[v])
+        node = self.maker[v]
+        return node.place if node else None
+
+
+def like(x: Tensor, y: Tensor) -> Tensor:
+    """y with the strides of x, where it lies, in the dtype of y where that is float64."""
+    dtype = y.dtype if y.dtype == torch.float64 else x.dtype
+    return torch.empty_like(x, dtype=dtype).copy_(y)
+
+
+def off(made: Tensor, seen: Tensor) -> float:
+    """The largest difference relative to the largest number seen."""
+    return float((made - seen).abs().max() / seen.abs().max().clamp_min(1e-30))
+
+
+@torch.no_grad()
+def watch(run: Callable[[], Any], module: nn.Module, inputs: Any) -> Graph:
+    """The graph of one pass, `run()`, of a module on `inputs`."""
+    tape = Tape(module)
+    with running(tape):
+        run()
+    return Graph(tape, inputs, module)
