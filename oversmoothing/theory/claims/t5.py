@@ -12,12 +12,7 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import angle as angle
 from oversmoothing.theory.claims.t4 import radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
-from oversmoothing.theory.depth.bounds import (
-    certified_depth,
-    certified_depth_in_balls,
-    power_depth,
-    ratio_floor,
-)
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls, power_depth, ratio_floor
 from oversmoothing.theory.depth.rates import angle_rate, rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact import to_float
@@ -289,7 +284,7 @@ def defective(effort: by.Effort) -> by.Settled:
     """A defective H: no kappa, but powers certify; the transient is real."""
     H = exact.matrix("1/2 2; 0 1/2")
     floats = to_float(exact.A3), to_float(H), to_float(_START)
-    if certified_depth(*floats, 1e-3) is not None:
+    if certified_depth_in_balls(exact.A3, H, _START, Fraction(1, 1000)) is not None:
         yield "a defective H was given a condition number"
     bound = power_depth(*floats, 1e-3)
     if bound is None:
