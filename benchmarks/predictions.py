@@ -13,12 +13,7 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.power_method.steering import steer as thresholds
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls, eigenbasis
-from oversmoothing.theory.depth.rates import (
-    angle_rate,
-    effective_rank_excess_expanded,
-    rank_rate,
-    ratio_rate,
-)
+from oversmoothing.theory.depth.rates import effective_rank_excess_expanded, rank_rate, ratio_rate
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float
@@ -117,7 +112,7 @@ def _slopes(name: str, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int]
         RateRow(
             name,
             f"sqrt of the rate of max 1 - |cos|, {where}",
-            float(np.sqrt(angle_rate(a, h))),
+            rank_rate(a, h),
             float(np.sqrt(slope(measured.worst_angle_gap))),
         ),
     ]

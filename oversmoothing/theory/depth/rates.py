@@ -48,7 +48,9 @@ def ratio_rate(a: ArrayLike, h: ArrayLike) -> float:
 
 def rank_rate(a: ArrayLike, h: ArrayLike) -> float:
     """r_sigma = max |mu_ij mu_kl| / rho^2 over i != k and j != l, indices with multiplicity: the
-    rate of sigma_2/sigma_1 of X_L for generic X_0 (T4c, T5b). 0.0 where n = 1 or d = 1.
+    rate of sigma_2/sigma_1 of X_L for generic X_0 (T4c, T5b). 0.0 where n = 1 or d = 1. Its square
+    is that of the largest 1 - |cos| over pairs of tokens: in SMOOTHING, and wherever all dominant
+    pairs share one simple real a whose eigenvector has no zero entry.
 
     In O(n d): with (I, J) any pair of largest modulus, unique or not,
     r_sigma = max{ max_{i!=I, j!=J} |mu_ij| / rho,  max_{j!=J} |mu_Ij| max_{i!=I} |mu_iJ| / rho^2 }.
@@ -62,15 +64,6 @@ def rank_rate(a: ArrayLike, h: ArrayLike) -> float:
     along = float(np.delete(modulus[row], column).max(initial=0.0))
     across = float(np.delete(modulus[:, column], row).max(initial=0.0))
     return max(float(rest.max(initial=0.0)) / rho, along * across / rho**2)
-
-
-def angle_rate(a: ArrayLike, h: ArrayLike) -> float:
-    """r_sigma^2: the rate of the largest 1 - |cos| over pairs of tokens (T5b).
-
-    Holds in SMOOTHING, and wherever all dominant pairs share one simple real a whose eigenvector
-    has no zero entry.
-    """
-    return rank_rate(a, h) ** 2
 
 
 # ------------------------------------------------------------------------------ effective rank
