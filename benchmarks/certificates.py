@@ -14,6 +14,7 @@ from benchmarks.benchmark import Measurement, Row, measurement
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.cell import softmax_balls, softmax_within
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import BITS, enclose_in_balls
 from oversmoothing.theory.spectra.layer_discs import (
@@ -23,7 +24,7 @@ from oversmoothing.theory.spectra.layer_discs import (
     value_discs,
 )
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.stages import certified_dominance
+from oversmoothing.theory.verdict.stages import float_stage
 
 Pair = tuple[Callable[[], object], Callable[[], object]]
 
@@ -57,7 +58,7 @@ def small() -> Pair:
     rng = np.random.default_rng(0)
     A, H = _attention(rng, 20, 20), 0.3 * rng.standard_normal((16, 16))
     return (
-        lambda: certified_dominance(A, H),
+        lambda: float_stage(Layer.of(A, H)),
         lambda: (np.linalg.eigvals(quotient(A)), np.linalg.eigvals(H)),
     )
 

@@ -15,7 +15,7 @@ import pytest
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import by_fractions, leading
-from oversmoothing.theory.verdict.by_fractions import compare, exact_dominance
+from oversmoothing.theory.verdict.by_fractions import compare, exact_dominance, squared_modulus
 from oversmoothing.theory.verdict.leading import (
     ball_rank,
     bits_of,
@@ -24,13 +24,7 @@ from oversmoothing.theory.verdict.leading import (
     proportionality_bits,
     working_bits,
 )
-from oversmoothing.theory.verdict.resolvent import (
-    Growth,
-    Multipliers,
-    OutOfReachError,
-    Part,
-    squared_modulus,
-)
+from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, OutOfReachError, Part
 from oversmoothing.theory.verdict.tokens import UnknownPhaseError, every, period_of, real_power
 from tests.support.tables import matrix
 

@@ -9,9 +9,9 @@ import flint
 import numpy as np
 import pytest
 
-from oversmoothing.theory.depth import bounds, rates_measured as measured
+from oversmoothing.theory.claims.t6 import block_sizes
+from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import (
-    certified_depth,
     certified_depth_in_balls,
     depth_from_constants,
     eigenbasis,
@@ -21,16 +21,13 @@ from oversmoothing.theory.depth.bounds import (
 )
 from oversmoothing.theory.depth.rates import (
     all_multipliers,
-    block_sizes,
     effective_rank_excess,
     effective_rank_excess_expanded,
-    jordan_type,
-    kronecker_jordan_sizes,
     rank_rate,
-    rank_rate_over_pairs,
     ratio_rate,
 )
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tables import floats, matrix
@@ -66,7 +63,6 @@ def test_T5a_the_ratio_rate_compares_the_largest_of_each_side(a, h, rate):
     assert ratio_rate(a, h) == pytest.approx(rate, abs=0)
 
 
-@pytest.mark.parametrize("of", [rank_rate, rank_rate_over_pairs])
 @pytest.mark.parametrize(
     ("a", "h", "rate"),
     [
@@ -79,8 +75,8 @@ def test_T5a_the_ratio_rate_compares_the_largest_of_each_side(a, h, rate):
         ([1.0], [-1.0, -1.0], 0.0), ([], [1.0, 2.0], 0.0), ([0.5], [1.0], 0.0),
     ],
 )  # fmt: skip
-def test_T4c_the_rank_rate_takes_two_pairs_that_share_no_index(of, a, h, rate):
-    assert of(a, h) == pytest.approx(rate, abs=0)
+def test_T4c_the_rank_rate_takes_two_pairs_that_share_no_index(a, h, rate):
+    assert rank_rate(a, h) == pytest.approx(rate, abs=0)
 
 
 @pytest.mark.parametrize("bad", [[-0.1], [1.1], [0.5, 1.1], [0.5, -0.1], [math.nan], 0, 3])
@@ -104,22 +100,10 @@ def test_T5c_ratios_lie_between_0_and_1_and_the_expansion_is_known_to_order_2(ba
         (2, True, 4, True, [2, 2, 2, 1, 1]), (1, True, 1, True, [1]),
         (3, False, 3, False, [5, 3, 1]), (3, True, 2, True, [2, 2, 1, 1]), (3, False, 2, True, [2,
             2, 2]),
-        (0, False, 1, False, None), (1, False, 0, False, None),
     ],
 )  # fmt: skip
 def test_T6a_the_table_of_block_sizes(p, h_is_zero, q, a_is_zero, sizes):
-    if sizes is not None:
-        assert kronecker_jordan_sizes(p, h_is_zero, q, a_is_zero) == sizes
-        return
-    with pytest.raises(InputError, match="at least 1"):
-        kronecker_jordan_sizes(p, h_is_zero, q, a_is_zero)
-
-
-def test_T6a_the_blocks_of_all_pairs_are_counted():
-    """H has +-sqrt 2, A has 1 and 1/2: four pairs in two classes."""
-    (one, other) = jordan_type(A2_EXACT, matrix("0 1; 2 0"))
-    assert (one.count, other.count, one.sizes) == (2, 2, (1,))
-    assert block_sizes([one, other]) == {1: 4} and block_sizes([]) == {}
+    assert block_sizes(p, h_is_zero, q, a_is_zero) == sizes
 
 
 # --- certified depth ---
@@ -147,17 +131,14 @@ def test_T5d_the_depth_of_the_formula_is_rounded_up_and_never_negative(K, k, rat
 
 def test_T5d_for_normal_matrices_the_constant_is_that_of_X_0():
     """Both matrices symmetric: kappa = 1, K = ||HFC_0|| / (sqrt n |c_0|), sharp for one feature."""
-    found = certified_depth(A2, [[0.5]], X2, 1e-3)
-    assert (found.kappa_H, found.kappa_B, found.k) == (1.0, 1.0, 0.0)
-    assert pytest.approx(math.sqrt(0.5) / (math.sqrt(2) * 1.5)) == found.K
-    assert found.rate == pytest.approx(5 / 6)
-    assert found.depth == math.ceil(math.log(1000 / 3) / math.log(1.2))
     balls = in_balls("AA", "1/2", "1; 2", Fraction(1, 1000))
-    assert balls.depth == found.depth and pytest.approx(found.K) == balls.K
-    assert (balls.kappa_H, balls.kappa_B) == pytest.approx((1.0, 1.0))
+    assert (balls.kappa_H, balls.kappa_B) == pytest.approx((1.0, 1.0)) and balls.k == 0.0
+    assert pytest.approx(math.sqrt(0.5) / (math.sqrt(2) * 1.5)) == balls.K
+    assert balls.rate == pytest.approx(5 / 6)
+    assert balls.depth == math.ceil(math.log(1000 / 3) / math.log(1.2))
     powers = power_depth(A2, [[0.5]], X2, 1e-3)
-    assert powers.depth == found.depth and powers.kappa_H == math.inf == powers.kappa_B
-    assert (powers.rate, powers.K) == pytest.approx((found.rate, found.K))
+    assert powers.depth == balls.depth and powers.kappa_H == math.inf == powers.kappa_B
+    assert (powers.rate, powers.K) == pytest.approx((balls.rate, balls.K))
 
 
 @pytest.mark.parametrize(
@@ -197,16 +178,12 @@ def test_T5d_powers_of_a_defective_H_bound_every_layer_of_its_transient(H):
 
 def test_T5d_the_dominant_left_eigenvector_gives_the_content():
     """H = [[1/2, 1], [0, -1/4]]: z = (3, 4)/5 has z^T H = z^T/2, so |z^T c_0| counts, not |c_0|."""
-    H = [[0.5, 1.0], [0.0, -0.25]]
-    X0 = [[1.0, 2.0], [3.0, 6.0]]
-    found = certified_depth(A2, H, X0, 1e-3)
     kappa = np.linalg.cond(np.array([[1, 4 / 5], [0, -3 / 5]]))
     content = (3 * 2 + 4 * 4) / 5
-    assert found.kappa_H == pytest.approx(kappa)
-    assert pytest.approx(kappa * math.sqrt(10) / (math.sqrt(2) * content)) == found.K
-    balls = in_balls("AA", H, X0, Fraction(1, 1000))
-    assert pytest.approx(found.K, rel=1e-2) == balls.K and balls.K >= found.K
+    balls = in_balls("AA", "1/2 1; 0 -1/4", "1 2; 3 6", Fraction(1, 1000))
     assert balls.kappa_H == pytest.approx(kappa, rel=1e-2)
+    K = kappa * math.sqrt(10) / (math.sqrt(2) * content)
+    assert pytest.approx(K, rel=1e-2) == balls.K and balls.K >= K * (1 - 1e-15)
 
 
 def test_T5d_the_deviation_of_pi_enters_through_k():
@@ -214,20 +191,14 @@ def test_T5d_the_deviation_of_pi_enters_through_k():
     X0 = [[1.0], [2.0], [4.0]]
     pi = np.array([26, 9, 5]) / 40
     k = math.sqrt(3) * np.linalg.norm(pi - 1 / 3)
-    found = certified_depth(A, [[0.5]], X0, 0.5)
-    assert found.k == pytest.approx(k)
-    assert (
-        pytest.approx(
-            found.kappa_B * np.linalg.norm(np.array([-4, -1, 5]) / 3) / (math.sqrt(3) * 16 / 10)
-        )
-        == found.K
-    )
-    assert found.depth == depth_from_constants(found.K, k, found.rate, 0.5)
     assert power_depth(A, [[0.5]], X0, 0.5).k == pytest.approx(k)
     exact = [[Fraction(round(10 * x), 10) for x in row] for row in A]
     balls = in_balls(exact, "1/2", "1; 2; 4", "1/2")
-    assert balls.k == pytest.approx(k) and balls.kappa_B == pytest.approx(found.kappa_B, rel=1e-2)
-    assert balls.rate == pytest.approx(found.rate)
+    hfc = np.linalg.norm(np.array([-4, -1, 5]) / 3)
+    assert pytest.approx(balls.kappa_B * hfc / (math.sqrt(3) * 16 / 10)) == balls.K
+    assert balls.k == pytest.approx(k)
+    _, _, kappa = eigenbasis(quotient(np.array(A)))
+    assert balls.kappa_B == pytest.approx(kappa, rel=1e-2)
 
 
 def test_T5d_the_depth_in_balls_pays_for_the_deviation_of_pi():
@@ -249,9 +220,10 @@ def test_T5d_the_HFC_of_several_features_is_that_of_each_column():
     K = math.sqrt(10) / (math.sqrt(2) * 2)
     # The slowest mode of the quotient has 1 + (1/2)(1/2), consensus grows by 3/2.
     depth = math.ceil(math.log(K / 1e-3) / math.log(1.5 / 1.25))
-    for find in (certified_depth, power_depth):
-        found = find(A2, H, X0, 1e-3)
-        assert pytest.approx(K) == found.K and found.depth == depth
+    found = power_depth(A2, H, X0, 1e-3)
+    assert pytest.approx(K) == found.K and found.depth == depth
+    balls = in_balls("AA", "1/2 0; 0 -1/4", "1 2; 3 6", Fraction(1, 1000))
+    assert pytest.approx(K, rel=1e-3) == balls.K and balls.depth == depth
 
 
 def test_T5d_a_tie_has_no_depth_however_wide_its_balls_are():
@@ -274,42 +246,22 @@ def test_T5d_a_tie_has_no_depth_however_wide_its_balls_are():
     ],
 )  # fmt: skip
 def test_T5d_depths_at_their_ends_by_each_way(A, H, X0, depth):
-    for find in (certified_depth, power_depth):
-        if find is certified_depth or depth != 0:
-            found = find(floats(A), floats(H), floats(X0), 1e-3)
-            assert (found and found.depth) == depth
+    if depth != 0:
+        found = power_depth(floats(A), floats(H), floats(X0), 1e-3)
+        assert (found and found.depth) == depth
     if H != "0":
         found = in_balls(A, H, X0, Fraction(1, 1000))
         assert (found and found.depth) == depth
 
 
-def test_T5d_a_near_tie_in_floats_has_no_depth():
-    assert certified_depth(A2, [[-4 / 3]], X2, 1e-3) is None
-    assert certified_depth(A2, [[0.5, 1], [0, 0.5]], np.ones((2, 2)), 1e-3) is None
-    assert certified_depth(A2, [[0.5]], [[1.0], [1.0]], 1e-3).K == 0.0
-
-
 def test_T5d_a_defective_H_has_a_depth_by_powers_alone():
     H = [[0.5, 1.0], [0.0, 0.5]]
     X0 = [[1.0, 2.0], [3.0, 5.0]]
-    assert certified_depth(A2, H, X0, 1e-3) is None
+    assert in_balls("AA", "1/2 1; 0 1/2", "1 2; 3 5", Fraction(1, 1000)) is None
     found = power_depth(A2, H, X0, 1e-3, longest=256)
     assert found is not None and 5 / 6 < found.rate < 1
     short = power_depth(A2, H, X0, 1e-3, longest=1)
     assert short is None or short.depth >= found.depth
-
-
-def test_T5d_a_condition_beyond_the_limit_is_refused():
-    assert certified_depth(A2, [[0.5, 1e9], [0.0, 0.25]], [[1.0, 2.0], [3.0, 5.0]], 0.1) is None
-    assert certified_depth(A2, [[0.5, 1e6], [0.0, 0.25]], [[1.0, 2.0], [3.0, 5.0]], 0.1) is not None
-
-
-def test_T5d_a_condition_equal_to_the_limit_is_refused(monkeypatch):
-    given = A2, [[0.5, 1.0], [0.0, -0.25]], [[1.0, 2.0], [3.0, 6.0]], 1e-3
-    kappa = certified_depth(*given).kappa_H
-    for limit, refused in ((kappa, True), (np.nextafter(kappa, np.inf), False)):
-        monkeypatch.setattr(bounds, "CONDITION_LIMIT", limit)
-        assert (certified_depth(*given) is None) == refused
 
 
 def test_an_orthonormal_basis_for_symmetric_matrices_and_unit_vectors_for_others():
@@ -416,8 +368,7 @@ def test_repeated_singular_values_are_found_too():
 def test_T5d_the_depth_does_not_depend_on_the_scale_of_X_0(scale):
     X0 = np.array([[1.0, 2.0], [3.0, 6.0]])
     H = [[0.5, 1.0], [0.0, -0.25]]
-    for find in (certified_depth, power_depth):
-        assert find(A2, H, scale * X0, 1e-3).depth == find(A2, H, X0, 1e-3).depth
+    assert power_depth(A2, H, scale * X0, 1e-3).depth == power_depth(A2, H, X0, 1e-3).depth
     steps = [1, 5]
     assert hfc_floor(A2, H, scale * X0, steps) == pytest.approx(
         hfc_floor(A2, H, X0, steps) + math.log(scale)

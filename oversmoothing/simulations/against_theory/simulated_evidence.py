@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oversmoothing.theory.depth.closed_form import closed_form
+from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.proofs.claim import Effort, Evidence
 from oversmoothing.theory.proofs.evidence import Certified, Measurement, Settled, Simulated
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.stages import certified_dominance
+from oversmoothing.theory.verdict.stages import float_stage
 from oversmoothing.theory.verdict.verdict import verdict
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _certify_all(
     for k, temperature in enumerate((0.3, 1.0, 3.0)):
         rng = np.random.default_rng([197, 64, effort.seed, k])
         A = Softmax(temperature=temperature).draw(197, rng=rng)
-        dominance = certified_dominance(A, make(rng, 64))
+        dominance = float_stage(Layer.of(A, make(rng, 64)))
         if dominance.verdict == Outcome.UNDECIDED:
             yield False
         elif dominance.verdict == expected:

@@ -1,7 +1,6 @@
 """What the claims of t9.md execute."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
 
@@ -48,10 +47,9 @@ SYSTEMS: dict[str, tuple[Matrix, Matrix, Fraction, Fraction, int]] = {
 }
 
 
-def slope(measure: Callable[[flint.arb_mat], flint.arb], A: Matrix, H: Matrix) -> float:
+def slope(measure: measured.Measure, A: Matrix, H: Matrix) -> float:
     """Of the logarithm per layer from DEPTH to 2 DEPTH, for a state in general position."""
-    depths = (DEPTH, 2 * DEPTH)
-    return measured.log_slope(measure, measured.states(A, H, START, depths, residual=False))
+    return math.log(measured.slope(measure, A, H, START, (DEPTH, 2 * DEPTH), residual=False))
 
 
 # --------------------------------------------------------------------------------------- T9a

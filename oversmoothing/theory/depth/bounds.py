@@ -12,7 +12,6 @@ import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
-from oversmoothing.theory.depth.closed_form import CONDITION_LIMIT
 from oversmoothing.theory.depth.ratios import squared_norms
 from oversmoothing.theory.depth.recurrence import Powers
 from oversmoothing.theory.layer.attention import (
@@ -34,12 +33,7 @@ from oversmoothing.theory.numbers.exact import (
     weighted_mean,
 )
 from oversmoothing.theory.numbers.rounding import at_precision, norm, to_ball
-from oversmoothing.theory.spectra.layer_discs import (
-    largest_modulus,
-    multipliers,
-    radii,
-    radius_in_balls,
-)
+from oversmoothing.theory.spectra.layer_discs import largest_modulus, multipliers, radius_in_balls
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 
@@ -98,41 +92,15 @@ def _read(A: ArrayLike, H: ArrayLike, X0: ArrayLike) -> tuple[Array, Array, Arra
     return quotient(attention), value, start, pi @ start, k
 
 
-def certified_depth(A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float) -> CertifiedDepth | None:
-    """L*(eps) in float64 for A [n, n], H [d, d], X0 [n, d] (T5d).
-
-    None where it does not apply: not SMOOTHING, an eigenbasis whose condition reaches 1e8 (use
-    `power_depth`), or z^T c_0 = 0 for every dominant left eigenvector z of H. Raises `InputError`
-    on illegal input.
-    """
-    B, value, start, c0, k = _read(A, H, X0)
-    n = len(start)
-    a, _, kappa_b = eigenbasis(B)
-    h, U, kappa_h = eigenbasis(value)
-    if not max(kappa_b, kappa_h) < CONDITION_LIMIT:
-        return None
-    rho_c, rho_q = radii(a, h)
-    if not rho_q < rho_c:
-        return None
-    # Rows of U^-1 are the left eigenvectors: z^T H = h z^T.
-    left = np.linalg.inv(U)
-    content = np.abs(left @ c0) / np.linalg.norm(left, axis=1)
-    best = float(content[np.abs(1 + h) >= rho_c * (1 - 1e-12)].max())
-    if best <= 1e-14 * float(np.linalg.norm(c0)):
-        return None
-    hfc = float(np.linalg.norm(start - start.mean(axis=0)))
-    K = kappa_h * kappa_b * hfc / (math.sqrt(n) * best)
-    depth = depth_from_constants(K, k, rho_q / rho_c, eps)
-    return CertifiedDepth(depth, K, rho_q / rho_c, k, kappa_h, kappa_b)
-
-
 def power_depth(
     A: ArrayLike, H: ArrayLike, X0: ArrayLike, eps: float, *, longest: int = 64
 ) -> CertifiedDepth | None:
-    """L*(eps) from computed powers instead of eigenvectors: defective A and H too (T5d).
+    """L*(eps) in float64 for A [n, n], H [d, d], X0 [n, d], from computed powers instead of
+    eigenvectors: of defective A and H too (T5d).
 
     With s = ||T^p||^(1/p) for the best p <= longest, ||T^L|| <= s^L max_{j<p} ||T^j|| / s^j. The
-    kappas are inf. None where no power within `longest` shows smoothing, or z^T c_0 = 0.
+    kappas are inf. None where no power within `longest` shows smoothing, or z^T c_0 = 0. Raises
+    `InputError` on illegal input.
     """
     B, value, start, c0, k = _read(A, H, X0)
     n = len(start)
@@ -207,7 +175,7 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
 def certified_depth_in_balls(
     A: Matrix, H: Matrix, X0: Matrix, eps: Fraction
 ) -> CertifiedDepth | None:
-    """The same from rational input with every constant enclosed: rigorous (T5d).
+    """L*(eps) from rational input by the eigenvectors, every constant enclosed: rigorous (T5d).
 
     The floats of the result are rounded for display; `depth` is not. None where balls cannot
     decide: not SMOOTHING, repeated eigenvalues of B or H, no content found.

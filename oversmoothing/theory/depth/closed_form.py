@@ -31,7 +31,7 @@ from oversmoothing.theory.depth.eigenbasis import (
     Solver,
     within_reach,
 )
-from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.layer.attention import quotient, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
 from oversmoothing.theory.numbers.rounding import add
 from oversmoothing.theory.support.errors import InputError
@@ -51,7 +51,7 @@ class TokenModes:
         self.pi = stationary_distribution(A) if pi is None else pi
         n = len(A)
         self.offset: Array = 1.0 / n - self.pi
-        self.basis = Eigenbasis(fast_quotient(A), self._residual, solver)
+        self.basis = Eigenbasis(quotient(A), self._residual, solver)
 
     def _residual(self, vectors: Complex, values: Complex) -> Complex:
         n, k = len(self.A), len(values)
@@ -127,14 +127,6 @@ def from_quotient(y: Array) -> Array:
     root = np.sqrt(y.shape[-2] + 1.0)
     s = y.sum(axis=-2, keepdims=True) / root
     return np.concatenate((-s, y - s / (root + 1.0)), axis=-2)
-
-
-def fast_quotient(A: Array) -> Array:
-    """B = Q^T A Q [n-1, n-1] in O(n^2), A centred first (T1c)."""
-    root = np.sqrt(len(A)) + 1.0
-    centred = A - A.mean(axis=0)
-    half = centred[:, 1:] - centred[:, :1] / root
-    return np.asarray(half[1:] - half[:1] / root)
 
 
 Indices = NDArray[np.intp]

@@ -4,7 +4,7 @@ X_L = (I + H (x) A)^L X_0 by repeated squaring in balls; singular values, angles
 from it without subtracting what is nearly equal. float64 sees none of this beyond 1e-16.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
 from typing import Protocol
@@ -168,14 +168,6 @@ def log(value: flint.arb) -> float:
         return float((+value).log().mid())
 
 
-def log_slope(
-    measure: Callable[[flint.arb_mat], flint.arb], course: Mapping[int, flint.arb_mat]
-) -> float:
-    """The logarithm of the factor per layer of a measured quantity, between two depths."""
-    (first, near), (second, far) = course.items()
-    return (log(measure(far)) - log(measure(near))) / (second - first)
-
-
 class Measure(Protocol):
     """What is measured on a state, with so many bits."""
 
@@ -183,7 +175,13 @@ class Measure(Protocol):
 
 
 def slope(
-    measure: Measure, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int], bits: int = BITS
+    measure: Measure,
+    A: Matrix,
+    H: Matrix,
+    X0: Matrix,
+    depths: tuple[int, int],
+    bits: int = BITS,
+    residual: bool = True,
 ) -> float:
     """The factor per layer of a measured quantity between two depths.
 
@@ -191,7 +189,9 @@ def slope(
     Raises `InputError` where _MOST_BITS are too few: it is 0.
     """
     for enough in doublings(bits, _MOST_BITS):
-        sizes = [measure(X, bits=enough) for X in states(A, H, X0, depths, enough).values()]
+        sizes = [
+            measure(X, bits=enough) for X in states(A, H, X0, depths, enough, residual).values()
+        ]
         if all(x > 0 and x.rel_accuracy_bits() >= _GOOD_BITS for x in sizes):
             near, far = map(log, sizes)
             return float(np.exp((far - near) / (depths[1] - depths[0])))

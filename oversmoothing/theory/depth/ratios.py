@@ -172,27 +172,24 @@ def _try(
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
     deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
     eta = [to_ball(Fraction(1, n) - p) for p in pi]
-    c, y = (
-        Powers(flint.arb_mat(M), [to_ball(x) for (x,) in start])
-        for M, start in ((consensus, c0), (block, y0))
-    )
-    return _decoupled(X0, c, y, eta, deaths, depths)
+    c = Powers(flint.arb_mat(consensus), [to_ball(x) for (x,) in c0])
+    return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, depths)
 
 
 def _decoupled(
     X0: Matrix,
     c: Powers,
-    y: Powers,
+    block: flint.arb_mat,
     eta: list[flint.arb],
     deaths: tuple[int | None, int | None],
     depths: list[int],
 ) -> dict[int, Ratio]:
-    """The ratio from c_L and y_L at each depth that these bits allow.
+    """The ratio from c_L and y_L = block^L y_0 at each depth that these bits allow.
 
     deaths: the depths from which c_L and y_L are exactly 0, None where that is never or not known.
     """
     n, d = len(X0), len(X0[0])
-    ratios = {}
+    y, ratios = Powers(block, [to_ball(x) for (x,) in _from_the_last(X0)]), {}
     for depth in depths:
         if depth == 0:
             ratios[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
@@ -319,11 +316,8 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
     else:
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
     consensus = to_flint(plus_identity(H))
-    c, y = (
-        Powers(flint.arb_mat(consensus), c0),
-        Powers(_differences(A, H), [to_ball(x) for (x,) in _from_the_last(X0)]),
-    )
-    return _decoupled(X0, c, y, eta, (death(consensus, identity(d)), None), depths)
+    c, deaths = Powers(flint.arb_mat(consensus), c0), (death(consensus, identity(d)), None)
+    return _decoupled(X0, c, _differences(A, H), eta, deaths, depths)
 
 
 def _differences(A: flint.arb_mat, H: Matrix) -> flint.arb_mat:
@@ -359,47 +353,41 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
     """
     if not depths:
         return {}
-    if isinstance(case, ManyHeads):
-        return ratios_of_heads(case, start, depths)
-    small = (case.n - 1) * case.d <= BALL_SIZE
+    several = isinstance(case, ManyHeads)
+    small = (case.n - (not several)) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
         return dict(sorted(softmax_ratios(case, start, depths).items()))
     ratios: dict[int, Ratio] = {}
     if case.decidable or small:
         A, H, X0 = case.rational_A, case.rational_H, start.fractions
+        # The operator of several takes vec X_0 for its start.
+        alone = on_vectors(A, H, X0, case.others) if several else (A, H, X0)
         shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
-        for depth, state in exact_state(A, H, X0, shallow).items():
-            ratios[depth] = ratio_of_squares(*squared_norms(state))
-        if small:
-            rest = [depth for depth in depths if depth not in ratios]
-            ratios |= ball_ratios(A, H, X0, case.rational_pi, rest)
-    rest = [depth for depth in depths if depth not in ratios]
-    return dict(sorted((ratios | floating_ratios(case, start, rest)).items()))
-
-
-def ratios_of_heads(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
-    """The same for several heads, whose operator takes vec X_0 for its start."""
-    n, d = case.n, case.d
-    ratios: dict[int, Ratio] = {}
-    if case.decidable or n * d <= BALL_SIZE:
-        A, H, X0 = case.rational_A, case.rational_H, start.fractions
-        operator, one, vector = on_vectors(A, H, X0, case.others)
-        shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
-        for depth, state in exact_state(operator, one, vector, shallow).items():
-            column = [x for (x,) in state]
-            rows = [column[k : k + d] for k in range(0, n * d, d)]
+        for depth, state in exact_state(*alone, shallow).items():
+            entries = [x for row in state for x in row]
+            rows = [entries[k : k + case.d] for k in range(0, len(entries), case.d)]
             ratios[depth] = ratio_of_squares(*squared_norms(rows))
-        if n * d <= BALL_SIZE:
-            # Nothing is decoupled: powers of the operator would lose what cancels.
+        if small:
             rest = sorted(set(depths) - ratios.keys())
-            ratios |= _by_recurrences(A, H, X0, rest, case.others)
-    # m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h; the mean of a doubly stochastic head is its own.
-    even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
-    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(n))
-    left, uniform = sorted(set(depths) - ratios.keys()), np.full(n, 1.0 / n)
-    W, own = np.swapaxes(case.H, 1, 2), float(case.residual)
-    ratios |= _of_states(iterated(case.A, W, start.floats, left, uniform, g, own))
+            # Of several nothing is decoupled: powers of the operator would lose what cancels.
+            if several:
+                ratios |= _by_recurrences(A, H, X0, rest, case.others)
+            else:
+                ratios |= ball_ratios(A, H, X0, case.rational_pi, rest)
+    rest = sorted(set(depths) - ratios.keys())
+    if isinstance(case, ManyHeads):
+        ratios |= _heads_in_floats(case, start, rest)
+    else:
+        ratios |= floating_ratios(case, start, rest)
     return dict(sorted(ratios.items()))
+
+
+def _heads_in_floats(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
+    """m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h, without Y of a doubly stochastic head."""
+    even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
+    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(case.n))
+    W, uniform = np.swapaxes(case.H, 1, 2), np.full(case.n, 1.0 / case.n)
+    return _of_states(iterated(case.A, W, start.floats, depths, uniform, g, float(case.residual)))
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:

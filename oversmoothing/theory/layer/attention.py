@@ -202,14 +202,20 @@ def complement_basis(n: int) -> Array:
 
 
 def quotient(A: Array) -> Array:
-    """B = Q^T A Q, [..., n-1, n-1], for A [..., n, n] (T1c).
+    """B = Q^T A Q, [..., n-1, n-1], for A [..., n, n] (T1c), in O(n^2).
 
     A is centred first: P A and A differ by 1 1^T A / n, which Q^T removes anyway, and centring
     keeps the entries of a nearly uniform A from cancelling in the product.
     """
-    Q = complement_basis(A.shape[-1])
-    centred = A - A.mean(axis=-2, keepdims=True)
-    result: Array = Q.T @ centred @ Q
+    return both_sides(A - A.mean(axis=-2, keepdims=True), -1.0)
+
+
+def both_sides(C: Array, sign: float) -> Array:
+    """Q^T C Q [..., n-1, n-1] of a centred C [..., n, n] for the sign -1: with rho = sqrt(n) + 1
+    C_ij - C_i0 / rho - C_0j / rho + C_00 / rho^2, i, j >= 1. For 1 the same with pluses."""
+    root = sign * (np.sqrt(C.shape[-1]) + 1.0)
+    half = C[..., :, 1:] + C[..., :, :1] / root
+    result: Array = half[..., 1:, :] + half[..., :1, :] / root
     return result
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import flint
 
 from oversmoothing.theory.numbers.exact import identity, polynomial_at, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.support.errors import CloseRootsError
 
 # Bits that roots agree to in all (the sum over pairs): from so many on they are found as
@@ -183,6 +183,11 @@ class Eigenvalue:
         return self.factor.text, self.index
 
     @property
+    def structural(self) -> frozenset[object]:
+        """Equal keys mean equal moduli by structure: one number, or its conjugate."""
+        return frozenset([self.key, self.conjugate.key])
+
+    @property
     def is_real(self) -> bool:
         return self.factor.conjugate_index[self.index] == self.index
 
@@ -193,6 +198,29 @@ class Eigenvalue:
     @property
     def is_one(self) -> bool:
         return self.factor.degree == 1 and int(self.factor.polynomial(1)) == 0
+
+
+class HasBall(Protocol):
+    """A number known by balls: a root, or a multiplier of roots."""
+
+    def ball(self, bits: int, /) -> flint.acb: ...
+
+
+def squared_modulus(x: HasBall, bits: int) -> flint.arb:
+    """A ball around |x|^2, exactly 0 for the root 0."""
+    with at_precision(bits):
+        ball = x.ball(bits)
+        return ball.real * ball.real + ball.imag * ball.imag
+
+
+def apart(x: HasBall, y: HasBall, first: int, last: int) -> int:
+    """The sign of |x| - |y| as far as so many bits part them, else 0."""
+    for bits in doublings(first, last):
+        with at_precision(bits):
+            difference = squared_modulus(x, bits) - squared_modulus(y, bits)
+            if not difference.contains(0):
+                return 1 if difference > 0 else -1
+    return 0
 
 
 def factors(matrix: Sequence[Sequence[Fraction]]) -> list[Factor]:

@@ -7,14 +7,10 @@ d - r zero eigenvalues exactly, the rest in the r x r core W_proj W_V.
 
 A consensus radius is the maximum with a = 1 alone; radii are taken over discs, and in balls.
 
-A acts on differences between tokens through B = Q^T A Q (T1c), formed as in `spectra.residuals`:
-with m the means of the columns, C = A - 1 m^T and rho = sqrt(n) + 1,
-
-    B_ij = C_ij - C_i0 / rho - C_0j / rho + C_00 / rho^2,  i, j >= 1.
-
-Each term passes at most eleven roundings: one for C, four for each 1 / rho and two for the sums. A
-change of A, and what rounding does to m, go through the same four terms. A causal A shows its
-spectrum on the diagonal.
+A acts on differences between tokens through B = Q^T A Q (T1c), formed as in `layer.attention`
+(`both_sides`): with m the means of the columns and C = A - 1 m^T. Each term there passes fewer than
+eleven roundings: one for C, three for each 1 / rho and two for the sums. A change of A, and what
+rounding does to m, go through the same four terms. A causal A shows its spectrum on the diagonal.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import closed_classes, communicating, quotient
+from oversmoothing.theory.layer.attention import both_sides, closed_classes, communicating, quotient
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -360,21 +356,14 @@ def quotient_within(A: Array, error: Array) -> tuple[Array, Array]:
     A, error [m, n, n], B [m, n-1, n-1].
     """
     n = A.shape[-1]
-    root = np.sqrt(n) + 1.0
     # No product with ones: BLAS rounds equal columns apart, and nothing repeats any more.
     means = A.mean(axis=-2, keepdims=True)
     C = A - means
     # A change minus its mean over the column is at most (1 - 2 / n) |change| + mean |change|.
     change = inflated(error.mean(axis=-2, keepdims=True) + gamma(n + 1) * means, n + 2)
     change = change + error * max(0.0, 1 - 2 / n)
-    bound = _differences(gamma(11) * np.abs(C) + change, root, 1.0)
-    return _differences(C, root, -1.0), inflated(bound, 16)
-
-
-def _differences(C: Array, root: float, sign: float) -> Array:
-    half = C[..., :, 1:] + sign / root * C[..., :, :1]
-    result: Array = half[..., 1:, :] + sign / root * half[..., :1, :]
-    return result
+    bound = both_sides(gamma(11) * np.abs(C) + change, 1.0)
+    return both_sides(C, -1.0), inflated(bound, 16)
 
 
 def value_discs(H: Array) -> Discs | Failure:

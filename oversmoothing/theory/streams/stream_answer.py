@@ -14,7 +14,7 @@ from typing import Any
 
 from oversmoothing.theory.numbers.rounding import largest
 from oversmoothing.theory.streams.streams import Mixing
-from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.files import json_number, json_value
 from oversmoothing.theory.verdict.answer import in_lines, number, radii
 from oversmoothing.theory.verdict.formulas import Outcome
 
@@ -156,42 +156,11 @@ class StreamVerdict:
         return lines
 
     def to_json_object(self) -> dict[str, Any]:
-        """The fields of `oversmoothing verdict --json`; complex numbers as [real, imaginary]."""
-
-        def pair(z: complex | None) -> list[float] | None:
-            return None if z is None else [z.real, z.imag]
-
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "verdict": self.verdict,
-            "status": self.status,
-            "rho_consensus": json_number(self.rho_consensus),
-            "rho_quotient": json_number(self.rho_quotient),
-            "rate": json_number(self.rate),
-            "reason": self.reason,
-            "dominant": [
-                {
-                    "side": mode.side,
-                    "multiplier": pair(mode.multiplier),
-                    "h": pair(mode.h),
-                    "a": pair(mode.a),
-                    "streams": mode.streams and [pair(x) for x in mode.streams],
-                }
-                for mode in self.dominant
-            ],
-            "disagreement": json_number(self.disagreement),
-            "streams_become_one": self.streams_become_one,
-            "agree_to": self.agree_to,
-            "agree_from": self.agree_from,
-            "band": None
-            if self.band is None
-            else {
-                "gain": self.band.gain,
-                "idle": self.band.idle,
-                "never_smoothing": list(self.band.never_smoothing),
-                "strict": self.band.strict and list(self.band.strict),
-            },
-        }
+        """The fields of `oversmoothing verdict --json`, by `json_value`, and the rate."""
+        fields = {name: json_value(x) for name, x in vars(self).items()}
+        first = ("verdict", "status", "rho_consensus", "rho_quotient")
+        numbers = {name: fields[name] for name in first} | {"rate": json_number(self.rate)}
+        return {"schema_version": SCHEMA_VERSION} | numbers | fields
 
 
 def reason_of(outcome: Outcome, rho_c: str, rho_q: str, modes: list[StreamMode]) -> str:

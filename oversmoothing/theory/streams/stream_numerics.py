@@ -18,6 +18,7 @@ import numpy as np
 
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest
+from oversmoothing.theory.spectra.blocks import clusters
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.streams.agreement import differences_alone, lone_family
@@ -143,7 +144,7 @@ def largest_root(polynomial: flint.acb_poly) -> flint.arb:
     high = reduce(lambda a, b: a.max(b), (abs(box).upper() for box in boxes))
     lows = [
         reduce(lambda a, b: a.min(b), (abs(boxes[k]).lower() for k in group))
-        for group in _components(boxes)
+        for group in clusters(degree, lambda i, j: bool(boxes[i].overlaps(boxes[j])))
     ]
     return reduce(lambda a, b: a.max(b), lows).union(high)
 
@@ -163,20 +164,6 @@ def _apart(values: Complex, spread: float) -> list[complex]:
     near = np.abs(values[:, None] - values[None, :]) < spread
     return [z + (spread * w if group.sum() > 1 else 0) for z, w, group in zip(
         values.tolist(), turn.tolist(), near, strict=True)]  # fmt: skip
-
-
-def _components(boxes: list[flint.acb]) -> list[list[int]]:
-    waiting, groups = set(range(len(boxes))), []
-    while waiting:
-        group, new = [], [waiting.pop()]
-        while new:
-            k = new.pop()
-            group.append(k)
-            met = [j for j in waiting if boxes[j].overlaps(boxes[k])]
-            waiting.difference_update(met)
-            new += met
-        groups.append(group)
-    return groups
 
 
 # Pairs (h, a) whose eigenvalues are enclosed for an estimate, the largest ones.

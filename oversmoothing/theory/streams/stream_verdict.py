@@ -20,15 +20,11 @@ from oversmoothing.theory.streams.stream_answer import (
     reason_of,
     safe_band,
 )
-from oversmoothing.theory.streams.stream_modes import (
-    EXACT_DEGREE,
-    StreamModes,
-    exact_modes,
-    largest_modulus,
-)
+from oversmoothing.theory.streams.stream_modes import EXACT_DEGREE, exact_modes, largest_modulus
 from oversmoothing.theory.streams.stream_numerics import verdict_from_balls
 from oversmoothing.theory.streams.streams import Mixing, Streams
 from oversmoothing.theory.support.errors import CloseRootsError
+from oversmoothing.theory.verdict.by_fractions import Leading
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 
 _BITS = 256
@@ -80,10 +76,10 @@ def _exactly(case: Streams, known: dict[str, Any]) -> StreamVerdict:
     )
 
 
-def _named(dominance: StreamModes, case: Streams) -> list[StreamMode]:
+def _named(dominance: Leading[Eigenvalue], case: Streams) -> list[StreamMode]:
     """The dominant modes with their pairs (h, a) and the mix of streams in them."""
     mixing = case.asked
-    idle = {_key(x) for x in mixing.idle_values}
+    idle = {x.key for x in mixing.idle_values}
     sides = [("consensus", dominance.consensus), ("quotient", dominance.quotient)]
     if dominance.comparison:
         sides = [sides[0 if dominance.comparison > 0 else 1]]
@@ -93,7 +89,7 @@ def _named(dominance: StreamModes, case: Streams) -> list[StreamMode]:
     for side, values in sides:
         for x in values:
             mu = x.ball(_BITS)
-            if _key(x) in idle:
+            if x.key in idle:
                 entry = StreamMode("idle", complex(mu.mid()), None, None, None)
                 if entry not in modes:
                     modes.append(entry)
@@ -102,10 +98,6 @@ def _named(dominance: StreamModes, case: Streams) -> list[StreamMode]:
             streams = _mix(mixing, mu) if case.start == "generic" else None
             modes.append(StreamMode(side, complex(mu.mid()), h, a, streams))
     return modes
-
-
-def _key(x: Eigenvalue) -> tuple[object, ...]:
-    return (*map(int, x.factor.polynomial.coeffs()), x.index)
 
 
 def _pair(

@@ -12,6 +12,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,18 @@ def json_number(value: float | None) -> float | str | None:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return float(value)
+
+
+def json_value(value: Any) -> Any:
+    """A field of an answer in JSON: `json_number`, a complex number as [real, imaginary], tuples
+    as lists, dataclasses by their fields; all else as it is."""
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    if isinstance(value, tuple):
+        return [json_value(x) for x in value]
+    if is_dataclass(value):
+        return {name: json_value(x) for name, x in vars(value).items()}
+    return json_number(value) if isinstance(value, float) else value
 
 
 def json_row(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from oversmoothing.theory.numbers.exact import Number, fraction_text
 from oversmoothing.theory.spectra.layer_discs import Spectrum, largest_modulus
-from oversmoothing.theory.support.files import json_number
+from oversmoothing.theory.support.files import json_number, json_value
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.formulas import Outcome
 
@@ -186,22 +186,10 @@ class Verdict:
 
     def to_json_object(self) -> dict[str, Any]:
         """The fields of `oversmoothing verdict --json`: unknown is null, infinite "inf"/"-inf"."""
-        result: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "verdict": self.verdict,
-            "status": self.status,
-            "about": self.about,
-            "rho_consensus": json_number(self.rho_consensus),
-            "rho_quotient": json_number(self.rho_quotient),
-            "rate": json_number(self.rate),
-            "margin": json_number(self.margin),
-            "reason": self.reason,
-            "tends_to": self.tends_to,
-            "limit": json_number(self.limit),
-            "limit_rank": self.limit_rank,
-            "distance": json_number(self.distance),
-            "dominant": [_pair_fields(pair) for pair in self.dominant],
-        }
+        result: dict[str, Any] = {"schema_version": SCHEMA_VERSION} | self._in_json(
+            "verdict", "status", "about", "rho_consensus", "rho_quotient", "rate", "margin",
+            "reason", "tends_to", "limit", "limit_rank", "distance", "dominant",
+        )  # fmt: skip
         known = (
             "rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance", "shows_from"
         )  # fmt: skip
@@ -211,8 +199,7 @@ class Verdict:
             if isinstance(value := getattr(self, name), Number)
         }
         if self.has_x0:
-            result["verdict_x0"] = self.verdict_x0
-            result["shows_from"] = json_number(self.shows_from)
+            result |= self._in_json("verdict_x0", "shows_from")
             result["hfc_lfc_squared"] = {
                 str(depth): fraction_text(ratio.squared)
                 for depth, ratio in self.hfc_lfc.items()
@@ -220,16 +207,16 @@ class Verdict:
             }
             result["hfc_lfc"] = {str(k): json_number(r.value) for k, r in self.hfc_lfc.items()}
             result["log_hfc_lfc"] = {str(k): json_number(r.log) for k, r in self.hfc_lfc.items()}
-            result["token_growth"] = self.token_growth and [
-                growth and {"rate": json_number(growth.rate), "power": growth.power}
-                for growth in self.token_growth
-            ]
+            result |= self._in_json("token_growth")
             result["cosine_limits"] = self.cosine_limits and [
-                {"tokens": list(pair)} | (_fields(limit) or {"tends_to": None, "values": []})
+                {"tokens": list(pair)} | (json_value(limit) or {"tends_to": None, "values": []})
                 for pair, limit in self.cosine_limits.items()
             ]
-            result["cos_min"], result["cos_mean"] = _fields(self.cos_min), _fields(self.cos_mean)
+            result |= self._in_json("cos_min", "cos_mean")
         return result
+
+    def _in_json(self, *names: str) -> dict[str, Any]:
+        return {name: json_value(getattr(self, name)) for name in names}
 
 
 # Does it smooth? And how that is known.
@@ -273,15 +260,6 @@ def _largest(attention: Complex, value: Spectrum, consensus: bool) -> Pair:
     _, i, j = largest_modulus(attention, value.values)
     h, a = complex(value.values[j]), complex(attention[i])
     return Pair(h, a, 1 + h * a, consensus)
-
-
-def _pair_fields(pair: Pair) -> dict[str, Any]:
-    parts = {name: getattr(pair, name) for name in ("h", "a", "multiplier")}
-    return {name: [z.real, z.imag] for name, z in parts.items()} | {"consensus": pair.consensus}
-
-
-def _fields(limit: CosineLimit | None) -> dict[str, Any] | None:
-    return None if limit is None else {"tends_to": limit.tends_to, "values": list(limit.values)}
 
 
 ONE_TOKEN = "one token only (n = 1): HFC is 0 at every depth, there is nothing to smooth."

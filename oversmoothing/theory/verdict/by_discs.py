@@ -182,11 +182,17 @@ def at_one(attention: Discs) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Decision:
-    """The outcome that the whole cell shares, or UNDECIDED, and the two radii."""
+    """The outcome that the whole cell shares, or UNDECIDED, and the two radii.
+
+    Of several heads also method: "dense" (discs of the operator), "causal" (token by token) or
+    "arnoldi" or "powers", both estimates; and reason: why nothing is known of rho_Q, or empty.
+    """
 
     outcome: Outcome
     consensus: Interval
     quotient: Interval
+    method: str = ""
+    reason: str = ""
 
     @property
     def error(self) -> float:
@@ -274,16 +280,7 @@ def _decide_together(given: Array, A: Array, H: Array) -> Iterator[tuple[Decisio
             yield decide_cell(cell), cell.attention, cell.value
 
 
-@dataclass(frozen=True)
-class HeadsDecision(Decision):
-    """method: "dense" (discs of the operator), "causal" (token by token) or "arnoldi" or
-    "powers", both estimates. reason: why nothing is known of rho_Q, or empty."""
-
-    method: str
-    reason: str = ""
-
-
-def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
+def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
     """rho_C against rho_Q over all heads that round to these, each entry in its own precision (T7).
 
     The operator [I +] sum_h H_h (x) A_h falls into blocks: by the features that depend on one
@@ -320,15 +317,15 @@ def decide_heads(case: ManyHeads, dense_size: int) -> HeadsDecision:
         tied = moving.high <= fixed.low
         outcome = Outcome.TIE if tied else outcome_of(-np.inf, fixed.high - moving.low)
         moving = fixed if tied else moving
-    return HeadsDecision(outcome, fixed, moving, method)
+    return Decision(outcome, fixed, moving, method)
 
 
-def _by_arnoldi(case: ManyHeads) -> HeadsDecision:
+def _by_arnoldi(case: ManyHeads) -> Decision:
     consensus = dense_radius(consensus_block(case, case.residual), "dense")
     quotient = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
     fixed, moving = consensus.interval, quotient.interval
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
-    return HeadsDecision(outcome, fixed, moving, quotient.method, quotient.reason)
+    return Decision(outcome, fixed, moving, quotient.method, quotient.reason)
 
 
 def weights_within(case: ManyHeads) -> tuple[Array, Array]:

@@ -15,12 +15,12 @@ the margin over the gradient of rho_C - rho_Q, which left and right eigenvectors
 pairs give. Of exact input in balls, else in floats.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, log2, prod
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import flint
 import numpy as np
@@ -29,7 +29,13 @@ from oversmoothing.theory.layer.attention import complement_basis, quotient, rat
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Heads, Matrix, Number, kronecker, plus, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
+from oversmoothing.theory.spectra.algebraic import (
+    Eigenvalue,
+    Factor,
+    eigenvalues,
+    factors,
+    squared_modulus,
+)
 from oversmoothing.theory.spectra.layer_discs import largest_modulus
 from oversmoothing.theory.support.sizes import Array, Complex
 
@@ -72,15 +78,8 @@ class Mode:
         if h.is_zero:
             return frozenset(["one"])
         if a is None or a.is_one:
-            return frozenset([h.key, h.conjugate.key])
+            return h.structural
         return frozenset([(a.key, h.key), (a.conjugate.key, h.conjugate.key)])
-
-
-def squared_modulus(x: Eigenvalue | Mode, bits: int) -> flint.arb:
-    """A ball around |x|^2, exactly 0 for the root 0."""
-    with at_precision(bits):
-        ball = x.ball(bits)
-        return ball.real * ball.real + ball.imag * ball.imag
 
 
 def jordan_size(mode: Mode) -> int:
@@ -128,17 +127,20 @@ def embeddings(roots: Iterable[Eigenvalue]) -> int:
     )
 
 
+# A mode of one stream, or an eigenvalue of several.
+_Mode = TypeVar("_Mode", Mode, Eigenvalue)
+
+
 @dataclass(frozen=True)
-class ExactDominance:
+class Leading(Generic[_Mode]):
     """All modes with the largest modulus on each side, and which side wins.
 
-    comparison: 1 consensus, -1 quotient, 0 equal, None undecided within `EXACT_BITS`.
+    comparison: 1 consensus, -1 quotient (without modes for one token), 0 equal, None undecided.
     """
 
-    consensus: list[Mode]
-    quotient: list[Mode]
+    consensus: list[_Mode]
+    quotient: list[_Mode]
     comparison: int | None
-    bits_needed: int
 
     def radius(self, consensus: bool, bits: int = 128) -> flint.arb:
         """Ball around rho_C or rho_Q (0 where there are no modes), good to half as many bits."""
@@ -152,6 +154,20 @@ class ExactDominance:
             if modulus.rel_accuracy_bits() >= bits // 2:
                 break
         return modulus
+
+    def dominant(self) -> list[_Mode]:
+        """The modes of largest modulus over both sides; none where that is undecided."""
+        if self.comparison is None:
+            return []
+        kept = self.consensus if self.comparison >= 0 else []
+        return kept + (self.quotient if self.comparison <= 0 else [])
+
+
+@dataclass(frozen=True)
+class ExactDominance(Leading[Mode]):
+    """Of one stream. bits_needed: `compare` spends up to `EXACT_BITS`."""
+
+    bits_needed: int
 
     def radii(self) -> tuple[Number, Number]:
         """rho_C and rho_Q, so close that their difference has 64 bits too."""
@@ -167,13 +183,6 @@ class ExactDominance:
             if not self.comparison or apart.rel_accuracy_bits() >= 64:
                 break
         return Number.of(consensus), Number.of(quotient)
-
-    def dominant(self) -> list[Mode]:
-        """The modes of largest modulus over both sides."""
-        if self.comparison is None:
-            return []
-        kept = self.consensus if self.comparison >= 0 else []
-        return kept + (self.quotient if self.comparison <= 0 else [])
 
 
 def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | None, int]:
@@ -196,9 +205,11 @@ def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | N
     return None, needed
 
 
-def largest_modes(modes: list[Mode]) -> tuple[list[Mode], bool, int]:
+def largest_modes(
+    modes: list[_Mode], compare: Callable[[_Mode, _Mode], tuple[int | None, int]]
+) -> tuple[list[_Mode], bool, int]:
     """The modes of largest modulus; whether every comparison was decided; the most bits used."""
-    best: list[Mode] = []
+    best: list[_Mode] = []
     decided, used = True, 0
     # By structure: whether modes of that modulus are among the best.
     seen: dict[frozenset[object], bool] = {}
@@ -251,8 +262,10 @@ def roots_of(A: Matrix, H: Matrix) -> tuple[list[Eigenvalue], list[Eigenvalue]]:
 def exact_dominance(A: Matrix, H: Matrix, others: Heads = ()) -> ExactDominance:
     """Decide rho_C against rho_Q for rational A (rows summing to 1) and H (T1, T2, T3)."""
     modes = all_modes(A, H, others)
-    consensus, sure_c, bits_c = largest_modes([mode for mode in modes if mode.attention is None])
-    quotient, sure_q, bits_q = largest_modes([mode for mode in modes if mode.attention is not None])
+    (consensus, sure_c, bits_c), (quotient, sure_q, bits_q) = (
+        largest_modes([mode for mode in modes if (mode.attention is None) is fixed], compare)
+        for fixed in (True, False)
+    )
     if not quotient:
         return ExactDominance(consensus, quotient, 1, max(bits_c, bits_q))
     comparison, bits = compare(consensus[0], quotient[0])

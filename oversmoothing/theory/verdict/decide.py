@@ -40,22 +40,29 @@ def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_S
     """Exactly where the case allows it, else for everything within the rounding of its entries,
     with UNDECIDED where that decides. relative: how well they are known, if not as float64.
     dense_size: of the operator of several heads, up to which it is formed."""
+    if case.decidable:
+        return _exactly(case)
     if isinstance(case, ManyHeads):
         return _of_heads(case, dense_size)
-    return _exactly(case) if case.decidable else _numerically(case, relative)
+    return _numerically(case, relative)
 
 
 def _exactly(case: Layer) -> Comparison:
     from oversmoothing.theory.verdict.by_fractions import exact_dominance, generic_rank, roots_of
 
-    dominance = exact_dominance(case.rational_A, case.rational_H)
+    dominance = exact_dominance(case.rational_A, case.rational_H, case.others)
     outcome = outcome_of_sign(dominance.comparison)
     rho_c, rho_q = dominance.radii()
     if outcome is Outcome.TIE:
         rho_q = rho_c
-    reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
-    rank = generic_rank(dominance)
-    attention, value = map(_in_floats, roots_of(case.rational_A, case.rational_H))
+    attention = value = rank = None
+    if isinstance(case, ManyHeads) and outcome is not Outcome.UNDECIDED:
+        reason = _heads_reason(case, outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", "")
+    else:
+        reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
+    if not isinstance(case, ManyHeads):
+        rank = generic_rank(dominance)
+        attention, value = map(_in_floats, roots_of(case.rational_A, case.rational_H))
     return Comparison(
         outcome, "exact", rho_c, rho_q, reason, attention, value, rank, dominance=dominance
     )
@@ -129,17 +136,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
 
 
 def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
-    """The radii of the operator of all heads."""
-    if case.decidable:
-        from oversmoothing.theory.verdict.by_fractions import exact_dominance
-
-        exact = exact_dominance(case.rational_A, case.rational_H, case.others)
-        outcome, (rho_c, rho_q) = outcome_of_sign(exact.comparison), exact.radii()
-        rho_q = rho_c if outcome is Outcome.TIE else rho_q
-        reason = _heads_reason(case, outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", "")
-        if outcome is Outcome.UNDECIDED:
-            reason = _exact_reason(exact, outcome, rho_c, rho_q)
-        return Comparison(outcome, "exact", rho_c, rho_q, reason, None, None, dominance=exact)
+    """The radii of the operator of all heads in floats."""
     answer = decide_heads(case, dense_size)
     outcome, fixed, moving = answer.outcome, answer.consensus, answer.quotient
     estimated = answer.method in ("arnoldi", "powers")

@@ -285,7 +285,7 @@ class _Parts:
     def largest(self, modes: list[Mode]) -> list[Mode] | None:
         """Those of the largest modulus among what X_0 contains; None where that is not shown."""
         while modes:
-            top, sure, _ = largest_modes(modes)
+            top, sure, _ = largest_modes(modes, compare)
             there = [self.contains(mode) for mode in top]
             if None in there or not sure:
                 return None

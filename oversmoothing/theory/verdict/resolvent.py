@@ -26,8 +26,8 @@ import flint
 
 from oversmoothing.theory.numbers.exact import Heads, Matrix, on_vectors, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare, squared_modulus
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart
+from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
 
 # (Degree of p)^4 times the bits of a layer's entries: up to the first all that follows from p takes
 # seconds, up to the second p is computed where there is no other way. The seconds of a unit.
@@ -297,11 +297,8 @@ class Multipliers:
         """The sign of |first| - |second|. Raises `OutOfReachError` where it cannot be decided."""
         if second in (first, first.conjugate):
             return 0
-        for bits in doublings(_FIRST, _FINE):
-            with at_precision(bits):
-                difference = squared_modulus(first, bits) - squared_modulus(second, bits)
-                if not difference.contains(0):
-                    return 1 if difference > 0 else -1
+        if sign := apart(first, second, _FIRST, _FINE):
+            return sign
         # Each root is one of its pairs: what holds for all of them holds for it.
         for bits in doublings(_FINE, _MOST):
             pairs = product(self.pairs(first, bits), self.pairs(second, bits))

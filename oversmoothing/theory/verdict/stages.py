@@ -28,7 +28,6 @@ from oversmoothing.theory.spectra.layer_discs import (
     quotient_radius,
     radius_in_balls,
 )
-from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
@@ -101,14 +100,6 @@ def certify_spectra(
     return CertifiedDominance(outcome, consensus, quotient, reasons[outcome], method)
 
 
-def certified_dominance(A: Array, H: Array) -> CertifiedDominance:
-    """The fast path: A [n, n] float64 >= 0 and H [d, d], and all that rounds to them.
-
-    Success and UNDECIDED are the outcomes; a wrong verdict is not one of them.
-    """
-    return float_stage(Layer.of(A, H))
-
-
 # Up to this n and d the exact values of binary64 numbers that float64 does not separate.
 EXACT_FALLBACK_SIZE = 24
 # Side of the largest matrix that goes through balls: some ten seconds for each doubling of its
@@ -135,7 +126,7 @@ def decide(case: Layer) -> tuple[CertifiedDominance, ExactDominance | None]:
 
 
 def float_stage(case: Layer) -> CertifiedDominance:
-    """Discs in float64 around all that rounds to the numbers."""
+    """Discs in float64 around all that rounds to the numbers: right, or UNDECIDED."""
     cell = cell_discs(case)
     return certify_spectra(cell.attention, cell.value, cell.repeated)
 

@@ -22,8 +22,7 @@ import numpy as np
 from oversmoothing.theory.depth.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.numbers.exact import Heads, Matrix, Number, identity, plus, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
-from oversmoothing.theory.spectra.algebraic import Eigenvalue
-from oversmoothing.theory.verdict.by_fractions import squared_modulus
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, squared_modulus
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits

@@ -18,8 +18,7 @@ import flint
 
 from oversmoothing.theory.numbers.exact import dot
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
-from oversmoothing.theory.verdict.by_fractions import squared_modulus
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, squared_modulus
 from oversmoothing.theory.verdict.leading import (
     all_conjugates_lead,
     coefficients,
