@@ -23,11 +23,11 @@ from oversmoothing.simulations.drawing.result import (
     measured,
     proved,
 )
-from oversmoothing.simulations.drawing.result_files import ROWS, page, read, write
+from oversmoothing.simulations.drawing.result_files import ROWS, contents, page, read, write
 from oversmoothing.theory.support.errors import InputError
 
 MADE = {"python": "3", "platform": "here", "commit": None, "versions": {}}
-# Of every kind that a column may have; text without halves of surrogate pairs, which Parquet lacks.
+# Of every kind that a column may have.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 CELLS = {
     "number": st.floats(),
@@ -67,18 +67,20 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=25)
-@given(tables(), tables(), SENTENCES, VALUES, st.sampled_from(["csv", "parquet"]))
-def test_what_is_written_is_read_back_equal(tmp_path_factory, one, two, sentences, value, rows):
+@given(tables(), tables(), SENTENCES, VALUES)
+def test_what_is_written_is_read_back_equal(tmp_path_factory, one, two, sentences, value):
     folder = tmp_path_factory.mktemp("results")
     result = Result(
         "found", "Ü: a title", {"first": one, "second": two}, sentences, {"asked": value},
         details={"more": [value]}, made=MADE,
     )  # fmt: skip
-    paths = write(result, folder, rows)
+    paths = write(result, folder)
     again = read(paths[0])
-    assert again == result and again.to_json_object() == result.to_json_object()
+    assert again.to_json_object() == result.to_json_object()
+    for name, table in result.tables.items():
+        pd.testing.assert_frame_equal(again.tables[name].rows, table.rows)
     assert {p.name for p in paths} == {
-        "found.json", f"found.{rows}", f"second.{rows}", "found.txt", "found.html"
+        "found.json", "found.csv", "second.csv", "found.txt", "found.html"
     }  # fmt: skip
 
 
@@ -104,10 +106,11 @@ def test_a_picture_is_written_and_read_back(tmp_path):
     result = drawn()
     paths = write(result, tmp_path)
     assert {p.suffix for p in paths} == {".json", ".csv", ".txt", ".html", ".png", ".pdf"}
-    assert read(paths[0]) == result
+    again = read(paths[0])
+    assert again.to_json_object() == result.to_json_object() and contents(again) == contents(result)
     assert (tmp_path / "small.pdf").read_bytes()[:4] == b"%PDF"
     (tmp_path / "small.png").write_bytes(b"other")
-    assert read(paths[0]) != result
+    assert read(paths[0]).picture.file("png") == b"other"
 
 
 def test_the_json_has_the_parts_by_name_and_its_numbers_are_strict(tmp_path):

@@ -54,10 +54,6 @@ class Evidence:
         if math.isnan(self.low) != math.isnan(self.high) or self.low > self.high:
             raise InputError(f"the interval {self.low} to {self.high} is none: give both ends")
 
-    def __eq__(self, other: object) -> bool:
-        # An end that is not known is equal to another.
-        return isinstance(other, Evidence) and self.to_json_object() == other.to_json_object()
-
     def __str__(self) -> str:
         if self.kind == "untested":
             return "untested"
@@ -148,14 +144,6 @@ class Table:
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "kinds", {name: kind for name, (kind, _) in both.items()})
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and (
-            self.rows.equals(other.rows) and list(self.rows) == list(other.rows)
-            and self.kinds == other.kinds and dict(self.units) == dict(other.units)
-            and tuple(self.shown) == tuple(other.shown)
-            and (self.number, self.few) == (other.number, other.few)
-        )  # fmt: skip
-
     def for_reader(self, wide: bool = False) -> pd.DataFrame:
         """The columns of `shown` (wide: all), each unit behind its name; of a table of `few` some
         rows."""
@@ -229,10 +217,6 @@ class Picture:
                 metadata = {"Title": self.title, **KINDS[each]}
                 self._files[each] = rendered(figure, each, metadata)
         return self._files[kind]
-
-    def __eq__(self, other: object) -> bool:
-        kinds = ("png", "pdf")
-        return isinstance(other, Picture) and all(self.file(k) == other.file(k) for k in kinds)
 
 
 class Result:
@@ -347,14 +331,6 @@ class Result:
     def beside(self) -> dict[str, str | bytes]:
         """Files by name that stand beside those of every result."""
         return {}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Result) and (
-            self.form() == other.form() and self.tables == other.tables
-            and self.sentences == other.sentences and self.details == other.details
-            and self.configuration == other.configuration and self.made == other.made
-            and self.picture == other.picture
-        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         return as_html(self.words(), next(iter(self.tables.values())).for_reader())
