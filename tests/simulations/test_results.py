@@ -19,7 +19,6 @@ from oversmoothing.simulations.drawing.result import (
     Result,
     Sentence,
     Table,
-    fitted,
     measured,
     proved,
 )
@@ -55,7 +54,7 @@ EVIDENCE = st.one_of(
     st.builds(proved, TEXT.filter(bool)),
     st.builds(measured, st.integers(1, 10**20)),
     st.builds(measured, st.integers(1, 9), st.floats(max_value=0), st.floats(min_value=0)),
-    st.builds(fitted, st.integers(1, 9), TEXT),
+    st.builds(measured, st.integers(1, 9), of=TEXT),
     st.just(UNTESTED),
 )
 SENTENCES = st.lists(st.builds(Sentence, TEXT, EVIDENCE, EVIDENCE), max_size=2)
@@ -141,8 +140,8 @@ def test_what_a_sentence_rests_on_is_a_claim_of_the_ledger():
 
 
 def test_evidence_says_what_it_is():
-    said = [str(each) for each in (proved("T2b"), measured(1), fitted(3, "run"), UNTESTED)]
-    assert said == ["proved: T2b", "measured on 1 input", "fitted to 3 runs", "untested"]
+    said = [str(each) for each in (proved("T2b"), measured(1), measured(3, of="run"), UNTESTED)]
+    assert said == ["proved: T2b", "measured on 1 input", "measured on 3 runs", "untested"]
 
 
 def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():

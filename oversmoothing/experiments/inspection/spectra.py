@@ -34,8 +34,8 @@ from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.progress import steps
-from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.head_values import (
+    CLASSES,
     known_values,
     layer_dominance,
     mean_attention,
@@ -51,7 +51,6 @@ from oversmoothing.theory.spectra.layer_discs import (
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, dominance
-from oversmoothing.theory.verdict.stages import certify_spectra
 
 TILT_SEED = 0
 ORDERS = ("modulus", "residual")
@@ -222,6 +221,8 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     """
     if model.modality != "vision":
         raise InputError(f"'{model.name}' reads text: give a model of images")
+    from oversmoothing.theory.verdict.stages import certify_spectra  # not loaded by `inspect`
+
     rows = []
     traces = extract(model, inputs).traces
     layers = steps(zip(model.layers, traces, strict=True), model.depth, "layer")

@@ -34,10 +34,10 @@ LONG = 100
 
 @dataclass(frozen=True)
 class Evidence:
-    """What carries a sentence: a proof of `statement`, a measurement or a fit on `number` inputs
-    (or what else `of` counts) with its 95 % interval where there is one, or nothing yet."""
+    """What carries a sentence: a proof of `statement`, a measurement on `number` inputs (or what
+    else `of` counts) with its 95 % interval where there is one, or nothing yet."""
 
-    kind: Literal["proved", "measured", "fitted", "untested"]
+    kind: Literal["proved", "measured", "untested"]
     statement: str = ""
     number: int = 0
     of: str = "input"
@@ -47,10 +47,8 @@ class Evidence:
     def __post_init__(self) -> None:
         if self.kind == "proved" and not self.statement:
             raise InputError("evidence 'proved' names no statement: say which one is proved")
-        if self.kind in ("measured", "fitted") and self.number < 1:
-            raise InputError(
-                f"evidence '{self.kind}' is of {self.number} {self.of}s: give at least 1"
-            )
+        if self.kind == "measured" and self.number < 1:
+            raise InputError(f"evidence 'measured' is of {self.number} {self.of}s: give at least 1")
         if math.isnan(self.low) != math.isnan(self.high) or self.low > self.high:
             raise InputError(f"the interval {self.low} to {self.high} is none: give both ends")
 
@@ -60,8 +58,6 @@ class Evidence:
         if self.kind == "proved":
             return f"proved: {self.statement}"
         counted = f"{self.number} {self.of}{'s' * (self.number != 1)}"
-        if self.kind == "fitted":
-            return f"fitted to {counted}"
         if math.isnan(self.low):
             return f"measured on {counted}"
         return f"measured on {counted}, 95 % interval {self.low:.3g} to {self.high:.3g}"
@@ -88,11 +84,6 @@ def measured(
 ) -> Evidence:
     """On `number` independent inputs; low, high: the 95 % interval of what the sentence gives."""
     return Evidence("measured", "", number, of, low, high)
-
-
-def fitted(number: int, of: str = "input") -> Evidence:
-    """Numbers that were chosen to fit `number` inputs: no forecast of others."""
-    return Evidence("fitted", "", number, of)
 
 
 UNTESTED = Evidence("untested")

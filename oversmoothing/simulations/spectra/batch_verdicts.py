@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from oversmoothing.simulations.spectra.head_values import (
+    CLASSES,
     SAFETY,
     HeadTable,
     HeadValues,
@@ -96,7 +97,6 @@ def class_of(a: Complex, head: HeadValues, error: float) -> str:
 Mask = NDArray[np.bool_]
 
 METHODS = ("powers", "ritz", "lapack", "discs", "one token")
-CLASSES = ("consensus", "smallest", "other", "tie")
 
 CHUNK = 16
 # The first step stops at C^64, or where squaring no longer lowers the bound enough to decide.

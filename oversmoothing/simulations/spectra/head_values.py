@@ -46,6 +46,7 @@ from oversmoothing.theory.verdict.formulas import (
     safe_interval,
 )
 
+CLASSES = ("consensus", "smallest", "other", "tie")
 # A margin counts where it exceeds this many error estimates.
 SAFETY = 10.0
 
