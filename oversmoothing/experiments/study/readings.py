@@ -72,7 +72,6 @@ def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
         _plain(attention).reshape(m * heads, n, n),
         own_values(layer, folding),
         np.tile(np.arange(heads), m),
-        dominant=True,
     )
     return verdicts.dominant.reshape(m, heads)
 
@@ -81,7 +80,7 @@ def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
     """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
     mean = mean_attention(attention)
     index = np.zeros(len(mean), dtype=np.intp)
-    verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
+    verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index)
     return verdicts.dominant[:, None]
 
 
