@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.experiments.power_method.steering import steer as thresholds
+from benchmarks.steering import steer as thresholds
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls, eigenbasis
 from oversmoothing.theory.depth.rates import effective_rank_excess_expanded, rank_rate, ratio_rate

@@ -203,7 +203,6 @@ _ALLOWED = {
     "theory/support/files.py",
     "experiments/digits/training_state.py",
     "commands/ending.py",  # standard output and error
-    "simulations/drawing/result_files.py",  # Parquet into memory
     "theory/proofs/coq.py",  # what Coq is asked, in a folder that goes with the question
 }
 

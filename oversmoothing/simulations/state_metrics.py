@@ -23,7 +23,6 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from oversmoothing.simulations.singular_values import log_excess_of, singular_value_ratios
 from oversmoothing.simulations.state import (
     UNUSED,
     SplitState,
@@ -70,6 +69,8 @@ def metrics(X: "MatrixLike | Tensor | SplitState") -> dict[str, Float64[Tensor, 
     >>> round(float(found["hfc_lfc"]), 9), round(float(found["effective_rank"]), 9)
     (1.0, 2.0)
     """
+    from oversmoothing.simulations.singular_values import log_excess_of, singular_value_ratios
+
     state = X if isinstance(X, SplitState) else split(X)
     hfc, lfc, between = _norms(state)
     cosine = cosines(state)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from oversmoothing.experiments.power_method.steering import steer
+from benchmarks.steering import steer
 from oversmoothing.theory.support.files import to_json
 from tests.corpora.asking import answer_of, inside, printed, printed_json, written_csv, written_json
 from tests.corpora.cases import case

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import oversmoothing
+from benchmarks import steering as runs
 from oversmoothing import InputError
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.power_method import steering, tilt
@@ -120,7 +121,7 @@ def test_bad_input_is_a_sentence() -> None:
     with pytest.raises(InputError, match="there are no inputs"):
         tilt.tilts(model, random_pixels(1)[:0])
     with pytest.raises(InputError, match="drawn cases is 0"):
-        steering.drawn_cases(0, 0)
+        runs.drawn_cases(0, 0)
     layers = tuple(replace(each, placement="parallel") for each in model.layers)
     with pytest.raises(InputError, match="attention and FFN to the stream at once"):
         tilt.tilts(replace(model, layers=layers), random_pixels(2))
@@ -136,15 +137,15 @@ def test_the_threshold_of_an_eigenvector_is_that_of_the_claim() -> None:
     """N-2605.25619-steering (1): F u = f u, w = u needs |1 + f + alpha| > max |1 + lambda_j|. For
     F = diag(-1/2, 1/2, 1/4) and u = e_1: 1/2 + alpha > 3/2."""
     e = np.eye(3)[0]
-    case = steering.Case(np.full((2, 2), 0.5), np.diag([-0.5, 0.5, 0.25]), e, e, np.ones((2, 3)))
+    case = runs.DrawnCase(np.full((2, 2), 0.5), np.diag([-0.5, 0.5, 0.25]), e, e, np.ones((2, 3)))
     alpha, mu = steering.predicted_threshold(case)
     assert (alpha, mu) == (pytest.approx(1.0, abs=1e-9), pytest.approx(0.5, abs=1e-9))
-    found = steering.tilts(case, np.linspace(0.9, 1.1, 21))
+    found = runs.tilts(case, np.linspace(0.9, 1.1, 21))
     assert (found[:10] < 0.1).all() and (found[11:] > 0.999).all()
 
 
 def test_the_planted_eigenvalue_solves_its_equation() -> None:
-    for case in steering.drawn_cases(5, seed=3):
+    for case in runs.drawn_cases(5, seed=3):
         alpha, mu = steering.predicted_threshold(case)
         values = np.linalg.eigvals(steering.steered(case, alpha))
         assert np.abs(values - mu).min() < 1e-4  # where two meet: eps^(1/2)
@@ -152,21 +153,21 @@ def test_the_planted_eigenvalue_solves_its_equation() -> None:
 
 
 def test_the_predicted_threshold_is_right_in_drawn_layers() -> None:
-    table = steering.threshold_table(6, seed=1)
+    table = runs.threshold_table(6, seed=1)
     assert table["right"].sum() >= 5
-    assert (table["tilt_above"] > steering.TILTED).all()
+    assert (table["tilt_above"] > runs.TILTED).all()
     assert (table.loc[~table["right"], "why"] != "").all()
     # A prediction that is off is noticed: the first-order formula mostly is.
     right = int(table["right"].sum())
-    assert f"in {right} of 6 drawn layers" in steering.steer(6, seed=1).words()
+    assert f"in {right} of 6 drawn layers" in runs.steer(6, seed=1).words()
 
 
 def test_a_wrong_threshold_is_noticed(monkeypatch) -> None:
     right = steering.predicted_threshold
     monkeypatch.setattr(
-        steering, "predicted_threshold", lambda case: (right(case)[0] + 0.3, right(case)[1])
+        runs, "predicted_threshold", lambda case: (right(case)[0] + 0.3, right(case)[1])
     )
-    assert "in 0 of 3 drawn layers" in steering.steer(3).words()
+    assert "in 0 of 3 drawn layers" in runs.steer(3).words()
 
 
 @pytest.mark.parametrize("family", ["llama", "vit"])

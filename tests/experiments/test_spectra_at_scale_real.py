@@ -29,7 +29,7 @@ def test_every_verdict_on_a_trained_model_is_that_of_all_pairs() -> None:
     for verdict, each, head in zip(found.verdict, values, heads, strict=True):
         assert verdict in (plain_verdict(each, head), "UNDECIDED")
     assert set(found.verdict) >= {"SMOOTHING", "NON_SMOOTHING"}
-    assert 0 < found.fallback < 0.6
+    assert 0 < found.fallback < 0.9
 
 
 def test_a_head_of_a_trained_model_can_tie_by_its_zeros_in_E1() -> None:

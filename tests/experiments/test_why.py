@@ -105,16 +105,16 @@ def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative() -> Non
     by_modulus, by_residual = (
         principal(ValueModes.of(heads_of(H)), each) for each in ("modulus", "residual")
     )
-    assert by_modulus.value == -0.9 and abs(by_modulus.span[0, 0]) == 1
-    assert by_residual.value == 0.5 and abs(by_residual.span[1, 0]) == 1
+    assert by_modulus.value == -0.9 and abs(by_modulus.basis[0, 0]) == 1
+    assert by_residual.value == 0.5 and abs(by_residual.basis[1, 0]) == 1
 
 
 def test_a_complex_pair_spans_an_invariant_plane() -> None:
     H = torch.zeros(3, 3, dtype=torch.float64)
     H[:2, :2] = torch.tensor([[0.1, -2.0], [2.0, 0.1]])
     found = principal(ValueModes.of(heads_of(H)), "residual")
-    assert found.span.shape == (3, 2)
-    np.testing.assert_allclose(np.abs(found.span[2]), 0, atol=1e-12)
+    assert found.basis.shape == (3, 2)
+    np.testing.assert_allclose(np.abs(found.basis[2]), 0, atol=1e-12)
 
 
 def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction() -> None:
@@ -128,7 +128,7 @@ def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction() -> N
     generator = torch.Generator().manual_seed(0)
     gain, random = tilt(X, Y, principal(ValueModes.of(heads), "residual"), generator)
     torch.testing.assert_close(
-        alignment(Y, torch.from_numpy(principal(ValueModes.of(heads), "residual").span)),
+        alignment(Y, torch.from_numpy(principal(ValueModes.of(heads), "residual").basis)),
         torch.ones(2, dtype=torch.float64),
         rtol=0,
         atol=1e-4,

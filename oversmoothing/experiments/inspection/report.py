@@ -56,7 +56,6 @@ from oversmoothing.simulations.drawing.result import (
     plain_table,
 )
 from oversmoothing.simulations.drawing.result_files import saved
-from oversmoothing.simulations.drawing.web_page import as_data, as_link, web_page
 from oversmoothing.simulations.provenance import provenance
 
 if TYPE_CHECKING:
@@ -318,8 +317,7 @@ class Report(Result):
 
 # --------------------------------------------------------------------------------------- the page
 
-# Clusters of an input after a layer that the page lists, and letters of each; merged.csv has
-# all.
+# Clusters of an input after a layer that the page lists, and letters of each; merged.csv has all.
 LISTED, LETTERS = 4, 240
 # The charts: a title, what its lines are, whether its axis is logarithmic.
 _CHARTS = (
@@ -346,11 +344,13 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
 
     Tables and pictures stand without a script; scripts take their numbers from the tables.
     """
+    from oversmoothing.simulations.drawing.web_page import as_data, as_link, web_page
+
     merged = report.merged
     if not merged.empty:
         merged = merged[merged["cluster"] < LISTED]
         merged = merged.assign(words=[shortened(words, LETTERS) for words in merged["words"]])
-    inner = report.table.iloc[1:]
+    inner, columns = report.table.iloc[1:], {"hfc_lfc", *report.table}
     account = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
     return web_page(
         "oversmoothing.experiments.inspection",
@@ -363,7 +363,7 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
         wide=_cells(report.short_table(wide=True), NARROW | WIDE),
         heads=_cells(report.heads.rename(columns=HEADS), HEADS),
         charts=[
-            (key, title, {name: said for name, said in lines.items() if _shown(name, report.table)})
+            (key, title, {name: said for name, said in lines.items() if name in columns})
             for key, title, lines in _CHARTS
         ],
         account={f"log_change_{name}": look for name, look in account.items()},
@@ -376,10 +376,6 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
         conventions=CONVENTIONS,
         provenance=provenance(),
     )
-
-
-def _shown(name: str, table: pd.DataFrame) -> bool:
-    return name == "hfc_lfc" or name in table
 
 
 def _cells(table: pd.DataFrame, titles: dict[str, str]) -> dict[str, Any]:
@@ -443,6 +439,8 @@ def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[
 
 def _png(pixels: NDArray[np.float64]) -> str:
     """[H, W, 3] in [0, 1] as the address of an image."""
+    from oversmoothing.simulations.drawing.web_page import as_link
+
     file = io.BytesIO()
     Image.fromarray((255 * pixels).round().astype(np.uint8)).save(file, "png")
     return as_link(file.getvalue())

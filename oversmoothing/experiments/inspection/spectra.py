@@ -34,8 +34,8 @@ from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.progress import steps
-from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
 from oversmoothing.simulations.spectra.head_values import (
+    CLASSES,
     known_values,
     layer_dominance,
     mean_attention,
@@ -49,9 +49,8 @@ from oversmoothing.theory.spectra.layer_discs import (
     value_discs,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import Outcome, dominance
-from oversmoothing.theory.verdict.stages import certify_spectra
 
 TILT_SEED = 0
 ORDERS = ("modulus", "residual")
@@ -61,15 +60,17 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Principal:
-    """The principal direction of the tokens under X -> X W: span [d, 1 or 2] orthonormal.
-
-    An eigenvector v of H = W^T turns the rows of X toward v; a complex pair spans a plane. value:
-    the eigenvalue.
-    """
+class Direction:
+    """An eigenvalue of H = W^T and an orthonormal basis [d, k] of what its eigenvectors span, a
+    line or, of a complex pair, a plane: X -> X W turns the rows of X toward it."""
 
     value: complex
-    span: Array
+    basis: Array
+
+    @classmethod
+    def of(cls, value: complex, vector: Complex) -> Direction:
+        parts = [vector.real] if value.imag == 0 else [vector.real, vector.imag]
+        return cls(complex(value), np.linalg.qr(np.stack(parts, axis=1))[0])
 
 
 class Spectra:
@@ -150,13 +151,10 @@ def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
     return columns
 
 
-def principal(value: ValueModes, order: str) -> Principal:
+def principal(value: ValueModes, order: str) -> Direction:
     """The eigenvector of H with the largest |h| ('modulus', arXiv 2605.25619, no residual) or the
     largest |1 + h| ('residual': what a residual layer turns tokens to at consensus)."""
-    h, v = value.largest[order]
-    parts = np.stack([v.real, v.imag], axis=1) if h.imag != 0 else v.real[:, None]
-    span, _ = np.linalg.qr(parts)
-    return Principal(h, span)
+    return Direction.of(*value.largest[order])
 
 
 def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
@@ -166,14 +164,14 @@ def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
 
 
 def tilt(
-    before: Tensor, after: Tensor, taken: Principal, generator: torch.Generator,
+    before: Tensor, after: Tensor, taken: Direction, generator: torch.Generator,
     keep: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(tilt [b], baseline [b]): the gain in alignment with a principal direction over a layer, and
     the mean gain for RANDOM_DIRECTIONS random spans of the same dimension."""
-    d, k = taken.span.shape
+    d, k = taken.basis.shape
     X, Y = before.double(), after.double()
-    own = torch.from_numpy(taken.span).to(X)
+    own = torch.from_numpy(taken.basis).to(X)
     draw = torch.randn((RANDOM_DIRECTIONS, d, k), generator=generator, dtype=torch.float64)
     # All random spans in one product: [b, n, directions, k].
     every = torch.linalg.qr(draw).Q.to(X).permute(1, 0, 2).reshape(d, -1)
@@ -222,6 +220,8 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     """
     if model.modality != "vision":
         raise InputError(f"'{model.name}' reads text: give a model of images")
+    from oversmoothing.theory.verdict.stages import certify_spectra  # not loaded by `inspect`
+
     rows = []
     traces = extract(model, inputs).traces
     layers = steps(zip(model.layers, traces, strict=True), model.depth, "layer")

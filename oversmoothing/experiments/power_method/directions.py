@@ -4,13 +4,13 @@ The tokens x of X' = X + A X H^T at consensus go x -> (I + H) x, so that their d
 eigenvectors of H = (W_V W_proj)^T. A complex pair spans a real plane, within which they turn.
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.study.value_spectra import factors
 
@@ -18,25 +18,11 @@ Matrix = NDArray[np.float64]
 Rule = Literal["power", "residual"]
 
 
-@dataclass(frozen=True)
-class Direction:
-    """An eigenvalue of H, imag >= 0, and an orthonormal basis [d, k] of what it spans, k = 1, 2."""
-
-    value: complex
-    basis: Matrix
-
-
 def eigendirections(H: Matrix) -> list[Direction]:
     """One for each real eigenvalue and each complex pair of H [d, d]."""
     values, vectors = np.linalg.eig(H)
-    directions = []
-    for value, vector in zip(values, vectors.T, strict=True):
-        if value.imag < 0:
-            continue
-        parts = [vector.real] if value.imag == 0 else [vector.real, vector.imag]
-        basis, _ = np.linalg.qr(np.stack(parts, axis=1))
-        directions.append(Direction(complex(value), basis))
-    return directions
+    pairs = zip(values, vectors.T, strict=True)
+    return [Direction.of(value, vector) for value, vector in pairs if value.imag >= 0]
 
 
 def principal(directions: list[Direction], rule: Rule) -> int:

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.directions import (
-    Direction,
     Matrix,
     eigendirections,
     principal,

@@ -37,13 +37,17 @@ from oversmoothing.experiments.study.value_spectra import (
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.spectra.batch_verdicts import (
-    CLASSES as LAYER_CLASSES,
     normalised,
     quotient_values,
     spectral_verdicts,
     values_error,
 )
-from oversmoothing.simulations.spectra.head_values import SAFETY, HeadValues, mean_attention
+from oversmoothing.simulations.spectra.head_values import (
+    CLASSES as LAYER_CLASSES,
+    SAFETY,
+    HeadValues,
+    mean_attention,
+)
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
 from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
@@ -68,7 +72,6 @@ def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
         _plain(attention).reshape(m * heads, n, n),
         own_values(layer, folding),
         np.tile(np.arange(heads), m),
-        dominant=True,
     )
     return verdicts.dominant.reshape(m, heads)
 
@@ -77,7 +80,7 @@ def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
     """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
     mean = mean_attention(attention)
     index = np.zeros(len(mean), dtype=np.intp)
-    verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index, dominant=True)
+    verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index)
     return verdicts.dominant[:, None]
 
 

@@ -47,8 +47,11 @@ from oversmoothing.paper_figures.models_shown import (
     untrained,
 )
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
-from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
-from oversmoothing.simulations.spectra.head_values import LayerDominance, asymmetry_at_random
+from oversmoothing.simulations.spectra.head_values import (
+    CLASSES,
+    LayerDominance,
+    asymmetry_at_random,
+)
 from oversmoothing.theory.support.errors import RequirementError
 
 RECORDED = (

@@ -34,10 +34,10 @@ LONG = 100
 
 @dataclass(frozen=True)
 class Evidence:
-    """What carries a sentence: a proof of `statement`, a measurement or a fit on `number` inputs
-    (or what else `of` counts) with its 95 % interval where there is one, or nothing yet."""
+    """What carries a sentence: a proof of `statement`, a measurement on `number` inputs (or what
+    else `of` counts) with its 95 % interval where there is one, or nothing yet."""
 
-    kind: Literal["proved", "measured", "fitted", "untested"]
+    kind: Literal["proved", "measured", "untested"]
     statement: str = ""
     number: int = 0
     of: str = "input"
@@ -47,16 +47,10 @@ class Evidence:
     def __post_init__(self) -> None:
         if self.kind == "proved" and not self.statement:
             raise InputError("evidence 'proved' names no statement: say which one is proved")
-        if self.kind in ("measured", "fitted") and self.number < 1:
-            raise InputError(
-                f"evidence '{self.kind}' is of {self.number} {self.of}s: give at least 1"
-            )
+        if self.kind == "measured" and self.number < 1:
+            raise InputError(f"evidence 'measured' is of {self.number} {self.of}s: give at least 1")
         if math.isnan(self.low) != math.isnan(self.high) or self.low > self.high:
             raise InputError(f"the interval {self.low} to {self.high} is none: give both ends")
-
-    def __eq__(self, other: object) -> bool:
-        # An end that is not known is equal to another.
-        return isinstance(other, Evidence) and self.to_json_object() == other.to_json_object()
 
     def __str__(self) -> str:
         if self.kind == "untested":
@@ -64,8 +58,6 @@ class Evidence:
         if self.kind == "proved":
             return f"proved: {self.statement}"
         counted = f"{self.number} {self.of}{'s' * (self.number != 1)}"
-        if self.kind == "fitted":
-            return f"fitted to {counted}"
         if math.isnan(self.low):
             return f"measured on {counted}"
         return f"measured on {counted}, 95 % interval {self.low:.3g} to {self.high:.3g}"
@@ -92,11 +84,6 @@ def measured(
 ) -> Evidence:
     """On `number` independent inputs; low, high: the 95 % interval of what the sentence gives."""
     return Evidence("measured", "", number, of, low, high)
-
-
-def fitted(number: int, of: str = "input") -> Evidence:
-    """Numbers that were chosen to fit `number` inputs: no forecast of others."""
-    return Evidence("fitted", "", number, of)
 
 
 UNTESTED = Evidence("untested")
@@ -147,14 +134,6 @@ class Table:
         rows = pd.DataFrame({name: each for name, (_, each) in both.items()})
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "kinds", {name: kind for name, (kind, _) in both.items()})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and (
-            self.rows.equals(other.rows) and list(self.rows) == list(other.rows)
-            and self.kinds == other.kinds and dict(self.units) == dict(other.units)
-            and tuple(self.shown) == tuple(other.shown)
-            and (self.number, self.few) == (other.number, other.few)
-        )  # fmt: skip
 
     def for_reader(self, wide: bool = False) -> pd.DataFrame:
         """The columns of `shown` (wide: all), each unit behind its name; of a table of `few` some
@@ -229,10 +208,6 @@ class Picture:
                 metadata = {"Title": self.title, **KINDS[each]}
                 self._files[each] = rendered(figure, each, metadata)
         return self._files[kind]
-
-    def __eq__(self, other: object) -> bool:
-        kinds = ("png", "pdf")
-        return isinstance(other, Picture) and all(self.file(k) == other.file(k) for k in kinds)
 
 
 class Result:
@@ -347,14 +322,6 @@ class Result:
     def beside(self) -> dict[str, str | bytes]:
         """Files by name that stand beside those of every result."""
         return {}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Result) and (
-            self.form() == other.form() and self.tables == other.tables
-            and self.sentences == other.sentences and self.details == other.details
-            and self.configuration == other.configuration and self.made == other.made
-            and self.picture == other.picture
-        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         return as_html(self.words(), next(iter(self.tables.values())).for_reader())

@@ -1,22 +1,21 @@
 """The files of a `Result`, written together or not at all, and read back.
 
 NAME.json holds everything but the picture. Beside it lie each table as CSV (the main one as
-NAME.csv), or instead of the rows in the JSON as Parquet; the picture as NAME.png and NAME.pdf, the
-sentences as NAME.txt, and all of it as one page, NAME.html.
+NAME.csv), the picture as NAME.png and NAME.pdf, the sentences as NAME.txt, and all of it as one
+page, NAME.html.
 """
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from oversmoothing.simulations.drawing.result import Evidence, Picture, Result, Sentence, Table
-from oversmoothing.theory.support.errors import InputError, required
+from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
     output_folder,
     read_bytes,
@@ -30,13 +29,12 @@ SCHEMA = 1
 ROWS = 200
 
 
-def write(result: Result, folder: Path, rows: Literal["csv", "parquet"] = "csv") -> list[Path]:
+def write(result: Result, folder: Path) -> list[Path]:
     """All files of a result in a folder; returns their paths, NAME.json first.
 
-    Raises `InputError` where a file cannot be written (then none is), and where Parquet has no form
-    for a text (a half of a surrogate pair).
+    Raises `InputError` where a file cannot be written (then none is).
     """
-    return write_together({folder / name: held for name, held in contents(result, rows).items()})
+    return write_together({folder / name: held for name, held in contents(result).items()})
 
 
 def saved(result: Result, folder: str | os.PathLike[str]) -> dict[str, Path]:
@@ -48,18 +46,12 @@ def saved(result: Result, folder: str | os.PathLike[str]) -> dict[str, Path]:
     return {kinds.get(name, name): path for path, name in names.items()}
 
 
-def contents(result: Result, rows: Literal["csv", "parquet"] = "csv") -> dict[str, str | bytes]:
+def contents(result: Result) -> dict[str, str | bytes]:
     """What `write` writes, by name."""
-    record, own = result.to_json_object(), result.name
-    files: dict[str, str | bytes] = {f"{own}.json": ""}
+    own = result.name
+    files: dict[str, str | bytes] = {f"{own}.json": to_json(result.to_json_object())}
     for place, (name, table) in enumerate(result.tables.items()):
-        file = f"{name if place else own}.{rows}"
-        if rows == "parquet":
-            del record[name]
-            files[file] = _parquet(table)
-        else:
-            files[file] = table.rows.to_csv(index=False)
-    files[f"{own}.json"] = to_json(record)
+        files[f"{name if place else own}.csv"] = table.rows.to_csv(index=False)
     files[f"{own}.txt"] = result.words().strip() + "\n"
     files[f"{own}.html"] = result.own_page() or page(result)
     if result.picture is not None:
@@ -68,7 +60,7 @@ def contents(result: Result, rows: Literal["csv", "parquet"] = "csv") -> dict[st
 
 
 def read(path: str | os.PathLike[str]) -> Result:
-    """The result of a NAME.json, with its picture and tables of Parquet from beside it.
+    """The result of a NAME.json, with its picture from beside it.
 
     Raises `InputError` for a file that is no result, of another form, or damaged.
     """
@@ -78,12 +70,11 @@ def read(path: str | os.PathLike[str]) -> Result:
         if form["schema_version"] != SCHEMA:
             raise InputError(f"'{path}' has another form ({form['schema_version']}) than {SCHEMA}")
         tables = {}
-        for number, (name, own) in enumerate(form["tables"].items()):
-            if name in record:
-                rows = _rows(record[name], own["kinds"])
-            else:
-                rows = _from_parquet(place.with_name(f"{name if number else place.stem}.parquet"))
-            columns = {each: _cells(rows[each], kind) for each, kind in own["kinds"].items()}
+        for name, own in form["tables"].items():
+            columns = {
+                each: _cells([row[each] for row in record[name]], kind)
+                for each, kind in own["kinds"].items()
+            }
             look = own["units"], own["shown"], own["number"], own.get("few", False)
             tables[name] = Table(pd.DataFrame(columns), *look)
             if tables[name].kinds != own["kinds"]:
@@ -97,7 +88,7 @@ def read(path: str | os.PathLike[str]) -> Result:
             form["name"],
             form["title"],
             tables,
-            [Sentence(*each) for each in _paired(record["words"], evidence)],
+            [Sentence(said, *own) for said, own in zip(record["words"], evidence, strict=True)],
             {name: record[name] for name in form["configuration"]},
             details={name: record[name] for name in form["details"]},
             picture=picture,
@@ -143,10 +134,6 @@ def _shown(cell: Any, number: str) -> str:
     return number.format(cell) if isinstance(cell, float) else str(cell)
 
 
-def _rows(records: list[dict[str, Any]], kinds: dict[str, Any]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in records] for name in kinds}
-
-
 def _cells(cells: list[Any], kind: str) -> pd.Series:
     """A column as it was before it was written."""
     if kind == "number":
@@ -158,34 +145,6 @@ def _cells(cells: list[Any], kind: str) -> pd.Series:
     return pd.Series(cells, dtype=bool if kind == "truth" else object)
 
 
-def _parquet(table: Table) -> bytes:
-    """Whole numbers beyond 64 bits as their digits."""
-    required("pyarrow")
-    rows = table.rows.copy()
-    for name, kind in table.kinds.items():
-        if kind == "integer" and rows[name].dtype == object:
-            rows[name] = rows[name].map(str)
-    stream = io.BytesIO()
-    try:
-        rows.to_parquet(stream, engine="pyarrow", index=False)
-    except UnicodeEncodeError as error:
-        raise InputError(f"Parquet has no form for {error.object!r}: write CSV") from error
-    return stream.getvalue()
-
-
-def _from_parquet(path: Path) -> dict[str, list[Any]]:
-    required("pyarrow")
-    rows = pd.read_parquet(io.BytesIO(read_bytes(path)), engine="pyarrow")
-    return {
-        str(name): [None if x is None or x != x else x for x in each.tolist()]
-        for name, each in rows.items()
-    }
-
-
 def _ends(evidence: dict[str, Any]) -> dict[str, Any]:
     """The ends of an interval as floats, infinite ones too."""
     return {k: float(x) if k in ("low", "high") else x for k, x in evidence.items()}
-
-
-def _paired(words: list[str], evidence: list[list[Evidence]]) -> list[list[Any]]:
-    return [[says, *own] for says, own in zip(words, evidence, strict=True)]

@@ -46,6 +46,7 @@ from oversmoothing.theory.verdict.formulas import (
     safe_interval,
 )
 
+CLASSES = ("consensus", "smallest", "other", "tie")
 # A margin counts where it exceeds this many error estimates.
 SAFETY = 10.0
 
@@ -140,33 +141,6 @@ def _chain(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
             kept.pop()
         kept.append(p)
     return kept[:-1]
-
-
-@dataclass(frozen=True)
-class HeadTable:
-    """Several heads as arrays, padded to one number of corners (by repeating one).
-
-    corners [heads, v] complex; largest, floor, consensus_low, consensus_high, error: [heads].
-    """
-
-    corners: Complex
-    largest: Array
-    floor: Array
-    consensus_low: Array
-    consensus_high: Array
-    error: Array
-
-
-def head_table(heads: Sequence[HeadValues]) -> HeadTable:
-    """The heads side by side; a repeated corner changes no maximum."""
-    width = max(1, *(len(head.corners) for head in heads))
-    corners = np.zeros((len(heads), width), dtype=np.complex128)
-    for k, head in enumerate(heads):
-        if len(head.corners):
-            corners[k] = head.corners[0]
-            corners[k, : len(head.corners)] = head.corners
-    rows = [(h.largest, h.floor, h.consensus.low, h.consensus.high, h.error) for h in heads]
-    return HeadTable(corners, *np.array(rows).reshape(-1, 5).T.copy())
 
 
 def asymmetry_at_random(d: int) -> float:
