@@ -72,7 +72,10 @@ def draw(seed: int, number: int) -> Chosen:
     multipliers = [[_multiplier(a, h) for h in values] for a in spectra]
     consensus = max(multipliers[0])
     others = max(x for row in multipliers[1:] for x in row)
-    X0 = [[Fraction(rng.randint(-99, 99)) for _ in range(d)] for _ in range(n)]
+    # No 0: where one token decides, it would leave the leading mode out.
+    X0 = [
+        [Fraction(rng.choice((-1, 1)) * rng.randint(1, 9999)) for _ in range(d)] for _ in range(n)
+    ]
     name = f"{seed}/{number}"
     made = Chosen(name, (f"{kind}, {heads}", f"d = {d}"), A, W, X0, consensus, others, floats)
     return made
