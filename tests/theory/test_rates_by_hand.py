@@ -326,11 +326,6 @@ def test_measured_metrics_are_those_of_their_definitions(shape):
     if min(shape) > 1:
         assert float(measured.sigma_ratio(B).mid()) == pytest.approx(sigma[1] / sigma[0])
         assert float(measured.sigma_ratio(B, 1).mid()) == pytest.approx(1)
-        minors = sum(
-            (sigma[i] * sigma[k]) ** 2 for i in range(len(sigma)) for k in range(i)
-        )  # fmt: skip
-        compound = float(measured.second_compound(B).mid())
-        assert compound == pytest.approx(math.sqrt(minors) / (sigma**2).sum())
     if shape[0] > 1:
         unit = X / np.linalg.norm(X, axis=1, keepdims=True)
         cosines = unit @ unit.T
