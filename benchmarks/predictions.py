@@ -12,14 +12,15 @@ import numpy as np
 from benchmarks.benchmark import Row, measurement
 from benchmarks.steering import steer as thresholds
 from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.bounds import certified_depth_in_balls, eigenbasis
-from oversmoothing.theory.depth.rates import effective_rank_excess_expanded, rank_rate, ratio_rate
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls
+from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import dominance
 
 _EPS = Fraction(1, 1000)
 # Slopes between two depths differ from the rate by O(1/L) where phases interfere.
@@ -94,15 +95,19 @@ def _slow(n: int) -> Matrix:
 
 
 def _slopes(name: str, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int]) -> list[RateRow]:
-    a = list(attention_spectrum(to_float(A)).values)
-    h = list(eigenvalues(to_float(H)).values)
+    a, h = attention_spectrum(to_float(A)).values, eigenvalues(to_float(H)).values
 
     def slope(measure: measured.Measure) -> float:
         return measured.slope(measure, A, H, X0, depths)
 
     where = f"layers {depths[0]} to {depths[1]}"
     return [
-        RateRow(name, f"r of HFC/LFC, {where}", ratio_rate(a, h), slope(measured.hfc_lfc)),
+        RateRow(
+            name,
+            f"r of HFC/LFC, {where}",
+            dominance(np.array(a), np.array(h)).rate,
+            slope(measured.hfc_lfc),
+        ),
         RateRow(
             name,
             f"r_sigma of sigma_2/sigma_1, {where}",
@@ -127,14 +132,13 @@ def _effective_rank(name: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow
             ratios = [float((s / sigma[0]).mid()) for s in sigma[1:]]
         if ratios and ratios[0] < 1e-4:
             excess = float(measured.effective_rank_excess(X).mid())
+            # S + E, and E^2/2 more, with S = sum s_i and E = sum s_i log(1/s_i) (T5c).
+            s = np.array([x for x in ratios if x > 0])
+            E = float(-(s * np.log(s)).sum())
+            sums = {1: s.sum() + E, 2: s.sum() + E + E * E / 2}
             return [
-                RateRow(
-                    name,
-                    f"erank - 1 to order {order}, layer {depth}",
-                    effective_rank_excess_expanded(ratios, order),
-                    excess,
-                )
-                for order in (1, 2)
+                RateRow(name, f"erank - 1 to order {k}, layer {depth}", float(total), excess)
+                for k, total in sums.items()
             ]
     return []
 
@@ -155,7 +159,8 @@ def _depth(case: str, A: Matrix, H: Matrix, X0: Matrix) -> list[RateRow]:
 def _transient(case: str, A: Matrix, H: Matrix) -> list[RateRow]:
     """max over 400 layers of ||T^L||/rho_Q^L, against kappa(V_H) kappa(V_B)."""
     layer = to_float(A), to_float(H)
-    bound = eigenbasis(quotient(layer[0]))[2] * eigenbasis(layer[1])[2]
+    vectors = (np.linalg.eig(M)[1] for M in (quotient(layer[0]), layer[1]))
+    bound = float(np.prod([np.linalg.cond(V) for V in vectors]))
     name = "transient max ||T^L||/rho_Q^L over 400 layers, at most the kappas"
     return [RateRow(case, name, bound, transient_growth(*layer, 400), "bound")]
 

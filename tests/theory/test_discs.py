@@ -28,6 +28,7 @@ from oversmoothing.theory.spectra.discs import (
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
     attention_discs_all,
+    head_discs,
     normalised,
     quotient_within,
 )
@@ -429,3 +430,15 @@ def test_failures_give_their_reasons():
     assert isinstance(rest[1], Failure) or len(set(rest[1].component)) == 1
     # Of a spectrum 1e308 (1 +- i) every bound is a number, too.
     assert isinstance(rest[2], Discs) and (rest[2].radii < 1e294).all()
+
+
+def test_T10_the_norm_of_a_head_bounds_every_product_of_what_rounds_to_its_factors():
+    """W_V W_proj = u [[2, -2], [2, -2]] with u = 2^-53 is defective, and all its digits cancel: by
+    half a unit in each factor its eigenvalue 0 becomes 5 u, more than the 4 u of its own norm."""
+    u, ones = 2.0**-53, np.ones((2, 2))
+    W_proj = np.array([[1 + 2 * u, 1.0], [-1.0, -1 - 2 * u]])
+    assert isinstance(head_discs(ones, W_proj, u), Failure)
+    value = cell_discs(Layer.of(ones / 2, factors=(ones, W_proj))).value
+    V, P = ones * (1 + np.array([u, -u])), W_proj * (1 + np.array([[u], [-u]]))
+    moved = max(abs(np.linalg.eigvals(V @ P)))
+    assert moved > 4 * u and (abs(value.centres) + value.radii).max() > moved

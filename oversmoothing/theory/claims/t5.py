@@ -182,8 +182,8 @@ def slope_law(A: Matrix, value: draw.Known, seed: int) -> None:
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
     X0 = draw.general_state(seed, len(A), len(H))
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
-    compounds = [measured.second_compound(X) for X in measured.states(A, H, X0, depths).values()]
-    logs = [measured.log(s) / L for s, L in zip(compounds, depths, strict=True) if s > 0]
+    ratios = [measured.sigma_ratio(X) for X in measured.states(A, H, X0, depths).values()]
+    logs = [measured.log(s) / L for s, L in zip(ratios, depths, strict=True) if s > 0]
     if predicted < 1e-6:
         assert all(x < -5 for x in logs), "sigma_2/sigma_1 should vanish at once"
         return

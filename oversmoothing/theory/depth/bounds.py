@@ -35,7 +35,7 @@ from oversmoothing.theory.numbers.exact import (
 from oversmoothing.theory.numbers.rounding import at_precision, norm, to_ball
 from oversmoothing.theory.spectra.layer_discs import largest_modulus, multipliers, radius_in_balls
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.support.sizes import Array
 
 # Share of ||X_0|| below which a mode counts as absent.
 _PRESENT = 1e-10
@@ -68,19 +68,6 @@ def depth_from_constants(K: float, k: float, rate: float, eps: float) -> int:
     if target <= 1:
         return 0
     return 1 if rate == 0 else max(math.ceil(math.log(target) / -math.log(rate)), 0)
-
-
-def eigenbasis(M: Array) -> tuple[Complex, Complex, float]:
-    """(values [k], unit right eigenvectors [k, k], their condition number); orthonormal if M is
-    symmetric. A condition of inf stands for a defective M."""
-    if len(M) == 0:
-        return np.zeros(0, complex), np.zeros((0, 0), complex), 1.0
-    if np.array_equal(M, M.T):
-        w, V = np.linalg.eigh(M)
-        return w.astype(np.complex128), V.astype(np.complex128), 1.0
-    values, vectors = np.linalg.eig(M)
-    condition = float(np.linalg.cond(vectors))
-    return values.astype(np.complex128), vectors.astype(np.complex128), condition
 
 
 def _read(A: ArrayLike, H: ArrayLike, X0: ArrayLike) -> tuple[Array, Array, Array, Array, float]:
@@ -133,8 +120,8 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     attention, value = check_attention(A), check_square(H)
     start = check_states(X0, len(attention), len(value))
     # Left eigenvectors are eigenvectors of the transpose: they exist for defective matrices too.
-    a, left_a, _ = eigenbasis(quotient(attention).T)
-    h, left_h, _ = eigenbasis(value.T)
+    a, left_a = np.linalg.eig(quotient(attention).T)
+    h, left_h = np.linalg.eig(value.T)
     w, z = left_a.T @ complement_basis(len(attention)).T, left_h.T
     scale = np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(z, axis=1))
     part = np.abs(w @ start @ z.T) / scale
@@ -158,7 +145,8 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     """
     _, value, start, mean, k = _read(A, H, X0)
     n = len(start)
-    h, _, kappa = eigenbasis(value)
+    h, vectors = np.linalg.eig(value)
+    kappa = float(np.linalg.cond(vectors))
     c0, rho_c = float(np.linalg.norm(mean)), largest_modulus(np.ones(1), h)[0]
     floors = []
     for L, log_hfc in zip(depths, hfc_floor(A, H, X0, depths), strict=True):

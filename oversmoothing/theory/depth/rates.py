@@ -4,8 +4,6 @@ Spectra come in as plain arrays: `a` [n-1] the eigenvalues of attention without 
 (T1c), `h` [d] those of H = W^T. Depth bounds are in theory.depth.bounds.
 """
 
-from math import factorial
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,29 +21,6 @@ def _values(values: ArrayLike, name: str) -> Complex:
     return array
 
 
-def all_multipliers(a: ArrayLike, h: ArrayLike) -> Complex:
-    """mu_ij = 1 + h_j a_i, complex [n, d]; the last row is consensus, a_n = 1 (T1a).
-
-    a: [n-1], without one copy of 1; h: [d], d >= 1. Raises `InputError` on other shapes.
-    """
-    attention, value = _values(a, "a"), _values(h, "h")
-    if len(value) == 0:
-        raise InputError("h is empty: H has at least one eigenvalue")
-    return multipliers(np.append(attention, 1.0), value)
-
-
-def ratio_rate(a: ArrayLike, h: ArrayLike) -> float:
-    """r = rho_Q / rho_C: what ||HFC||/||c|| is multiplied by per layer (T5a, T6b).
-
-    Below 1 it is the rate of HFC/LFC -> 0 too. inf where rho_C = 0, 0.0 where n = 1.
-    """
-    modulus = np.abs(all_multipliers(a, h))
-    rho_c, rho_q = float(modulus[-1].max()), float(modulus[:-1].max(initial=0.0))
-    if rho_c == 0:
-        return float("inf") if rho_q > 0 else 0.0
-    return rho_q / rho_c
-
-
 def rank_rate(a: ArrayLike, h: ArrayLike) -> float:
     """r_sigma = max |mu_ij mu_kl| / rho^2 over i != k and j != l, indices with multiplicity: the
     rate of sigma_2/sigma_1 of X_L for generic X_0 (T4c, T5b). 0.0 where n = 1 or d = 1. Its square
@@ -54,8 +29,12 @@ def rank_rate(a: ArrayLike, h: ArrayLike) -> float:
 
     In O(n d): with (I, J) any pair of largest modulus, unique or not,
     r_sigma = max{ max_{i!=I, j!=J} |mu_ij| / rho,  max_{j!=J} |mu_Ij| max_{i!=I} |mu_iJ| / rho^2 }.
+    Raises `InputError` on other shapes.
     """
-    modulus = np.abs(all_multipliers(a, h))
+    attention, value = _values(a, "a"), _values(h, "h")
+    if len(value) == 0:
+        raise InputError("h is empty: H has at least one eigenvalue")
+    modulus = np.abs(multipliers(np.append(attention, 1.0), value))
     rho = float(modulus.max())
     if rho == 0:
         return 0.0
@@ -74,25 +53,9 @@ def effective_rank_excess(ratios: ArrayLike) -> float:
 
     S = sum s_i, E = sum s_i log(1/s_i); ratios: [m] in [0, 1]. No cancellation for small s.
     """
-    S, E = _sum_and_entropy(ratios)
-    return float(S + (1 + S) * np.expm1(E / (1 + S)))
-
-
-def effective_rank_excess_expanded(ratios: ArrayLike, order: int) -> float:
-    """S + E + sum over 2 <= k <= order of E^k / k!: erank - 1 up to O(E^(order+1)) for order <= 2.
-
-    order 1: sum s_i (1 + log 1/s_i). order 2: the term (1/2) E^2 too, (1/2) eps^2 log^2 eps for
-    one eps (T5c). Raises `InputError` for other orders.
-    """
-    if order not in (1, 2):
-        raise InputError(f"order {order} must be 1 or 2")
-    S, E = _sum_and_entropy(ratios)
-    return S + sum(E**k / factorial(k) for k in range(1, order + 1))
-
-
-def _sum_and_entropy(ratios: ArrayLike) -> tuple[float, float]:
     s = np.asarray(ratios, dtype=np.float64).ravel()
     if not ((s >= 0) & (s <= 1)).all():
         raise InputError("ratios must be sigma_i / sigma_1 for i >= 2, between 0 and 1")
     s = s[s > 0]
-    return float(s.sum()), float(-(s * np.log(s)).sum())
+    S, E = s.sum(), -(s * np.log(s)).sum()
+    return float(S + (1 + S) * np.expm1(E / (1 + S)))

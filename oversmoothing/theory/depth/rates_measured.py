@@ -83,21 +83,6 @@ def _by_mpmath(gram: flint.arb_mat, bits: int) -> list[flint.arb]:
     return [v if v > lost else flint.arb(0).union(lost) for v in moduli]
 
 
-def second_compound(X: flint.arb_mat) -> flint.arb:
-    """||X ^ X|| / ||X||_F^2, X ^ X all 2 x 2 minors: sigma_2/sigma_1 up to a bounded factor.
-
-    Between (sigma_2/sigma_1)/m and m sigma_2/sigma_1, m = min(n, d); exact products only.
-    """
-    n, d = X.nrows(), X.ncols()
-    with at_precision(BITS):
-        total = flint.arb(0)
-        for i, k in combinations(range(n), 2):
-            for j, m in combinations(range(d), 2):
-                minor = X[i, j] * X[k, m] - X[i, m] * X[k, j]
-                total += minor * minor
-        return _root(total) / sum((x * x for x in X.entries()), flint.arb(0))
-
-
 def sigma_ratio(X: flint.arb_mat, index: int = 2, bits: int = BITS) -> flint.arb:
     """sigma_index / sigma_1."""
     sigma = singular_values(X, bits)

@@ -21,6 +21,7 @@ from oversmoothing.theory.numbers.exact import (
 from oversmoothing.theory.proofs.instances import scaled
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, factors
 from oversmoothing.theory.verdict.by_fractions import Mode, compare
+from oversmoothing.theory.verdict.formulas import outcome_of
 
 # A complex number in fractions, (Re, Im); and one that may be real.
 Gaussian = tuple[Fraction, Fraction]
@@ -150,13 +151,6 @@ def in_disc(M: Matrix) -> bool:
 # ------------------------------------------------------------------------- verdicts from lists
 
 
-def named(consensus: Fraction, quotient: Fraction) -> str:
-    """The verdict for rho_C^2 and rho_Q^2."""
-    if consensus == quotient:
-        return "TIE"
-    return "SMOOTHING" if consensus > quotient else "NON_SMOOTHING"
-
-
 def squared_modulus(h: Number, a: Number) -> Fraction:
     """|1 + h a|^2."""
     (x, y), (u, v) = (z if isinstance(z, tuple) else (z, 0) for z in (h, a))
@@ -167,7 +161,6 @@ def squared_modulus(h: Number, a: Number) -> Fraction:
 def by_moduli(h_values: Sequence[Number], a_values: Sequence[Number]) -> str:
     """The verdict from all pairs of eigenvalues, each list closed under conjugation, a_values
     without one copy of 1."""
-    return named(
-        max(squared_modulus(h, 1) for h in h_values),
-        max(squared_modulus(h, a) for h in h_values for a in a_values),
-    )
+    consensus = max(squared_modulus(h, 1) for h in h_values)
+    gap = consensus - max(squared_modulus(h, a) for h in h_values for a in a_values)
+    return outcome_of(gap, gap)

@@ -7,6 +7,7 @@ from typing import Any
 
 from oversmoothing.theory.proofs.claim import Finding, Kind, Scope, Status, tally
 from oversmoothing.theory.proofs.ledger import Entry
+from oversmoothing.theory.support.files import json_value
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
 _CODES = {
@@ -144,43 +145,34 @@ def _wrapped(text: str, width: int, indent: int = 2) -> list[str]:
 def to_json_object(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """A list of {name, statement, status, evidence, seconds} and what else is known of each."""
     return [
-        {
-            "name": entry.claim.name,
-            "statement": entry.claim.statement,
+        _fields(entry.claim, "name", "statement")
+        | {
             "clauses": [
                 {"words": words, "status": str(status)}
                 for words, status in zip(entry.claim.clauses, entry.standing.clauses, strict=True)
-            ],
-            "latex": entry.claim.latex,
-            "source": entry.claim.source,
-            "wording": entry.claim.wording,
-            "status": str(entry.status),
-            "machine_checked": entry.standing.machine_checked,
-            "because": list(entry.standing.reasons),
-            "cites": list(entry.claim.cites),
-            "setting": entry.claim.setting,
-            "on_record": None if entry.claim.on_record is None else str(entry.claim.on_record),
-            "hypotheses": [hypothesis.words for hypothesis in entry.claim.hypotheses],
-            "repaired_by": entry.claim.repaired_by,
-            "further": entry.claim.further,
+            ]
+        }
+        | _fields(entry.claim, "latex", "source", "wording")
+        | {"status": str(entry.status), "machine_checked": entry.standing.machine_checked}
+        | {"because": list(entry.standing.reasons)}
+        | _fields(entry.claim, "cites", "setting", "on_record")
+        | {"hypotheses": [hypothesis.words for hypothesis in entry.claim.hypotheses]}
+        | _fields(entry.claim, "repaired_by", "further")
+        | {
             "evidence": [
-                {
-                    "kind": str(finding.evidence.kind),
-                    "title": finding.evidence.title,
-                    "covers": list(finding.evidence.covers),
-                    "absent": finding.outcome.absent,
-                    "holds": finding.outcome.holds,
-                    "detail": finding.outcome.detail,
-                    "counterexample": finding.outcome.counterexample,
-                    "data": finding.outcome.data,
-                    "seconds": round(finding.seconds, 3),
-                }
+                _fields(finding.evidence, "kind", "title", "covers")
+                | _fields(finding.outcome, "absent", "holds", "detail", "counterexample")
+                | {"data": finding.outcome.data, "seconds": round(finding.seconds, 3)}
                 for finding in entry.findings
             ],
             "seconds": round(entry.seconds, 3),
         }
         for entry in entries
     ]
+
+
+def _fields(part: Any, *names: str) -> dict[str, Any]:
+    return {name: json_value(getattr(part, name)) for name in names}
 
 
 def totals(entries: Sequence[Entry]) -> str:

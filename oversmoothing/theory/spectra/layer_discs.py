@@ -66,12 +66,6 @@ class Spectrum:
         return len(self.values)
 
 
-def exact_spectrum(values: Complex | Array) -> Spectrum:
-    """A spectrum known without error."""
-    values = np.asarray(values, dtype=np.complex128)
-    return Spectrum(values, np.ones(len(values), dtype=bool))
-
-
 def _is_triangular(M: Array) -> bool:
     return not np.tril(M, -1).any() or not np.triu(M, 1).any()
 
@@ -82,10 +76,8 @@ def eigenvalues(M: Array, rounded: bool = False) -> Spectrum:
     A triangular M that is not `rounded` from another matrix is taken at its word.
     """
     k = len(M)
-    if k == 0:
-        return exact_spectrum(np.zeros(0))
-    if not rounded and _is_triangular(M):
-        return exact_spectrum(np.diag(M))
+    if k == 0 or (not rounded and _is_triangular(M)):
+        return Spectrum(np.diag(M).astype(np.complex128), np.ones(k, dtype=bool))
     size = float(np.abs(M).max())
     exponent = 0 if not size or 1e-140 < size < 1e140 else int(np.frexp(size)[1])
     # Squares would leave the range: a power of two changes no digit.
@@ -322,11 +314,7 @@ def by_parts(M: Array, error: Array) -> Discs:
 
 def _part(M: Array, error: Array) -> Discs:
     discs = enclose(M, error)
-    if not isinstance(discs, Failure):
-        return discs
-    with np.errstate(over="ignore"):  # as in `within_norm`
-        size = float(upper_sum(inflated(np.abs(M) + error, 2)).max())
-        return _within(eigenvalues(M, rounded=True).values, size)
+    return within_norm(M, error) if isinstance(discs, Failure) else discs
 
 
 def _union(parts: Sequence[Discs]) -> Discs:
@@ -403,11 +391,11 @@ def within_unit(A: Array) -> Discs:
     return _within(np.linalg.eigvals(quotient(A)), 1.0)
 
 
-def within_norm(H: Array, relative: float = 0.0) -> Discs:
-    """spec(H) where nothing but |h| <= the largest row sum of |H| is known of it."""
+def within_norm(H: Array, error: Array | float = 0.0) -> Discs:
+    """spec(H), H within error: nothing but |h| <= the largest row sum of |H| is known of it."""
     # What overflows is infinite, and bounds nothing.
     with np.errstate(over="ignore"):
-        size = float(upper_sum(np.abs(H) * (1 + 2 * relative)).max())
+        size = float(upper_sum(inflated(np.abs(H) + error, 2)).max())
         return _within(eigenvalues(H, rounded=True).values, size)
 
 

@@ -8,7 +8,7 @@ discs enclose them: with distinct x_i, every root of P lies within D |P(x_i)| / 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from typing import Any
@@ -245,15 +245,12 @@ def _estimated(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
         raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
     one = (attention.radii == 0) & (attention.centres == 1)
     zero = (value.radii == 0) & (value.centres == 0)
-    kept = [_leading(mixing, attention, value, ~one, ~zero)]
-    pairs = {(i, j) for group in kept for i, j in group}
-    a = _balls(attention)
-    h = _balls(value)
+    a, h = _balls(attention), _balls(value)
     everything = [h[j] for j in np.flatnonzero(~zero)]
     radii = enclosed_radii(mixing, [], everything, bool(zero.any()), bool(one.any()))
-    products = [h[j] * a[i] for i, j in sorted(pairs)]
-    rest = enclosed_radii(mixing, [], products)
-    return EnclosedRadii(radii.shared, radii.consensus, rest.consensus, radii.repeated)
+    pairs = _leading(mixing, attention, value, ~one, ~zero)
+    rest = enclosed_radii(mixing, [], [h[j] * a[i] for i, j in pairs])
+    return replace(radii, quotient=rest.consensus)
 
 
 def _leading(

@@ -143,7 +143,9 @@ def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tup
 def _value(case: Layer, relative: float) -> Discs:
     if case.factors is not None:
         discs = head_discs(*case.factors, relative)
-        return within_norm(case.H, relative) if isinstance(discs, Failure) else discs
+        if not isinstance(discs, Failure):
+            return discs
+        return within_norm(*(x.T for x in product_within(*case.factors, relative)))
     M = value_within(case, relative)
     discs = enclose(*M)
     return by_parts(*M) if isinstance(discs, Failure) else discs

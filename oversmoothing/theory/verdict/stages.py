@@ -68,26 +68,19 @@ def certify_spectra(
 ) -> CertifiedDominance:
     """Compare the radii. repeated: further copies of the eigenvalue 1 that A is known to have."""
     method = "float64 with a-priori rounding bounds"
-    consensus = None if isinstance(value, Failure) else consensus_radius(value)
+    c = None if isinstance(value, Failure) else consensus_radius(value)
     if isinstance(attention, Discs) and len(attention) == 0:
-        return CertifiedDominance(
-            Outcome.TRIVIAL, consensus, None, "one token only (n = 1): there is no quotient", method
-        )
+        reason = "one token only (n = 1): there is no quotient"
+        return CertifiedDominance(Outcome.TRIVIAL, c, None, reason, method)
     for name, spectrum in (("A", attention), ("H", value)):
         if isinstance(spectrum, Failure):
-            return CertifiedDominance(
-                Outcome.UNDECIDED,
-                None,
-                None,
-                f"spec({name}) was not enclosed: {spectrum.reason}",
-                method,
-            )
-    assert isinstance(attention, Discs) and isinstance(value, Discs) and consensus is not None
-    quotient = quotient_radius(attention, value)
+            reason = f"spec({name}) was not enclosed: {spectrum.reason}"
+            return CertifiedDominance(Outcome.UNDECIDED, None, None, reason, method)
+    assert isinstance(attention, Discs) and isinstance(value, Discs) and c is not None
+    q = quotient_radius(attention, value)
     if repeated:
         # rho_Q >= rho_C exactly: smoothing is excluded, and a tie cannot be told from enclosures.
-        quotient = Interval(max(quotient.low, consensus.low), quotient.high)
-    c, q = consensus, quotient
+        q = Interval(max(q.low, c.low), q.high)
     also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
     reasons = {
         Outcome.SMOOTHING: f"rho_C >= {c.low:.12g} > {q.high:.12g} >= rho_Q",
@@ -97,7 +90,7 @@ def certify_spectra(
         f"[{q.low:.12g}, {q.high:.12g}] overlap{also}",
     }
     outcome = outcome_of(c.low - q.high, c.high - q.low)
-    return CertifiedDominance(outcome, consensus, quotient, reasons[outcome], method)
+    return CertifiedDominance(outcome, c, q, reasons[outcome], method)
 
 
 # Up to this n and d the exact values of binary64 numbers that float64 does not separate.
