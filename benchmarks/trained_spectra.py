@@ -14,7 +14,15 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from benchmarks.benchmark import Row, measurement
-from benchmarks.spectra_at_scale import FULL, Batch, HeadsLayer, beside_eigvals, compared
+from benchmarks.spectra_at_scale import (
+    FULL,
+    Batch,
+    HeadsLayer,
+    beside_eigvals,
+    compared,
+    fallback,
+    said,
+)
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
@@ -76,7 +84,7 @@ def spectra() -> list[Row]:
     name = "spectra/DeiT-Ti: "
     return [
         *both.rows(name, "18 matrices of each 360", ""),
-        Row(f"{name}share that needed LAPACK", both.answers.fallback, note=str(both.answers)),
+        Row(f"{name}share that needed LAPACK", fallback(both.answers), note=said(both.answers)),
         Row(f"{name}share of decided verdicts equal to all pairs",
             float((~differ).sum() / (differ.size - close)), note=f"{close} UNDECIDED; {spread}",
             at_least=1.0),

@@ -53,7 +53,7 @@ def figure(folder: Path, age: str) -> None:
 
 def result(folder: Path, age: str) -> None:
     said = [Sentence(age, UNTESTED)]
-    write_result(Result("run", age, {"layers": Table(TABLE)}, said, {"seed": age}, made={}), folder)
+    write_result(Result("run", age, {"layers": Table(TABLE)}, said, {"seed": age}), folder)
 
 
 def thorough(folder: Path, age: str) -> None:

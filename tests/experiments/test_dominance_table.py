@@ -19,8 +19,7 @@ from oversmoothing.experiments.intervals import (
     share_interval,
 )
 from oversmoothing.paper_figures.figures.table_1 import dominance_table, require_theorems
-from oversmoothing.simulations.spectra.batch_verdicts import CLASSES
-from oversmoothing.simulations.spectra.head_values import layer_dominance, mean_attention
+from oversmoothing.simulations.spectra.head_values import CLASSES, layer_dominance, mean_attention
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval

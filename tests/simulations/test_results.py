@@ -1,8 +1,9 @@
-"""A result of an experiment: written and read back it is the same, and says what carries it."""
+"""A result of an experiment: its files hold all of it, and it says what carries it."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -22,10 +23,9 @@ from oversmoothing.simulations.drawing.result import (
     measured,
     proved,
 )
-from oversmoothing.simulations.drawing.result_files import ROWS, contents, page, read, write
+from oversmoothing.simulations.drawing.result_files import ROWS, contents, page, write
 from oversmoothing.theory.support.errors import InputError
 
-MADE = {"python": "3", "platform": "here", "commit": None, "versions": {}}
 # Of every kind that a column may have.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 CELLS = {
@@ -67,17 +67,25 @@ VALUES = st.recursive(
 
 @settings(max_examples=25)
 @given(tables(), tables(), SENTENCES, VALUES)
-def test_what_is_written_is_read_back_equal(tmp_path_factory, one, two, sentences, value):
+def test_the_files_hold_what_the_result_does(tmp_path_factory, one, two, sentences, value):
     folder = tmp_path_factory.mktemp("results")
     result = Result(
         "found", "Ü: a title", {"first": one, "second": two}, sentences, {"asked": value},
-        details={"more": [value]}, made=MADE,
+        details={"more": [value]},
     )  # fmt: skip
     paths = write(result, folder)
-    again = read(paths[0])
-    assert again.to_json_object() == result.to_json_object()
+    record = json.loads(paths[0].read_text("utf-8"))
+    assert record == result.to_json_object()
     for name, table in result.tables.items():
-        pd.testing.assert_frame_equal(again.tables[name].rows, table.rows)
+        assert len(record[name]) == len(table.rows)
+        for column, kind in record["form"]["tables"][name]["kinds"].items():
+            cells = [row[column] for row in record[name]]
+            if kind == "number":
+                cells = [math.nan if x is None else float(x) for x in cells]
+            wanted = table.rows[column]
+            pd.testing.assert_series_equal(
+                pd.Series(cells, wanted.index, wanted.dtype, column), wanted
+            )
     assert {p.name for p in paths} == {
         "found.json", "found.csv", "second.csv", "found.txt", "found.html"
     }  # fmt: skip
@@ -101,15 +109,12 @@ def drawn(**changed) -> Result:
     return Result(**given | changed)
 
 
-def test_a_picture_is_written_and_read_back(tmp_path):
+def test_a_picture_is_written_in_both_forms(tmp_path):
     result = drawn()
     paths = write(result, tmp_path)
     assert {p.suffix for p in paths} == {".json", ".csv", ".txt", ".html", ".png", ".pdf"}
-    again = read(paths[0])
-    assert again.to_json_object() == result.to_json_object() and contents(again) == contents(result)
+    assert contents(drawn()) == contents(result)
     assert (tmp_path / "small.pdf").read_bytes()[:4] == b"%PDF"
-    (tmp_path / "small.png").write_bytes(b"other")
-    assert read(paths[0]).picture.file("png") == b"other"
 
 
 def test_the_json_has_the_parts_by_name_and_its_numbers_are_strict(tmp_path):
@@ -185,19 +190,7 @@ def test_what_is_no_result_is_refused(made, said):
         made()
 
 
-def test_a_damaged_file_is_refused_and_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    path = write(drawn(), tmp_path)[0]
-    whole = json.loads(path.read_text())
-    for change in (
-        {"layers": [{"layer": 1}]},
-        {"layers": [{"layer": "x", "effect": 1.0}]},
-        {"words": []},
-        {"form": {**whole["form"], "schema_version": 2}},
-        {"form": 3},
-    ):
-        path.write_text(json.dumps(whole | change))
-        with pytest.raises(InputError):
-            read(path)
+def test_a_failed_write_leaves_nothing(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/small.pdf").mkdir()
     with pytest.raises(InputError, match="folder"):

@@ -186,23 +186,17 @@ def _of_one_kind(name: str, column: pd.Series) -> tuple[Kind, pd.Series]:
 
 
 class Picture:
-    """Drawn when it is asked for; one that was read back is known by its files alone."""
+    """Drawn when it is asked for."""
 
-    def __init__(
-        self,
-        draw: Callable[[], Figure] | None = None,
-        title: str = "",
-        files: Mapping[str, bytes] | None = None,
-    ) -> None:
+    def __init__(self, draw: Callable[[], Figure], title: str) -> None:
         self.draw, self.title = draw, title
-        self._files = dict(files or {})
+        self._files: dict[str, bytes] = {}
 
     def file(self, kind: str) -> bytes:
         """The bytes as 'png' or 'pdf'."""
         if kind not in self._files:
             from oversmoothing.simulations.drawing.picture import KINDS, rendered
 
-            assert self.draw is not None
             figure = self.draw()
             for each in ("png", "pdf"):
                 metadata = {"Title": self.title, **KINDS[each]}
@@ -213,7 +207,7 @@ class Picture:
 class Result:
     """name: of its files, a word; title: a line. tables: by name, the first is the main one.
     sentences: what is said, in order. configuration, details: JSON values by name, what was asked
-    and what else was found. provenance: versions, commit and machine, those of now by default.
+    and what else was found. made: with which versions, at which commit, on which machine.
 
     Raises `InputError` for no table, a name that stands twice, and a name of a file or a table that
     is no identifier.
@@ -228,8 +222,7 @@ class Result:
         configuration: Mapping[str, Any],
         *,
         details: Mapping[str, Any] | None = None,
-        picture: Callable[[], Figure] | Picture | None = None,
-        made: Mapping[str, Any] | None = None,
+        picture: Callable[[], Figure] | None = None,
     ) -> None:
         if not tables:
             raise InputError(f"the result '{name}' has no table: give at least one")
@@ -243,11 +236,8 @@ class Result:
         self.sentences = tuple(sentences)
         self.configuration: dict[str, Any] = _plain(configuration)
         self.details: dict[str, Any] = _plain(details or {})
-        drawn = (
-            picture if picture is None or isinstance(picture, Picture) else Picture(picture, title)
-        )
-        self.picture: Picture | None = drawn
-        self.made: dict[str, Any] = _plain(provenance() if made is None else made)
+        self.picture = None if picture is None else Picture(picture, title)
+        self.made: dict[str, Any] = _plain(provenance())
 
     @property
     def table(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The files of a `Result`, written together or not at all, and read back.
+"""The files of a `Result`, written together or not at all.
 
 NAME.json holds everything but the picture. Beside it lie each table as CSV (the main one as
 NAME.csv), the picture as NAME.png and NAME.pdf, the sentences as NAME.txt, and all of it as one
@@ -11,20 +11,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
+from oversmoothing.simulations.drawing.result import Result
+from oversmoothing.theory.support.files import output_folder, to_json, write_together
 
-from oversmoothing.simulations.drawing.result import Evidence, Picture, Result, Sentence, Table
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import (
-    output_folder,
-    read_bytes,
-    read_json,
-    to_json,
-    write_together,
-)
-
-SCHEMA = 1
 # Rows of a table on the page; the files have all of them.
 ROWS = 200
 
@@ -59,47 +48,6 @@ def contents(result: Result) -> dict[str, str | bytes]:
     return files | result.beside()
 
 
-def read(path: str | os.PathLike[str]) -> Result:
-    """The result of a NAME.json, with its picture from beside it.
-
-    Raises `InputError` for a file that is no result, of another form, or damaged.
-    """
-    record, place = read_json(path), Path(path)
-    try:
-        form = record["form"]
-        if form["schema_version"] != SCHEMA:
-            raise InputError(f"'{path}' has another form ({form['schema_version']}) than {SCHEMA}")
-        tables = {}
-        for name, own in form["tables"].items():
-            columns = {
-                each: _cells([row[each] for row in record[name]], kind)
-                for each, kind in own["kinds"].items()
-            }
-            look = own["units"], own["shown"], own["number"], own.get("few", False)
-            tables[name] = Table(pd.DataFrame(columns), *look)
-            if tables[name].kinds != own["kinds"]:
-                raise InputError(f"'{path}' is damaged: table '{name}' has other kinds of columns")
-        evidence = [[Evidence(**_ends(each)) for each in one] for one in form["evidence"]]
-        picture = None
-        if form["picture"]:
-            files = {k: read_bytes(place.with_suffix(f".{k}")) for k in ("png", "pdf")}
-            picture = Picture(title=form["title"], files=files)
-        return Result(
-            form["name"],
-            form["title"],
-            tables,
-            [Sentence(said, *own) for said, own in zip(record["words"], evidence, strict=True)],
-            {name: record[name] for name in form["configuration"]},
-            details={name: record[name] for name in form["details"]},
-            picture=picture,
-            made=record["provenance"],
-        )
-    except InputError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError(f"'{path}' is no result, or damaged: {error!r}") from error
-
-
 def page(result: Result) -> str:
     """The result as one HTML page that asks no network; of long tables the first `ROWS` rows."""
     from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
@@ -132,19 +80,3 @@ def _shown(cell: Any, number: str) -> str:
     if cell is None or cell != cell:
         return "-"
     return number.format(cell) if isinstance(cell, float) else str(cell)
-
-
-def _cells(cells: list[Any], kind: str) -> pd.Series:
-    """A column as it was before it was written."""
-    if kind == "number":
-        return pd.Series([np.nan if x is None else float(x) for x in cells], dtype=np.float64)
-    if kind == "integer":
-        whole = [int(x) for x in cells]
-        small = all(-(2**63) <= x < 2**63 for x in whole)
-        return pd.Series(whole, dtype=np.int64 if small else object)
-    return pd.Series(cells, dtype=bool if kind == "truth" else object)
-
-
-def _ends(evidence: dict[str, Any]) -> dict[str, Any]:
-    """The ends of an interval as floats, infinite ones too."""
-    return {k: float(x) if k in ("low", "high") else x for k, x in evidence.items()}

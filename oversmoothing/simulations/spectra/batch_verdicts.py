@@ -29,7 +29,6 @@ from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 # Values alone are trusted to an eigenvalue condition of 1e7, more than trained attention has shown.
 # Closer to a tie than that, discs decide.
 TRUSTED_CONDITION = 1e7
-METHODS = ("powers", "lapack", "discs", "one token")
 
 CHUNK = 16
 # Powers stop at C^64, or where squaring no longer lowers the bound enough to decide.
@@ -129,8 +128,8 @@ class SpectralVerdicts:
 
     verdict: SMOOTHING, NON_SMOOTHING, TIE (by exact zeros of H), UNDECIDED (rounding decides) or
     TRIVIAL (n = 1). rho_consensus. quotient_low, quotient_high: bounds of rho_Q, no sharper than
-    the decision needed. method: the step that decided, one of METHODS. dominant: one of consensus,
-    smallest, other, tie, where 'tie' also says that rounding decides.
+    the decision needed. method: the step that decided, or "one token". dominant: one of
+    consensus, smallest, other, tie, where 'tie' also says that rounding decides.
     """
 
     verdict: NDArray[np.str_]
@@ -139,19 +138,6 @@ class SpectralVerdicts:
     quotient_high: Array
     method: NDArray[np.str_]
     dominant: NDArray[np.str_]
-
-    @property
-    def fallback(self) -> float:
-        """The share of pairs that needed LAPACK."""
-        return float(np.isin(self.method, ("lapack", "discs")).mean())
-
-    def __str__(self) -> str:
-        names, counts = np.unique(self.verdict, return_counts=True)
-        said = ", ".join(f"{c} {v}" for v, c in zip(names, counts, strict=True))
-        steps = ", ".join(
-            f"{100 * float((self.method == step).mean()):.1f} % {step}" for step in METHODS[:3]
-        )
-        return f"{self.verdict.size} pairs: {said}; decided by {steps}"
 
 
 def spectral_verdicts(
