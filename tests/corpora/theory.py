@@ -51,6 +51,9 @@ def without_words(answer: dict[str, Any]) -> dict[str, Any]:
     """
     left_out = {"reason"} if answer["status"] == "exact" else {"reason", "shows_from"}
     kept = {key: value for key, value in answer.items() if key not in left_out}
+    for mode in kept.get("dominant") or ():
+        if mode["h"] == [0, 0]:  # every a has this multiplier: LAPACK's order tells which is named
+            mode["a"] = None
     for depth, text in kept.get("hfc_lfc_squared", {}).items():
         if len(text) > LONG:
             kept["hfc_lfc_squared"][depth] = hashlib.sha256(text.encode()).hexdigest()[:16]
