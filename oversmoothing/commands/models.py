@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.models.model import Model
     from oversmoothing.simulations.drawing.result import Result
 
-_FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
-_VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
+_WHOLE = ("clip-plus", "clip-minus", "sigmoid-plus", "sigmoid-minus", "disc", "interval", "band")
+_VARIANTS = ("vit", "vit+", "vit-", "vit-sym", "vit-clip-plus", "vit-clip-minus", "vit-shared",
+             *(f"vit-shared-{form}" for form in ("plus", "minus", *_WHOLE)), "all")  # fmt: skip
 _STUDIES = ("core", "trainability", "exploratory", "all", "answers", "spreads")
 
 
@@ -181,9 +182,10 @@ def train(
         help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
         "cifar10-vit-ti, cifar100-small")] = None,
     variant: Annotated[str | None, opt.one_of("variant", _VARIANTS,
-        "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
-        f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
-        todo="Choose vit, vit+, vit- or vit-FORM.")] = None,
+        "form of H: vit (free), vit+, vit-, vit-sym, vit-clip-plus, vit-clip-minus; with one H for "
+        "all heads vit-shared, or vit-shared-FORM with FORM plus, minus or one of "
+        f"{', '.join(_WHOLE)} (default: CONFIG's, or all: the first three)",
+        todo="Choose vit, vit+, vit- or another that `oversmoothing train --help` names.")] = None,
     seed: Annotated[int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)",
         least=0)] = None,
     data_dir: opt.DataDir = None,
@@ -195,7 +197,8 @@ def train(
 ) -> None:  # fmt: skip
     """Train a small ViT on digits or CIFAR, with H free, of one sign or in a region.
 
-    All heads share one value map H: a layer adds heads.mean(1) @ (y @ H^T).
+    Each head has values of its own; in vit-shared and its forms all heads share one value map H,
+    and a layer adds heads.mean(1) @ (y @ H^T).
 
     A model with the same configuration that was trained before is read back. An interrupted
     training continues from its last checkpoint when you type the command again. On several GPUs:
