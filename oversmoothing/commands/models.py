@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.models.model import Model
     from oversmoothing.simulations.drawing.result import Result
 
-_WHOLE = ("clip-plus", "clip-minus", "sigmoid-plus", "sigmoid-minus", "disc", "interval", "band")
-_VARIANTS = ("vit", "vit+", "vit-", "vit-sym", "vit-clip-plus", "vit-clip-minus", "vit-shared",
-             *(f"vit-shared-{form}" for form in ("plus", "minus", *_WHOLE)), "all")  # fmt: skip
+_SHARED = ("plus", "minus", "clip-plus", "clip-minus", "sigmoid-plus", "sigmoid-minus", "disc",
+           "interval", "band")  # fmt: skip
+_FORMS = ("sym", "clip-plus", "clip-minus", "shared", *(f"shared-{form}" for form in _SHARED))
+_VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
 _STUDIES = ("core", "trainability", "exploratory", "all", "answers", "spreads")
 
 
@@ -182,10 +183,10 @@ def train(
         help="configuration that comes with the package: cifar100-vit-ti (the paper's size), "
         "cifar10-vit-ti, cifar100-small")] = None,
     variant: Annotated[str | None, opt.one_of("variant", _VARIANTS,
-        "form of H: vit (free), vit+, vit-, vit-sym, vit-clip-plus, vit-clip-minus; with one H for "
-        "all heads vit-shared, or vit-shared-FORM with FORM plus, minus or one of "
-        f"{', '.join(_WHOLE)} (default: CONFIG's, or all: the first three)",
-        todo="Choose vit, vit+, vit- or another that `oversmoothing train --help` names.")] = None,
+        "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
+        f"{', '.join(_FORMS)}; shared: one H for all heads (default: CONFIG's, or all: the first "
+        "three)",
+        todo="Choose vit, vit+, vit- or vit-FORM.")] = None,
     seed: Annotated[int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)",
         least=0)] = None,
     data_dir: opt.DataDir = None,

@@ -182,7 +182,7 @@ class HeadedAttention(nn.Module):
     def forward(self, y: Tensor) -> Tensor:
         b, n, d = y.shape
         h, k = self.heads, d // self.heads
-        q, key = self._queries_and_keys(y)
+        q, key = self.queries_and_keys(y)
         W_V, W_O = self.maps()
         whole = self.shared
         values = y @ W_V if whole else (y @ W_V).view(b, n, h, k).transpose(1, 2)
@@ -197,7 +197,8 @@ class HeadedAttention(nn.Module):
         added: Tensor = self.out(mixed if whole else mixed @ W_O)
         return added
 
-    def _queries_and_keys(self, y: Tensor) -> Tensor:
+    def queries_and_keys(self, y: Tensor) -> Tensor:
+        """Of normed tokens y [b, n, d]: [2, b, heads, n, d / heads]."""
         b, n, d = y.shape
         both = (y @ self.query_key).view(b, n, 2, self.heads, d // self.heads)
         return both.permute(2, 0, 3, 1, 4)
@@ -267,7 +268,7 @@ class Block(nn.Module):
     def heads_of(self, x: Tensor) -> Tensor:
         """Its attention on the stream x in front of it, [b, heads, n, n]."""
         y = x if self.post else self.norm_attention(x)
-        return self.attention.attention(*self.attention._queries_and_keys(y))
+        return self.attention.attention(*self.attention.queries_and_keys(y))
 
     def forward(self, x: Tensor) -> Tensor:
         if self.post:
