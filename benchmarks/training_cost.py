@@ -84,5 +84,5 @@ def instruments() -> list[Row]:
     return [
         Row(f"trainer: instruments at every {config.watch_every}th step / the steps", share,
             {"plain": plain, "watched": watched},
-            "digits shared-value ViT, 8 layers, batch 32; metrics and H", at_most=0.05),
+            "digits ViT, 6 layers, batch 32; metrics and H", at_most=0.05),
     ]  # fmt: skip

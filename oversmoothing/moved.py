@@ -32,6 +32,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _E + "sign_flips": (),
     _E + "sign_flips.flips": (_E + "repeated.flips",),
     _E + "study.adjudicate": (_E + "study.answers",),
+    _E + "study.study_models": (_D + "vit", _D + "training_config"),
     _E + "study.run_measures": (_E + "study.study_runs",),
     _E + "stability": (),
     _E + "stability.growth": (_E + "repeated.growth",),

@@ -70,7 +70,7 @@ def test_a_sweep_of_giants_is_refused_in_a_sentence(text, capsys, tmp_path):
 @pytest.mark.parametrize(
     "fields",
     ['"depth": 1000000000', '"epochs": 1e400', '"seed": NaN', '"width": ' + "9" * 5000,
-     '"ffn_ratio": 99999999999999999999', '"patch": ' + "[" * 10**4],
+     '"ratio": 99999999999999999999', '"patch": ' + "[" * 10**4],
     ids=lambda text: text[:20],
 )  # fmt: skip
 def test_a_training_of_giants_is_refused_in_a_sentence(fields, capsys, tmp_path):

@@ -305,8 +305,9 @@ def test_inspect_needs_the_commands_alone(tmp_path):
         OF_EXTRAS,
         "import torch, oversmoothing\n"
         "from oversmoothing.experiments.digits.training_config import default_config\n"
-        "from oversmoothing.experiments.digits.vit import ViT\n"
-        "model = ViT(default_config('vit-random', 0), torch.Generator())\n"
+        "from oversmoothing.experiments.digits.vit import StudyNet\n"
+        "config = default_config('vit-random', 0)\n"
+        "model = StudyNet(config.design, config.reads, 0)\n"
         "report = oversmoothing.inspect(model, torch.zeros(2, 8, 8) + torch.eye(8))\n"
         f"print(report.summary()); report.save({str(tmp_path)!r})\n",
     )

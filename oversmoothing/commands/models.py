@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from oversmoothing.experiments.models.model import Model
     from oversmoothing.simulations.drawing.result import Result
 
-_FORMS = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
+_SHARED = ("plus", "minus", "clip-plus", "clip-minus", "sigmoid-plus", "sigmoid-minus", "disc",
+           "interval", "band")  # fmt: skip
+_FORMS = ("sym", "clip-plus", "clip-minus", "shared", *(f"shared-{form}" for form in _SHARED))
 _VARIANTS = ("vit", "vit+", "vit-", *(f"vit-{form}" for form in _FORMS), "all")
 _STUDIES = ("core", "trainability", "exploratory", "all", "answers", "spreads")
 
@@ -182,7 +184,8 @@ def train(
         "cifar10-vit-ti, cifar100-small")] = None,
     variant: Annotated[str | None, opt.one_of("variant", _VARIANTS,
         "form of H: vit (free), vit+, vit-, or vit-FORM with FORM one of "
-        f"{', '.join(_FORMS)} (default: CONFIG's, or all: the first three)",
+        f"{', '.join(_FORMS)}; shared: one H for all heads (default: CONFIG's, or all: the first "
+        "three)",
         todo="Choose vit, vit+, vit- or vit-FORM.")] = None,
     seed: Annotated[int | None, opt.whole("seed of everything random (default: CONFIG's, or 0)",
         least=0)] = None,
@@ -195,7 +198,8 @@ def train(
 ) -> None:  # fmt: skip
     """Train a small ViT on digits or CIFAR, with H free, of one sign or in a region.
 
-    All heads share one value map H: a layer adds heads.mean(1) @ (y @ H^T).
+    Each head has values of its own; in vit-shared and its forms all heads share one value map H,
+    and a layer adds heads.mean(1) @ (y @ H^T).
 
     A model with the same configuration that was trained before is read back. An interrupted
     training continues from its last checkpoint when you type the command again. On several GPUs:

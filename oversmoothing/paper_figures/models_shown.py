@@ -45,18 +45,13 @@ from oversmoothing.simulations.drawing.picture import PALETTE
 from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import parse_json
 
-LABEL = {"vit-random": "random", "vit": "shared-value ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+LABEL = {"vit-random": "random", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 COLOUR = {
     "vit-random": PALETTE["green"],
     "vit": PALETTE["black"],
     "vit+": PALETTE["blue"],
     "vit-": PALETTE["vermillion"],
 }
-# Of every model that is trained here, where one is first named.
-SHARED_VALUE = (
-    "Shared-value ViT: every head mixes the same values, heads.mean(1) @ (y @ H^T), and none has "
-    "values of its own, unlike the paper's ViT; ViT+ and ViT\u2212 of ours share them too."
-)
 assert set(LABEL) == set(VARIANTS)
 # What arXiv 2401.04301 (first version) reports of CIFAR-100, per cent correct, mean and sd: ViT-Ti,
 # ViT-Ti+ and ViT-Ti- over runs whose number it does not state; as printed on its poster. Other data
@@ -166,8 +161,8 @@ def untrained(context: Context) -> Shown:
 
 
 def trained_here(context: Context, images: int, untrained: bool = False) -> Iterator[Shown]:
-    """The shared-value ViT, ViT+ and ViT- on `images` validation images of the digits, then runs of
-    CIFAR-100. untrained: the digits' model that is not trained, first."""
+    """ViT, ViT+ and ViT- on `images` validation images of the digits, then runs of CIFAR-100.
+    untrained: the digits' model that is not trained, first."""
     models = digits_models(context)
     pixels = digits().validation.pixels[:images]
     for variant, run in models.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,9 @@ import pandas as pd
 import pytest
 import torch
 
+from oversmoothing.experiments.digits.reads import Reads
+from oversmoothing.experiments.digits.training_config import Design
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.atlas import (
@@ -22,8 +24,6 @@ from oversmoothing.experiments.study.atlas import (
     recorded_atlas,
     rows_of,
 )
-from oversmoothing.experiments.study.study_models import Design, StudyNet
-from oversmoothing.experiments.study.study_tasks import Reads
 from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.theory.support.errors import InputError
 
@@ -32,7 +32,7 @@ SMALL = Design(width=16, depth=2, heads=2, std=0.2)
 
 
 def made(form: str = "ord", seed: int = 0, **changes: object) -> Model:
-    net = StudyNet(replace(SMALL, form=form, **changes), GREYS, seed).eval()
+    net = StudyNet(SMALL.but(form=form, **changes), GREYS, seed).eval()
     rng = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for block in net.blocks():

@@ -110,7 +110,7 @@ def test_a_model_compared_with_itself_is_the_same_and_inputs_must_agree():
     assert found.outcome == "the same" and found.interval == (0.0, 0.0, 0.0)
     assert "difference is 0.00" in found.summary() and "measurably" not in found.summary()
     with pytest.raises(
-        InputError, match="5 images, shared-value ViT on 3 images: inspect both on the same"
+        InputError, match="5 images, ViT, ord on 3 images: inspect both on the same"
     ):
         compare(report, oversmoothing.inspect(model, random_pixels(3)))
 

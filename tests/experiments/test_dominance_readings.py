@@ -180,7 +180,9 @@ def test_folding_a_norm_is_its_gain_and_its_centring(seed: int, r: int, norm: st
 
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
-    models = {name: tiny_model(name) for name in ("vit-random", "vit+", "vit-")}
+    models = {
+        name: tiny_model(name) for name in ("vit-random", "vit-shared-plus", "vit-shared-minus")
+    }
     return readings_of(models, random_pixels(6), costly_inputs=2, batch_size=4)
 
 
@@ -202,8 +204,8 @@ def test_signed_models_obey_the_theorems_in_every_reading(table: pd.DataFrame) -
     """Every h_j > 0: consensus in each (T2d). Every h_j in [-1, 0): consensus in none (T3d); the
     heads of these models share one H, so that E3 is E2."""
     consensus = table[table["class"] == "consensus"].set_index(["model", "reading"])["percent"]
-    assert (consensus["vit+"] == 100).all()
-    assert (consensus["vit-"] == 0).all()
+    assert (consensus["vit-shared-plus"] == 100).all()
+    assert (consensus["vit-shared-minus"] == 0).all()
 
 
 def test_intervals_are_over_images_and_not_over_their_cases() -> None:

@@ -148,7 +148,7 @@ def test_a_minus_model_beyond_the_interval_is_counted_and_not_hidden() -> None:
     """One psi^2 = 9 in the second layer: consensus wins there, and the columns say so."""
     model = tiny_model("vit-")
     with torch.no_grad():
-        model.layers[1].value_projection.psi[0] = 3.0  # type: ignore[union-attr, operator]
+        model.layers[1].attention.psi[0] = 3.0  # type: ignore[union-attr, operator]
     found = dominance_table({"vit-": model}, random_pixels(6)).set_index("class").loc["consensus"]
     assert found["percent"] == 50 and found["layers_beyond_one"] == 1
     assert found["layers_within_unit"] == 1 and found["consensus_within_unit"] == 0

@@ -71,22 +71,26 @@ def test_causal_models_look_back_only(family):
         assert (trace.attention.triu(1) == 0).all()
 
 
-@pytest.mark.parametrize("variant", ["vit", "vit-"])
+@pytest.mark.parametrize("variant", ["vit", "vit-", "vit-shared", "vit-shared-band"])
 def test_the_projects_own_vit_is_its_record(variant):
-    """Heads of the sum are H^T / heads each, with the attention of their own."""
+    """Where values are shared, heads of the sum are H^T / heads each."""
     module = tiny_model(variant)
     model = open_model(module)
     found = extract(model, random_pixels(3))
-    record = []
+    stream = []
     with torch.no_grad():
-        module(random_pixels(3), record)
-    for layer, trace, own, H in zip(
-        model.layers, found.traces, record, module.value_projections(), strict=True
-    ):
-        torch.testing.assert_close(trace.attention, own.attention, atol=8 * EPS, rtol=8 * EPS)
-        assert torch.equal(trace.after_attention, own.after_attention)
-        assert torch.equal(trace.after_ffn, own.after_ffn)
-        torch.testing.assert_close(layer.heads.total(), H.mT, atol=1e-15, rtol=1e-15)
+        module(random_pixels(3), stream)
+        attention = [
+            block.heads_of(X) for block, X in zip(module.blocks(), stream[:-1], strict=True)
+        ]
+    exact = 1e-15 if "shared" in variant else 8 * EPS
+    for number, H in enumerate(module.value_projections()):
+        trace = found.traces[number]
+        torch.testing.assert_close(trace.attention, attention[number], atol=8 * EPS, rtol=8 * EPS)
+        assert torch.equal(trace.before, stream[number])
+        assert torch.equal(trace.after_ffn, stream[number + 1])
+        total = model.layers[number].heads.total().double()
+        torch.testing.assert_close(total, H.mT, atol=exact, rtol=exact)
     assert max(found.av_error) < 1e-5
 
 

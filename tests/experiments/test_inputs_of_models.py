@@ -15,7 +15,7 @@ import pytest
 import torch
 from PIL import Image, PngImagePlugin
 
-from oversmoothing.experiments.digits.vit import GreyImages
+from oversmoothing.experiments.digits.reads import Pixels
 from oversmoothing.experiments.inspection.budget import foresee
 from oversmoothing.experiments.inspection.extract import batches, prepared
 from oversmoothing.experiments.inspection.inspect import inspect
@@ -37,7 +37,7 @@ DEEP = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-@pytest.mark.parametrize("read", [Images(8), GreyImages(8)], ids=["colour", "grey"])
+@pytest.mark.parametrize("read", [Images(8), Pixels(8, (0.5,), (0.5,))], ids=["colour", "grey"])
 def test_more_than_eight_bits_are_refused_from_a_file_and_in_memory(
     tmp_path: Path, name: str, read: Images
 ) -> None:

@@ -14,9 +14,9 @@ from PIL import Image
 from scipy.stats import gmean
 
 from oversmoothing import main
+from oversmoothing.experiments.digits.reads import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
-from oversmoothing.experiments.digits.vit import GreyImages, LayerTrace
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS
@@ -43,11 +43,10 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> None:
-    record: list[LayerTrace] = []
+    states: list[torch.Tensor] = []
     with torch.no_grad():
-        tiny_model("vit-")(random_pixels(IMAGES), record)
+        tiny_model("vit-")(random_pixels(IMAGES), states)
     frame = report.to_frame()
-    states = [record[0].before, *(trace.after_ffn for trace in record)]
     for state, (_, row) in zip(states, frame.iterrows(), strict=True):
         for name in NAMES:
             # HFC/LFC has one kind of mean in every table, the geometric one.
@@ -186,7 +185,7 @@ def save(path: Path, values: np.ndarray) -> None:
 
 def pixels_of(folder: Path) -> torch.Tensor:
     """What the project's own ViT reads of a folder of image files."""
-    return GreyImages(8)(list(picture_folder(folder)))
+    return Pixels(8, (0.5,), (0.5,))(list(picture_folder(folder)))
 
 
 def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:

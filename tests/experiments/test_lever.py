@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing.experiments.digits.reads import Reads
+from oversmoothing.experiments.digits.training_config import Design
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.lever import (
@@ -21,8 +24,6 @@ from oversmoothing.experiments.study.lever import (
     run,
     shift,
 )
-from oversmoothing.experiments.study.study_models import Design, StudyNet
-from oversmoothing.experiments.study.study_tasks import Reads
 from oversmoothing.theory.support.errors import InputError
 
 GREYS = Reads("pixels", 16, 4, 10)
@@ -53,7 +54,7 @@ def letters(count: int = 6) -> torch.Tensor:
 @pytest.mark.parametrize("placement", ["pre", "post"])
 def test_a_shift_is_the_network_whose_weights_are_changed(placement: str) -> None:
     """One head, W_O = 1: W_V + delta diag(1/g) has the product M + delta I, gain folded in."""
-    own = net(replace(SMALL, heads=1, placement=placement))
+    own = net(SMALL.but(heads=1, placement=placement))
     with torch.no_grad():
         for block in own.blocks():
             block.attention.W_O.copy_(torch.eye(16))
@@ -77,7 +78,7 @@ def test_heads_shifted_one_by_one_add_up_to_the_shift_of_their_mean(
     reads: Reads, inputs: torch.Tensor
 ) -> None:
     """In one layer: mean_h A_h z D = sum_h A_h z D / heads."""
-    model = open_model(net(replace(SMALL, depth=1), reads))
+    model = open_model(net(SMALL.but(depth=1), reads))
     block = model.layers[0].attention
     seen: list[torch.Tensor] = []
     changes = [None, shift(model, 0.2), shift(model, 0.1, (0, 0)), shift(model, 0.1, (0, 1))]
@@ -116,7 +117,7 @@ def test_a_control_is_random_and_of_the_same_norm_in_every_layer() -> None:
 
 
 def test_into_the_disc_moves_those_outside_by_their_part_and_no_others() -> None:
-    model = open_model(net(replace(SMALL, std=0.3)))
+    model = open_model(net(SMALL.but(std=0.3)))
     for part in (0.5, 1.0):
         change = into_disc(model, part)
         for layer, D in zip(model.layers, change.D, strict=True):
@@ -129,7 +130,7 @@ def test_into_the_disc_moves_those_outside_by_their_part_and_no_others() -> None
 
 
 def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
-    own = net(replace(SMALL, depth=1))
+    own = net(SMALL.but(depth=1))
     with torch.no_grad():
         own.blocks()[0].ffn[2].weight.zero_()
     model = open_model(own)
@@ -141,7 +142,7 @@ def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
 
 
 def test_what_is_foreseen_of_all_layers_is_the_sum_over_each() -> None:
-    model = open_model(net(replace(SMALL, depth=3)))
+    model = open_model(net(SMALL.but(depth=3)))
     whole = into_disc(model, 0.5)
     alone = []
     for number in range(3):

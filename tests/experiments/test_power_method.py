@@ -63,12 +63,12 @@ def test_tilts_are_those_of_the_streams_by_hand() -> None:
     pixels = random_pixels(3).double()
     found = tilt.tilts(model, pixels, random=10)
     traces = extract(model, pixels).traces
-    for number, (layer, own) in enumerate(zip(model.layers, model.module.stack(), strict=True)):
+    for number, (layer, own) in enumerate(zip(model.layers, model.module.blocks(), strict=True)):
         X, Y = traces[number].before, traces[number].after_attention
         norm = own.norm_attention
         scale = float((X.var(-1, unbiased=False) + norm.eps).rsqrt().mean())
         C = torch.eye(X.shape[-1], dtype=X.dtype) - 1 / X.shape[-1]
-        H = own.value_projection().detach().double() @ torch.diag(norm.weight.double()) @ C * scale
+        H = own.attention.in_float64() @ torch.diag(norm.weight.double()) @ C * scale
         np.testing.assert_allclose(product(layer, scale), H.detach().numpy(), atol=1e-6)
         values = np.linalg.eigvals(H.detach().numpy())
         for k, moduli in enumerate((np.abs(values), np.abs(1 + values))):
@@ -104,7 +104,7 @@ def test_attention_that_adds_nothing_tilts_towards_nothing() -> None:
     """All tilts are 0: above no random direction, above no other, towards and away in no layer."""
     module = tiny_model()
     with torch.no_grad():
-        for block in module.stack():
+        for block in module.blocks():
             for weights in block.parameters():
                 weights.zero_()
     model = oversmoothing.open_model(module, dtype=torch.float64)
@@ -189,8 +189,8 @@ def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
 
 
 def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
-    model = oversmoothing.open_model(tiny_model())
-    table = steering.steered_tilts(model, random_pixels(3), multiples=(0.0, 8.0), directions=2)
+    model = oversmoothing.open_model(tiny_model(std=0.25))
+    table = steering.steered_tilts(model, random_pixels(3), multiples=(0.0, 32.0), directions=2)
     assert table["along_u"].iloc[1] > 2 * table["along_u"].iloc[0]
     said = steering.on_steering(table, "tiny", 3).says
     assert "3 inputs, at least 5 are needed" in said and "interval is not told" in said

@@ -20,7 +20,7 @@ def shifted(placement: str):
     """The project's ViT with shifts at its norms, in float64."""
     module = tiny_model(placement=placement)
     with torch.no_grad():
-        for layer in module.stack():
+        for layer in module.blocks():
             layer.norm_attention.bias.normal_(generator=torch.Generator().manual_seed(1))
     return open_model(module, dtype=torch.float64)
 

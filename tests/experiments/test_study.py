@@ -15,10 +15,12 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
+from oversmoothing.experiments.digits.reads import Reads
+from oversmoothing.experiments.digits.training_config import Design
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
 from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
-from oversmoothing.experiments.study.study_models import Design, StudyNet
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
     known,
@@ -27,7 +29,7 @@ from oversmoothing.experiments.study.study_runs import (
     run_blocks,
     trained,
 )
-from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, Reads, task
+from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import study_row
 
@@ -230,7 +232,7 @@ def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(study_runs, "CLIP", 0.25)
-    cell = Cell("digits", 3, replace(Design(), width=16, depth=4, heads=2, std=0.5))
+    cell = Cell("digits", 3, Design().but(width=16, depth=4, heads=2, std=0.5))
     found = dict(trained(cell, 0)[0].named_parameters())
     own, recipe = task("digits"), RECIPES["digits"]
     net = StudyNet(cell.design, own.reads, 0)
@@ -298,9 +300,9 @@ def test_a_run_that_diverges_has_no_score_and_says_where(
 
 
 def stack_of() -> list[tuple[Cell, int]]:
-    usual = replace(Design(), width=16, depth=2, heads=2, std=0.5)
-    designs = [replace(usual, form="ord", start="mimetic")]
-    designs += [replace(usual, form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
+    usual = Design().but(width=16, depth=2, heads=2, std=0.5)
+    designs = [usual.but(form="ord", start="mimetic")]
+    designs += [usual.but(form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
     cells = [
         Cell("digits", 6, each, share, "trainability")
         for each in designs[:2]

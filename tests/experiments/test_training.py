@@ -26,14 +26,16 @@ from oversmoothing.experiments.digits.training import (
 )
 from oversmoothing.experiments.digits.training_config import (
     FORM_OF,
-    VARIANTS,
+    Design,
     TrainConfig,
     default_config,
 )
-from oversmoothing.experiments.digits.training_loop import Loop, generator, learning_rate
+from oversmoothing.experiments.digits.training_loop import Loop, learning_rate
 from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun, load_run
+from oversmoothing.experiments.digits.vit import StudyNet, generator
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study.study_tasks import task
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from tests.support.tiny_models import TINY, random_pixels, tiny_config, train
 
@@ -119,7 +121,7 @@ def test_another_seed_gives_other_weights_order_and_augmentation() -> None:
     draws = [
         torch.rand(4, generator=generator(seed, purpose))
         for seed in (0, 1)
-        for purpose in ("weights", "order", "augmentation")
+        for purpose in ("positions", "order", "augmentation")
     ]
     assert len({tuple(draw.tolist()) for draw in draws}) == 6
 
@@ -262,7 +264,7 @@ def test_weights_that_are_not_the_models_are_refused_by_name(
         load_model(tmp_path / "run")
 
 
-@pytest.mark.parametrize("field", ["depth", "width", "ffn_ratio"])
+@pytest.mark.parametrize("field", ["depth", "width", "ratio"])
 def test_a_run_that_states_a_giant_is_refused_before_it_is_made(
     finished: TrainedModel, tmp_path: Path, field: str
 ) -> None:
@@ -323,7 +325,7 @@ def test_a_run_finished_by_another_process_first_stays(
     ("fields", "message"),
     [
         ({"epoch": 3}, "no key 'epoch'. Did you mean 'epochs'"),
-        ({"qqq": 3}, "no key 'qqq'.\nKnown: variant"),
+        ({"qqq": 3}, "no key 'qqq'.\nKnown: width"),
         ({"epochs": "3"}, "must be an integer"),
         ({"epochs": 2.5}, "must be an integer"),
         ({"depth": True}, "must be an integer"),
@@ -333,15 +335,15 @@ def test_a_run_finished_by_another_process_first_stays(
         ({"learning_rate": -1}, "a number >= 0"),
         ({"learning_rate": math.nan}, "a number >= 0"),
         ({"learning_rate": math.inf}, "a number >= 0"),
-        ({"value_scale": 0}, "a number > 0"),
+        ({"std": 0}, "a number > 0"),
         ({"label_smoothing": 1}, "from 0 to 0.99"),
         ({"variant": "vit*"}, "one of vit, vit"),
         ({"width": 30}, "not a multiple of heads"),
         ({"patch": 3}, "does not divide"),
         ({"band_p": 0.6, "band_q": 0.5}, "p < q"),
-        ({"form_layers": [2, 1]}, "rising order"),
-        ({"form_layers": [9]}, "1 to depth 8"),
-        ({"form_layers": []}, "1 to depth 8"),
+        ({"signed": [2, 1]}, "rising order"),
+        ({"signed": [9]}, "1 to depth 6"),
+        ({"signed": []}, "1 to depth 6"),
         ({"fraction": 0.0}, "fraction = 0.0: it must be"),
         ({"fraction": 0.01}, "batch_size 32 is more than the 11 training images"),
         ({"augmentation": "deit"}, "digits are grey"),
@@ -361,11 +363,12 @@ def test_every_field_enters_the_name_of_the_run() -> None:
     base = default_config("vit")
     changed = {
         "variant": "vit+", "seed": 1, "depth": 4, "width": 32, "heads": 8, "patch": 4,
-        "ffn_ratio": 3, "value_scale": 0.7, "epochs": 1, "batch_size": 16, "learning_rate": 0.1,
+        "ratio": 3, "std": 0.7, "epochs": 1, "batch_size": 16, "learning_rate": 0.1,
         "warmup": 0.5, "weight_decay": 0.5, "label_smoothing": 0.5, "shift": 0.7, "rotation": 1.0,
         "zoom": 0.5, "log_every": 1, "probe_images": 1, "band_p": 0.4, "band_q": 0.9, "tied": True,
-        "form_layers": [1, 3], "placement": "post", "gains": "negative", "fraction": 0.5,
-        "drop_path": 0.1, "precision": "bfloat16", "watch_every": 7,
+        "signed": [1, 3], "start": "mimetic", "mask": "local", "placement": "post",
+        "gains": "negative", "fraction": 0.5, "drop_path": 0.1, "precision": "bfloat16",
+        "watch_every": 7,
     }  # fmt: skip
     # These stand behind one another: pictures alone have colours, and alone are mixed.
     cifar = [{"data": "cifar10"}, {"data": "cifar100"}]
@@ -380,38 +383,44 @@ def test_every_field_enters_the_name_of_the_run() -> None:
     assert len({default_config(variant).folder_name() for variant in FORM_OF}) == len(FORM_OF)
 
 
-def test_results_from_before_the_later_choices_keep_their_names() -> None:
-    """Stored runs are found by these names; a field at its default does not enter them."""
-    names = {variant: default_config(variant).folder_name() for variant in VARIANTS}
-    assert names == {
-        "vit": "digits-vit-1c4284b73c5c",
-        "vit+": "digits-vit-plus-2c6bf96149a9",
-        "vit-": "digits-vit-minus-a8cea94f7e49",
-        "vit-random": "digits-vit-random-ded20e92c20a",
-    }
+def test_an_earlier_run_is_refused_in_a_sentence(finished: TrainedModel, tmp_path: Path) -> None:
+    """Of the network whose heads shared their values whatever a variant's name said."""
+    written(finished, tmp_path, finished.config.model_dump() | {"ffn_ratio": 2, "value_scale": 0.5})
+    with pytest.raises(InputError, match=r"of an earlier release.*train it again, as vit-shared"):
+        load_model(tmp_path / "run")
+
+
+def test_an_ordinary_variant_is_the_network_of_the_study() -> None:
+    own = StudyNet(Design(), task("digits").reads, 4)
+    for name, value in new_model(default_config("vit", 4)).state_dict().items():
+        assert torch.equal(value, own.state_dict()[name]), name
 
 
 # --- forms of H through training ---
 
 
-@pytest.mark.parametrize("variant", ["vit-clip-minus", "vit-disc", "vit-interval", "vit-band"])
+@pytest.mark.parametrize(
+    "variant", ["vit-clip-minus", "vit-shared-disc", "vit-shared-interval", "vit-shared-band"]
+)
 def test_spectra_lie_in_the_region_at_every_logged_step(variant: str) -> None:
     """Learning rate 0.1, fifty times the figures': H stays, and consensus dominates no image."""
-    config = tiny_config(variant, batch_size=32, learning_rate=0.1, tied=variant == "vit-interval")
+    config = tiny_config(
+        variant, batch_size=32, learning_rate=0.1, tied=variant == "vit-shared-interval"
+    )
     model, log, _ = train(config)
     assert len(log) == 6 and (log["region"] == "inside").all()
     assert (log["consensus_share"] == 0).all()
-    if variant == "vit-band":
+    if variant == "vit-shared-band":
         assert log["h_real_min"].min() >= -1 - 1e-9 and log["h_real_max"].max() <= -0.5 + 1e-9
-    if variant == "vit-interval":
+    if variant == "vit-shared-interval":
         # One H in both layers: a start of 1, then what the probe images leave.
-        assert float(model.projections()[0].form.s) > 1
-        assert len(model.projections()) == 1
+        (own,) = {block.attention.owner for block in model.blocks()}
+        assert float(own.projection.form.s) > 1
 
 
 def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path: Path) -> None:
     """-psi^2 drawn down to -6: the log and the table say which share of H is no longer safe."""
-    config = tiny_config("vit-", value_scale=6.0, epochs=1)
+    config = tiny_config("vit-", std=1.0, epochs=1)
     model = trained(config, tmp_path, progress=False)
     log = model.run.log
     assert (log["h_real_min"] < -log["safe_interval_min"]).any()
@@ -423,16 +432,16 @@ def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path: Path) -> None:
     shown = row["h safe"]
     safe = 100 * (1 - log[log["epoch"] == 1]["outside_share"].mean())
     assert shown == f"{safe:.0f} %" and safe < 70
-    held = trained(tiny_config("vit-band", epochs=1), tmp_path, progress=False)
+    held = trained(tiny_config("vit-shared-band", epochs=1), tmp_path, progress=False)
     assert training_table([(held, False)])["h safe"].iloc[0] == "100 %"
 
 
 @pytest.mark.parametrize(
     "how",
     [
-        {"variant": "vit-band", "tied": True},
-        {"variant": "vit-interval", "form_layers": [2], "gains": "positive"},
-        {"variant": "vit-disc", "placement": "post", "gains": "negative"},
+        {"variant": "vit-shared-band", "tied": True},
+        {"variant": "vit-shared-interval", "signed": [2], "gains": "positive"},
+        {"variant": "vit-shared-disc", "placement": "post", "gains": "negative"},
         {"variant": "vit", "placement": "post", "gains": "fixed"},
     ],
 )

@@ -348,7 +348,7 @@ def test_noise_in_the_pass_follows_its_generator_alone() -> None:
 
 
 def test_stochastic_depth_keeps_the_mean_and_rests_in_evaluation() -> None:
-    layer = list(new_model(TrainConfig(**{**PAPER, "drop_path": 0.5})).stack())[-1]
+    layer = new_model(TrainConfig(**{**PAPER, "drop_path": 0.5})).blocks()[-1]
     branch = torch.ones(4000, 1, 1)
     layer.train()
     with drawn_from(torch.Generator().manual_seed(0), CPU):
@@ -363,11 +363,11 @@ def test_a_model_of_pictures_trains_in_bfloat16_is_stored_and_inspected(
 ) -> None:
     write_parquet(tmp_path / "cifar10", small)
     config = TrainConfig(
-        **{**PAPER, "variant": "vit-band", "precision": "bfloat16", "drop_path": 0.1, "epochs": 2,
-           "batch_size": 10, "log_every": 1, "probe_images": 2}
+        **{**PAPER, "variant": "vit-shared-band", "precision": "bfloat16", "drop_path": 0.1,
+           "epochs": 2, "batch_size": 10, "log_every": 1, "probe_images": 2}
     )  # fmt: skip
     found = trained(config, tmp_path / "out", progress=False, data_dir=tmp_path)
-    assert found.run.folder.name.startswith("cifar10-vit-band-")
+    assert found.run.folder.name.startswith("cifar10-vit-shared-band-")
     assert {value.dtype for value in found.run.weights.values()} == {torch.float32}
     assert found.run.metrics["test_count"] == 20
     assert (found.run.log["region"] == "inside").all()

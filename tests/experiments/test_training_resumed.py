@@ -26,7 +26,7 @@ from tests.support.tiny_models import tiny_config
 PER_EPOCH, STOP = 8, 13
 
 
-def config(variant: str = "vit-interval", **changes: object) -> TrainConfig:
+def config(variant: str = "vit-shared-interval", **changes: object) -> TrainConfig:
     fields = {"watch_every": 6, "drop_path": 0.2, **changes}
     return tiny_config(variant, **fields)
 
@@ -270,8 +270,8 @@ def test_a_diverging_run_keeps_its_last_good_checkpoint(
 
 @pytest.mark.parametrize("variant", ["vit", "vit-"])
 def test_eigenvalues_drawn_too_large_are_said(variant: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"lower learning_rate.*value_scale") as caught:
-        run(config(variant, value_scale=1e30), tmp_path)
+    with pytest.raises(InputError, match=r"lower learning_rate.*std") as caught:
+        run(config(variant, std=1e30), tmp_path)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,6 @@ from scipy.stats import t as student
 
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import TrainedModel, new_model
-from oversmoothing.experiments.digits.vit import LayerTrace
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.study.answers import decide, holm, values
 from oversmoothing.experiments.study.protocol import protocol
@@ -51,12 +50,11 @@ def tiny(context: Context) -> dict[str, TrainedModel]:
 
 
 @torch.no_grad()
-def streams(found: TrainedModel, images: int | None) -> tuple[list[np.ndarray], list[LayerTrace]]:
+def streams(found: TrainedModel, images: int | None) -> list[np.ndarray]:
     """The streams [m, n, d] in front of layer 1 and behind each."""
-    record: list[LayerTrace] = []
-    found.model(digits().validation.pixels[:images], record)
-    kept = [record[0].before, *(trace.after_ffn for trace in record)]
-    return [X.double().numpy() for X in kept], record
+    stream: list[torch.Tensor] = []
+    found.model(digits().validation.pixels[:images], stream)
+    return [X.double().numpy() for X in stream]
 
 
 def interval(values: np.ndarray, fewest: int = 5) -> np.ndarray:
@@ -95,7 +93,7 @@ def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
     assert set(csv["model"]) == set(labels)
     for label, part in csv.groupby("model", sort=False):
         name = labels[str(label)]
-        kept, _ = streams(models[name], metrics_by_layer.IMAGES)
+        kept = streams(models[name], metrics_by_layer.IMAGES)
         assert set(part["variant"]) == {name} and set(part["data"]) == {"digits"}
         near(part["test_error"], error_of(models[name]))
         if name == "vit-random":
@@ -131,13 +129,12 @@ def turned(found: TrainedModel) -> list[float]:
 def classes(found: TrainedModel, images: int | None) -> np.ndarray:
     """[layers, images]: 'consensus' where the largest |1 + h a| is that of a = 1, else 'smallest'
     where it is that of the a of least modulus from 1 downwards in real part, else 'other'."""
-    _, record = streams(found, images)
-    rows = []
-    for trace, H in zip(record, found.model.value_projections().numpy(), strict=True):
-        A = trace.attention.double().numpy()
-        A = A.mean(axis=1)
+    model, rows = found.model, []
+    layers = zip(model.blocks(), streams(found, images), model.value_projections(), strict=False)
+    for block, X, H in layers:
+        A = block.heads_of(torch.from_numpy(X).float()).detach().double().numpy().mean(axis=1)
         A = A / A.sum(axis=-1, keepdims=True)
-        h, row = np.linalg.eigvals(H), []
+        h, row = np.linalg.eigvals(H.numpy()), []
         for each in A:
             a = np.linalg.eigvals(each)
             modulus = np.abs(1 + np.outer(a, h)).max(axis=1)
@@ -234,11 +231,11 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
     assert (ours.groupby(["model", "reading"])["count"].sum()
             == ours.groupby(["model", "reading"])["cases"].first()).all()  # fmt: skip
     models = tiny(context)
-    for label, name in (("shared-value ViT, digits", "vit"), ("ViT+, digits", "vit+"),
+    for label, name in (("ViT, digits", "vit"), ("ViT+, digits", "vit+"),
                         ("ViT\u2212, digits", "vit-")):  # fmt: skip
         check_digits(ours[ours["model"] == label], name, models[name])
-    columns = {f"{name}ViT{sign}, digits": (f"ViT-Ti{sign}", "digits")
-               for name, sign in (("shared-value ", ""), ("", "+"), ("", "\u2212"))}  # fmt: skip
+    columns = {f"ViT{sign}, digits": (f"ViT-Ti{sign}", "digits")
+               for sign in ("", "+", "\u2212")}  # fmt: skip
     columns["random ViT-B/16"] = ("random ViT-B/16", "")
     assert set(ours["model"]) == set(columns)
     for (label, _), part in ours.groupby(["model", "reading"]):
@@ -253,12 +250,12 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
 
 
 def check_digits(part: pd.DataFrame, name: str, found: TrainedModel) -> None:
-    """Reading E2 on every validation image, E4 on some; weights and error of the model."""
+    """Reading E2 on every validation image, E1 and E4 on some; weights and error of the model."""
     assert set(part["variant"]) == {name}
     near(part["test_error"], error_of(found))
     near(part["cos_start_low"], min(turned(found)))
     near(part["cos_start_high"], max(turned(found)))
-    few, part = (part[part["reading"] == reading] for reading in ("E4", "E2"))
+    few, part = part[part["reading"] != "E2"], part[part["reading"] == "E2"]
     assert (few["images"] == table_1.IMAGES).all() and few["h_abs_max"].isna().all()
     own, count = classes(found, None), part.set_index("class")["count"]
     assert count["consensus"] == (own == "consensus").sum()

@@ -159,7 +159,7 @@ def train(rng: random.Random) -> tuple[Words, Files]:
     fields: dict[str, Any] = {"variant": "vit", "epochs": 1, "depth": 1, "width": 4, "heads": 2}
     if rng.random() < 0.1:
         return ["input.json"], {"input.json": json.dumps(fields).encode()}
-    for name in ("seed", "batch_size", "learning_rate", "zoom", "patch", "ffn_ratio"):
+    for name in ("seed", "batch_size", "learning_rate", "zoom", "patch", "ratio"):
         if rng.random() < 0.3:
             fields[name] = values.odd(rng)
     fields["nothing"] = 1  # none of these trains

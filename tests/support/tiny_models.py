@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from oversmoothing.experiments.digits.training import new_model, parts_of, train_on
 from oversmoothing.experiments.digits.training_config import TrainConfig
-from oversmoothing.experiments.digits.vit import ViT
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.study.protocol import Cell
 
 TINY = {
     "depth": 2, "width": 16, "heads": 2, "epochs": 2, "batch_size": 128, "log_every": 1,
-    "probe_images": 2,
+    "probe_images": 2, "std": 0.1,
 }  # fmt: skip
 
 
@@ -28,11 +28,11 @@ def tiny_config(variant: str = "vit", **changes: object) -> TrainConfig:
     return TrainConfig.from_json_object(fields, "a test")
 
 
-def tiny_model(variant: str = "vit", **changes: object) -> ViT:
+def tiny_model(variant: str = "vit", **changes: object) -> StudyNet:
     return new_model(tiny_config(variant, **changes)).eval()
 
 
-def train(config: TrainConfig) -> tuple[ViT, pd.DataFrame, dict[str, Any]]:
+def train(config: TrainConfig) -> tuple[StudyNet, pd.DataFrame, dict[str, Any]]:
     """A model trained without keeping anything: it, the log, its metrics."""
     return train_on(parts_of(config), config, progress=False)[:3]
 

@@ -1,4 +1,4 @@
-"""Training the digits models, deterministically: a shared-value ViT, and its ViT+ and ViT-.
+"""Training vision Transformers on digits or CIFAR, deterministically: ViT, ViT+, ViT-, and others.
 
 AdamW with a cosine schedule, light augmentation, every random number from a generator seeded by
 (seed, purpose), and a checkpoint from which an interrupted run goes on exactly (the loop and its
@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from oversmoothing.experiments.digits.attention_seen import dominance_by_layer
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, cifar, digits
 from oversmoothing.experiments.digits.training_config import (
     FORM_OF,
@@ -28,14 +29,14 @@ from oversmoothing.experiments.digits.training_config import (
     TrainConfig,
     default_config,
 )
-from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of, generator
+from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of
 from oversmoothing.experiments.digits.training_state import (
     StoredRun,
     load_run,
     save_run,
     unfinished,
 )
-from oversmoothing.experiments.digits.vit import ViT, dominance_by_layer
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import start_spread
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
@@ -50,14 +51,14 @@ REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images
 class TrainedModel:
     """A model in evaluation mode, its configuration and the run it was read from."""
 
-    model: ViT
+    model: StudyNet
     config: TrainConfig
     run: StoredRun
 
 
-def new_model(config: TrainConfig) -> ViT:
+def new_model(config: TrainConfig) -> StudyNet:
     """The model of a configuration before training, on the CPU."""
-    return ViT(config, generator(config.seed, "weights"))
+    return StudyNet(config.design, config.reads, config.seed)
 
 
 def parts_of(
@@ -113,13 +114,15 @@ def trained(
 def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedModel:
     """The model stored in a run folder. Raises `InputError` where it is missing or damaged."""
     run = load_run(folder)
+    if "ffn_ratio" in run.config:
+        raise InputError(
+            f"'{folder}' is a run of an earlier release, whose network this one does not read (its "
+            "heads shared their values): train it again, as vit-shared where that is meant"
+        )
     config = TrainConfig.from_json_object(run.config, str(folder / "config.json"))
     sizes = {size for value in run.weights.values() for size in value.shape}
     # Looked at before a model of the stated size is made.
-    if (
-        config.depth > len(run.weights)
-        or not {config.width, config.ffn_ratio * config.width} <= sizes
-    ):
+    if config.depth > len(run.weights) or not {config.width, config.ratio * config.width} <= sizes:
         raise _other_weights(folder, "they are not of the width and depth that it states")
     model = new_model(config)
     wanted = {name: value.shape for name, value in model.state_dict().items()}
@@ -136,12 +139,12 @@ def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedMo
     return TrainedModel(model.to(device).eval(), config, run)
 
 
-def stored(folder: Path) -> ViT:
+def stored(folder: Path) -> StudyNet:
     """The ViT of a run folder; see `load_model`."""
     return load_model(folder).model
 
 
-def made(name: str, results: Path, seed: int, device: torch.device) -> ViT:
+def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
     """The ViT of a variant's default configuration as it was trained in `results`.
 
     Raises `InputError` where it was not, and says which command trains it.
@@ -177,7 +180,7 @@ def cos_start(start: Tensor, end: Tensor) -> list[float]:
 def train_on(
     data: DataParts, config: TrainConfig, *, device: torch.device | str = "cpu",
     progress: bool = True, folder: Path | None = None, every: int | None = None,
-) -> tuple[ViT, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
+) -> tuple[StudyNet, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
 
     folder, every: where the unfinished run is kept, and after how many steps (as of `Loop`).
@@ -242,7 +245,7 @@ def require_accuracy(trained_model: TrainedModel) -> None:
 
 
 @torch.no_grad()
-def score(model: ViT, images: LabelledImages) -> tuple[float, int]:
+def score(model: StudyNet, images: LabelledImages) -> tuple[float, int]:
     """Mean cross-entropy and number of correct classes over images on the model's device."""
     loss, correct = 0.0, 0
     for first in range(0, len(images), SCORED):
@@ -254,7 +257,7 @@ def score(model: ViT, images: LabelledImages) -> tuple[float, int]:
 
 
 def _log_rows(
-    model: ViT, config: TrainConfig, data: DataParts, epoch: int, training_loss: float
+    model: StudyNet, config: TrainConfig, data: DataParts, epoch: int, training_loss: float
 ) -> list[dict[str, Any]]:
     """One row a layer: loss, accuracy, the spectrum of H, dominance on the probe images, and
     whether H lies in its form's region."""
@@ -263,13 +266,13 @@ def _log_rows(
     if not math.isfinite(loss):
         raise InputError(
             f"the model gives a loss of {loss} on the validation images after epoch {epoch}: lower "
-            "learning_rate, or value_scale where its eigenvalues were drawn too large"
+            "learning_rate, or std where its eigenvalues were drawn too large"
         )
     rows = []
     probes = data.validation.inputs(slice(config.probe_images))
-    layers = zip(dominance_by_layer(model, probes), model.stack(), strict=True)
+    layers = zip(dominance_by_layer(model, probes), model.blocks(), strict=True)
     for number, (layer, own) in enumerate(layers, 1):
-        region = own.value_projection.inside()
+        region = own.attention.inside()
         rows.append(
             {
                 "epoch": epoch,

@@ -1,4 +1,4 @@
-"""The configuration of a training run: everything that decides its weights, and its name.
+"""A network's design, and the configuration of a training run: all that decides its weights.
 
 Two runs with equal configurations are the same run: the results cache is addressed by the hash of
 the configuration.
@@ -9,37 +9,35 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from oversmoothing.experiments.digits.data import SIZES, Sizes
+from oversmoothing.experiments.digits.reads import Reads
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError, unknown
 from oversmoothing.theory.support.files import read_json, read_toml
 from oversmoothing.theory.support.sizes import POINTS, SIZE
 
+# Heads with values of their own, and one H for all heads on the mean of their attention.
+HEADED = ("ord", "sym", "plus", "minus", "clip+", "clip-")
+# Forms of a whole H (`experiments.forms`) that shared values alone can have.
+WHOLE = ("clip-plus", "clip-minus", "sigmoid-plus", "sigmoid-minus", "disc", "interval", "band")
+SHARED = ("shared", "shared plus", "shared minus", *(f"shared {form}" for form in WHOLE))
+FORMS = (*HEADED, *SHARED)
 # Name on the command line -> form of H. 'vit-random' is the ordinary model before training.
-VARIANTS = {"vit": "free", "vit+": "plus", "vit-": "minus", "vit-random": "free"}
+VARIANTS = {"vit": "ord", "vit+": "plus", "vit-": "minus", "vit-random": "ord"}
 TRAINED = ("vit", "vit+", "vit-")
-# The further forms of H (`experiments.forms`): 'vit-band' and so on.
-FURTHER = ("clip-minus", "clip-plus", "sigmoid-minus", "sigmoid-plus", "disc", "interval", "band")
-FORM_OF = {**VARIANTS, **{f"vit-{form}": form for form in FURTHER}}
-Variant = Literal[
-    "vit", "vit+", "vit-", "vit-random", "vit-clip-minus", "vit-clip-plus", "vit-sigmoid-minus",
-    "vit-sigmoid-plus", "vit-disc", "vit-interval", "vit-band",
-]  # fmt: skip
+FORM_OF = {
+    **VARIANTS, "vit-sym": "sym", "vit-clip-plus": "clip+", "vit-clip-minus": "clip-",
+    **{f"vit-{form.replace(' ', '-')}": form for form in SHARED},
+}  # fmt: skip
 # Signs have no place in a folder name.
 _FOLDER = {"vit+": "vit-plus", "vit-": "vit-minus"}
-# Choices that came later: they enter a run's name only where they are not the default, so that
-# results that were stored before keep theirs.
-_LATER = (
-    "band_p", "band_q", "tied", "form_layers", "placement", "gains", "data", "fraction",
-    "augmentation", "drop_path", "precision", "watch_every",
-)  # fmt: skip
 # Raised whenever code changes what a configuration trains to, so that old results are not reused.
-RECIPE = 2
+RECIPE = 3
 _RECIPES = Path(__file__).parent / "recipes"
 
 Count = Annotated[int, Ge(1), Le(SIZE)]
@@ -47,38 +45,112 @@ Size = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Le(0.99)]
 
 
-class TrainConfig(BaseModel):
-    """Every choice of one training run; the defaults are the ones behind the figures.
+class Choices(BaseModel):
+    """A network but for its form and what it reads.
 
-    depth, width, heads, patch, ffn_ratio: of `experiments.digits.vit.ViT`. value_scale: about how
-    far from zero the spectrum of H starts. band_p, band_q: the band [-q, -p] of vit-band. tied: one
-    H for all layers that have the same form. form_layers: numbers, from 1, of the layers that have
-    the variant's form; the others' H is free (None: all have it). placement: Pre-LN or Post-LN.
-    gains: of the two norms in each layer, 'free', 'positive' (exp g), 'negative' (-exp g), or
-    'fixed' (1, not trained); the norm in front of the classifier stays free.
-    data: 'digits', 'cifar10' or 'cifar100'; fraction: the share of its training images that is
-    used, the same images in every run.
-    epochs (0 for vit-random), batch_size: of the run. learning_rate: peak, after a linear warm-up
-    over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone.
-    augmentation: 'affine', by at most shift (pixels), rotation (degrees), zoom (share), or 'deit'
-    (`training_loop.py`). drop_path: the share of images whose branch is left out in the last layer.
-    precision: of the training pass, weights stay float32. watch_every: steps between two looks at
-    stream and spectra while training (0: none). log_every: epochs between
-    two entries of the log; the logged epoch with the lowest validation loss is kept. probe_images:
-    validation images on which the spectra of attention are logged.
+    std: of the start of every weight of a layer; .035 at width 64 gives H the rms eigenvalue of a
+    DeiT's start. start: of W_V and W_O of `ord`, 'mimetic' as in arXiv 2305.09828, 'small mimetic'
+    the same with the ||H||_F of a normal start. placement: of the norms; 'sandwich' has one behind
+    each sublayer too, 'peri' also one behind the embedding (arXiv 2502.02732). signed: the first
+    layers that have the form, or a list of their numbers from 1; the others are `ord`, or where
+    values are shared `shared` (None: all have it). mask: which tokens a token sees. tied: one H for
+    all layers that have the same form. gains: of the norms in front of the sublayers, 'free',
+    'positive' (exp g), 'negative' (-exp g), or 'fixed' (1, not trained). drop_path: the share of
+    images whose branch is left out in the last layer. band_p, band_q: the band [-q, -p].
+
     Raises `InputError` for an unknown key and a value of another type or out of range.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    variant: Variant = "vit"
-    seed: int = Field(0, ge=0, le=2**63 - 1)
-    depth: Count = 8
     width: Count = 64
+    depth: Count = 6
     heads: Count = 4
+    ratio: Count = 2
+    std: float = Field(default=0.035, gt=0)
+    start: Literal["normal", "mimetic", "small mimetic"] = "normal"
+    placement: Literal["pre", "post", "sandwich", "peri"] = "pre"
+    signed: Count | list[Count] | None = None
+    mask: Literal["dense", "local", "strided", "axial"] = "dense"
+    tied: bool = False
+    gains: Literal["free", "positive", "negative", "fixed"] = "free"
+    drop_path: Share = 0.0
+    band_p: float = Field(default=0.5, gt=0, lt=1)
+    band_q: float = Field(default=1.0, gt=0, le=1)
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise InputError(_sentence(type(self), error)) from error
+
+    def but(self, **changes: Any) -> Self:
+        """The same with other values."""
+        return type(self)(**{**dict(self), **changes})
+
+    @model_validator(mode="after")
+    def _is_a_network(self) -> Self:
+        layers = self.signed if isinstance(self.signed, list) else [1]
+        numbered = bool(layers) and sorted(set(layers)) == layers and layers[-1] <= self.depth
+        for right, words in (
+            (self.width % self.heads == 0,
+             f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"),
+            (self.band_p < self.band_q,
+             f"band_p {self.band_p} and band_q {self.band_q}: the band [-q, -p] needs p < q"),
+            (numbered,
+             f"signed {layers}: give numbers of layers from 1 to depth {self.depth}, each once, in "
+             "rising order"),
+        ):  # fmt: skip
+            if not right:
+                raise InputError(words)
+        return self
+
+
+class Design(Choices):
+    """A network, without what it reads.
+
+    form: of H, one of `FORMS`. removal: the mean token is taken out behind every layer
+    (2312.06182). laplacian: how many heads have I - A for A (2602.09297).
+    """
+
+    form: str = "ord"
+    removal: bool = False
+    laplacian: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _has_a_form(self) -> Self:
+        if self.form not in FORMS:
+            raise InputError(f"form is {self.form!r}: choose {', '.join(FORMS)}")
+        if self.laplacian > self.heads:
+            raise InputError(f"{self.laplacian} Laplacian heads of {self.heads}: no more than all")
+        return self
+
+    def form_of(self, number: int) -> str:
+        """The form of layer `number`, from 1."""
+        signed = self.signed
+        chosen = number in signed if isinstance(signed, list) else number <= (signed or number)
+        return self.form if chosen else "shared" if self.form in SHARED else "ord"
+
+
+class TrainConfig(Choices):
+    """Every choice of one training run; the defaults are the ones behind the figures, and the
+    network is that of the study.
+
+    variant: its name on the command line. patch: the side of one. data: 'digits', 'cifar10' or
+    'cifar100'; fraction: the share of its training images that is used, the same images in every
+    run.
+    epochs (0 for vit-random), batch_size: of the run. learning_rate: peak, after a linear warm-up
+    over `warmup` of all steps, then a cosine to 0. weight_decay: of weight matrices alone.
+    augmentation: 'affine', by at most shift (pixels), rotation (degrees), zoom (share), or 'deit'
+    (`training_loop.py`). precision: of the training pass, weights stay float32. watch_every: steps
+    between two looks at stream and spectra while training (0: none). log_every: epochs between
+    two entries of the log; the logged epoch with the lowest validation loss is kept. probe_images:
+    validation images on which the spectra of attention are logged.
+    """
+
+    variant: str = "vit"
+    seed: int = Field(0, ge=0, le=2**63 - 1)
     patch: Count = 2
-    ffn_ratio: Count = 2
-    value_scale: float = Field(0.5, gt=0)
     epochs: int = Field(30, ge=0, le=POINTS)
     batch_size: Count = 32
     learning_rate: Size = 2e-3
@@ -90,32 +162,17 @@ class TrainConfig(BaseModel):
     zoom: Share = 0.05
     log_every: Count = 5
     probe_images: int = Field(16, ge=1, le=SIZES["digits"].validation)
-    band_p: float = Field(0.5, gt=0, lt=1)
-    band_q: float = Field(1.0, gt=0, le=1)
-    tied: bool = False
-    form_layers: list[Count] | None = None
-    placement: Literal["pre", "post"] = "pre"
-    gains: Literal["free", "positive", "negative", "fixed"] = "free"
     data: Literal["digits", "cifar10", "cifar100"] = "digits"
     fraction: float = Field(1.0, gt=0, le=1)
     augmentation: Literal["affine", "deit"] = "affine"
-    drop_path: Share = 0.0
     precision: Literal["float32", "bfloat16"] = "float32"
     watch_every: int = Field(200, ge=0, le=POINTS)
 
-    def __init__(self, **fields: Any) -> None:
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            raise InputError(_sentence(error)) from error
-
     @model_validator(mode="after")
-    def _fits_together(self) -> TrainConfig:
-        layers = self.form_layers
-        numbered = layers is None or (
-            bool(layers) and sorted(set(layers)) == layers and layers[-1] <= self.depth
-        )
+    def _fits_together(self) -> Self:
         for right, words in (
+            (self.variant in FORM_OF,
+             f"variant = {self.variant!r}: it must be one of {', '.join(FORM_OF)}"),
             ((self.variant == "vit-random") == (self.epochs == 0),
              f"epochs is {self.epochs} with variant '{self.variant}': 0 epochs and 'vit-random' "
              "(the untrained model) go together"),
@@ -127,17 +184,26 @@ class TrainConfig(BaseModel):
              f"of {self.data} at fraction {self.fraction:g}: choose at most that"),
             (self.augmentation != "deit" or self.sizes.channels > 1,
              f"augmentation 'deit' is for colour pictures, {self.data} are grey: leave it out"),
-            (self.width % self.heads == 0,
-             f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"),
-            (self.band_p < self.band_q,
-             f"band_p {self.band_p} and band_q {self.band_q}: the band [-q, -p] needs p < q"),
-            (numbered,
-             f"form_layers {layers}: give numbers of layers from 1 to depth {self.depth}, each "
-             "once, in rising order"),
         ):  # fmt: skip
             if not right:
                 raise InputError(words)
         return self
+
+    @property
+    def design(self) -> Design:
+        """The network."""
+        shared = {name: getattr(self, name) for name in Choices.model_fields}
+        return Design(form=FORM_OF[self.variant], **shared)
+
+    @property
+    def reads(self) -> Reads:
+        """What it reads: greys or colours in [-1, 1]."""
+        size, channels = self.sizes.size, self.sizes.channels
+        half = (0.5,) * channels
+        return Reads(
+            "pixels", (size // self.patch) ** 2, channels * self.patch**2, self.sizes.classes,
+            channels, False, half, half,
+        )  # fmt: skip
 
     @property
     def sizes(self) -> Sizes:
@@ -154,27 +220,9 @@ class TrainConfig(BaseModel):
         """Steps an epoch: what does not fill a batch is left out, others in each epoch."""
         return self.train_images // self.batch_size
 
-    @property
-    def form(self) -> str:
-        """The form of H by its name in `experiments.forms`."""
-        return FORM_OF[self.variant]
-
-    def form_of_layer(self, number: int) -> str:
-        """The form of H in layer `number`, from 1: the variant's, or free where not chosen."""
-        chosen = self.form_layers is None or number in self.form_layers
-        return self.form if chosen else "free"
-
-    def form_options(self, form: str) -> dict[str, float]:
-        """The options of a form: p and q of the band."""
-        return {"p": self.band_p, "q": self.band_q} if form == "band" else {}
-
     def folder_name(self) -> str:
         """<data>-<variant>-<hash>: the first 12 hexadecimal digits of the SHA-256 of all fields."""
-        fields = self.model_dump()
-        for name in _LATER:
-            if fields[name] == type(self).model_fields[name].default:
-                del fields[name]
-        canonical = json.dumps({"recipe": RECIPE, **fields}, sort_keys=True)
+        canonical = json.dumps({"recipe": RECIPE, **self.model_dump()}, sort_keys=True)
         digest = hashlib.sha256(canonical.encode()).hexdigest()[:12]
         return f"{self.data}-{_FOLDER.get(self.variant, self.variant)}-{digest}"
 
@@ -189,20 +237,19 @@ class TrainConfig(BaseModel):
             raise InputError(f"{source}: {error}") from error
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(model: type[Choices], error: ValidationError) -> str:
     first = error.errors()[0]
     if not first["loc"]:
         return str(first["ctx"]["error"])
-    name, known = str(first["loc"][0]), list(TrainConfig.model_fields)
+    name, known = str(first["loc"][0]), list(model.model_fields)
     if name in known:
-        wanted = requirement(TrainConfig.model_fields[name])
-        return f"{name} = {first['input']!r}: it must be {wanted}"
+        return f"{name} = {first['input']!r}: it must be {requirement(model.model_fields[name])}"
     return str(unknown("key", name, known, f"Known: {', '.join(known)}."))
 
 
 def default_config(variant: str, seed: int = 0) -> TrainConfig:
     """The configuration behind the figures for one variant. Raises `InputError` if unknown."""
-    own = {"epochs": 0} if variant == "vit-random" else {}
+    own: dict[str, Any] = {"epochs": 0} if variant == "vit-random" else {}
     return TrainConfig(variant=variant, seed=seed, **own)
 
 

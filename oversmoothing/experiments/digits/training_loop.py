@@ -20,7 +20,6 @@ import signal
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -28,16 +27,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
+from oversmoothing.experiments.digits.attention_seen import refresh_intervals
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_state import keep, kept
-from oversmoothing.experiments.digits.vit import ViT, refresh_intervals
+from oversmoothing.experiments.digits.vit import StudyNet, generator
 from oversmoothing.experiments.inspection.watcher import Watcher
 from oversmoothing.theory.support.errors import InputError, required
 
@@ -56,12 +55,6 @@ _POLICY = [
 CHECKPOINT_SECONDS = 30.0
 
 
-def generator(seed: int, purpose: str) -> torch.Generator:
-    """An independent CPU generator for one purpose of one run."""
-    state = np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]).generate_state(2)
-    return torch.Generator().manual_seed(int(state[0]) << 31 | int(state[1]) >> 1)
-
-
 def learning_rate(peak: float, warmup: float, step: int, steps: int) -> float:
     """At step 0, 1, ...: linear warm-up over a share of the steps, times a cosine to 0."""
     warm = min(1.0, (step + 1) / max(1.0, warmup * steps))
@@ -74,18 +67,6 @@ def adamw(
     """AdamW that decays the first tensors alone."""
     groups = [{"params": decayed, "weight_decay": decay}, {"params": free, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=rate, fused=True)
-
-
-def optimizer_of(model: ViT, config: TrainConfig) -> torch.optim.Optimizer:
-    """Of weight matrices alone the weight is decayed."""
-    decayed: list[Tensor] = []
-    free: list[Tensor] = []
-    for name, parameter in model.named_parameters():
-        # Decay would only shrink Theta, whose length Q does not see, and pull positions together
-        # and the K of T3c's disc to 0.
-        is_weight = parameter.ndim == 2 and not name.endswith((".theta", ".core", "position"))
-        (decayed if is_weight else free).append(parameter)
-    return adamw(decayed, free, config.learning_rate, config.weight_decay)
 
 
 @contextmanager
@@ -169,7 +150,7 @@ class Objective(nn.Module):
     """The training pass: the loss of a batch. Precision and processes are put around it, so that
     the model within it stays what it is."""
 
-    def __init__(self, model: ViT, label_smoothing: float) -> None:
+    def __init__(self, model: StudyNet, label_smoothing: float) -> None:
         super().__init__()
         self.model, self.label_smoothing = model, label_smoothing
 
@@ -220,7 +201,7 @@ class Loop:
     (None: `CHECKPOINT_SECONDS`).
     """
 
-    model: ViT
+    model: StudyNet
     config: TrainConfig
     data: DataParts
     accelerator: Any
@@ -241,7 +222,7 @@ class Loop:
         )
         objective = Objective(self.model, config.label_smoothing)
         self.objective, self.optimizer = self.accelerator.prepare(
-            objective, optimizer_of(self.model, config)
+            objective, adamw(*self.model.decayed(), config.learning_rate, config.weight_decay)
         )
         self._saved, self._began = time.monotonic(), time.monotonic()
 
@@ -430,7 +411,7 @@ def check_finite_loss(loop: Loop, loss: float) -> None:
     kept = folder is not None and folder.exists()
     raise InputError(
         f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} (loss "
-        f"{loss}): lower learning_rate or value_scale in the configuration"
+        f"{loss}): lower learning_rate or std in the configuration"
         + (f"; the last good checkpoint is kept in '{folder}'" if kept else "")
     )
 

@@ -10,11 +10,11 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from oversmoothing.experiments.study.study_models import Design, plain
+from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.study.study_tasks import RECIPES, TASKS
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_toml
@@ -30,6 +30,10 @@ TOKENS = {
     "cifar100": 17, "cifar100-32": 65, "cifar20": 17, "digits": 17, "bible": 64, "bible-masked": 64,
 }  # fmt: skip
 USUAL_DESIGN = Design()
+# What a recorded row says of a design, in this order; of the choices that came later only what is
+# not as usual.
+NAMED = ("form", "width", "depth", "heads", "ratio", "std", "start", "placement", "removal",
+         "laplacian", "signed", "mask")  # fmt: skip
 # Steps that a name does not say.
 USUAL = {
     "cifar100": 4212, "cifar100-32": 10547, "cifar20": 4212, "digits": 990, "bible": 1500,
@@ -61,14 +65,22 @@ class Cell:
     @property
     def name(self) -> str:
         """'digits-minus-fraction0.1': the task, the form, and what is not as usual."""
-        usual, words = USUAL_DESIGN, [self.task, self.design.form]
-        for each in fields(Design):
-            value = getattr(self.design, each.name)
-            if each.name != "form" and value != getattr(usual, each.name):
-                words.append(f"{each.name}{value}")
+        said = self.said_of_design
+        words = [self.task, said.pop("form")]
+        for name, value in said.items():
+            if value != getattr(USUAL_DESIGN, name):
+                words.append(f"{name}{value}")
         words += [f"fraction{self.fraction:g}"] * (self.fraction < 1)
         words += [f"steps{self.steps}"] * (self.steps != USUAL[self.task])
         return "-".join(words).replace(" ", "_")
+
+    @property
+    def said_of_design(self) -> dict[str, Any]:
+        """The design as rows are recorded: they call shared values 'old'."""
+        held = dict(self.design)
+        later = {k: v for k, v in held.items() if k not in NAMED and v != getattr(USUAL_DESIGN, k)}
+        form = self.design.form.replace("shared", "old")
+        return {name: held[name] for name in NAMED} | {"form": form} | later
 
     @property
     def group(self) -> str:
@@ -81,7 +93,7 @@ class Cell:
         recipe = vars(RECIPES[self.task])
         return {
             "task": self.task, "fraction": self.fraction, "steps": self.steps,
-            "design": plain(self.design), "training": dict(recipe), "recipe": RECIPE,
+            "design": self.said_of_design, "training": dict(recipe), "recipe": RECIPE,
         }  # fmt: skip
 
     @property
@@ -215,6 +227,3 @@ def _check(made: Protocol) -> None:
             )
         if each.predicts == "within" and not each.margin > 0:
             raise InputError(f"{where}: 'within' needs a margin above 0")
-
-
-assert all(each.default is not MISSING for each in fields(Design)), "a name needs the usual values"

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ from torch.func import functional_call, vmap
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.training_loop import learning_rate
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.study.protocol import Cell
-from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, parse_json, write_atomically
@@ -168,7 +168,7 @@ def learn(
     streams = sorted({(seed, cell.fraction) for cell, seed in stack})
     members: dict[object, list[int]] = {}
     for number, (cell, _) in enumerate(stack):
-        members.setdefault(replace(cell.design, start="normal", std=1.0), []).append(number)
+        members.setdefault(cell.design.but(start="normal", std=1.0), []).append(number)
     groups = [
         Alike([StudyNet(stack[k][0].design, own.reads, stack[k][1]) for k in numbers], device)
         for numbers in members.values()

@@ -39,11 +39,11 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from oversmoothing.experiments.digits.training_loop import adamw, learning_rate
+from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.pictures import real_inputs
 from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
 from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
 from oversmoothing.experiments.study.stacked import CLIP, WARM, Learnt, kept, marks
-from oversmoothing.experiments.study.study_models import StudyNet
 from oversmoothing.experiments.study.study_tasks import RECIPES, ImageTask, Task, loss_of, task
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.provenance import provenance
@@ -408,7 +408,7 @@ def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
     with safe_open(path, "pt") as file:
         said = file.metadata()
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    if said.get("configuration") != json.dumps(cell.configuration):
+    if json.loads(said.get("configuration", "null")) != cell.configuration:
         raise InputError(f"'{path}' is of an earlier recipe: delete it and run the study again")
     net = StudyNet(cell.design, task(cell.task, real_inputs()).reads, seed)
     net.load_state_dict(weights)

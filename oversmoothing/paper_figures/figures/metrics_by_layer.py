@@ -32,7 +32,6 @@ from oversmoothing.paper_figures.models_shown import (
     CIFAR,
     COLOUR,
     PAPER_ERROR,
-    SHARED_VALUE,
     on_imagenet,
     trained_here,
 )
@@ -170,7 +169,7 @@ def words(table: pd.DataFrame) -> str:
         f"From input to output HFC/LFC changes in {'; '.join(does)}. Residual stream after each "
         "layer (before the next LN), all tokens with CLS. Means over images, of the logarithm for "
         "HFC/LFC (Frobenius norms), with 95 % intervals; cosines are signed, over pairs of "
-        f"distinct tokens.{''.join(runs)} {SHARED_VALUE}"
+        f"distinct tokens.{''.join(runs)}"
     )
 
 
