@@ -280,7 +280,8 @@ def false_digits(case: Chosen, printed: list[str]) -> list[str]:
             (Decimal(x.numerator) / Decimal(x.denominator)).sqrt()
             for x in (case.consensus, case.others)
         )
-        true = c, q, q / c if c else Decimal("Infinity"), c - q
+        rate = q / c if c else Decimal("Infinity") if q else Decimal("NaN")
+        true = c, q, rate, c - q
         return [text for text, x in zip(printed, true, strict=False) if not _agrees(text, x)]
 
 
@@ -288,6 +289,8 @@ def _agrees(text: str, true: Decimal) -> bool:
     """Whether the text, "1 + 4.50e-330" too, is the number rounded to as many digits as it has."""
     if found := re.fullmatch(r"1 ([+-]) (\S+)", text):
         return _agrees(found[2], (true - 1) if found[1] == "+" else (1 - true))
+    if text.startswith("0/0") or true.is_nan():
+        return text.startswith("0/0") and true.is_nan()
     said = Decimal(text)
     if said.is_infinite() or true.is_infinite():
         return said == true
