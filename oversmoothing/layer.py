@@ -219,24 +219,24 @@ class Layer:
         *,
         depth: int | Iterable[int] = (),
         exact_binary: bool = False,
+        thorough: bool = False,
     ) -> Any:
         """Does it oversmooth? A `Verdict`; of parameters a `SymbolicVerdict`, of a batch a list.
 
-        X0 [n, d] and depths as in `oversmoothing.verdict`, which says what is raised.
+        X0 [n, d] and the options as in `oversmoothing.verdict` (of several heads `heads_verdict`),
+        which says what is raised.
         """
+        options: Any = {"depth": depth, "exact_binary": exact_binary, "thorough": thorough}
         if self._batch is not None:
-            each = [self[i].verdict(X0, depth=depth) for i in np.ndindex(self._batch)]
-            return each
+            return [self[i].verdict(X0, **options) for i in np.ndindex(self._batch)]
         if self.has_parameters or (self._heads is None and _has_parameters(X0)):
             if check_depths(depth):
                 raise InputError(NO_DEPTH)
             return self.symbolic().verdict(X0)
         if self._heads is None:
-            return verdict(**self._given, X0=X0, depth=depth, exact_binary=exact_binary)
-        if X0 is not None:
-            raise InputError("of several heads the verdict is for generic X_0: leave X0 out")
+            return verdict(**self._given, X0=X0, **options)
         A, W = self._stacked_heads()
-        return heads_verdict(A=A, W=W)
+        return heads_verdict(A=A, W=W, X0=X0, **options)
 
     def evolve(
         self, X0: MatrixLike | Tensor, depth: int | Sequence[int], **options: Any

@@ -64,7 +64,11 @@ def test_heads_are_one_operator() -> None:
     assert layer.verdict().rho_quotient == whole.rho_quotient
     top = max(abs(np.linalg.eigvals(layer.operator.matrix())))
     assert top == pytest.approx(max(whole.rho_consensus, whole.rho_quotient), rel=1e-12)
-    for ask in (layer.certify, layer.eigenpairs, lambda: layer.verdict(np.ones((4, 3)))):
+    X0 = rng.standard_normal((4, 3))
+    whole = oversmoothing.heads_verdict(A=attention, W=W, X0=X0, depth=[1, 5])
+    assert layer.verdict(X0, depth=[1, 5]).to_json_object() == whole.to_json_object()
+    assert whole.verdict_x0 is not None
+    for ask in (layer.certify, layer.eigenpairs):
         with pytest.raises(InputError):
             ask()
     with pytest.raises(InputError, match="leave A"):
