@@ -17,7 +17,12 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
-from oversmoothing.experiments.inspection.heads_and_why import head_table, worst_heads
+from oversmoothing.experiments.inspection.heads_and_why import (
+    head_table,
+    of_heads,
+    why_heads,
+    worst_heads,
+)
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.plots import draw_tokens
@@ -253,3 +258,45 @@ def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states()
         assert sorted(word for word, *k in found for _ in range(int(k[0]) if k else 1)) == own
     first = merged[merged["layer"] == 0]["words"]
     assert {"the x3", "big x2"} <= set(first)
+
+
+def table_of_heads(**columns: list[float]) -> pd.DataFrame:
+    """Three heads of layer 1; the first measures most, and its interval holds 0."""
+    rows = {
+        "layer": [1, 1, 1], "head": [0, 1, 2], "log_change": [-0.095, -0.07, 0.1],
+        "log_change_high": [0.003, -0.02, 0.2], "share": [np.nan, 0.0, np.nan],
+        "margin": [np.nan, -0.16, np.nan], "entropy": [0.9, 0.66, 0.5],
+        "sink_mass": [0.1, 0.25, 0.1], "sink_token": [0, 0, 0],
+    }  # fmt: skip
+    return pd.DataFrame(rows | columns)
+
+
+def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> None:
+    said = of_heads(table_of_heads(), FEWEST)
+    assert "that these inputs decide, most of all layer 1 head 1 (-0.070); layer 1 head 0 " in said
+    assert "(-0.095) measures more, but its interval holds 0" in said
+    few = of_heads(table_of_heads(), 2)
+    assert "2 inputs looked at closely" in few and "layer" not in few
+    none = of_heads(table_of_heads(log_change_high=[0.003, 0.1, 0.2]), FEWEST)
+    assert "No head is seen to smooth" in none and "(-0.095) measures most" in none
+
+
+def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it() -> None:
+    against = why_heads(table_of_heads(), cls=True)
+    assert "Layer 1 head 1: its spectrum does not explain it (margin -0.16)" in against
+    assert "entropy 0.66" in against and "25 % of their attention is on CLS" in against
+    with_it = why_heads(table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0]))
+    assert "its spectrum explains it (margin +0.20)" in with_it and "entropy" not in with_it
+    tied = why_heads(table_of_heads(margin=[np.nan, 0.0, np.nan]))
+    assert "does not explain it (margin 0.00, a tie)" in tied and "is on token 0" in tied
+
+
+def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them() -> None:
+    model, inputs = made(value=2.0, depth=6), sharing(FEWEST)
+    some = inspect(model, inputs, budget=Plan(FEWEST, FEWEST, FEWEST, why=2))
+    every = inspect(model, inputs, budget=Plan(FEWEST, FEWEST, FEWEST, 2))
+    named = worst_heads(some.heads).index
+    assert some.spectra == 0 and some.heads["margin"].notna().sum() == len(named) == 3
+    assert "No spectra of whole layers were taken" in some.summary() and "Why? " in some.summary()
+    spectral = ["share", "radius", "rho_consensus", "margin"]
+    pd.testing.assert_frame_equal(some.heads.loc[named, spectral], every.heads.loc[named, spectral])

@@ -102,9 +102,26 @@ def test_a_budget_is_spent_on_inputs_in_turn(deit: Model) -> None:
     for less, more in pairwise(plans):
         assert all(getattr(less, name) <= number for name, number in vars(more).items())
     assert (plans[0].closely, plans[0].spectra, plans[-1].spectra) == (2, 0, 100)
+    assert [plan.why for plan in plans[:2]] == [0, 3] and plan_of(deit, 197, 3, 4).why == 0
     cost = costs(deit, 197)
     for budget, plan in zip((6, 10, 20), plans[2:], strict=False):
         assert budget - 1 < cost.of(plan, 100) <= budget
+
+
+def test_a_model_is_read_and_timed_on_one_thread(deit: Model, pixels: Tensor) -> None:
+    """On a loaded machine the threads of a pool wait for each other: 88 s in place of 10."""
+    threads: list[int] = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    handle = deit.module.register_forward_hook(lambda *_: threads.append(torch.get_num_threads()))
+    try:
+        foresee(deit, pixels, 4, 32)
+        assert 2 <= len(threads) <= 4
+        open_model(deit.module)
+    finally:
+        handle.remove()
+        torch.set_num_threads(before)
+    assert set(threads) == {1}
 
 
 def test_small_work_is_never_cut() -> None:
@@ -139,6 +156,7 @@ def test_what_is_foreseen_is_what_is_done(deit: Model, pixels: Tensor) -> None:
     report = inspect(deit, pixels)
     assert (said.tokens, said.inputs) == (report.tokens, report.images) == (197, INPUTS)
     assert (said.plan.closely, said.plan.spectra) == (report.closer, report.spectra)
+    assert said.seconds[0] <= said.seconds[1] and "as loaded as this machine is now" in str(said)
     with pytest.raises(InputError, match="how many inputs there are is not known"):
         foresee(deit, iter(pixels), 4, 32)
 

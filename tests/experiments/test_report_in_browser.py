@@ -262,6 +262,12 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(
                 web.locator("#of-map").select_option(name)
                 for (layer, head), value in grid[name].items():  # type: ignore[misc]
                     assert in_map(web, layer, head).inner_text() == written(value)
+            depth = len(report.by_attention)
+            assert web.locator("#said-map").inner_text().startswith(f"Layer {depth}, head 0: ")
+            for svg in web.locator("svg.chart").all():
+                assert "layer" in svg.locator("text").all_text_contents()
+            assert "over their mean" not in web.locator("body").inner_text()
+            assert "logarithmic axis" in web.locator("#title-ratio").inner_text()
             web.locator("#map td[tabindex='0']").focus()
             web.keyboard.press("ArrowRight")
             web.keyboard.press("ArrowDown")

@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, nan
-from statistics import median
 from typing import Any
 
 import torch
@@ -26,14 +25,20 @@ from oversmoothing.experiments.inspection.extract import (
     prepared_and_moved,
 )
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
+from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model, evaluating
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.theory.support.errors import InputError
 
 BUDGET = 4.0
+# Seconds of a processor that a page takes with its pictures.
+PAGE = 10
 # Work that is never cut, about a tenth of a second.
 SMALL = 5e9
 # Inputs that are looked at closely at least: of one alone nothing is told apart.
 CLOSELY = 2
+# Heads that a report names, and inputs on which their own spectra say why.
+NAMED, WHY = 3, 3
 # Multiplications of float32 products that take as long as one element of the work, at sides of a
 # few hundred: eigenvalues of a symmetric matrix and of any, a verdict with its discs (side^3 each),
 # distances between rows, products in float64, the passes over a matrix of pairs.
@@ -45,7 +50,8 @@ class Plan:
     """On how many inputs, from the first, each kind of number is taken; the streams: on all.
 
     ranks: those from singular values, and how linear a layer is. closely: the account, heads,
-    sinks and tokens; of those, pairs: Dobrushin coefficients of the heads, spectra: of attention.
+    sinks and tokens; of those, pairs: Dobrushin coefficients of the heads, spectra: of attention,
+    why: where there are no spectra, those of the NAMED heads that smooth most.
     vectors: whether the eigenvectors of the value maps are taken, as spectra do (0 or 1); values:
     whether their eigenvalues are, those of each head's own apart, which always are.
     """
@@ -56,6 +62,7 @@ class Plan:
     spectra: int = 0
     vectors: int = 0
     values: int = 1
+    why: int = 0
 
     def __post_init__(self) -> None:
         for name, number in vars(self).items():
@@ -66,8 +73,8 @@ class Plan:
 @dataclass(frozen=True)
 class Costs:
     """In forward passes on one input: `streams`, with the pass itself; `ranks`, `closely`, `pairs`
-    and `spectra` of one; once `weights`, and `vectors` of them. forward: multiplications of one
-    pass on one input. layer: numbers of the attention of one layer of one input."""
+    `spectra` and `why` of one; once `weights`, and `vectors` of them. forward: multiplications of
+    one pass on one input. layer: numbers of the attention of one layer of one input."""
 
     forward: float
     streams: float
@@ -75,13 +82,14 @@ class Costs:
     closely: float
     pairs: float
     spectra: float
+    why: float
     weights: float
     vectors: float
     layer: float
 
     def of(self, plan: Plan, inputs: int) -> float:
         """Forward passes on all the inputs that a plan takes."""
-        names = ("ranks", "closely", "pairs", "spectra")
+        names = ("ranks", "closely", "pairs", "spectra" if plan.spectra else "why")
         work = sum(min(inputs, getattr(plan, name)) * getattr(self, name) for name in names)
         once = self.weights if plan.values or plan.spectra else 0.0
         once += self.vectors if plan.vectors or plan.spectra else 0.0
@@ -111,6 +119,7 @@ def costs(model: Model, tokens: int) -> Costs:
         closely=2.5 + (3 * sinks + 2 * left_out) / forward,
         pairs=depth * heads * _PAIRS * n**3 / forward,
         spectra=depth * (_VERDICT + heads * _GENERAL) * n**3 / forward,
+        why=min(NAMED, depth * heads) * _GENERAL * n**3 / forward,
         weights=depth * _GENERAL * d**3 / forward,
         vectors=depth * _GENERAL * d**3 / forward,
         layer=heads * n * n,
@@ -121,7 +130,8 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
     """What fits the budget, at least CLOSELY inputs looked at closely; no spectra where attention
     has sinks, since then it is not row-stochastic.
 
-    First as many inputs as fit are looked at closely, heads by their pairs of rows as well where
+    First, where five or more inputs are looked at closely, the spectra of the heads that are named.
+    Then as many inputs as fit are looked at closely, heads by their pairs of rows as well where
     these do not cost more than the rest; then come those, the eigenvectors of the value maps and
     spectra. Eigenvalues of value maps of more than LARGEST features come in front of their
     eigenvectors, those of smaller ones are always taken.
@@ -142,7 +152,10 @@ def plan_of(model: Model, tokens: int, inputs: int, budget: float) -> Plan:
             plan = more
         return plan
 
+    plan = plan if sinks else larger(plan, min(WHY, inputs), "why")
     plan = larger(plan, inputs, "ranks", "closely", *(["pairs"] if plan.pairs else []))
+    if plan.closely < FEWEST:  # no head is named
+        plan = replace(plan, why=0)
     plan = larger(plan, plan.closely, "pairs")
     plan = larger(plan, 1, "values")
     plan = larger(plan, plan.values, "vectors")
@@ -187,8 +200,9 @@ def left_out(model: Model, plan: Plan, tokens: int, inputs: int) -> tuple[str, .
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What an inspection will take: forward passes on all its inputs, seconds, bytes beyond the
-    model, and on how many inputs what is measured; and what is left out.
+    """What an inspection will take: forward passes on all its inputs, seconds (by the fastest and
+    the slowest of the passes that were timed), bytes beyond the model, and on how many inputs what
+    is measured; and what is left out.
 
     tokens: those of the longest input. share: the mean length over that of the longest.
     """
@@ -197,27 +211,33 @@ class Foreseen:
     tokens: int
     plan: Plan
     passes: float
-    seconds: float
+    seconds: tuple[float, float]
     memory: float
     share: float = 1.0
     without: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         plan, number = self.plan, self.inputs
-        none = "no spectra (--budget all takes them)"
+        own = f"spectra of the {NAMED} heads named on {plan.why}, " * bool(plan.why)
+        none = f"{own}no {'others' if own else 'spectra'} (--budget all takes them)"
         spectra = f"spectra on {plan.spectra}" if plan.spectra else none
+        low, high = (f"{max(each, 1):.0f}" for each in self.seconds)
+        seconds = low if low == high else f"{low} to {high}"
         return (
             f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
             f"{self.tokens} tokens: HFC/LFC on all, "
             f"causes and heads on {min(plan.closely, number)}, {spectra}; about "
-            f"{max(self.seconds, 1):.0f} s, {self.passes:.1f} forward passes and "
+            f"{seconds} s to measure, as loaded as this machine is now, then some {PAGE} s of the "
+            f"processor for the page; {self.passes:.1f} forward passes and "
             f"{self.memory / 2**20:.0f} MiB beyond the model"
             + "".join(f"; {each}" for each in self.without)
         )
 
 
+@one_thread()
 def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen:
-    """By a few forward passes on one input, of which the median counts; nothing is measured.
+    """By one to three forward passes on one input, on one thread as in the inspection itself;
+    nothing is measured.
 
     inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
     texts the longest: each other is taken to cost its share of that one's tokens. Raises
@@ -247,7 +267,7 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
         try:
             model.run(batch)
             took: list[float] = []
-            while len(took) < 5 and sum(took) < 1:
+            while len(took) < 3 and sum(took) < 1:
                 start = time.perf_counter()
                 model.run(batch)
                 took.append(time.perf_counter() - start)
@@ -264,7 +284,7 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
         tokens=tokens,
         plan=plan,
         passes=passes,
-        seconds=passes * number * median(took) * share,
+        seconds=(passes * number * min(took) * share, passes * number * max(took) * share),
         share=share,
         memory=min(batch_size, number) * each,
         without=left_out(model, plan, tokens, number),

@@ -6,6 +6,7 @@
   const table = new Report.Table(find("by-head"));
   const layers = table.column("layer"), numbers = table.column("head");
   const depth = Math.max(...layers), most = Math.max(...numbers);
+  let chosen = 0; // the head that the note is of
   const cells = []; // by head and layer, from 0; null where a layer has fewer heads
 
   const row = (parent) => parent.appendChild(document.createElement("tr"));
@@ -45,6 +46,7 @@
 
   function says(index) {
     if (index < 0) return;
+    chosen = numbers[index];
     const parts = table.names.slice(2).filter((name) => table.text(index, name) !== "\u2013")
       .map((name) => `${table.title(name)} ${table.text(index, name)}`);
     find("said-map").textContent = `Layer ${layers[index]}, head ${numbers[index]}: ${parts.join(", ")}.`;
@@ -65,9 +67,11 @@
   }
 
   find("of-map").addEventListener("change", draw);
-  const follow = (layer) => cells.flat().forEach(({ cell }, i) => cell.classList.toggle("now", (i % depth) + 1 === layer));
+  const follow = (layer) => {
+    cells.flat().forEach(({ cell }, i) => cell.classList.toggle("now", (i % depth) + 1 === layer));
+    if (layer) says(cells[chosen][layer - 1].index);
+  };
   Report.followers.push(follow);
   draw();
   follow(Report.layer());
-  says(cells[0][0].index);
 }());

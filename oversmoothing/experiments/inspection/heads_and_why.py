@@ -21,8 +21,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.experiments.intervals import NAN, mean_interval, named
+from oversmoothing.experiments.intervals import FEWEST, NAN, mean_interval, named
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
@@ -189,6 +190,70 @@ def worst_heads(table: pd.DataFrame, number: int = 3) -> pd.DataFrame:
     """The heads that smooth most by being there, whose 95 % interval lies below 0."""
     smoothing = table[table["log_change_high"] < 0]
     return smoothing.nsmallest(number, "log_change")
+
+
+def of_heads(heads: pd.DataFrame, inputs: int) -> str:
+    """Which heads smooth, by leaving each of them out, and which would by a mean that is open."""
+    if heads.empty or not inputs:
+        return ""
+    if inputs < FEWEST:
+        return (
+            f"Which heads smooth is not told: {inputs} input{'s' * (inputs > 1)} looked at closely,"
+            f" at least {FEWEST} are needed (more inputs, or a larger budget)."
+        )
+    smoothing, worst = heads[heads["log_change_high"] < 0], worst_heads(heads)
+    most, least = (0.0, 0.0) if worst.empty else worst["log_change"].iloc[[0, -1]]
+    more = heads[(heads["log_change"] < least) & (heads["log_change_high"] >= 0)]
+    first = more.nsmallest(1, "log_change")
+    open_ = _heads_named(first)
+    as_much = "more" if (first["log_change"] < most).any() else "as much"
+    if smoothing.empty:
+        said = "No head is seen to smooth when it is left out"
+        return f"{said}; {open_} measures most, but its interval holds 0." if open_ else f"{said}."
+    also = f"; {open_} measures {as_much}, but its interval holds 0" if open_ else ""
+    return (
+        f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
+        "of ln HFC/LFC with the head less without it lies below 0). Of the heads that these inputs "
+        f"decide, most of all {_heads_named(worst)}{also}; layers count from 1, heads from 0."
+    )
+
+
+def _heads_named(heads: pd.DataFrame) -> str:
+    """'layer 2 head 0 (-0.069)'."""
+    return ", ".join(
+        f"layer {row['layer']} head {row['head']} ({signed(row['log_change'], 3)})"
+        for row in heads.to_dict("records")
+    )
+
+
+def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
+    """Whether the spectra, where they were taken, explain the heads that are named, and what else
+    is known of the first of those that they do not explain."""
+    worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
+    if worst.empty:
+        return ""
+    said, known = [], ""
+    for row in worst.to_dict("records"):
+        # The median margin says the same: in half of the inputs or more.
+        explains = row["margin"] > 0 and row["share"] >= 0.5
+        margin = signed(row["margin"])
+        words = (
+            f"layer {row['layer']} head {row['head']}: its spectrum "
+            f"{'explains' if explains else 'does not explain'} it (margin {margin}"
+            f"{', a tie' if margin == '0.00' else ''})"
+        )
+        if not (explains or known):
+            to = "CLS" if cls and row["sink_token"] == 0 else f"token {row['sink_token']}"
+            known = (
+                f"; its rows have entropy {row['entropy']:.2f} (1: all tokens alike) and "
+                f"{100 * row['sink_mass']:.0f} % of their attention is on {to}"
+            )
+            words += known
+        said.append(words)
+    return (
+        f"Why? {'. '.join(each[0].upper() + each[1:] for each in said)}. Margin: rho_C - rho_Q of "
+        "the head's own A and H, repeated without end; above 0 it smooths by its spectrum alone."
+    )
 
 
 def _entropy(A: Tensor, causal: bool) -> float:

@@ -104,7 +104,7 @@ def _report(
     pixels: Array | None,
 ) -> Report:  # fmt: skip
     metrics, changes = seen.metrics.arrays(), seen.changes.arrays()
-    close, heads = seen.close.arrays(), seen.heads.arrays()
+    close, heads = seen.close.arrays(), seen.measured_heads()
     linear, spectra = seen.linearity.columns(), seen.spectra
     spectral = [{} for _ in model.layers] if spectra is None else spectra.columns()
     rows: list[dict[str, Any]] = [{"layer": number} for number in range(model.depth + 1)]

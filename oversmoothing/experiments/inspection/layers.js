@@ -58,6 +58,7 @@ Report.Table = class {
       const scale = key === "ratio" ? Page.logScale(low, high) : Page.scale(low, high);
       chart.draw(drawn, scale.low, scale.high, scale.ticks, around);
     }
+    chart.text(4, 124, "layer", "start");
     chart.follow((layer) => says(chart, layer ?? Number(slider.value)), (layer) => Report.choose(layer));
     charts.push(chart);
   }

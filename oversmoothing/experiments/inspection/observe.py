@@ -33,11 +33,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.budget import Budget, Plan, plan_for
+from oversmoothing.experiments.inspection.budget import NAMED, Budget, Plan, plan_for
 from oversmoothing.experiments.inspection.heads_and_why import (
     ValueModes,
     head_numbers,
+    head_table,
+    matrices,
     sink_attention,
+    worst_heads,
 )
 from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
 from oversmoothing.experiments.models.model import Layer, Model, Trace
@@ -102,6 +105,8 @@ class Observer:
         self._linear = True
         self._mean: Tensor | None = None
         self._log: Tensor | None = None
+        # Attention of the heads that smooth most so far, [(change, layer, head, [A, ...])].
+        self._named: list[tuple[float, int, int, list[NDArray[np.floating]]]] = []
 
     def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
         """A layer of a batch. Raises `InputError` for an input of one token, which nothing can
@@ -129,6 +134,8 @@ class Observer:
             heads = head_numbers(layer, some, kept, self.model.causal, pairs)
             if spectra:
                 self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
+            elif plan.why and not self.seen and not layer.sinks:
+                self._keep(number, trace.some(slice(plan.why)), keep[: plan.why], heads)
             self.heads.add(number, heads)
             if layer.sinks:
                 own = sink_attention(some, kept, self.modes(number), self.model.causal)
@@ -150,6 +157,32 @@ class Observer:
         self.spectra.see(number, trace, keep, value)
         for name, values in spectra.head_dominance(trace, keep, value).items():
             heads[name][:, : len(keep)] = values
+
+    def _keep(self, number: int, trace: Trace, keep: Tensor, heads: dict[str, Array]) -> None:
+        """Of the first batch: twice as many heads as are named, since later ones may reorder
+        them."""
+        table = head_table({name: values[None] for name, values in heads.items()})
+        worst = worst_heads(table, 2 * NAMED)
+        own = matrices(trace, keep) if len(worst) else []
+        for head, change in zip(worst["head"], worst["log_change"], strict=True):
+            attention = [A[head].copy() for A in own]
+            self._named.append((float(change), number, int(head), attention))
+        self._named = sorted(self._named, key=lambda each: each[0])[: 2 * NAMED]
+
+    def measured_heads(self) -> dict[str, Array]:
+        """`heads` by name, with the spectra of those that smooth most where they were kept."""
+        numbers = self.heads.arrays()
+        if self._named:
+            from oversmoothing.experiments.inspection.spectra import own_dominance
+
+            worst = worst_heads(head_table(numbers), NAMED)
+            named = set(zip(worst["layer"] - 1, worst["head"], strict=True))
+            for _, layer, head, attention in self._named:
+                if (layer, head) in named:
+                    for k, A in enumerate(attention):
+                        for name, value in own_dominance(A, self.modes(layer), head).items():
+                            numbers[name][layer, head, k] = value
+        return numbers
 
     def _modes(self, number: int) -> ValueModes:
         assert self.plan is not None

@@ -31,7 +31,7 @@ _REGION = {
 # Of each panel, in reading order: its title, the label of its y axis, its lines (a column and what
 # it is called), what is said where there are none of them, the room above them for the legend.
 _PANELS: tuple[tuple[str, str, dict[str, str], str, float], ...] = (
-    ("Spread of the tokens over their mean", "HFC/LFC (geometric mean)",
+    ("Differences over what tokens share", "HFC/LFC (geometric mean)",
      {"log_hfc_lfc": "all tokens", "log_hfc_lfc_without_cls": "without CLS"}, "", 0.0),
     ("Angles between tokens", "cosine between tokens (signed)",
      {"cos_mean": "mean", "cos_min": "smallest", "cos_mean_desunk": "mean, no largest direction"},

@@ -26,6 +26,7 @@ from oversmoothing.experiments.inspection.answer import (
     answer,
     answer_object,
 )
+from oversmoothing.experiments.inspection.heads_and_why import of_heads, why_heads
 from oversmoothing.experiments.inspection.sentences import (
     ACCOUNT,
     CONVENTIONS,
@@ -203,7 +204,7 @@ class Report(Result):
         """
         outcome, noun = self.answer, self.noun
         does, why, _ = self.replies
-        share = None
+        share, own = None, "share" in self.heads and bool(self.heads["share"].notna().any())
         if "consensus_share" in self.table:
             share = float(self.table["consensus_share"].iloc[1:].mean())
         said = (
@@ -212,7 +213,7 @@ class Report(Result):
             why.short,
             *(words for words, _ in why.details),
             sentences.of_sink_attention(self.table, self.closer, noun)
-            or sentences.of_spectra(outcome, share, noun),
+            or sentences.of_spectra(outcome, share, noun, own),
             sentences.of_depth(outcome),
             sentences.of_sinks(self.table, self.closer, noun, self.registers),
             sentences.of_rank(self.table),
@@ -225,7 +226,7 @@ class Report(Result):
     def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
         sublayers = [float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn)]
-        heads = [sentences.of_heads(self.heads, self.closer), sentences.why_heads(self.heads)]
+        heads = [of_heads(self.heads, self.closer), why_heads(self.heads, self.cls)]
         return (
             does_it(self.answer, self.inputs),
             by_what(self.answer, (sublayers[0], sublayers[1]), heads),
@@ -321,7 +322,7 @@ class Report(Result):
 LISTED, LETTERS = 4, 240
 # The charts: a title, what its lines are, whether its axis is logarithmic.
 _CHARTS = (
-    ("ratio", "HFC/LFC, geometric mean", {"hfc_lfc": ""}),
+    ("ratio", "HFC/LFC, geometric mean, logarithmic axis", {"hfc_lfc": ""}),
     (
         "cosine",
         "Cosine of two tokens, signed",
@@ -351,6 +352,7 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
         merged = merged[merged["cluster"] < LISTED]
         merged = merged.assign(words=[shortened(words, LETTERS) for words in merged["words"]])
     inner, columns = report.table.iloc[1:], {"hfc_lfc", *report.table}
+    ends = _bands(report.table)
     account = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
     return web_page(
         "oversmoothing.experiments.inspection",
@@ -367,7 +369,8 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
             for key, title, lines in _CHARTS
         ],
         account={f"log_change_{name}": look for name, look in account.items()},
-        bands=as_data(_bands(report.table)),
+        bands=as_data(ends),
+        banded=list(ends),
         together=TOGETHER,
         clusters=as_data(_clusters(report.tokens_together, report.pixels)),
         picture=as_link(picture),
@@ -403,7 +406,7 @@ def _bands(table: pd.DataFrame) -> dict[str, list[list[float | None]]]:
     """From the 5th to the 95th percentile of the inputs, by layer: {column: [low, high]}."""
     shown = {}
     for name in ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
-        if f"{name}_p05" in table:
+        if f"{name}_p05" in table and table[f"{name}_p05"].notna().any():
             ends = [table[f"{name}_{end}"].to_numpy(float) for end in ("p05", "p95")]
             if name == "log_hfc_lfc":
                 name, ends = "hfc_lfc", [np.exp(end) for end in ends]

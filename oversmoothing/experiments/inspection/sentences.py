@@ -24,7 +24,6 @@ from oversmoothing.experiments.inspection.answer import (
     Cause,
     Grade,
 )
-from oversmoothing.experiments.inspection.heads_and_why import worst_heads
 from oversmoothing.experiments.inspection.states import CONVERGED, LARGE, TOGETHER, shortened
 from oversmoothing.experiments.intervals import FEWEST, in_words
 from oversmoothing.simulations.drawing.wording import factor_text, signed
@@ -154,13 +153,15 @@ def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:].rstrip('.')}."
 
 
-def of_spectra(outcome: Answer, share: float | None, noun: str) -> str:
+def of_spectra(outcome: Answer, share: float | None, noun: str, own: bool = False) -> str:
     """What the spectra of attention and H say, and how that fits what was measured.
 
-    share: of the (input, layer) cases in which consensus dominates; None: no spectra were taken.
+    share: of the (input, layer) cases in which consensus dominates; None: no spectra were taken,
+    but, where own is said, those of the heads that are named.
     """
     if share is None:
-        return "No spectra were taken."
+        only = "No spectra of whole layers were taken, only those of the heads named above."
+        return only if own else "No spectra were taken."
     head = (
         f"In the spectra of attention and H alone (reading E2: no norm, no FFN, one layer repeated "
         f"for ever) consensus dominates {100 * share:.1f} % of the ({noun}, layer) cases"
@@ -247,36 +248,6 @@ def of_rank(table: pd.DataFrame) -> str:
         "The effective rank has not converged in the number of tokens in layers "
         f"{_runs(list(growing['layer']))}: all of them have up to "
         f"{growing['rank_growth'].max():.2f} times the rank of every second one."
-    )
-
-
-def of_heads(heads: pd.DataFrame, inputs: int) -> str:
-    """Which heads smooth, by leaving each of them out."""
-    if heads.empty or inputs < FEWEST:
-        return ""
-    smoothing = heads[heads["log_change_high"] < 0]
-    if smoothing.empty:
-        return "No head is seen to smooth when it is left out."
-    named = ", ".join(
-        f"layer {row['layer']} head {row['head']} ({signed(row['log_change'])})"
-        for row in worst_heads(heads).to_dict("records")
-    )
-    return (
-        f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
-        f"of ln HFC/LFC with the head less without it lies below 0), most of all {named}; layers "
-        "count from 1, heads from 0."
-    )
-
-
-def why_heads(heads: pd.DataFrame) -> str:
-    """What the spectra, where they were taken, say of the head that smooths most."""
-    worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
-    if worst.empty:
-        return ""
-    row = worst.iloc[0]
-    return (
-        f"Layer {row['layer']:.0f} head {row['head']:.0f} alone, its own A and H repeated without "
-        f"end, would smooth on {100 * row['share']:.0f} % of the inputs, by its spectrum."
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import extract
@@ -197,17 +198,21 @@ def _mean(values: Tensor, keep: Tensor | None) -> Tensor:
 def head_dominance(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:
     """SPECTRAL by name [heads, inputs]: consensus, 1 where it dominates, else 0; radius rho_Q;
     rho_consensus; margin rho_C - rho_Q; of each A_h with its own H_h."""
-    numbers = []
-    for A in matrices(trace, keep):
-        own = []
-        # Row sums are 1 to the model's rounding; one head at a time is a mean of one.
-        for one, core in zip(mean_attention(A[:, None].astype(np.float32)), value.own, strict=True):
-            h = np.append(core, 0.0) if value.zeros else core
-            radii = dominance(attention_spectrum(one).values, h)
-            larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
-            own.append((larger, radii.rho_quotient, radii.rho_consensus, radii.margin))
-        numbers.append(own)
-    return dict(zip(SPECTRAL, np.array(numbers).transpose(2, 1, 0), strict=True))
+    own = [
+        [list(own_dominance(one, value, head).values()) for head, one in enumerate(A)]
+        for A in matrices(trace, keep)
+    ]
+    return dict(zip(SPECTRAL, np.array(own).transpose(2, 1, 0), strict=True))
+
+
+def own_dominance(A: NDArray[np.floating], value: ValueModes, head: int) -> dict[str, float]:
+    """SPECTRAL by name, of one head's A [n, n] with its own H."""
+    # Row sums are 1 to the model's rounding; one head is a mean of one.
+    (one,), core = mean_attention(A[None, None].astype(np.float32)), value.own[head]
+    radii = dominance(attention_spectrum(one).values, np.append(core, 0.0) if value.zeros else core)
+    larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
+    numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
+    return dict(zip(SPECTRAL, numbers, strict=True))
 
 
 @one_thread()

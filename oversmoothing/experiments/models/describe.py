@@ -35,6 +35,7 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.pass_graph import Graph, watch
 from oversmoothing.experiments.models.reader import read, told
+from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
 
@@ -87,6 +88,7 @@ def describe(
     return watched_model(module, inputs, **settings)
 
 
+@one_thread()
 def watched_model(
     module: nn.Module,
     inputs: Any = None,
