@@ -116,6 +116,8 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
         ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
         ("check", "FILE is missing.", "check --help'"),
         ("explorer x y", "'x y' is too much.", "explorer --help'"),
+        ("simulate x.json", "'x.json' is too much: simulate draws", "verdict CASE.json --depth 1"),
+        ("simulate --eigenvalues -1 -2", "no option -2.", "--eigenvalues=-0.9,-0.5"),
         ("verdict --depth 3 --agree 1 --agree 2", "--agree is given 2 times", "verdict --help'"),
         ("simulate --n", "--n needs a value.", "simulate --help'"),
         ("simulate --seed 9223372036854775808", "--seed must be at most 2^63 - 1.", "--help'"),

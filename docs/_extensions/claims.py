@@ -1,5 +1,6 @@
 """The ledger in the book. ```{claim} T2d``` is one claim, folded; ```{claims} N-2103.03404-``` all
-whose names begin so; ```{formula} T2d``` its formula alone.
+whose names begin so; ```{formula} T2d``` its formula alone. In the block stands the command that
+prints the same, for who reads the source.
 
 Statement, formula, hypotheses, status and evidence are those of the ledger; the book adds the
 story. Every claim or chapter that a page's text names becomes a link to its place.
@@ -73,10 +74,20 @@ def plain(text: str) -> nodes.inline:
     return nodes.inline(text=text, classes=["plain"])
 
 
-class ClaimFold(SphinxDirective):
-    """One claim as the ledger has it, folded under what it says."""
+class OfClaim(SphinxDirective):
+    """What stands for a claim, with the command that prints it in the source."""
 
-    required_arguments = 1
+    required_arguments, has_content = 1, True
+
+    def told(self) -> None:
+        """Raises where the source names another command."""
+        command = f"oversmoothing prove {self.arguments[0]}"
+        if list(self.content) != [command]:
+            raise self.error(f"the block must hold the line: {command}")
+
+
+class ClaimFold(OfClaim):
+    """One claim as the ledger has it, folded under what it says."""
 
     def chosen(self) -> list[Claim]:
         """The claim of that name."""
@@ -86,6 +97,7 @@ class ClaimFold(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Each claim, and its name as a place to link to."""
+        self.told()
         found: list[nodes.Node] = []
         for claim in self.chosen():
             places = _places(self.env)
@@ -111,13 +123,12 @@ class Claims(ClaimFold):
         return found
 
 
-class Formula(SphinxDirective):
+class Formula(OfClaim):
     """The formula of a claim, with who it is from."""
-
-    required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """The formula, and a line with the claim's name and status."""
+        self.told()
         claim = ledger().get(self.arguments[0])
         if claim is None:
             raise self.error(f"no claim {self.arguments[0]!r} in the ledger")

@@ -310,7 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         return _refused(command.row, str(error))
     except typer.TyperException as error:
-        return _refused(command.row, _in_words(error))
+        return _refused(command.row, _in_words(error, command.row))
     except OSError as error:
         if error.filename is None:
             raise
@@ -331,11 +331,16 @@ def _refused(row: Row | None, message: str) -> int:
     return 2
 
 
-def _in_words(error: typer.TyperException) -> str:
+def _in_words(error: typer.TyperException, row: Row | None) -> str:
     """An error of the parser, the option as it was typed."""
     param = getattr(error, "param", None)
     kind = type(error).__name__
     if kind == "NoSuchOption":
+        if _is_number(str(getattr(error, "option_name", ""))):
+            return (
+                f"no option {error.option_name}"  # type: ignore[attr-defined]
+                "\nNumbers that begin with a minus follow an equals sign: --eigenvalues=-0.9,-0.5"
+            )
         near = getattr(error, "possibilities", None) or ()
         likely = f" Did you mean {' or '.join(sorted(near)[:3])}?" if near else ""
         return f"no option {error.option_name}.{likely}"  # type: ignore[attr-defined]
@@ -345,6 +350,12 @@ def _in_words(error: typer.TyperException) -> str:
         if wanted:
             return f"{wanted[1]} needs a value"
         extra = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)\.?", said)
+        if extra and row is not None and row.name == "simulate" and ".json" in extra[1]:
+            return (
+                f"'{extra[1]}' is too much: simulate draws random layers"
+                "\nA case of your own: oversmoothing verdict CASE.json --depth 1 10 100; "
+                "every layer: oversmoothing.evolve"
+            )
         return f"'{extra[1]}' is too much" if extra else said
     name = typed_as(param)
     if kind != "MissingParameter":

@@ -119,26 +119,35 @@ def _run(
     kinds: frozenset[Kind] | None, how: tuple[int, int, float, int],
 ) -> "list[Entry]":  # fmt: skip
     """The claims chosen, and those on which they rest, in the order of the ledger."""
-    from oversmoothing.theory.proofs.claim import Effort
+    from oversmoothing.theory.proofs.claim import Effort, Finding
+    from oversmoothing.theory.proofs.coq import Formal, kept
     from oversmoothing.theory.proofs.ledger import settled
     from oversmoothing.theory.proofs.own import said_of
+    from oversmoothing.theory.proofs.report import of_finding
     from oversmoothing.theory.proofs.run import run_claims
 
     examples, seed, limit, jobs = how
     effort = Effort(examples=examples, seed=seed, solver_limit=limit)
     if kinds is None:
         chosen = ledger.cited(chosen)
-    formal = sum(e.kind is Kind.FORMAL for c in chosen for e in c.evidence)
-    if formal and (kinds is None or Kind.FORMAL in kinds):
+    formal = [e for c in chosen for e in c.evidence if isinstance(e, Formal)]
+    waits = kinds is None or Kind.FORMAL in kinds
+    waits &= not all(kept(each.theorem, each.sources) for each in formal)
+    if waits:
         print(
-            f"theorems for Coq to check: {formal}; the first time this takes a minute or more",
+            f"theorems for Coq to check: {len(formal)}; this first time it takes a minute or more",
             file=sys.stderr,
         )
+
+    def seen(finding: Finding) -> None:
+        if waits and finding.evidence.kind is not Kind.FORMAL:
+            tqdm.write("\n".join(of_finding(finding)), file=sys.stderr)
+
     entries = []
     # What evidence of a user's file raises is said with its line.
     named = nullcontext() if own is None else said_of(own)
     with tqdm(total=len(chosen), unit="claim", file=sys.stderr, disable=None) as bar, named:
-        for entry in run_claims(chosen, make, effort, kinds, jobs if own is None else 1):
+        for entry in run_claims(chosen, make, effort, kinds, jobs if own is None else 1, seen):
             entries.append(entry)
             bar.set_postfix_str(entry.claim.name)
             bar.update()

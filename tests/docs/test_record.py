@@ -32,6 +32,7 @@ smartquotes = False
 """
 # A page beside the record folds in these, to which the record must link.
 FOLDED = "N-2604.23681-"
+PROVE = f"oversmoothing prove {FOLDED}"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The record as a book of two pages has it."""
     source = tmp_path_factory.mktemp("book")
     (source / "conf.py").write_text(CONF, "utf-8")
-    (source / "card.rst").write_text(f"Card\n====\n\n.. claims:: {FOLDED}\n", "utf-8")
+    (source / "card.rst").write_text(f"Card\n====\n\n.. claims:: {FOLDED}\n\n   {PROVE}\n", "utf-8")
     text = "Record\n======\n\n.. claim-record::\n\n.. toctree::\n\n   card\n"
     (source / "index.rst").write_text(text, "utf-8")
     built = source / "html"

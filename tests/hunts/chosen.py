@@ -268,7 +268,8 @@ def answered(case: Chosen) -> tuple[str, str, str, list[str]]:
 
 
 _NUMBERS = re.compile(
-    r"rho_C = (\S+),\s+rho_Q =\s+(\S+):\s+rate\s+rho_Q/rho_C\s+=\s+(.+?) a layer, margin (\S+)"
+    r"rho_C = (\S+),\s+rho_Q =\s+(\S+):\s+rate\s+rho_Q/rho_C\s+=\s+(.+?) a layer"
+    r"(?: \([^)]*\))?, margin (\S+)"
 )
 
 

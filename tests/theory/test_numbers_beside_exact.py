@@ -70,7 +70,8 @@ def test_bounds_of_near_ties_hold_what_250_digits_say(case):
 
 def test_what_is_beyond_the_floats_keeps_its_digits_in_words_and_json():
     found = verdict(A=A2, H=[[TIE + Fraction(1, 10**400)]])
-    assert "rate rho_Q/rho_C = 1 + 4.50e-400 a layer, margin -1.5e-400" in str(found)
+    assert "rate rho_Q/rho_C = 1 + 4.50e-400 a layer (" in str(found)
+    assert "margin -1.5e-400" in str(found)
     assert "change of 4.3e-401 in A and H" in found.reason
     told = found.to_json_object()
     assert (told["margin"], told["rate"]) == (0.0, 1.0)

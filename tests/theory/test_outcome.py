@@ -62,7 +62,10 @@ def test_a_verdict_reads_as_sentences():
     assert lines[1].endswith(" [proved: exact arithmetic]")
     assert lines[2] == "  for this X_0: SMOOTHING"
     assert "rho_C = 0.5, rho_Q = 0.25: rate rho_Q/rho_C" in lines[3]
-    assert lines[3].endswith(" = 0.5 a layer, margin 0.25")
+    assert " = 0.5 a layer (HFC/LFC falls by this factor in the long run), margin" in lines[3]
+    apart = str(oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-1/2"]]))
+    # There HFC/LFC need not grow by the rate: it may have a limit (T1f).
+    assert "falls" not in apart and "HFC/LFC itself may saturate" in apart
     assert lines[4].startswith("  consensus dominates: ")
     assert lines[-2] == "  after 1 layer: HFC/LFC = 0.167, squared 1/36"
     assert lines[-1] == "  after 100 layers: HFC/LFC = 2.63e-31"

@@ -317,13 +317,14 @@ def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_siz
     A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
     region = oversmoothing.Layer(A=A, H=[[h]]).region(h=(-3, 1), a=(-1, 1))
     assert region.caption == [
-        "a and h: the parameters of the case",
+        "smooths iff h > 0 or h < -2/(a + 1), for -1 < a < 1",
         "A = [[a/2 + 1/2, 1/2 - a/2], [1/2 - a/2, a/2 + 1/2]]",
         "H = [[h]]",
     ]
     assert "H = [[h]]" in "".join(text.get_text() for text in region.plot().texts)
     large = oversmoothing.Layer(A=[["1/9"] * 9] * 9, H=[["h"]]).region(h=(1, 2))
-    assert large.caption[:2] == ["h: the parameter of the case", "A: 9 by 9"]
+    assert large.caption[:2] == ["smooths iff h > 0 or h < -2", "A: 9 by 9"]
+    assert [text.get_text() for text in region.plot().legends[0].texts][-1] == "boundary: ties"
 
 
 # --- in X_0 ---

@@ -68,9 +68,9 @@ def test_a_complex_number_is_shown_with_6_digits_and_real_where_it_is(z, text):
         (limit_words(Limits(None, None, 3), True), ""),
         (limit_words(Limits("zero", 0.0, None), True), " For this X_0 HFC/LFC tends to 0."),
         (limit_words(Limits("oscillates", None, 2), False),
-         " For generic X_0 HFC/LFC oscillates, rank 2."),
+         " For generic X_0 HFC/LFC oscillates, rank of the limit 2."),
         (limit_words(Limits("constant", None, 1), False),
-         " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank 1."),
+         " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank of the limit 1."),
         (limit_words(Limits("constant", 0.125, None), True),
          " For this X_0 HFC/LFC tends to 0.125."),
     ],
@@ -154,7 +154,7 @@ def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():
 )
 def test_what_is_reached_is_not_said_to_be_tended_to(A, H, X0, words, depths):
     found = verdict(A=matrix(A), H=matrix(H), X0=matrix(X0), depth=[0, 1])
-    assert f"For this X_0 HFC/LFC {words}, rank 1." in found.reason
+    assert f"For this X_0 HFC/LFC {words}, rank of the limit 1." in found.reason
     assert [f"{ratio.value:.10g}" for ratio in found.hfc_lfc.values()] == depths.split()
     if "some depth" in words:
         # Other numbers round to the same floats.

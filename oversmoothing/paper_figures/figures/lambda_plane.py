@@ -120,7 +120,7 @@ def draw(data: pd.DataFrame) -> Figure:
     label_panels(axes)
     ring: Any = {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
     smooth, bounded = VERDICT_COLOUR[Outcome.SMOOTHING], VERDICT_COLOUR[Outcome.NON_SMOOTHING]
-    universal, segment = "$|h + 1/2| \\leq 1/2$", "real $h$: $[-1, 0)$"
+    universal, segment = "$|h + 1/2| \\leq 1/2$, $h \\neq 0$", "real $h$: $[-1, 0)$"
     discs = "tokens stay apart: union of discs $D(a)$"
     figure.legend(
         handles=[
@@ -182,7 +182,9 @@ def words(data: pd.DataFrame) -> str:
         "The plane of an eigenvalue h of H, for one A with real and one with complex eigenvalues "
         f"(n = {TOKENS}; X' = X + A X W, H = W^T). Tinted: union over the eigenvalues a of A other "
         "than 1 of the discs D(a), centre -(1 - conj a)/(1 - |a|^2), radius |1 - a|/(1 - |a|^2), "
-        "where tokens stay apart. Dashed: |h + 1/2| <= 1/2, where they do for every A. Each dot is "
+        "where tokens stay apart. Dashed: |h + 1/2| <= 1/2; there they do for every A, but "
+        "at h = 0, where nothing moves (a tie). r = rho_Q/rho_C is the rate at which differences "
+        "outgrow what tokens share; log r < 0: they become alike. Each dot is "
         f"one run of {DEPTH} layers with H real 2 x 2 of eigenvalues h and conj h (1 x 1 for real "
         f"h) from random X_0; it smooths when log HFC/LFC, averaged over {WINDOW} layers, falls by "
         f"more than {DECAY} between layers {DEPTH // 2} and {DEPTH}."
@@ -201,19 +203,21 @@ def words(data: pd.DataFrame) -> str:
             )
             # Between the windows log HFC/LFC moves by about log r a layer.
             close = bool((off["log_rate"].abs() * (DEPTH // 2) < 2 * DECAY).all())
-            sentence += f"; the others, at h = {places}, "
+            one = len(off) == 1
+            sentence += f"; the other{'s' * (not one)}, at h = {places}, "
             sentence += (
-                f"lie so near the boundary that {DEPTH // 2} layers change the ratio too little to "
-                "tell"
+                f"{'lies' if one else 'lie'} so near the boundary that {DEPTH // 2} layers change "
+                "the ratio too little to tell"
                 if close
-                else "are not explained by nearness to the boundary"
+                else f"{'is' if one else 'are'} not explained by nearness to the boundary"
             )
         if len(stay):
             low = float(np.exp(stay["mean_log"].min()))
             sentence += (
                 f". Where log r > {5 / DEPTH:g}, the average ratio at the end is at least "
-                f"{low:.3g} (floor "
-                f"1/(sqrt(n) delta) = {np.exp(part['log_floor'].iloc[0]):.3g})"
+                f"{low:.3g}. In the limit it is at least 1/(sqrt(n) delta) = "
+                f"{np.exp(part['log_floor'].iloc[0]):.3g}, where delta is the distance of the "
+                "weights pi of the preserved mean (pi^T A = pi^T) from 1/n each (T1f)"
             )
         lines.append(sentence + ".")
     return "\n".join(lines)

@@ -116,7 +116,7 @@ class Spectrum(_Chosen):
 
     kind: Literal["spectrum"] = "spectrum"
     eigenvalues: tuple[Annotated[complex, Field(strict=False)], ...] = Field(
-        strict=False, description="all d of them, with conjugates"
+        strict=False, description="all d of them, with conjugates (--eigenvalues=-0.9,-0.5)"
     )
 
     def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:

@@ -327,6 +327,14 @@ def checked(theorem: str, sources: Path) -> Checked:
     return of_module[theorem]
 
 
+def kept(theorem: str, sources: Path = SOURCES) -> bool:
+    """Whether there is nothing to wait for: its file was accepted before, or there is no Coq."""
+    if coq_version() is None:
+        return True
+    share_built()
+    return (_folder(theorem.split(".")[0], sources) / "theorems.json").is_file()
+
+
 def statement(theorem: str, sources: Path = SOURCES) -> str:
     """What stands of module.theorem in its file, without what its sections assume.
 

@@ -21,7 +21,7 @@ computed from what its evidence came to and how the claims it cites stand:
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -326,19 +326,25 @@ def run_claim(
     effort: Effort,
     kinds: frozenset[Kind] | None = None,
     cited: Mapping[str, Status] | None = None,
+    seen: Callable[[Finding], object] = id,
 ) -> Entry:
     """Run the evidence of a claim (of some kinds only, if given) and read off its status.
 
-    cited: how the claims stand on which it rests; `settled` does that for many.
+    cited: how the claims stand on which it rests; `settled` does that for many. seen: is told of
+    each finding as it comes, those of Coq last, which may take minutes.
     """
     findings = []
     begin = time.perf_counter()
-    for index, evidence in enumerate(claim.evidence):
+    for index, evidence in sorted(
+        enumerate(claim.evidence), key=lambda each: each[1].kind is Kind.FORMAL
+    ):
         if kinds is not None and evidence.kind not in kinds:
             continue
         start = time.perf_counter()
         outcome = _outcome(claim, evidence, effort)
         findings.append(Finding(index, evidence, outcome, time.perf_counter() - start))
+        seen(findings[-1])
+    findings.sort(key=lambda finding: finding.index)
     reading = standing(claim, findings, cited)
     return Entry(claim, reading, findings, time.perf_counter() - begin)
 

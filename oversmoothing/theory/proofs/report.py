@@ -53,7 +53,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 _READ = (Kind.COUNTEREXAMPLE, Kind.WRITTEN)
 _MEANT = {
-    Status.MACHINE: " (every clause is proved in Coq)",
+    Status.MACHINE: " (for every clause Coq accepts a theorem, printed below)",
     Status.DECIDED: " (proved: z3 and cvc5 decide it for all reals)",
     Status.WRITTEN: " (proved in words)",
 }
@@ -77,28 +77,14 @@ def details(entry: Entry, width: int = 100) -> str:
             lines += _wrapped(f"{name}: {said}", width)
     for hypothesis in claim.hypotheses:
         lines += _wrapped(f"hypothesis: {hypothesis.words}", width)
+    if claim.cites:
+        lines += _wrapped(f"rests on: {', '.join(claim.cites)}", width)
     # What a person follows comes first.
     axioms: dict[str, None] = {}
     for finding in sorted(entry.findings, key=lambda each: each.evidence.kind not in _READ):
-        outcome = finding.outcome
-        word = {True: "holds", False: "FAILS", None: "open"}[outcome.holds]
-        said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
-        title = finding.evidence.title.removeprefix(f"{finding.evidence.kind}: ")
-        head = f"[{finding.evidence.kind}] {title}: {said}"
-        lines += _wrapped(f"{head} ({finding.seconds:.2f} s)", width)
-        for key in ("query", "coq"):
-            if key in outcome.data:
-                lines += _wrapped(str(outcome.data[key]), width, 6)
-        if outcome.holds and "axioms" in outcome.data:
-            axioms |= dict.fromkeys(outcome.data["axioms"])
-        else:
-            lines += _wrapped(outcome.detail, width, 6)
-        for number, step in enumerate(outcome.data.get("steps", ()), 1):
-            # What its check covers, and the clauses that it is for.
-            covers = f"{_checked(step['check'])}{_for(step['covers'])}"
-            lines += _wrapped(f"{number}. {step['words']} [{covers}]", width, 6)
-        if outcome.counterexample is not None:
-            lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
+        lines += of_finding(finding, width)
+        if finding.outcome.holds:
+            axioms |= dict.fromkeys(finding.outcome.data.get("axioms", ()))
     if any(each.outcome.holds and "axioms" in each.outcome.data for each in entry.findings):
         named = ", ".join(axioms) or "none"
         lines += _wrapped(f"Coq's kernel accepts these theorems; axioms: {named}", width)
@@ -107,6 +93,37 @@ def details(entry: Entry, width: int = 100) -> str:
     if claim.further:
         lines += _wrapped(f"to go further: {claim.further}", width)
     return "\n".join(lines)
+
+
+def of_finding(finding: Finding, width: int = 100) -> list[str]:
+    """A piece of evidence and what became of it, in lines."""
+    outcome, kind = finding.outcome, finding.evidence.kind
+    holds = "verified" if kind is Kind.COUNTEREXAMPLE else "holds"
+    word = {True: holds, False: "FAILS", None: "open"}[outcome.holds]
+    said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
+    head = f"[{kind}] {finding.evidence.title.removeprefix(f'{kind}: ')}: {said}"
+    lines = _wrapped(f"{head} ({finding.seconds:.2f} s)", width)
+    for key in ("query", "coq"):
+        if key in outcome.data:
+            lines += _wrapped(str(outcome.data[key]), width, 6)
+    if not (outcome.holds and "axioms" in outcome.data):
+        lines += _wrapped(outcome.detail, width, 6)
+    for number, step in enumerate(outcome.data.get("steps", ()), 1):
+        # What its check covers, and the clauses that it is for.
+        covers = f"{_checked(step['check'])}{_for(step['covers'])}"
+        lines += _wrapped(f"{number}. {step['words']} [{covers}]", width, 6)
+    if outcome.counterexample is not None:
+        lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
+    return lines
+
+
+# What the words of details mean, each where it is used.
+_KEY = {
+    "[formal]": "a theorem as Coq prints it",
+    "smooths h a": "|1 + h| > |1 + h a|; keeps h a: <; ties h a: =",
+    "[sharp]": "true as it stands, and false when changed so, at the point given",
+    "[searched]": "an attack on random instances; what it does not find proves nothing",
+}
 
 
 def _attacks(entry: Entry, k: int) -> list[str]:
@@ -200,7 +217,7 @@ def totals(entries: Sequence[Entry]) -> str:
     coq = Counter(map(_answered, formal))
     if coq:
         by_coq = [e.standing.machine_checked for e in entries if e.status.refuted]
-        of = f"; {sum(by_coq)} of the refutations are machine-checked" if by_coq else ""
+        of = f"; machine-checked refutations: {sum(by_coq)} of {len(by_coq)}" if by_coq else ""
         refused = f", {coq['refused']} refused" if coq["refused"] else ""
         absent = f", {coq['absent']} not checked: Coq is missing" if coq["absent"] else ""
         lines.append(f"{_counted(coq['checked'], 'theorem')} checked by Coq{absent}{refused}{of}")
@@ -222,10 +239,11 @@ def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
     """
     shown = [e for e in entries if in_full or e.status.refuted or not e.as_recorded]
     blocks = [details(entry) for entry in shown]
+    key = [f"{word}: {said}" for word, said in _KEY.items() if any(word in b for b in blocks)]
     if len(entries) > 1 or not shown:
         blocks.insert(0, table(entries))
     unsure = (f"no answer from cvc5: {line}" for line in without_second_opinion(entries))
-    return "\n\n".join([*blocks, "\n".join([totals(entries), *unsure])])
+    return "\n\n".join([*blocks, "\n".join([*key, totals(entries), *unsure])])
 
 
 def searches_text(rows: Sequence[dict[str, Any]]) -> str:

@@ -253,10 +253,11 @@ def _claim_in_worker(
 
 
 def run_claims(
-    chosen: Sequence[Claim], make: MakeLedger, effort: Effort, kinds: Kinds, jobs: int
-) -> Iterator[Entry]:
+    chosen: Sequence[Claim], make: MakeLedger, effort: Effort, kinds: Kinds, jobs: int,
+    seen: Callable[[Finding], object] = id,
+) -> Iterator[Entry]:  # fmt: skip
     """Each claim's entry as soon as it is done, on `jobs` processes, to be `settled` together; one
-    claim, or with one job all of them, in this process.
+    claim, or with one job all of them, in this process, which then tells `seen` of each finding.
 
     make: an importable function; its ledger holds the evidence of the chosen claims.
     """
@@ -265,7 +266,7 @@ def run_claims(
         # A worker costs the seconds in which it loads the ledger.
         for claim in known.values():
             with contextlib.redirect_stdout(sys.stderr):
-                entry = run_claim(claim, effort, kinds)
+                entry = run_claim(claim, effort, kinds, seen=seen)
             yield entry
         return
     with _pool(jobs) as pool:

@@ -15,7 +15,7 @@ from typing import Any
 from oversmoothing.theory.numbers.rounding import largest
 from oversmoothing.theory.streams.streams import Mixing
 from oversmoothing.theory.support.files import json_number, json_value
-from oversmoothing.theory.verdict.answer import in_lines, number, radii
+from oversmoothing.theory.verdict.answer import in_lines, number, radii, rate_of
 from oversmoothing.theory.verdict.formulas import Outcome
 
 _BITS = 128
@@ -130,7 +130,7 @@ class StreamVerdict:
         if self.rho_consensus is not None and self.rho_quotient is not None:
             numbers = (
                 f"{radii(self.rho_consensus, self.rho_quotient)}: "
-                f"rate rho_Q/rho_C = {self.rate:.6g} a layer"
+                f"rate rho_Q/rho_C = {self.rate:.6g} a layer{rate_of(self.verdict)}"
             )
         return in_lines(self.verdict, self.status, [numbers], self.reason, self.stream_words())
 

@@ -155,6 +155,12 @@ class Verdict:
         apart = margin.size().over(c)
         return "1" if not apart.high else f"1 {'-' if margin.high > 0 else '+'} {apart:.3g}"
 
+    def _of_rate(self) -> str:
+        """What the rate is a rate of: of HFC/LFC where the layer smooths, else not (T1f, T5a)."""
+        if self.verdict_x0 not in (None, self.verdict):
+            return ""
+        return rate_of(self.verdict)
+
     def __str__(self) -> str:
         """The answer in sentences: the verdict, the radii, why, and HFC/LFC at the depths asked."""
         numbers = ""
@@ -165,7 +171,8 @@ class Verdict:
         elif self.rho_consensus is not None and self.rho_quotient is not None:
             numbers = (
                 f"{radii(self.rho_consensus, self.rho_quotient)}: "
-                f"rate rho_Q/rho_C = {self._rate_in_words()} a layer, margin {self.margin:.3g}"
+                f"rate rho_Q/rho_C = {self._rate_in_words()} a layer{self._of_rate()}, "
+                f"margin {self.margin:.3g}"
             )
         more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
         start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"
@@ -254,6 +261,14 @@ def radii(rho_c: float, rho_q: float) -> str:
         "a layer multiplies equal tokens (consensus) and differences between tokens by "
         f"rho_C = {rho_c:.6g}, rho_Q = {rho_q:.6g}"
     )
+
+
+def rate_of(verdict: Outcome) -> str:
+    """What the rate is a rate of: of HFC/LFC in SMOOTHING alone (T5a)."""
+    if verdict is Outcome.SMOOTHING:
+        return " (HFC/LFC falls by this factor in the long run)"
+    outgrows = " (differences outgrow consensus by it; HFC/LFC itself may saturate)"
+    return outgrows if verdict is Outcome.NON_SMOOTHING else ""
 
 
 def _largest(attention: Complex, value: Spectrum, consensus: bool) -> Pair:
@@ -378,7 +393,7 @@ def repeated_one(classes: int, heads: int = 1) -> str:
 def limit_words(behaviour: Limits, for_x0: bool) -> str:
     """What HFC/LFC and the rank of X_L do, in a sentence."""
     start = "this X_0" if for_x0 else "generic X_0"
-    rank = "" if behaviour.limit_rank is None else f", rank {behaviour.limit_rank}"
+    rank = "" if behaviour.limit_rank is None else f", rank of the limit {behaviour.limit_rank}"
     if behaviour.tends_to is None:
         return ""
     if behaviour.tends_to == "constant":

@@ -93,9 +93,8 @@ class Slice:
 class Region:
     """Where a layer with parameters smooths, over ranges of one or two of them, slices of a third.
 
-    slices: what was found, a `Slice` for each panel. caption: what stands below the picture, what
-    the letters are. `plot()` draws it, `save(path)` writes PNG, PDF and CSV beside one another.
-    link: the address of a page on a point, for an SVG on which one clicks.
+    slices: what was found, a `Slice` for each panel. caption: the lines below the picture.
+    `plot()` draws it, `save(path)` writes PNG, PDF and CSV, with links to pages an SVG.
 
     >>> import oversmoothing
     >>> layer = oversmoothing.Layer(A=[["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]], H=[["h"]])
@@ -122,7 +121,6 @@ class Region:
         if len(self.axes) == 1:
             self._plane[sp.Dummy(real=True)] = (Fraction(0), Fraction(1))
         self._verdict = verdict
-        self.caption = _caption(verdict.matrices)
         values = [
             [low + (high - low) * Fraction(2 * k + 1, 2 * _SLICES) for k in range(_SLICES)]
             for low, high in list(self.ranges.values())[2:]
@@ -290,6 +288,18 @@ class Region:
             there = (0 if root in own else s for s, own in zip(signs[near][0], zeros, strict=True))
             yield tuple(there), self._verdict.on_boundary({**at, t: root}, *outcomes[near])
 
+    @cached_property
+    def caption(self) -> list[str]:
+        """The condition as the verdict writes it, where it is short, and the matrices."""
+        wanted = ("smooths iff", "for ", *(f"{symbol}:" for symbol in self._verdict.names))
+        said = (line.strip().partition(";")[0] for line in str(self._verdict).splitlines())
+        condition = ", ".join(line for line in said if line.startswith(wanted))
+        lines = [condition] if 0 < len(condition) <= _WRITTEN else []
+        for name, M in self._verdict.matrices.items():
+            text = f"{name} = {M.tolist()}"
+            lines.append(text if len(text) <= _WRITTEN else f"{name}: {M.rows} by {M.cols}")
+        return lines
+
     def words(self) -> str:
         """The conditions within the ranges where they are short, else what is known without."""
         verdict, ranges = self._verdict, repr(self).partition(": ")[0].removeprefix("<Region of ")
@@ -316,7 +326,7 @@ class Region:
         count = len(self.slices)
         caption = [line for each in self.caption for line in wrap(each, 85 * count)]
         below = 0.14 * len(caption) + 0.05
-        height = (1.9 if len(self.axes) == 1 else 4.4) + below
+        height = (2.2 if len(self.axes) == 1 else 4.7) + below
         figure = Figure(figsize=(1.6 + 4.2 * count, height))
         figure.text(0.02, 0.05 / height, "\n".join(caption), fontsize=8, va="bottom")
         panels = figure.subplots(1, count, squeeze=False, sharey=True)[0]
@@ -347,9 +357,15 @@ class Region:
             panels[0].set_ylabel(str(self.axes[1]))
         else:
             panels[0].set_yticks([])
-        keys = [Patch(color=_COLOURS[o], label=_NAMES[o]) for o in order if o in seen]
-        figure.legend(handles=keys, loc="upper center", ncols=len(keys), frameon=False)
-        figure.tight_layout(rect=(0, below / height, 1, 1 - 0.38 / height))
+        keys: list[Any] = [Patch(color=_COLOURS[o], label=_NAMES[o]) for o in order if o in seen]
+        if any(curve.cell is None for each in self.slices for curve in each.curves):
+            tie = Outcome.UNDECIDED not in seen and "X0" not in self._verdict.matrices
+            keys += panels[0].plot([], [], "k", lw=1.2, label="boundary" + ": ties" * tie)
+        title = f"For which {' and '.join(map(str, self.ranges))} does the layer smooth?"
+        figure.text(0.5, 1 - 0.08 / height, title, ha="center", va="top", fontsize=11)
+        place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 1 - 0.26 / height)}
+        figure.legend(handles=keys, ncols=len(keys), frameon=False, **place)
+        figure.tight_layout(rect=(0, below / height, 1, 1 - 0.6 / height))
         return figure
 
     def _links(self, panel: Any, each: Slice, link: Link) -> None:
@@ -421,23 +437,7 @@ class Region:
 _function = cache(sp.lambdify)
 
 
-def _caption(matrices: Mapping[str, Any]) -> list[str]:
-    """What the letters are, with the matrices of the case, or their sizes where they are long."""
-    names = sorted({s.name for M in matrices.values() for s in M.free_symbols})
-    words = ", ".join(names[:-1]) + " and " * (len(names) > 1) + names[-1]
-    kind = "the parameters" if len(names) > 1 else "the parameter"
-    written = {name: str(M.tolist()) for name, M in matrices.items()}
-    return [
-        f"{words}: {kind} of the case",
-        *(
-            f"{name} = {text}" if len(text) <= _WRITTEN else f"{name}: {M.rows} by {M.cols}"
-            for (name, M), text in zip(matrices.items(), written.values(), strict=True)
-        ),
-    ]
-
-
 def _number(x: Any) -> str:
-    """A rational as it is, what is not in floats."""
     return str(x) if x.is_Rational else str(float(x))
 
 
