@@ -128,7 +128,7 @@ def draw(data: pd.DataFrame) -> Figure:
             mark(f"run of {DEPTH} layers: apart", color=bounded, markersize=3.5),
             mark("run and discs differ ($h$ and $\\bar h$)", **ring),
             Patch(facecolor=_TINT, edgecolor=PALETTE["vermillion"], label=discs),
-            Line2D([], [], color="black", ls="--", label=f"apart for every $A$: {universal}"),
+            Line2D([], [], color="black", ls="--", label=f"apart, all $A$: {universal}"),
             Line2D([], [], color="black", lw=4.0, label=f"apart for every $A$, {segment}"),
         ],
         loc="outside lower center",
