@@ -288,7 +288,7 @@ _DISC = Advice(
 )
 _REMOVE_MEAN = Advice(
     "Subtract a part tau of the mean over the tokens after every layer, with |1 - tau| < r, where "
-    "r is the factor by which a layer multiplies HFC/LFC in the long run",
+    "r < 1 is the factor by which HFC/LFC falls in each layer in the long run",
     ("N-2312.06182-remedy",),
     "one layer repeated, any positive attention, no norm and no FFN",
 )
