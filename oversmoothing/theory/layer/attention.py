@@ -205,9 +205,15 @@ def quotient(A: Array) -> Array:
     """B = Q^T A Q, [..., n-1, n-1], for A [..., n, n] (T1c), in O(n^2).
 
     A is centred first: P A and A differ by 1 1^T A / n, which Q^T removes anyway, and centring
-    keeps the entries of a nearly uniform A from cancelling in the product.
+    keeps the entries of a nearly uniform A from cancelling in the product. Sums of rows and columns
+    stay in, though they are 0 up to rounding: Q^T and Q remove what is the same in all of them.
     """
-    return both_sides(A - A.mean(axis=-2, keepdims=True), -1.0)
+    side = np.sqrt(A.shape[-1])
+    C = A - A.mean(axis=-2, keepdims=True)
+    half = C[..., 1:] - (C[..., :1] + C.sum(axis=-1, keepdims=True) / side) / (side + 1.0)
+    top = half[..., :1, :] + half.sum(axis=-2, keepdims=True) / side
+    result: Array = half[..., 1:, :] - top / (side + 1.0)
+    return result
 
 
 def both_sides(C: Array, sign: float) -> Array:
