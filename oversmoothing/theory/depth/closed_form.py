@@ -31,7 +31,7 @@ from oversmoothing.theory.depth.eigenbasis import (
     Solver,
     within_reach,
 )
-from oversmoothing.theory.layer.attention import quotient, stationary_distribution
+from oversmoothing.theory.layer.attention import both_sides, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
 from oversmoothing.theory.numbers.rounding import add
 from oversmoothing.theory.support.errors import InputError
@@ -51,7 +51,7 @@ class TokenModes:
         self.pi = stationary_distribution(A) if pi is None else pi
         n = len(A)
         self.offset: Array = 1.0 / n - self.pi
-        self.basis = Eigenbasis(quotient(A), self._residual, solver)
+        self.basis = Eigenbasis(both_sides(A - A.mean(axis=0), -1.0), self._residual, solver)
 
     def _residual(self, vectors: Complex, values: Complex) -> Complex:
         n, k = len(self.A), len(values)
