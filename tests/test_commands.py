@@ -372,7 +372,7 @@ def test_an_experiment_without_options_of_its_own_is_one_row(tmp_path, capsys):
 # -------------------------------------------------------------- no option is dropped without a word
 
 PICTURED, MODEL = "shallow --images pictures", "model --images pictures"
-RANDOM, MANY = (f"vit-random --count {count}" for count in (1, 60))
+RANDOM, MANY = (f"vit-random --count {count}" for count in (1, 90))
 AT_ONCE = "T2b --jobs 1 --thorough --minutes 0"
 RUN, RANGES = "--n 3 --d 2 --depth 9 --points 3", "--vary h=-3:1 --vary a=-1:1"
 # What an option is given, by name and by command: added to a command that runs it must change what

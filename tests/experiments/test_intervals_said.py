@@ -38,10 +38,10 @@ def test_loops_of_two_runs_have_no_interval(
     few = said(capsys, *words, "--count", "2")
     assert kept(tmp_path, "loop", "runs", "predictors")["loops"] == 20
     assert f"no interval: 1 input, {NONE}" in few and "95 %" not in few
-    # Five of ten inputs are scored, and 4 of 8 blocks: both are drawn again.
+    # Five of ten inputs are scored, and 3 of 6 blocks: both are drawn again.
     more = said(capsys, *words, "--count", "10")
-    assert "(groups: 4, inputs: 5) it is right on collapse in 100 % of runs" in more
-    assert f"100 % of runs (no interval: 4 groups, {NONE}" in more
+    assert "(groups: 3, inputs: 5) it is right on collapse in 100 % of runs" in more
+    assert f"100 % of runs (no interval: 3 groups, {NONE}" in more
 
 
 def test_runs_that_all_agree_have_an_interval_with_a_width(
@@ -51,7 +51,7 @@ def test_runs_that_all_agree_have_an_interval_with_a_width(
     words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--json")
     found = json.loads(said(capsys, *words, "--count", "5"))["scores"]
     for score in found.values():
-        assert (score["blocks"], score["inputs"]) == (8, 5)
+        assert (score["blocks"], score["inputs"]) == (6, 5)
         assert 0 <= score["agree_low"] < score["agree_high"] <= 1
     whole = [score for score in found.values() if score["agree"] == 1]
     # Wilson's for 5 of 5, 5 / (5 + 1.96^2).
