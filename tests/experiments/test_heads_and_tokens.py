@@ -127,7 +127,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
     assert "Left out one at a time, 6 of 6 heads smooth (" in report.summary()
-    assert "most of all layer 1 head 0 (-" in report.summary()
+    assert "Most of all, among the heads that these inputs decide: layer 1 head 0 (-" in report.summary()
     whole, parts = report.replies[1].details[0][0].split("By part:")
     assert whole.startswith(f"On {FEWEST} inputs ln HFC/LFC changes by ")
     signed = r"[+-]\d+\.\d+"
@@ -273,7 +273,7 @@ def table_of_heads(**columns: list[float]) -> pd.DataFrame:
 
 def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> None:
     said = of_heads(table_of_heads(), FEWEST)
-    assert "that these inputs decide, most of all layer 1 head 1 (-0.070); layer 1 head 0 " in said
+    assert "these inputs decide: layer 1 head 1 (-0.070); layer 1 head 0 " in said
     assert "(-0.095) measures more, but its interval holds 0" in said
     few = of_heads(table_of_heads(), 2)
     assert "2 inputs looked at closely" in few and "layer" not in few

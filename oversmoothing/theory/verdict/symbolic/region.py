@@ -321,6 +321,7 @@ class Region:
         """A matplotlib figure: cells in colours, boundaries between verdicts as curves."""
         from matplotlib.colors import BoundaryNorm, ListedColormap
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
         count = len(self.slices)
@@ -360,7 +361,7 @@ class Region:
         keys: list[Any] = [Patch(color=_COLOURS[o], label=_NAMES[o]) for o in order if o in seen]
         if any(curve.cell is None for each in self.slices for curve in each.curves):
             tie = Outcome.UNDECIDED not in seen and "X0" not in self._verdict.matrices
-            keys += panels[0].plot([], [], "k", lw=1.2, label="boundary" + ": ties" * tie)
+            keys.append(Line2D([], [], color="k", lw=1.2, label="boundary" + ": ties" * tie))
         title = f"For which {' and '.join(map(str, self.ranges))} does the layer smooth?"
         figure.text(0.5, 1 - 0.08 / height, title, ha="center", va="top", fontsize=11)
         place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 1 - 0.26 / height)}
