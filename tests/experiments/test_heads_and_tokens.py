@@ -127,7 +127,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
     assert "Left out one at a time, 6 of 6 heads smooth (" in report.summary()
-    assert "Most of all, among the heads that these inputs decide: layer 1 head 0 (-" in report.summary()
+    assert "that these inputs decide: layer 1 head 0 (-" in report.summary()
     whole, parts = report.replies[1].details[0][0].split("By part:")
     assert whole.startswith(f"On {FEWEST} inputs ln HFC/LFC changes by ")
     signed = r"[+-]\d+\.\d+"

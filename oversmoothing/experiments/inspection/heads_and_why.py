@@ -213,8 +213,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     also = f"; {open_} measures {as_much}, but its interval holds 0" if open_ else ""
     return (
         f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
-        "of ln HFC/LFC with the head less without it lies below 0). Most of all, among the heads that "
-        f"these inputs decide: {_heads_named(worst)}{also}; layers count from 1, heads from 0."
+        "of ln HFC/LFC with the head less without it lies below 0). Most of all, among the heads "
+        f"that these inputs decide: {_heads_named(worst)}{also}; layers count from 1, heads from 0."
     )
 
 
