@@ -187,8 +187,8 @@ class LadderResult(Result):
         few = in_words(NAN, NAN, inputs, str)
         ends = "with its 95 % interval over these inputs" if inputs >= FEWEST else few
         words = (
-            f"Predicted is the change of log HFC/LFC (differences between tokens over their mean) "
-            f"in each of {layers} layers, on {inputs} held-out inputs of {tokens} tokens.",
+            f"Predicted is the change of log HFC/LFC (differences between tokens over what they "
+            f"share) in each of {layers} layers, on {inputs} held-out inputs of {tokens} tokens.",
             f"R^2 is pooled over layers and inputs, {ends}; 'within' compares with each layer's "
             "mean (P0').",
             f"Cost counts multiply-adds for one input, as a share of the model's {cost:.3g}; '-' "

@@ -301,8 +301,8 @@ class Flips(Result):
         size = float(np.median(np.abs(self.effects["gain", "layer"])))
         lines = [
             Sentence(
-                f"It changes ln HFC/LFC (differences between tokens over their mean) over that "
-                f"layer by {size:.2g} in the median of {layers} layers ({placement}-LN).",
+                f"It changes ln HFC/LFC (differences between tokens over what they share) over "
+                f"that layer by {size:.2g} in the median of {layers} layers ({placement}-LN).",
                 measured(m),
             )
         ]

@@ -123,7 +123,7 @@ class Loops(Result):
             Sentence(
                 f"{start}: tokens collapse in {gone} of {len(rows)} runs, {groups} groups of "
                 f"blocks on {inputs} inputs. Collapse means that the differences between tokens "
-                f"over their mean (HFC/LFC) are at most {COLLAPSED:g} at the end.",
+                f"over what they share (HFC/LFC) are at most {COLLAPSED:g} at the end.",
                 measured(inputs),
             ),
             Sentence(f"What became of the runs: {_listed(rows.kind)}. The table has medians.",
