@@ -26,6 +26,9 @@ from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import USUAL
 
+# (x, e): x times 2^e; e lacks the trailing dimensions that share it.
+Scaled = tuple[Tensor, Tensor]
+
 # 2^k is a normal number for |k| <= this; two factors reach every finite ratio.
 HALF = {torch.float64: 1022, torch.float32: 126}
 # The exponent of what is 0: it must not decide a common one.
@@ -82,7 +85,7 @@ def exponent_of(x: Tensor) -> Tensor:
     return torch.where(torch.isfinite(x), e, torch.zeros_like(e))
 
 
-def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> tuple[Tensor, Tensor]:
+def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> Scaled:
     """(y, e) with 2^exponent x = 2^e y and the largest entry of y in [1/2, 1).
 
     Non-finite x keeps its exponent; that of zero x is 0.
@@ -92,7 +95,7 @@ def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> tuple[Ten
     return scale(x, -e, trailing), torch.where(top == 0, e, e + exponent)
 
 
-def add(*terms: tuple[Tensor, Tensor], trailing: int) -> tuple[Tensor, Tensor]:
+def add(*terms: Scaled, trailing: int) -> Scaled:
     """The sum of 2^e x over terms (x, e) as (value, exponent), the largest that any term has."""
     used = [torch.where(largest(x, trailing) == 0, UNUSED, e) for x, e in terms]
     common = used[0]
@@ -106,7 +109,7 @@ def add(*terms: tuple[Tensor, Tensor], trailing: int) -> tuple[Tensor, Tensor]:
     return total, common
 
 
-def normalised_sum(*terms: tuple[Tensor, Tensor], trailing: int) -> tuple[Tensor, Tensor]:
+def normalised_sum(*terms: Scaled, trailing: int) -> Scaled:
     """`add`, its largest entry in [1/2, 1); of a sum that is 0 the exponent is 0."""
     total, exponent = add(*terms, trailing=trailing)
     return normalise(total, trailing, exponent)

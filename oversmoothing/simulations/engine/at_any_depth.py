@@ -11,14 +11,16 @@ its own scale. No eigenvector is used; but the rounding of a square is as good a
 and of a defective one it costs the m-th root of the digits.
 """
 
+from functools import cache
+
 import flint
 import numpy as np
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import Errors, Rows, States, start_of
-from oversmoothing.simulations.engine.problem import Asked, Problem
+from oversmoothing.simulations.engine.errors import Errors, States, start_of
+from oversmoothing.simulations.engine.problem import Asked, Place, Problem
 from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
@@ -26,35 +28,6 @@ from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fra
 from oversmoothing.theory.numbers.rounding import at_precision, normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-
-
-class Bases:
-    """The eigenbases of a problem, formed when first asked for and kept."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self._tokens: dict[tuple[int, ...], TokenModes] = {}
-        self._features: dict[tuple[int, ...], FeatureModes] = {}
-
-    def form(self, place: tuple[int, ...]) -> ClosedForm:
-        """The closed form of one batch element. Raises `InputError` for an ill-conditioned one."""
-        problem = self.problem
-        at = problem.element(problem.A, 2, place)
-        if at not in self._tokens:
-            self._tokens[at] = TokenModes(problem.A[at], problem.pi[at], by_torch)
-        if problem.W is not None:
-            key = problem.element(problem.W, 2, place)
-            if key not in self._features:
-                self._features[key] = FeatureModes(
-                    H=np.ascontiguousarray(problem.W[key].T), solver=by_torch
-                )
-        else:
-            assert problem.P is not None and problem.Q is not None
-            p, q = problem.element(problem.P, 2, place), problem.element(problem.Q, 2, place)
-            key = (len(p), *p, *q)
-            if key not in self._features:
-                self._features[key] = FeatureModes(P=problem.P[p], Q=problem.Q[q], solver=by_torch)
-        return ClosedForm(self._tokens[at], self._features[key], residual=problem.residual)
 
 
 def closed_form_states(asked: Asked) -> States:
@@ -68,9 +41,22 @@ def closed_form_states(asked: Asked) -> States:
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
     parts = np.zeros((len(depths), problem.number, 2))
     hfc, hfc_exponent, c, c_exponent = problem.start
-    lost, bases = problem.lost_in_c, Bases(problem)
+    lost, weights = problem.lost_in_c, (problem.W, problem.P, problem.Q)
+
+    @cache
+    def tokens(at: Place) -> TokenModes:
+        return TokenModes(problem.A[at], problem.pi[at], by_torch)
+
+    @cache
+    def features(*at: Place) -> FeatureModes:
+        W, P, Q = (None if M is None else M[k] for M, k in zip(weights, at, strict=True))
+        H = None if W is None else np.ascontiguousarray(W.T)
+        return FeatureModes(H=H, P=P, Q=Q, solver=by_torch)
+
     for index, place in enumerate(np.ndindex(*problem.batch)):
-        form = bases.form(place)
+        of_weights = (() if M is None else problem.element(M, 2, place) for M in weights)
+        at = tokens(problem.element(problem.A, 2, place))
+        form = ClosedForm(at, features(*of_weights), residual=problem.residual)
         x, k = problem.element(hfc, 2, place), problem.element(c, 1, place)
         for row, state in enumerate(form.states(hfc[x], c[k], depths, out=states[:, index])):
             state.hfc[:-1] -= state.hfc[-1]
@@ -168,13 +154,11 @@ def in_balls(asked: Asked, only: list[int] | None = None) -> States:
         torch.as_tensor(exponents).to(device),
         torch.zeros((len(places), n), dtype=torch.float64, device=device),
         lambda: errors,
-        Rows(torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
+        (torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
     )
 
 
-def _element(
-    problem: Problem, place: tuple[int, ...], depths: tuple[int, ...]
-) -> "_Element | _Causal":
+def _element(problem: Problem, place: Place, depths: tuple[int, ...]) -> "_Element | _Causal":
     """Bases for a larger causal layer; recurrences where these are small or leave a part open."""
     size = problem.n * problem.d
     if problem.causal and size > BALL_SIZE:
@@ -184,9 +168,7 @@ def _element(
     return _Element(problem, place)
 
 
-def _layer(
-    problem: Problem, place: tuple[int, ...]
-) -> tuple[flint.fmpq_mat, flint.fmpq_mat, flint.fmpq_mat]:
+def _layer(problem: Problem, place: Place) -> tuple[flint.fmpq_mat, flint.fmpq_mat, flint.fmpq_mat]:
     """A with rows divided by their sums, W and X_0 of one element of the batch, in fractions."""
 
     def fractions(M: Array) -> flint.fmpq_mat:
@@ -205,7 +187,7 @@ class _Causal:
 
     row_share = 1.0
 
-    def __init__(self, problem: Problem, place: tuple[int, ...], depths: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, place: Place, depths: tuple[int, ...]) -> None:
         states = CausalStates(*_layer(problem, place), problem.residual, depths[-1])
         self._parts = states.at(depths)
         self.known = all(parts.known for parts in self._parts.values())
@@ -225,7 +207,7 @@ class _Causal:
 class _Element:
     """The recurrences of one element of the batch, each made when first asked for."""
 
-    def __init__(self, problem: Problem, place: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, place: Place) -> None:
         self._residual = problem.residual
         self.n = n = problem.n
         self._A, self._W, self._X0 = _layer(problem, place)

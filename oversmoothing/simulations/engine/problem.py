@@ -83,6 +83,8 @@ def choose_precision(X0: Any, dtype: torch.dtype | None) -> torch.dtype:
 
 
 Exponents = NDArray[np.int64]
+# Of an element, in the dimensions of a batch.
+Place = tuple[int, ...]
 
 # Up to this size a norm is bounded by powers of the matrix, four products of its size.
 _SMALL = 256
@@ -240,7 +242,7 @@ class Problem:
         x = np.broadcast_to(x, self.batch + shape).reshape(self.number, *shape)
         return torch.as_tensor(x.copy()).to(*to)
 
-    def element(self, x: NDArray[Any], trailing: int, place: tuple[int, ...]) -> tuple[int, ...]:
+    def element(self, x: NDArray[Any], trailing: int, place: Place) -> Place:
         """Where in the batch dimensions of x the batch element `place` is found."""
         own = x.shape[: x.ndim - trailing]
         tail = place[len(place) - len(own) :]
