@@ -14,7 +14,7 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, few
+from oversmoothing.simulations.drawing.wording import as_html, few
 from oversmoothing.simulations.engine.errors import TOGETHER, States, errors_of, split_states
 from oversmoothing.simulations.state import UNUSED, SplitState, scale, undisturbed
 from oversmoothing.simulations.state_metrics import metrics
@@ -23,6 +23,10 @@ from oversmoothing.theory.support.errors import InputError, RequirementError, re
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+# The columns that a notebook shows, and what it calls them.
+_SHOWN = {"depth": "layer", "log10": "log10 HFC/LFC", "cos_mean": "cos mean", "cos_min": "cos min",
+          "effective_rank": "eff. rank"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,8 @@ class Trajectory:
             return None
         of = " Element 0 of the batch:" if self.batch else ""
         first = table[table["batch"] == 0] if self.batch else table
-        return as_html(f"{self!r}{of}", columns_of_run(first))
+        shown = first.assign(log10=first["log_hfc_lfc"] / math.log(10.0))
+        return as_html(f"{self!r}{of}", shown[list(_SHOWN)].rename(columns=_SHOWN))
 
     def _table(self, places: Iterable[range]) -> pd.DataFrame:
         """The metrics at ranges of the kept depths, each of which is read at once."""
