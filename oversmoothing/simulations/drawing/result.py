@@ -156,32 +156,26 @@ class Table:
 
 def _of_one_kind(name: str, column: pd.Series) -> tuple[Kind, pd.Series]:
     """The kind of a column, and its cells as float64, int64, bool or objects."""
-    kind = column.dtype.kind
-    if kind == "b":
-        return "truth", pd.Series(column.to_numpy(dtype=bool))
-    if kind == "f":
+    if column.dtype.kind == "f":
         return "number", pd.Series(column.to_numpy(dtype=np.float64))
-    # Python's own integers: those of a table have any size.
-    cells = [int(x) if isinstance(x, np.integer) else x for x in column.to_numpy(dtype=object)]
-    missing = [x is None or x is pd.NA or bool(x != x) for x in cells]
-    known = [x for x, gone in zip(cells, missing, strict=True) if not gone]
-    of = {
-        bool if isinstance(x, np.bool_) else float if isinstance(x, float) else type(x)
-        for x in known
-    }
-    whole = len(known) == len(cells)
-    if of == {bool} and whole:
-        return "truth", pd.Series(cells, dtype=bool)
-    if (of == {int} and whole) or kind in "iu":
+    column = column.reset_index(drop=True)
+    known = column.astype(object)[~column.isna()]
+    kind = pd.api.types.infer_dtype(known if len(known) else column)
+    whole = len(known) == len(column)
+    if kind == "boolean" and whole:
+        return "truth", pd.Series(column.to_numpy(dtype=bool))
+    if kind == "integer" and whole:
+        # Python's own integers: those of a table have any size.
+        cells = [int(x) for x in column]
         small = all(-(2**63) <= x < 2**63 for x in cells)
         return "integer", pd.Series(cells, dtype=np.int64 if small else object)
     # Whole numbers of which some are missing, where floats have them all.
-    if known and of <= {int, float} and all(float(x) == x for x in known):
-        numbers = zip(cells, missing, strict=True)
-        return "number", pd.Series([math.nan if gone else float(x) for x, gone in numbers])
-    if of <= {str}:
-        text = [None if gone else x for x, gone in zip(cells, missing, strict=True)]
-        return "text", pd.Series(text, dtype=object)
+    if kind in ("integer", "floating", "mixed-integer-float"):
+        numbers = known.astype(float)
+        if (numbers == known).all():
+            return "number", pd.Series(numbers.reindex(column.index).to_numpy())
+    if kind in ("string", "empty"):
+        return "text", pd.Series([known.get(k) for k in column.index], dtype=object)
     raise InputError(f"column '{name}' holds several kinds of cells: make each a column of its own")
 
 
