@@ -254,17 +254,16 @@ class Result:
         column of the tables.
         """
         as_text = as_table or plain_table
-        drawn = [as_text(t.for_reader(wide), t.number.format) for t in self._for_reader()]
+        # The main table, and those of the others that say what of them is shown.
+        main, *others = self.tables.values()
+        drawn = [
+            as_text(each.for_reader(wide), each.number.format)
+            for each in (main, *(other for other in others if other.shown))
+            if each.few or len(each.rows) <= LONG
+        ]
         said = [f"  {each}" for each in self.sentences]
         parts = ["\n".join([self.title, *said[:1]]), *drawn, "\n".join(said[1:])]
         return "\n\n".join(filter(None, parts))
-
-    def _for_reader(self) -> list[Table]:
-        """The main table, and those of the others that say what of them is shown; none that fills
-        screens."""
-        main, *others = self.tables.values()
-        chosen = [main, *(each for each in others if each.shown)]
-        return [each for each in chosen if each.few or len(each.rows) <= LONG]
 
     def to_json_object(self) -> dict[str, Any]:
         """Configuration, rows, details and words by name; `form` says how to read them back."""

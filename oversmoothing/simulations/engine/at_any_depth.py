@@ -217,7 +217,9 @@ class _Element:
             else problem.reach[problem.element(problem.reach, 2, place)]
         )
         mean = flint.fmpq_mat([[flint.fmpq(1, n)] * n])
-        away = _identity(n) - flint.fmpq_mat([[flint.fmpq(1, n)] * n for _ in range(n)])
+        away = flint.fmpq_mat(
+            [[flint.fmpq(n * (i == j) - 1, n) for j in range(n)] for i in range(n)]
+        )
         last = flint.fmpq_mat(
             [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
         )
@@ -272,10 +274,6 @@ class _Element:
             left = flint.fmpq_mat([[int(i == k) for i in inside]])
             self._rows[k] = self._recurrence(left, A, X0)
         return self._rows[k].at(depth, GOOD_BITS)
-
-
-def _identity(n: int) -> flint.fmpq_mat:
-    return flint.fmpq_mat([[int(i == j) for j in range(n)] for i in range(n)])
 
 
 def _as_floats(q: flint.arb_mat | None) -> tuple[Array | float, int, float]:

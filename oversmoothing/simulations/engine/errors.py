@@ -211,8 +211,8 @@ class Twin(Problem):
 
     @cached_property
     def pi(self) -> Float64[Array, "*a n"]:
-        pi = self.original.pi
-        return pi if not self.original.offset.any() else self._in_double(pi)
+        pi, units = self.original.pi, _EPS / self.nudge.unit
+        return pi * (1.0 + units * self.nudge.draw(pi.shape)) if self.original.offset.any() else pi
 
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
@@ -238,36 +238,27 @@ class Twin(Problem):
         )
         return Z, exponents
 
-    def _in_double(self, M: Array) -> Array:
-        return M * (1.0 + self.nudge.draw(M.shape) * (_EPS / self.nudge.unit))
-
 
 def nudge_of(seed: int | tuple[int, ...], dtype: torch.dtype) -> Nudge:
     """The nudge of a twin in this precision."""
     return Nudge(seed, _UNITS * float(torch.finfo(dtype).eps))
 
 
-def twin_of(problem: Problem, seed: int, dtype: torch.dtype) -> Twin:
-    """A twin in this precision."""
-    nudge = nudge_of(seed, dtype)
-    return Twin(
-        A=nudge(problem.A),
-        W=None if problem.W is None else nudge(problem.W),
-        P=None if problem.P is None else nudge(problem.P),
-        Q=None if problem.Q is None else nudge(problem.Q),
-        X0=nudge(problem.X0),
-        batch=problem.batch,
-        residual=problem.residual,
-        original=problem,
-        nudge=nudge,
-    )
-
-
 def errors_by_twins(
     states: States, run: Callable[[Problem], States], problem: Problem, dtype: torch.dtype
 ) -> Errors:
     """The errors of `states`, which `run` made of this problem."""
-    return distances(states, [run(twin_of(problem, seed, dtype)) for seed in SEEDS], dtype)
+
+    def twin(seed: int) -> Twin:
+        nudge = nudge_of(seed, dtype)
+        A, W, P, Q, X0 = (
+            None if M is None else nudge(M)
+            for M in (problem.A, problem.W, problem.P, problem.Q, problem.X0)
+        )
+        assert A is not None and X0 is not None
+        return Twin(A, W, P, Q, X0, problem.batch, problem.residual, problem, nudge)
+
+    return distances(states, [run(twin(seed)) for seed in SEEDS], dtype)
 
 
 def errors_by_norms(

@@ -10,8 +10,9 @@ only choose; nothing depends on their being right.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -180,75 +181,54 @@ def evolve(
     where, precision = choose_device(device), choose_precision(X0, dtype)
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
     asked = Asked(problem, depths, where, precision)
-    runs = Runs(asked, progress)
+    by = partial(_by, asked, progress)
     if method == "auto":
-        method, reason, states = _choose(runs)
+        method, reason, states = _choose(asked, by)
     else:
-        reason, states = "as asked", runs.by(method)
+        reason, states = "as asked", by(method)
     return Trajectory(depths, problem.batch, states, method, reason)
 
 
-@dataclass(frozen=True)
-class Runs:
-    """The methods on one problem."""
+def _by(asked: Asked, progress: bool, name: str) -> States:
+    """The states by one method. Raises `InputError` where it does not apply."""
+    if name == "closed_form":
+        return closed_form_states(asked)
+    if name == "balls":
+        return in_balls(asked)
+    problem, precision = asked.problem, asked.dtype
 
-    asked: Asked
-    progress: bool
-
-    def by(self, name: str) -> States:
-        """Raises `InputError` where the method does not apply."""
-        if name == "closed_form":
-            return closed_form_states(self.asked)
-        if name == "balls":
-            return in_balls(self.asked)
-        states, (problem, _, _, precision) = self._iterated(name, self.asked), self.asked
-
-        def errors() -> Errors:
-            twins = errors_by_twins(
-                states,
-                lambda twin: self._iterated(name, self.asked._replace(problem=twin)),
-                problem,
-                precision,
-            )
-            if name == "core" and problem.residual:
-                start = self._iterated(name, self.asked._replace(depths=(0,)))
-                return with_cancellation(twins, states, start, precision)
-            return twins
-
-        return replace(states, errors=errors)
-
-    def _iterated(self, name: str, asked: Asked) -> States:
-        if name in ("plain", "core"):
-            return iterated(asked, self.progress, in_core=name == "core")
+    def run(asked: Asked) -> States:
+        if name in _ITERATIONS:
+            return iterated(asked, progress, in_core=name == "core")
         return States(*squaring(asked), asked.problem.flat_offset(asked.device), unknown)
 
-    def bounded(self, name: str, states: States) -> States:
-        """`states` with errors by norms, where these are small: they cost nothing, unlike twins."""
-        errors, (problem, depths, _, precision) = None, self.asked
-        if name == "plain":
-            errors = errors_by_norms(states, problem, depths, precision)
-        return states if errors is None else replace(states, errors=lambda: errors)
+    def errors() -> Errors:
+        twins = errors_by_twins(
+            states, lambda twin: run(asked._replace(problem=twin)), problem, precision
+        )
+        if name == "core" and problem.residual:
+            return with_cancellation(twins, states, run(asked._replace(depths=(0,))), precision)
+        return twins
 
-    def plainly_fine(self, states: States) -> bool:
-        """Whether y and c are known and no token of an irreducible A needs more than these."""
-        known = float(states.errors().parts.max()) <= _limit(self.asked.dtype, small=False)
-        return known and self.asked.problem.reach is None
-
-    def worst(self, states: States) -> torch.Tensor:
-        """The largest estimated error of each element of the batch, over depths and metrics."""
-        hfc, mean, tokens = errors_of(states)
-        return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
+    states = run(asked)
+    return replace(states, errors=errors)
 
 
-def _choose(runs: Runs) -> tuple[str, str, States]:
+def _worst(states: States) -> torch.Tensor:
+    """The largest estimated error of each element of the batch, over depths and metrics."""
+    hfc, mean, tokens = errors_of(states)
+    return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
+
+
+def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States]:
     """(method, reason, states) for 'auto'.
 
     The cheapest of plain, core and closed_form, or where that is not exact enough another.
     """
-    problem, depths, _, precision = runs.asked
+    problem, depths, _, precision = asked
     small = problem.n * problem.d <= BALL_SIZE
     limit = _limit(precision, small)
-    seconds = costs(runs.asked)
+    seconds = costs(asked)
     method, least = _cheapest(seconds, *_ITERATIONS, "closed_form")
     others = ", ".join(
         f"{name} {seconds[name]:.1e} s"
@@ -259,19 +239,20 @@ def _choose(runs: Runs) -> tuple[str, str, States]:
     # Squares lose digits that balls keep: they are for layers that balls do not take.
     other, took = _cheapest(seconds, *_ITERATIONS, "balls" if problem.causal else "squaring")
     if small and method != "closed_form":
-        states = runs.by(method)
-        bounded = runs.bounded(method, states)
-        if bounded is not states and float(runs.worst(bounded).max()) <= limit:
+        states = by(method)
+        # By norms they cost nothing, unlike twins.
+        bound = errors_by_norms(states, problem, depths, precision) if method == "plain" else None
+        if bound is not None and _worst(replace(states, errors=lambda: bound)).max() <= limit:
             return method, reason, states
         # Its error would cost three runs more: the closed form knows its own.
         method, reason = "closed_form", "its error is known, unlike that of an iteration"
     try:
-        states = runs.by(method)
+        states = by(method)
     except InputError as error:
         if method != "closed_form":
             raise
         if small:
-            return "balls", f"no closed form: {error}", runs.by("balls")
+            return "balls", f"no closed form: {error}", by("balls")
         if took > PATIENCE:
             iteration, one_by_one = _cheapest(seconds, *_ITERATIONS)
             raise InputError(
@@ -280,10 +261,14 @@ def _choose(runs: Runs) -> tuple[str, str, States]:
                 f"that with method='{iteration}'; other methods take n times d of at most "
                 f"{SQUARING_SIZE}, or a causal A"
             ) from error
-        return other, f"no closed form: {error}", runs.by(other)
-    if not small and (method != "closed_form" or runs.plainly_fine(states)):
+        return other, f"no closed form: {error}", by(other)
+    if not small and method != "closed_form":
         return method, reason, states
-    errors = runs.worst(states)
+    # No token of an irreducible A needs more than y and c.
+    known = problem.reach is None and states.errors().parts.max() <= _limit(precision, small=False)
+    if not small and known:
+        return method, reason, states
+    errors = _worst(states)
     worst = float(errors.max())
     if worst <= limit:
         return method, reason, states
@@ -293,11 +278,11 @@ def _choose(runs: Runs) -> tuple[str, str, States]:
     )
     if small:
         wrong = (errors > limit).nonzero()[:, 0].tolist()
-        return "balls", uncertain, put_in(states, in_balls(runs.asked, wrong), wrong)
+        return "balls", uncertain, put_in(states, in_balls(asked, wrong), wrong)
     if took > (PATIENCE if other == "balls" else _AFFORDABLE):
         return method, reason, states
-    again = runs.by(other)
-    if float(runs.worst(again).max()) < worst:
+    again = by(other)
+    if float(_worst(again).max()) < worst:
         return other, uncertain, again
     return method, f"{reason}; {other} is no more exact", states
 
