@@ -29,8 +29,8 @@ from oversmoothing.theory.support.sizes import USUAL
 # (x, e): x times 2^e; e lacks the trailing dimensions that share it.
 Scaled = tuple[Tensor, Tensor]
 
-# 2^k is a normal number for |k| <= this; two factors reach every finite ratio.
-HALF = {torch.float64: 1022, torch.float32: 126}
+# The bits of a fraction, what is added to an exponent, and the integers of the same size.
+_FORM = {torch.float64: (52, 1023, torch.int64), torch.float32: (23, 127, torch.int32)}
 # The exponent of what is 0: it must not decide a common one.
 UNUSED = torch.iinfo(torch.int64).min // 4
 # Kinds of device that hold numbers: "meta" and others of torch's names hold none.
@@ -39,15 +39,13 @@ _COMPUTING = ("cpu", "cuda", "mps", "xpu")
 
 def powers_of_two(exponent: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
     """2^exponent in dtype, exactly, from the bits; 0 below the normal range, inf above it."""
-    if dtype == torch.float64:
-        return _from_bits(exponent.clamp(-1023, 1024), dtype)
-    return _from_bits(exponent.clamp(-127, 128), dtype)
+    bias = _FORM[dtype][1]
+    return _from_bits(exponent.clamp(-bias, bias + 1), dtype)
 
 
 def _from_bits(exponent: Tensor, dtype: torch.dtype) -> Tensor:
-    if dtype == torch.float64:
-        return ((exponent + 1023) << 52).view(torch.float64)
-    return ((exponent + 127) << 23).to(torch.int32).view(torch.float32)
+    fraction, bias, integers = _FORM[dtype]
+    return ((exponent + bias) << fraction).to(integers).view(dtype)
 
 
 def log_of_two_to(exponent: Tensor) -> Tensor:
@@ -61,7 +59,8 @@ def scale(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
     `torch.ldexp` forms 2^exponent in float32, which overflows at 128. There are always two factors,
     one of them mostly 1: to ask whether the other is enough would wait for the device.
     """
-    half = HALF[x.dtype]
+    # 2^k is a normal number for |k| <= half.
+    half = _FORM[x.dtype][1] - 1
     shape = exponent.shape + (1,) * trailing
     last = exponent.clamp(-half, half)
     # Of one sign, the smaller one first: what it rounds, the other takes to 0.

@@ -36,7 +36,6 @@ from oversmoothing.theory.streams.agreement import agreement_depth, contractions
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -137,7 +136,7 @@ def simulate(
         words.append(Sentence(off_by, _ONE))
     details = {
         "verdict": answer.to_json_object(),
-        "largest_error_of_log_hfc_lfc": json_number(largest),
+        "largest_error_of_log_hfc_lfc": largest,
         "closed_form_note": note,
     }
     rate = float(table["log_rate"].iloc[0])
@@ -256,22 +255,15 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[Sentence, dic
         f"gamma_Q - gamma_C = {gap:.5f} +- {error:.5f} a layer over {exponents.layers} layers: "
         f"HFC/LFC {does} (T7a)."
     )
-    return Sentence(words, measured(exponents.layers, of="layer")), {
-        "kind": "exponents",
-        "gamma_consensus": json_number(exponents.gamma_consensus),
-        "gamma_quotient": json_number(exponents.gamma_quotient),
-        "gap": json_number(gap),
-        "gap_error": json_number(error),
-        "layers": exponents.layers,
-    }
+    evidence = measured(exponents.layers, of="layer")
+    return Sentence(words, evidence), {"kind": "exponents", **vars(exponents)}
 
 
 def predicted_rate(theory: dict[str, Any]) -> float | None:
     """The slope of log HFC/LFC per layer that the theory of a run tells, where it is one number."""
     if theory["kind"] == "exponents":
         gap, error = theory["gap"], theory["gap_error"]
-        told = isinstance(gap, float) and abs(gap) > 3 * error
-        return gap if told else None
+        return gap if abs(gap) > 3 * error else None
     log_rate, rate = theory.get("log_rate"), theory.get("rate")
     if isinstance(log_rate, float):
         return log_rate
@@ -362,7 +354,7 @@ def simulate_streams(
         words.append(_verdict_said(answer, proved("T13a")))
         words += [Sentence(each, *words[0].evidence) for each in answer.stream_words()]
         theory["verdict"] = answer.to_json_object()
-        theory["log_rate"] = json_number(math.log(answer.rate) if answer.rate else None)
+        theory["log_rate"] = math.log(answer.rate) if answer.rate else None
     promised = () if agreement.certified is None else (proved("T13b"),)
     words.append(Sentence(_words(c, agreement), _ONE, *promised))
     theory["agreement"] = vars(agreement) | {"agree_to": c.agree_to}
