@@ -41,6 +41,8 @@ from oversmoothing.simulations.generators.attention import Causal, Softmax
 from oversmoothing.simulations.state import SplitState, scale
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.layer.layer import real_array
+from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -259,11 +261,11 @@ def _log_hfc(state: SplitState) -> float:
 def attention_at(states: SplitState, layer: int, given: FromState) -> Array:
     """A_h [heads, n, n] at one of the kept layers, batch [depths, 1]."""
     E, m = states.hfc[layer], states.mean[layer]
-    heads = len(given.W_Q) if np.ndim(given.W_Q) > 2 else 1
-    softmax = SoftmaxHeads(given, heads, *E.shape[1:], E.device, E.dtype)
+    heads, (n, d) = len(stacked(real_array(given.W_Q, "W_Q"))), E.shape[1:]
+    softmax = SoftmaxHeads(given, heads, n, d, E.device, E.dtype)
     parts = softmax.deviation(E, states.hfc_exponent[layer], m, states.mean_exponent[layer])
     shared, D = (scale(*part, 3) for part in (parts.shared, parts.D))
-    A = np.maximum((1.0 / E.shape[1] + shared + D)[0].numpy(), 0.0)
+    A = np.maximum((1.0 / n + shared + D)[0].numpy(), 0.0)
     # What a mask hides is 0, not what rounding left of it.
     A = np.tril(A) if given.causal else A
     return np.asarray(A / A.sum(-1, keepdims=True))
