@@ -154,12 +154,8 @@ class Streams:
         if (R >= 0).all() and (np.abs(sums - 1) <= row_sum_tolerance(self.s)).all():
             R = R / sums[:, None]
             sums = np.ones(self.s)
-        turned = R - R[-1:]
-        coordinates = np.empty_like(R)
-        coordinates[:-1, :-1] = turned[:-1, :-1]
-        coordinates[:-1, -1] = sums[:-1] - sums[-1]
-        coordinates[-1] = R[-1]
-        coordinates[-1, -1] = sums[-1]
+        coordinates = np.concatenate((R[:-1] - R[-1:], R[-1:]))
+        coordinates[:, -1] = np.append(sums[:-1] - sums[-1], sums[-1])
         p = np.append(self.p[:-1] - self.p[-1], self.p[-1])
         q = np.append(self.q[:-1], self.q.sum())
         alone = not coordinates[:-1, -1].any() and not p[:-1].any()
