@@ -306,20 +306,6 @@ class StreamsConfiguration:
             raise InputError("agree_to must lie between 0 and 1: a share of the first difference")
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The first layer at which streams differ by at most agree_to of their first difference.
-
-    simulated: in this run. certified: by tau(R_L ... R_1), for every branch and start;
-    by_each_layer: by the product of tau(R_l). None where that is not reached in the layers looked
-    at, or not promised (p no multiple of 1, R not row-stochastic).
-    """
-
-    simulated: int | None
-    certified: int | None
-    by_each_layer: int | None
-
-
 def simulate_streams(
     configuration: StreamsConfiguration, *, device: str = "auto", progress: bool = False
 ) -> Result:
@@ -355,15 +341,21 @@ def simulate_streams(
         words += [Sentence(each, *words[0].evidence) for each in answer.stream_words()]
         theory["verdict"] = answer.to_json_object()
         theory["log_rate"] = math.log(answer.rate) if answer.rate else None
-    promised = () if agreement.certified is None else (proved("T13b"),)
-    words.append(Sentence(_words(c, agreement), _ONE, *promised))
-    theory["agreement"] = vars(agreement) | {"agree_to": c.agree_to}
+    promised = () if agreement["certified"] is None else (proved("T13b"),)
+    words.append(Sentence(_words(c, **agreement), _ONE, *promised))
+    theory["agreement"] = agreement | {"agree_to": c.agree_to}
     rate = predicted_rate(theory)
     return run_result("streams", c, device, table, words, {"theory": theory}, rate)
 
 
-def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> Agreement:
-    """Layer by layer as far as it takes, or as far as is looked."""
+def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> dict[str, int | None]:
+    """The first layer at which streams differ by at most agree_to of their first difference.
+
+    simulated: in this run, layer by layer as far as it takes, or as far as is looked. certified: by
+    tau(R_L ... R_1), for every branch and start; by_each_layer: by the product of tau(R_l). None
+    where that is not reached in the layers looked at, or not promised (p no multiple of 1, R not
+    row-stochastic).
+    """
     certified = each = None
     stochastic = c.mixing in ("doubly-stochastic", "row-stochastic", "uniform", "identity")
     last = min(c.depth, _LOOKED_AT)
@@ -382,7 +374,8 @@ def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> Agreement:
     spread = np.array(run(list(range(last + 1)), False).log_spread)
     with np.errstate(invalid="ignore"):
         below = np.flatnonzero(spread <= spread[0] + math.log(c.agree_to))
-    return Agreement(int(below[0]) if len(below) else None, certified, each)
+    simulated = int(below[0]) if len(below) else None
+    return {"simulated": simulated, "certified": certified, "by_each_layer": each}
 
 
 def _first(mixing: Any, eps: float, last: int) -> tuple[int | None, int | None]:
@@ -398,18 +391,19 @@ def _first(mixing: Any, eps: float, last: int) -> tuple[int | None, int | None]:
     return depths.get("of_product"), depths.get("product_of_each")
 
 
-def _words(c: StreamsConfiguration, agreement: Agreement) -> str:
+def _words(c: StreamsConfiguration, simulated: int | None, certified: int | None,
+           by_each_layer: int | None) -> str:  # fmt: skip
     if c.streams == 1:
         return "one stream: there is nothing to agree."
     to = f"to {c.agree_to:g} of their first difference"
-    if agreement.simulated is None:
+    if simulated is None:
         seen = f"The streams did not agree {to} in the layers looked at"
     else:
-        seen = f"The streams agree {to} from layer {agreement.simulated} on in this run"
-    if agreement.certified is None:
+        seen = f"The streams agree {to} from layer {simulated} on in this run"
+    if certified is None:
         return f"{seen}; no certificate says when they do."
-    each = "" if agreement.by_each_layer is None else f", layer by layer {agreement.by_each_layer}"
+    each = "" if by_each_layer is None else f", layer by layer {by_each_layer}"
     return (
-        f"{seen}; the certificate, for every branch and start, gives layer {agreement.certified} "
+        f"{seen}; the certificate, for every branch and start, gives layer {certified} "
         f"(tau of the product of mixings{each})."
     )

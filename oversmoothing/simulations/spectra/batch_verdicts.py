@@ -14,7 +14,7 @@ to norm 1, with a bound on what rounding did to them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Complex128, Float, Float64
@@ -38,10 +38,10 @@ CHUNK = 16
 # Powers stop at C^64, or where squaring no longer lowers the bound enough to decide.
 _SQUARINGS = 6
 
-# What becomes of a pair: the columns of `SpectralVerdicts` but for rho_C.
+# What `spectral_verdicts` says of a pair.
 _ANSWER = [
-    ("verdict", "U13"), ("quotient_low", "f8"), ("quotient_high", "f8"), ("method", "U9"),
-    ("dominant", "U9"),
+    ("verdict", "U13"), ("rho_consensus", "f8"), ("quotient_low", "f8"), ("quotient_high", "f8"),
+    ("method", "U9"), ("dominant", "U9"),
 ]  # fmt: skip
 
 
@@ -173,36 +173,24 @@ def _by_values(A: NDArray[np.floating], heads: Sequence[HeadValues]) -> list[tup
             dominant = class_of(a, head, error)
         else:
             dominant = "consensus" if outcome is Outcome.SMOOTHING else "tie"
-        answers.append((outcome, low, high, method, dominant))
+        answers.append((outcome, consensus.shown, low, high, method, dominant))
     return answers
-
-
-@dataclass(frozen=True)
-class SpectralVerdicts:
-    """One entry a pair, arrays of the shape [m] or [m, p] of `head_of`.
-
-    verdict: SMOOTHING, NON_SMOOTHING, TIE (by exact zeros of H), UNDECIDED (rounding decides) or
-    TRIVIAL (n = 1). rho_consensus. quotient_low, quotient_high: bounds of rho_Q, no sharper than
-    the decision needed. method: the step that decided, or "one token". dominant: one of
-    consensus, smallest, other, tie, where 'tie' also says that rounding decides.
-    """
-
-    verdict: NDArray[np.str_]
-    rho_consensus: Array
-    quotient_low: Array
-    quotient_high: Array
-    method: NDArray[np.str_]
-    dominant: NDArray[np.str_]
 
 
 def spectral_verdicts(
     attention: NDArray[np.floating], heads: Sequence[HeadValues], head_of: NDArray[np.integer]
-) -> SpectralVerdicts:
+) -> "np.recarray[Any, Any]":
     """The verdict of each attention matrix with its head or heads, and what dominates (T1, T3).
 
     attention [m, n, n], float32 or float64, row-stochastic to its precision; the rows are divided
     by their sums. heads: from `head_values` or `dense_values`. head_of [m] or [m, p]: indices into
     heads. Raises `InputError` for input of another form.
+
+    A record a pair, of the shape of head_of. verdict: SMOOTHING, NON_SMOOTHING, TIE (by exact zeros
+    of H), UNDECIDED (rounding decides) or TRIVIAL (n = 1). rho_consensus. quotient_low,
+    quotient_high: bounds of rho_Q, no sharper than the decision needed. method: the step that
+    decided, or "one token". dominant: one of consensus, smallest, other, tie, where 'tie' also says
+    that rounding decides.
     """
     A = np.asarray(attention)
     if A.ndim != 3 or A.shape[1] != A.shape[2] or A.dtype not in (np.float32, np.float64):
@@ -225,7 +213,9 @@ def spectral_verdicts(
     lowest = np.array([head.consensus.low for head in heads])
     sizes = np.array([head.largest + SAFETY * head.error for head in heads])
     floors = np.array([head.floor for head in heads])
-    answers = np.full(pairs.shape, np.array(("TRIVIAL", 0, 0, "one token", "consensus"), _ANSWER))
+    one = np.array(("TRIVIAL", 0, 0, 0, "one token", "consensus"), _ANSWER)
+    answers = np.full(pairs.shape, one)
+    answers["rho_consensus"] = np.array([head.consensus.shown for head in heads])[pairs]
     with threadpool_limits(limits=1):
         for start in range(0, len(A), CHUNK):
             part = slice(start, start + CHUNK)
@@ -240,8 +230,4 @@ def spectral_verdicts(
             for k in np.flatnonzero(~shown.all(axis=1)):
                 left = np.flatnonzero(~shown[k])
                 answer[k, left] = _by_values(A[start + k], [heads[j] for j in which[k, left]])
-    answers = answers.reshape(index.shape)
-    return SpectralVerdicts(
-        rho_consensus=np.array([head.consensus.shown for head in heads])[index],
-        **{name: answers[name].copy() for name, _ in _ANSWER},
-    )
+    return answers.reshape(index.shape).view(np.recarray)
