@@ -21,7 +21,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Errors, States, start_of
 from oversmoothing.simulations.engine.problem import Asked, Place, Problem
-from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, seconds
+from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, Parts, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
@@ -136,17 +136,15 @@ def in_balls(asked: Asked, only: list[int] | None = None) -> States:
     parts_error = np.full((*shape, 2), _EPS)
     rows_error = np.full((*shape, n), _EPS)
     for index, place in enumerate(places):
-        one = _element(problem, place, depths)
+        by_depth, share = _parts(problem, place, depths)
         for level, depth in enumerate(depths):
-            at = level, index
-            y, mean = one.differences(depth), one.mean(depth)
+            at, of = (level, index), by_depth[depth]
             if n > 1:
-                states[at][:-1], exponents[at][0], parts_error[at][0] = _as_floats(y)
-            states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(mean)
-            for k in range(n):
-                floats = _as_floats(one.row(k, depth, y, mean))
-                rows[at][k : k + 1], row_exponents[at][k], error = floats
-                rows_error[at][k] = error * one.row_share
+                states[at][:-1], exponents[at][0], parts_error[at][0] = _as_floats(of.y)
+            states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(of.mean)
+            for k, token in enumerate(of.tokens):
+                rows[at][k : k + 1], row_exponents[at][k], error = _as_floats(token)
+                rows_error[at][k] = error * share
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
     errors = Errors(torch.as_tensor(parts_error + rounding), torch.as_tensor(rows_error + rounding))
     return States(
@@ -158,14 +156,20 @@ def in_balls(asked: Asked, only: list[int] | None = None) -> States:
     )
 
 
-def _element(problem: Problem, place: Place, depths: tuple[int, ...]) -> "_Element | _Causal":
-    """Bases for a larger causal layer; recurrences where these are small or leave a part open."""
+def _parts(
+    problem: Problem, place: Place, depths: tuple[int, ...]
+) -> tuple[dict[int, Parts], float]:
+    """One element of the batch at the depths, and by what the error of its tokens is larger.
+
+    From bases for a larger causal layer; by recurrences where these are small or leave a part open.
+    """
     size = problem.n * problem.d
     if problem.causal and size > BALL_SIZE:
-        bases = _Causal(problem, place, depths)
-        if bases.known or size > LARGEST_BALL_SIZE:
-            return bases
-    return _Element(problem, place)
+        states = CausalStates(*_layer(problem, place), problem.residual, depths[-1]).at(depths)
+        if all(parts.known for parts in states.values()) or size > LARGEST_BALL_SIZE:
+            return states, 1.0
+    element = _Element(problem, place)
+    return {depth: element.at(depth) for depth in depths}, element.row_share
 
 
 def _layer(problem: Problem, place: Place) -> tuple[flint.fmpq_mat, flint.fmpq_mat, flint.fmpq_mat]:
@@ -180,28 +184,6 @@ def _layer(problem: Problem, place: Place) -> tuple[flint.fmpq_mat, flint.fmpq_m
         return A, fractions(problem.W), fractions(problem.X0)
     assert problem.P is not None and problem.Q is not None
     return A, fractions(problem.P) * fractions(problem.Q), fractions(problem.X0)
-
-
-class _Causal:
-    """One element of the batch from its bases, at these depths."""
-
-    row_share = 1.0
-
-    def __init__(self, problem: Problem, place: Place, depths: tuple[int, ...]) -> None:
-        states = CausalStates(*_layer(problem, place), problem.residual, depths[-1])
-        self._parts = states.at(depths)
-        self.known = all(parts.known for parts in self._parts.values())
-
-    def differences(self, depth: int) -> flint.arb_mat | None:
-        """y_i = x_i - x_n [n - 1, d]."""
-        return self._parts[depth].y
-
-    def mean(self, depth: int) -> flint.arb_mat | None:
-        return self._parts[depth].mean
-
-    def row(self, k: int, depth: int, *_: flint.arb_mat | None) -> flint.arb_mat | None:
-        """Token k [1, d]."""
-        return self._parts[depth].tokens[k]
 
 
 class _Element:
@@ -243,14 +225,13 @@ class _Element:
     ) -> Recurrence:
         return Recurrence(left, A, self._W, X0, self._residual)
 
-    def differences(self, depth: int) -> flint.arb_mat | None:
-        """y_i = x_i - x_n [n - 1, d]."""
-        return None if self._differences is None else self._differences.at(depth, GOOD_BITS)
+    def at(self, depth: int) -> Parts:
+        """y, the mean and the tokens."""
+        y = None if self._differences is None else self._differences.at(depth, GOOD_BITS)
+        mean = self._mean.at(depth, GOOD_BITS)
+        return Parts(y, mean, [self._token(k, depth, y, mean) for k in range(self.n)])
 
-    def mean(self, depth: int) -> flint.arb_mat | None:
-        return self._mean.at(depth, GOOD_BITS)
-
-    def row(
+    def _token(
         self, k: int, depth: int, y: flint.arb_mat | None, mean: flint.arb_mat | None
     ) -> flint.arb_mat | None:
         """Token k [1, d]: from differences and mean where these do not cancel, else by itself."""

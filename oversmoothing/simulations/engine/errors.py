@@ -78,6 +78,12 @@ _FAR = 700.0
 _KNOWN = 1e-3
 
 
+def pieces(kept: States) -> list[slice]:
+    """Ranges of the depths whose states are read together."""
+    step = max(1, TOGETHER // max(1, kept.states[0].numel()))
+    return [slice(first, first + step) for first in range(0, len(kept.states), step)]
+
+
 def split_states(kept: States, which: slice) -> SplitState:
     """The split states of a range of depths, batch [depths, N]."""
     Z = kept.states[which].to(torch.float64)
@@ -98,12 +104,8 @@ def errors_of(
 ) -> tuple[Float64[Tensor, "depths N"], Float64[Tensor, "depths N"], Float64[Tensor, "depths N n"]]:
     """Estimated relative errors of HFC, of the mean and of the tokens."""
     errors = kept.errors()
-    step = max(1, TOGETHER // max(1, kept.states[0].numel()))
-    pieces = [
-        _errors_of(kept, errors, slice(first, first + step))
-        for first in range(0, len(kept.states), step)
-    ]
-    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*pieces, strict=True))
+    each = [_errors_of(kept, errors, which) for which in pieces(kept)]
+    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*each, strict=True))
     return hfc, mean, tokens
 
 
