@@ -38,8 +38,6 @@ from oversmoothing.theory.streams.streams import make_mixing, read_streams
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
-
 
 @dataclass(frozen=True)
 class Configuration:
@@ -108,10 +106,10 @@ def simulate(
     # In float32 the run is of the rounded X_0; so is the prediction.
     X0 = X0.astype(c.dtype).astype(np.float64)
     problem = make_problem(X0=X0, A=A, W=None, H=H, residual=True)
-    method, said = without_eigenvectors(problem, depths, DTYPES[c.dtype])
+    dtype = getattr(torch, c.dtype)
+    method, said = without_eigenvectors(problem, depths, dtype)
     table = evolve(
-        X0=X0, A=A, H=H, depth=depths, method=method, dtype=DTYPES[c.dtype],
-        device=device, progress=progress,
+        X0=X0, A=A, H=H, depth=depths, method=method, dtype=dtype, device=device, progress=progress,
     ).metrics()  # fmt: skip
     answer = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)
     note = None
@@ -122,7 +120,8 @@ def simulate(
         # Without a well-conditioned eigenbasis there is none.
         table["predicted_log_hfc_lfc"], note = math.nan, str(error)
     rate = answer.rate
-    table["log_rate"] = math.nan if rate is None else math.log(rate) if rate else -math.inf
+    log_rate = math.nan if rate is None else math.log(rate) if rate else -math.inf
+    table["log_rate"] = log_rate
     table["predicted_limit"] = math.nan if answer.limit is None else answer.limit
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
@@ -139,8 +138,7 @@ def simulate(
         "largest_error_of_log_hfc_lfc": largest,
         "closed_form_note": note,
     }
-    rate = float(table["log_rate"].iloc[0])
-    return run_result("simulate", c, device, table, words, details, rate)
+    return run_result("simulate", c, device, table, words, details, log_rate)
 
 
 def _verdict_said(answer: Any, statement: Any) -> Sentence:

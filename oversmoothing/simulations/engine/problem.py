@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.state import centred, normalise
-from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.layer.attention import stationary_distributions
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
@@ -134,10 +134,8 @@ class Problem:
     @cached_property
     def pi(self) -> Float64[Array, "*a n"]:
         """pi [*a, n]."""
-        result = np.zeros(self.A.shape[:-1])
-        for place in np.ndindex(*self.A.shape[:-2]):
-            result[place] = stationary_distribution(self.A[place])
-        return result
+        n, batch = self.n, self.A.shape[:-1]
+        return stationary_distributions(self.A.reshape(-1, n, n)).reshape(batch)
 
     @cached_property
     def offset(self) -> Float64[Array, "*a n"]:
