@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -96,16 +97,10 @@ def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> Scaled:
 
 def add(*terms: Scaled, trailing: int) -> Scaled:
     """The sum of 2^e x over terms (x, e) as (value, exponent), the largest that any term has."""
-    used = [torch.where(largest(x, trailing) == 0, UNUSED, e) for x, e in terms]
-    common = used[0]
-    for e in used[1:]:
-        common = torch.maximum(common, e)
+    used = (torch.where(largest(x, trailing) == 0, UNUSED, e) for x, e in terms)
+    common = reduce(torch.maximum, used)
     common = torch.where(common == UNUSED, torch.zeros_like(common), common)
-    parts = [scale(x, e - common, trailing) for x, e in terms]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total, common
+    return reduce(torch.add, (scale(x, e - common, trailing) for x, e in terms)), common
 
 
 def normalised_sum(*terms: Scaled, trailing: int) -> Scaled:
@@ -228,7 +223,12 @@ def centred(
 
 
 def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor) -> SplitState:
-    """A split state from its parts; hfc [..., n, d] centred, mean [..., d], exponents integer."""
+    """A split state from its parts; hfc [..., n, d] must be centred, exponents integer [...]."""
+    if hfc.shape[:-2] + hfc.shape[-1:] != mean.shape:
+        raise InputError(
+            f"hfc {tuple(hfc.shape)} and mean {tuple(mean.shape)} do not belong together: "
+            "they must be [..., n, d] and [..., d]"
+        )
     hfc, hfc_exponent = normalise(hfc.to(torch.float64), 2, hfc_exponent.to(torch.int64))
     mean, mean_exponent = normalise(mean.to(torch.float64), 1, mean_exponent.to(torch.int64))
     rows, common = add((hfc, hfc_exponent), (mean.unsqueeze(-2), mean_exponent), trailing=2)

@@ -145,13 +145,10 @@ class Table:
 
     def to_json_object(self) -> list[dict[str, Any]]:
         """A row as a JSON object, numbers as `json_number` writes them."""
-        columns = {
-            name: self.rows[name].tolist()
-            if kind != "number"
-            else [json_number(x) for x in self.rows[name]]
-            for name, kind in self.kinds.items()
-        }
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return [
+            {name: json_number(x) if self.kinds[name] == "number" else x for name, x in row.items()}
+            for row in self.rows.to_dict("records")
+        ]
 
 
 def _of_one_kind(name: str, column: pd.Series) -> tuple[Kind, pd.Series]:
