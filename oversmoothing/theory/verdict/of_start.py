@@ -271,10 +271,9 @@ class _Parts:
             for roots in zip(*((m.attention, m.value) for m in self._modes), strict=True)
         )
         # Modes of consensus are those of its means; of heads that share none they are in all of it.
-        alike = _acting(heads, X0)
-        if means := fixed_means(heads):
-            total = reduce(plus, (H for _, H in heads))
-            alike = _acting([(identity(len(means)), total)], product(means, X0))
+        means, total = fixed_means(heads), reduce(plus, (H for _, H in heads))
+        fixed = [(identity(len(means)), total)] if means else heads
+        alike = _acting(fixed, product(means, X0) if means else X0)
         away = plus(X0[:-1], [X0[-1]] * (len(X0) - 1), -1)
         self._sides = alike, _acting([(rational_quotient(A), H) for A, H in heads], away)
         self._A, self._H, self._start = map(to_flint, (*heads[0], X0))
