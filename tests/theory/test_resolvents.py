@@ -219,11 +219,24 @@ def test_T4e_projectors_decide_Jordan_blocks_closed_classes_and_heads(seed, n, d
     case, start = read_heads(A, W, X0, True)
     found = by_projectors(case, start.fractions)
     content = start_content(case.rational_A, case.rational_H, start.fractions, False, case.others)
-    if content.outcome == "UNDEFINED":
-        assert found.outcome == "UNDECIDED"
-    else:
-        assert found.outcome == content.outcome
-        assert found.limits.tends_to in (content.limits.tends_to, None)
+    assert found.outcome == content.outcome
+    assert found.limits.tends_to in (content.limits.tends_to, None)
+
+
+def test_T4e_a_decoder_of_many_tokens_with_Jordan_blocks_is_decided_for_each_X_0():
+    """pi = e_1: whether X_0 contains consensus is seen in its first token."""
+    rng, n = random.Random(1), 48
+    A = [[Fraction(1)] + [Fraction(0)] * (n - 1)]
+    for i in range(1, n):
+        weights, own = [rng.randint(0, 5) for _ in range(i - 1)] + [1], Fraction(1 + i % 2, 4)
+        A.append([(1 - own) * x / sum(weights) for x in weights])
+        A[i] += [own] + [Fraction(0)] * (n - 1 - i)
+    H = matrix("1/2 1 0 0; 0 1/2 0 0; 0 0 -1 1; 0 0 0 -1")
+    X0 = [[rng.randint(-9, 9) for _ in range(4)] for _ in range(n)]
+    for first, expected in ((X0[0], "SMOOTHING"), ([0] * 4, "NON_SMOOTHING")):
+        found = verdict(A=A, H=H, X0=[first, *X0[1:]])
+        assert (found.verdict, found.verdict_x0) == ("SMOOTHING", expected)
+        assert "and what is not told of HFC/LFC and tokens." in found.reason
 
 
 # --- what X_0 contains ---

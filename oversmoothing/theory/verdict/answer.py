@@ -299,8 +299,8 @@ TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it c
 def left_out_for_cost(seconds: float) -> str:
     """What a start with many modes is not asked, and how to ask for it."""
     return (
-        " Left out for its cost: from which layer on this X_0 shows that, and what its tokens do "
-        f"where phases turn. thorough=True (--thorough) computes it, in about {_time(seconds)}."
+        " Left out for its cost: from which layer on this X_0 shows that, and what is not told of "
+        f"HFC/LFC and tokens. thorough=True (--thorough) computes it, in about {_time(seconds)}."
     )
 
 

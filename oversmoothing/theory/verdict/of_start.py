@@ -166,8 +166,8 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
         # What holds for all layers and starts that round to these floats holds for this one.
         outcome = DiscStart(cell_discs(case), start.floats).decided(generic).outcome
         answer = Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
-    is_open = answer.outcome is Outcome.UNDECIDED
-    return replace(answer, words=(TOO_MANY_MODES if is_open else "") + left_out)
+    words = TOO_MANY_MODES if answer.outcome is Outcome.UNDECIDED else answer.words
+    return replace(answer, words=words + left_out)
 
 
 def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Outcome) -> Decided:
@@ -236,9 +236,9 @@ def by_projectors(case: Layer, X0: Matrix) -> Decided:
     sign = compare(consensus[0], quotient[0])[0] if consensus else -1
     outcome = outcome_of_sign(sign)
     leads = (consensus if sign != -1 else []) + (quotient if sign != 1 else [])
-    if sign is None or leads[0].rational == 0:
-        return Decided(Outcome.UNDECIDED)
-    if not _is_plain(case):
+    if sign is not None and leads[0].rational == 0:
+        return Decided(Outcome.UNDEFINED, words=VANISHES)
+    if sign is None or not _is_plain(case):
         return Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
     return parts.led_by(leads, outcome)
 
