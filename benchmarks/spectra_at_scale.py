@@ -11,8 +11,9 @@ are slower at this size, many times so on a busy machine.
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from benchmarks.timing import timed
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
-from oversmoothing.simulations.spectra.batch_verdicts import SpectralVerdicts, spectral_verdicts
+from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, dominance, outcome_of
@@ -57,12 +58,12 @@ def plain_verdict(values: NDArray[np.complexfloating], head: HeadValues) -> Outc
     return outcome_of(margin, margin)
 
 
-def fallback(answers: SpectralVerdicts) -> float:
+def fallback(answers: Any) -> float:
     """The share of pairs that needed LAPACK."""
     return float(np.isin(answers.method, ("lapack", "discs")).mean())
 
 
-def said(answers: SpectralVerdicts) -> str:
+def said(answers: Any) -> str:
     """How many came out as what, and by which step."""
     names, counts = np.unique(answers.verdict, return_counts=True)
     outcomes = ", ".join(f"{c} {v}" for v, c in zip(names, counts, strict=True))
@@ -81,7 +82,7 @@ class Comparison:
     naive: float
     single: float
     ours: float
-    answers: SpectralVerdicts
+    answers: Any
     plain: NDArray[np.str_]
 
     def rows(self, name: str, naive: str, note: str, at_least: float | None = None) -> list[Row]:
@@ -99,7 +100,7 @@ class Comparison:
 def compared(batches: Iterable[Batch], sample: int) -> Comparison:
     """Both sides on each batch in turn; numpy's default threads on `sample` of its matrices."""
     naive = single = ours = 0.0
-    answers: list[SpectralVerdicts] = []
+    answers = []
     plain: list[Outcome] = []
     for A, heads, index in batches:
         double = A.astype(np.float64)
@@ -115,9 +116,8 @@ def compared(batches: Iterable[Batch], sample: int) -> Comparison:
         ours += seconds
         answers.append(answer)
         plain += [plain_verdict(each, heads[k]) for each, k in zip(values, index, strict=True)]
-    names = [field.name for field in fields(SpectralVerdicts)]
-    joined = (np.concatenate([getattr(each, name) for each in answers]) for name in names)
-    return Comparison(naive, single, ours, SpectralVerdicts(*joined), np.array(plain))
+    joined = np.concatenate(answers).view(np.recarray)
+    return Comparison(naive, single, ours, joined, np.array(plain))
 
 
 @measurement(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.operator import KroneckerOperator
 from oversmoothing.theory.spectra.heads import head_weights, stacked
 from oversmoothing.theory.support.errors import InputError
@@ -28,7 +27,16 @@ class Operator(KroneckerOperator):
 
         dtype: of torch, float64 unless given. Raises `InputError` where the device is not there.
         """
-        return TorchOperator.of(self.layer, device, dtype)
+        import torch
+
+        from oversmoothing.simulations.state import choose_device
+
+        where = choose_device(device)
+        A, W = (
+            torch.from_numpy(np.ascontiguousarray(M)).to(where, dtype or torch.float64)
+            for M in (stacked(self.layer.A), head_weights(self.layer).dense())
+        )
+        return TorchOperator(A, W)
 
 
 class TorchOperator:
@@ -37,43 +45,29 @@ class TorchOperator:
 
     def __init__(self, A: Tensor, W: Tensor) -> None:
         self.A, self.W = A, W
+        self.n, self.d = A.shape[-1], W.shape[-1]
 
-    @staticmethod
-    def of(layer: Layer, device: str = "auto", dtype: Any = None) -> TorchOperator:
-        """Raises `InputError` where the device is not there."""
+    def _tensor(self, x: Any) -> Tensor:
         import torch
 
-        from oversmoothing.simulations.state import choose_device
-
-        where = choose_device(device)
-        A, W = (
-            torch.from_numpy(np.ascontiguousarray(M)).to(where, dtype or torch.float64)
-            for M in (stacked(layer.A), head_weights(layer).dense())
-        )
-        return TorchOperator(A, W)
+        return torch.as_tensor(x, dtype=self.A.dtype, device=self.A.device)
 
     def __call__(self, X: Any) -> Tensor:
-        import torch
-
-        n, d = self.A.shape[-1], self.W.shape[-1]
-        state = torch.as_tensor(X, dtype=self.A.dtype, device=self.A.device)
-        if state.shape[-2:] != (n, d):
-            raise InputError(f"X has shape {list(state.shape)}; it must be [..., {n}, {d}]")
+        state = self._tensor(X)
+        if state.shape[-2:] != (self.n, self.d):
+            raise InputError(
+                f"X has shape {list(state.shape)}; it must be [..., {self.n}, {self.d}]"
+            )
         heads = self.A @ (state.unsqueeze(-3) @ self.W)
         return state + heads.sum(-3)
 
     def __matmul__(self, x: Any) -> Tensor:
-        import torch
-
-        n, d = self.A.shape[-1], self.W.shape[-1]
-        vector = torch.as_tensor(x, dtype=self.A.dtype, device=self.A.device)
-        state = vector.reshape(*vector.shape[:-1], d, n).mT
-        return self(state).mT.flatten(-2)
+        vector = self._tensor(x)
+        return self(vector.reshape(*vector.shape[:-1], self.d, self.n).mT).mT.flatten(-2)
 
     @property
     def T(self) -> TorchOperator:
         return TorchOperator(self.A.mT, self.W.mT)
 
     def __repr__(self) -> str:
-        n, d = self.A.shape[-1], self.W.shape[-1]
-        return f"<I + H (x) A: {n} tokens, {d} features, on {self.A.device}>"
+        return f"<I + H (x) A: {self.n} tokens, {self.d} features, on {self.A.device}>"

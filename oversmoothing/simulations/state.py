@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,11 @@ from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import USUAL
 
-# 2^k is a normal number for |k| <= this; two factors reach every finite ratio.
-HALF = {torch.float64: 1022, torch.float32: 126}
+# (x, e): x times 2^e; e lacks the trailing dimensions that share it.
+Scaled = tuple[Tensor, Tensor]
+
+# The bits of a fraction, what is added to an exponent, and the integers of the same size.
+_FORM = {torch.float64: (52, 1023, torch.int64), torch.float32: (23, 127, torch.int32)}
 # The exponent of what is 0: it must not decide a common one.
 UNUSED = torch.iinfo(torch.int64).min // 4
 # Kinds of device that hold numbers: "meta" and others of torch's names hold none.
@@ -36,15 +40,13 @@ _COMPUTING = ("cpu", "cuda", "mps", "xpu")
 
 def powers_of_two(exponent: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
     """2^exponent in dtype, exactly, from the bits; 0 below the normal range, inf above it."""
-    if dtype == torch.float64:
-        return _from_bits(exponent.clamp(-1023, 1024), dtype)
-    return _from_bits(exponent.clamp(-127, 128), dtype)
+    bias = _FORM[dtype][1]
+    return _from_bits(exponent.clamp(-bias, bias + 1), dtype)
 
 
 def _from_bits(exponent: Tensor, dtype: torch.dtype) -> Tensor:
-    if dtype == torch.float64:
-        return ((exponent + 1023) << 52).view(torch.float64)
-    return ((exponent + 127) << 23).to(torch.int32).view(torch.float32)
+    fraction, bias, integers = _FORM[dtype]
+    return ((exponent + bias) << fraction).to(integers).view(dtype)
 
 
 def log_of_two_to(exponent: Tensor) -> Tensor:
@@ -58,7 +60,8 @@ def scale(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
     `torch.ldexp` forms 2^exponent in float32, which overflows at 128. There are always two factors,
     one of them mostly 1: to ask whether the other is enough would wait for the device.
     """
-    half = HALF[x.dtype]
+    # 2^k is a normal number for |k| <= half.
+    half = _FORM[x.dtype][1] - 1
     shape = exponent.shape + (1,) * trailing
     last = exponent.clamp(-half, half)
     # Of one sign, the smaller one first: what it rounds, the other takes to 0.
@@ -82,7 +85,7 @@ def exponent_of(x: Tensor) -> Tensor:
     return torch.where(torch.isfinite(x), e, torch.zeros_like(e))
 
 
-def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> tuple[Tensor, Tensor]:
+def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> Scaled:
     """(y, e) with 2^exponent x = 2^e y and the largest entry of y in [1/2, 1).
 
     Non-finite x keeps its exponent; that of zero x is 0.
@@ -92,21 +95,15 @@ def normalise(x: Tensor, trailing: int, exponent: Tensor | int = 0) -> tuple[Ten
     return scale(x, -e, trailing), torch.where(top == 0, e, e + exponent)
 
 
-def add(*terms: tuple[Tensor, Tensor], trailing: int) -> tuple[Tensor, Tensor]:
+def add(*terms: Scaled, trailing: int) -> Scaled:
     """The sum of 2^e x over terms (x, e) as (value, exponent), the largest that any term has."""
-    used = [torch.where(largest(x, trailing) == 0, UNUSED, e) for x, e in terms]
-    common = used[0]
-    for e in used[1:]:
-        common = torch.maximum(common, e)
+    used = (torch.where(largest(x, trailing) == 0, UNUSED, e) for x, e in terms)
+    common = reduce(torch.maximum, used)
     common = torch.where(common == UNUSED, torch.zeros_like(common), common)
-    parts = [scale(x, e - common, trailing) for x, e in terms]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total, common
+    return reduce(torch.add, (scale(x, e - common, trailing) for x, e in terms)), common
 
 
-def normalised_sum(*terms: tuple[Tensor, Tensor], trailing: int) -> tuple[Tensor, Tensor]:
+def normalised_sum(*terms: Scaled, trailing: int) -> Scaled:
     """`add`, its largest entry in [1/2, 1); of a sum that is 0 the exponent is 0."""
     total, exponent = add(*terms, trailing=trailing)
     return normalise(total, trailing, exponent)

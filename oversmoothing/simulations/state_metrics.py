@@ -260,7 +260,8 @@ def stream_state(
     """
     narrow = X.detach()
     X = narrow.to(torch.float64)
-    without_first = without_first and X.shape[1] > 1
+    # How many tokens are left out, by suffix.
+    parts = {"": 0, "_without_cls": 1} if without_first and X.shape[1] > 1 else {"": 0}
     ranks = len(X) if ranks is None else min(ranks, len(X))
     size = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
     square = size.squeeze(-1)
@@ -268,27 +269,23 @@ def stream_state(
     # Cosines of float32 tokens are no better than float32.
     unit = (X / size).to(torch.promote_types(narrow.dtype, torch.float32))
     cosine = (unit @ unit.mT).clamp_(-1.0, 1.0)
-    grams: dict[str, Tensor] = {}
-    if ranks:
-        few = torch.where(plain[:ranks, None, None], X[:ranks], 1.0)
-        tall = X.shape[1] >= X.shape[2]
-        grams[""] = few.mT @ few if tall else few @ few.mT
-        if without_first and tall:
-            grams["_without_cls"] = grams[""] - few[:, :1].mT @ few[:, :1]
-        elif without_first:
-            grams["_without_cls"] = grams[""][:, 1:, 1:]
-    measures, sigma = _of(X, cosine, grams.get(""), ranks)
-    sigmas = {"": sigma}
-    if without_first:
-        suffix = "_without_cls"
-        patches, sigmas[suffix] = _of(X[:, 1:], cosine[:, 1:, 1:], grams.get(suffix), ranks)
-        measures |= {f"{name}{suffix}": value for name, value in patches.items()}
-    plain &= _harmless(measures, without_first, ranks)
+    few = torch.where(plain[:ranks, None, None], X[:ranks], 1.0)
+    tall = X.shape[1] >= X.shape[2]
+    gram = few.mT @ few if tall else few @ few.mT
+    values, grams, sigmas = dict[str, Tensor](), dict[str, Tensor](), dict[str, Tensor]()
+    for suffix, left in parts.items():
+        if left:
+            gram = gram - few[:, :left].mT @ few[:, :left] if tall else gram[:, left:, left:]
+        measures, sigma = _of(X[:, left:], cosine[:, left:, left:], gram, ranks)
+        plain &= _harmless(measures, ranks)
+        values |= {f"{name}{suffix}": value for name, value in measures.items()}
+        grams[suffix], sigmas[suffix] = gram, sigma
     if not bool(plain.all()):
-        careful = _careful(X[~plain], without_first)
-        for name, value in measures.items():
-            value[~plain] = careful[name]
-    return StreamState(measures, cosine, grams, sigmas, plain)
+        for suffix, left in parts.items():
+            careful = metrics(X[~plain][:, left:])
+            for name in NAMES:
+                values[f"{name}{suffix}"][~plain] = careful[name]
+    return StreamState(values, cosine, grams if ranks else {}, sigmas, plain)
 
 
 def kept_parts(X: Tensor, keep: Tensor | None) -> list[Tensor]:
@@ -320,29 +317,15 @@ def stream_log_ratio(
     return logs
 
 
-def _careful(X: Tensor, without_first: bool) -> dict[str, Tensor]:
-    whole = metrics(X)
-    measures = {name: whole[name] for name in NAMES}
-    if without_first:
-        patches = metrics(X[:, 1:])
-        measures |= {f"{name}_without_cls": patches[name] for name in NAMES}
-    return measures
-
-
-def _harmless(measures: dict[str, Tensor], without_first: bool, ranks: int) -> Tensor:
+def _harmless(measures: dict[str, Tensor], ranks: int) -> Tensor:
     """Which inputs the plain form measures to 1e-6."""
-    good = torch.ones_like(measures["hfc_lfc"], dtype=torch.bool)
-    for suffix in ("", "_without_cls") if without_first else ("",):
-        good &= measures[f"hfc_lfc{suffix}"] > SPREAD
-        good &= measures[f"hfc_lfc{suffix}"] < 1 / SPREAD
-        good &= measures[f"cos_mean{suffix}"] < 1 - SPREAD**2
-        good[:ranks] &= measures[f"sigma2_sigma1{suffix}"][:ranks] > SPREAD
+    good = (measures["hfc_lfc"] > SPREAD) & (measures["hfc_lfc"] < 1 / SPREAD)
+    good &= measures["cos_mean"] < 1 - SPREAD**2
+    good[:ranks] &= measures["sigma2_sigma1"][:ranks] > SPREAD
     return good
 
 
-def _of(
-    X: Tensor, cosine: Tensor, gram: Tensor | None, ranks: int
-) -> tuple[dict[str, Tensor], Tensor]:
+def _of(X: Tensor, cosine: Tensor, gram: Tensor, ranks: int) -> tuple[dict[str, Tensor], Tensor]:
     """(NAMES of X, the singular values of the first `ranks`); gram: X^T X or X X^T of those."""
     n = X.shape[1]
     mean = X.mean(1, keepdim=True)
@@ -353,7 +336,7 @@ def _of(
     trace = cosine.diagonal(dim1=-2, dim2=-1).sum(-1, dtype=wide)
     rank, second = torch.full_like(ratio, torch.nan), torch.full_like(ratio, torch.nan)
     sigma = X.new_zeros((0, min(X.shape[1:])))
-    if gram is not None:
+    if ranks:
         sigma = torch.linalg.eigvalsh(gram).clamp_min(0.0).sqrt().flip(-1)
         share = sigma / sigma.sum(-1, keepdim=True)
         rank[:ranks] = torch.special.entr(share).sum(-1).exp()

@@ -15,9 +15,8 @@ from oversmoothing.simulations.generators.attention import (
 )
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra import batch_verdicts
-from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
+from oversmoothing.simulations.spectra.batch_verdicts import Powers, spectral_verdicts
 from oversmoothing.simulations.spectra.head_values import dense_values, head_values, hull_corners
-from oversmoothing.simulations.spectra.power_bounds import centred, first_power, squared
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError
@@ -210,10 +209,10 @@ def powers_norm(A: np.ndarray) -> np.ndarray:
 def test_gelfand_bounds_the_radius_and_falls_to_it(seed: int, n: int, single: bool) -> None:
     A = batch(seed, 5, n)
     radius = np.array([np.abs(attention_spectrum(each).values).max() for each in A])
-    powers = first_power(*centred(A, np.float32 if single else np.float64))
+    powers = Powers.of_attention(A.astype(np.float32 if single else np.float64))
     for _ in range(7):
         assert (powers.bound() >= radius * (1 - 1e-9) - 1e-12).all()
-        powers = squared(powers)
+        powers = powers.squared()
     if not single:
         # (sqrt(n) times the eigenvector condition)^(1/128), and a floor that rounding leaves; in
         # float32 that floor may lie far above the radius of a sharp, very non-normal A.

@@ -63,14 +63,33 @@ def test_a_verdict_reads_as_sentences():
     assert lines[2] == "  for this X_0: SMOOTHING"
     assert "rho_C = 0.5, rho_Q = 0.25: rate rho_Q/rho_C" in lines[3]
     assert " = 0.5 a layer (HFC/LFC falls by this factor in the long run), margin" in lines[3]
-    apart = str(oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-1/2"]]))
-    # There HFC/LFC need not grow by the rate: it may have a limit (T1f).
-    assert "falls" not in apart and "HFC/LFC itself may saturate" in apart
     assert lines[4].startswith("  consensus dominates: ")
     assert lines[-2] == "  after 1 layer: HFC/LFC = 0.167, squared 1/36"
     assert lines[-1] == "  after 100 layers: HFC/LFC = 2.63e-31"
     empty = oversmoothing.verdict(A=[[1]], H=[[-1]], X0=[[1]], depth=1)
     assert str(empty).endswith("after 1 layer: no value: the state is 0")
+
+
+# Doubly stochastic, where the mean is that of consensus (T3), or not, where it follows them (T1f).
+APART = {"3/4 1/4; 1/4 3/4": "grows without bound", "7/10 3/10; 2/5 3/5": "tends to 7"}
+
+
+@pytest.mark.parametrize("X0", [None, [[1], [2]]])
+@pytest.mark.parametrize("A", APART)
+def test_where_differences_outgrow_consensus_one_line_says_what_HFC_LFC_does(A, X0):
+    """HFC/LFC need not grow by the rate, and whether it does is said once."""
+    said = str(oversmoothing.verdict(A=matrix(A), H=[["-1/2"]], X0=X0))
+    assert "a layer (differences outgrow consensus by it), margin" in said
+    assert f"HFC/LFC {APART[A]}, rank of the limit 1." in said
+    assert "falls" not in said and "saturate" not in said
+
+
+def test_HFC_LFC_may_saturate_where_it_is_not_known_what_it_does():
+    """Two equal eigenvalues of A lead: the limit depends on X_0, and is not told of floats."""
+    A = floats("0.7 0.18 0.12; 0.3 0.58 0.12; 0.3 0.18 0.52")
+    found = oversmoothing.verdict(A=A, H=[[-0.7]])
+    assert found.verdict == "NON_SMOOTHING" and found.tends_to is None
+    assert "outgrow consensus by it; HFC/LFC itself may saturate), margin" in str(found)
 
 
 def test_what_replaces_the_layer_object_is_said():

@@ -16,10 +16,11 @@ from oversmoothing.theory.numbers.exact import centred, from_flint, product, to_
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.algebraic import Factor
+from oversmoothing.theory.spectra.heads import read_heads
 from oversmoothing.theory.verdict import of_start, resolvent as resolvents
 from oversmoothing.theory.verdict.cosines import TokenLimits, token_limits
 from oversmoothing.theory.verdict.of_start import by_projectors
-from oversmoothing.theory.verdict.resolvent import has_every_mode, resolvent
+from oversmoothing.theory.verdict.resolvent import resolvent
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, identity, matrix
@@ -65,9 +66,9 @@ def test_T4e_the_resolvent_of_X_0_is_the_generating_function_of_its_states(A, H,
 @pytest.mark.parametrize("start", ["3; 6", "1; 4"])
 def test_T4e_an_unlucky_prime_does_not_change_the_resolvent(monkeypatch, start):
     """Modulo 3 the states of (3, 6) are all 0, and (1, 4) is at consensus; the next prime tells."""
-    assert all(flint.fmpz(p).is_prime() for p in resolvents._PRIMES)
+    assert all(flint.fmpz(p).is_prime() for p in resolvents.PRIMES)
     right = found_of("AA", "-1/2", start)
-    monkeypatch.setattr(resolvents, "_PRIMES", (3, 2**61 - 1))
+    monkeypatch.setattr(resolvents, "PRIMES", (3, 2**61 - 1))
     again = found_of("AA", "-1/2", start)
     assert right.table == again.table and right.degree == again.degree == 2
     assert [f.polynomial for f, _ in right.factors] == [f.polynomial for f, _ in again.factors]
@@ -188,14 +189,54 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
             assert (limit.tends_to, limit.values) == (right.tends_to, pytest.approx(right.values))
 
 
-def test_T4e_an_X_0_with_every_mode_is_told_from_one_without():
-    for H, X0, every in (
-        ("1/2 0; 0 -1/3", X3, True),
-        ("1/2 0; 0 -1/3", "1 2; 3 2; -2 2", False),
-        # A repeated eigenvalue cannot be spanned from one vector.
-        ("1/2 0; 0 1/2", X3, False),
-    ):
-        assert has_every_mode(matrix("A3"), matrix(H), matrix(X0)) == every
+@settings(max_examples=150)
+@given(seed=SEEDS, n=st.integers(2, 5), d=st.integers(1, 3), heads=st.integers(1, 3))
+def test_T4e_projectors_decide_Jordan_blocks_closed_classes_and_heads(seed, n, d, heads):
+    rng = random.Random(seed)
+    # Few shares and values: they repeat, with Jordan blocks; a share 1 is a closed class.
+    shares, values = [[Fraction(x, 4) for x in rng.sample(range(-5, 5), 2)] for _ in range(2)]
+    shares = [abs(x) if abs(x) <= 1 else Fraction(1) for x in shares]
+    dense = rng.random() < 0.3
+    A, W = [], []
+    for _ in range(heads):
+        rows = [[Fraction(rng.randint(0, 3)) for _ in range(n if dense else i)] for i in range(n)]
+        for i, row in enumerate(rows):
+            left = Fraction(1) if i == 0 and not dense else rng.choice(shares)
+            total = sum(row)
+            rows[i] = [x * (1 - left) / total if total else Fraction(0) for x in row]
+            rows[i] += [Fraction(0)] * (n - len(row))
+            rows[i][i] += 1 - sum(rows[i])
+        A.append(rows)
+        block = [[Fraction(rng.randint(-1, 1)) * (i < j) for j in range(d)] for i in range(d)]
+        turned = [[Fraction(rng.randint(-2, 2), 2) for _ in range(d)] for _ in range(d)]
+        for i in range(d):
+            block[i][i] = rng.choice(values)
+        W.append(turned if rng.random() < 0.2 else block)
+    few = rng.choice((0, 1, 2))
+    X0 = [[Fraction(rng.randint(-few, few)) for _ in range(d)] for _ in range(n)]
+    X0 = centred(X0) if rng.random() < 0.3 else X0
+    assume(len(set(map(tuple, X0))) > 1)
+    case, start = read_heads(A, W, X0, True)
+    found = by_projectors(case, start.fractions)
+    content = start_content(case.rational_A, case.rational_H, start.fractions, False, case.others)
+    assert found.outcome == content.outcome
+    assert found.limits.tends_to in (content.limits.tends_to, None)
+
+
+def test_T4e_a_decoder_of_many_tokens_with_Jordan_blocks_is_decided_for_each_X_0():
+    """pi = e_1: whether X_0 contains consensus is seen in its first token."""
+    rng, n = random.Random(1), 48
+    A = [[Fraction(1)] + [Fraction(0)] * (n - 1)]
+    for i in range(1, n):
+        weights, own = [rng.randint(0, 5) for _ in range(i - 1)] + [1], Fraction(1 + i % 2, 4)
+        A.append([(1 - own) * x / sum(weights) for x in weights])
+        A[i] += [own] + [Fraction(0)] * (n - 1 - i)
+    H = matrix("1/2 1 0 0; 0 1/2 0 0; 0 0 -1 1; 0 0 0 -1")
+    X0 = [[rng.randint(-9, 9) for _ in range(4)] for _ in range(n)]
+    for first, expected in ((X0[0], "SMOOTHING"), ([0] * 4, "NON_SMOOTHING")):
+        found = verdict(A=A, H=H, X0=[first, *X0[1:]])
+        assert (found.verdict, found.verdict_x0) == ("SMOOTHING", expected)
+        assert "and what is not told of HFC/LFC and tokens." in found.reason
 
 
 # --- what X_0 contains ---

@@ -389,10 +389,10 @@ def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
 @pytest.mark.parametrize(
     ("H", "X0", "expected", "tends_to", "words"),
     [
-        # A start with every mode goes as generic ones do.
+        # By discs, as far as rounding does not decide.
         ("1/2", "1; 2", S, "zero", ""),
         ("-1/2", "1; 2", N, None, ""),
-        ("-4/3", "1; 2", T, None, ""),
+        ("-4/3", "1; 2", U, None, "too many modes"),
         ("1/2 0; 0 1/2", "1 2; 2 5", U, None, "too many modes"),
         ("1/2", "3; -4", S, "zero", ""),
         # One mode is few enough.

@@ -13,27 +13,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Any
+from functools import lru_cache, reduce
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
-from oversmoothing.experiments.models.model import Norm
+from oversmoothing.experiments.models.model import NO_NORM, Norm
 from oversmoothing.experiments.models.pass_graph import Graph, like, off
-from oversmoothing.experiments.models.tape import PRODUCT, SAME, Call, Node, NotReplayable
+from oversmoothing.experiments.models.tape import (
+    ADD,
+    MOVES,
+    PRODUCT,
+    SAME,
+    SCALES,
+    Call,
+    Node,
+    NotReplayable,
+)
+
+# Of the largest number: what an affine map of drawn numbers may be off by.
+AFFINE = 2e-4
 
 
 def affine(g: Graph, a: int, b: int) -> bool:
-    """Whether b is an affine function of a, tried on random numbers."""
+    """Whether b is an affine function of a: by its operations, else tried on random numbers."""
     x, draw = g.values[a], torch.Generator().manual_seed(0)
     if not x.is_floating_point():
         return False
+    if all(_affine_in(g, node, a) for node in g.between(a, b)):
+        return True
     one, two = (like(x, torch.randn(x.shape, generator=draw)) for _ in range(2))
     zero = like(x, torch.zeros(x.shape))
     f = [g.replay(b, {a: y}) for y in (one, two, one + two, zero)]
-    return off(f[0] + f[1], f[2] + f[3]) <= 2e-4
+    return off(f[0] + f[1], f[2] + f[3]) <= AFFINE
+
+
+def _affine_in(g: Graph, node: Node, a: int) -> bool:
+    """Whether an operation on what comes from a, by its name, keeps what is affine in a so."""
+    ins = [g.from_(v, a) for v in node.ins]
+    if node.writes or any(g.values[v].dtype != g.values[a].dtype for v in node.outs):
+        return False
+    if node.op in PRODUCT | {*SCALES}:  # by constants, and what is divided is in front
+        return sum(ins) == 1 and (ins[0] or not node.op.startswith("div"))
+    return node.op in MOVES or node.op in (*ADD, "neg")
 
 
 def mixes(g: Graph, a: int, b: int) -> bool | None:
@@ -131,18 +155,17 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     Raises `NotReplayable` where the piece between cannot be run again.
     """
     tokens = g.values[a].reshape(len(perm), -1)[perm]
-    bias = pick(g.replay(b, {a: torch.zeros_like(g.values[a])}))[0].clone()
     seen = pick(g.values[b])
     constants = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
     if len(constants) == 1:
-        weight = _weight(g, module, a, b, constants[0], pick, perm)
+        weight, bias = _weight(g, module, a, b, constants[0], pick, perm)
         if weight is not None and (W := weight.read()).shape[1] == tokens.shape[1]:
             own = _own_bias(g, a, b, weight, bias)
-            bias = bias if own is None else own * torch.as_tensor(weight.scale).to(own)
+            bias = bias.to(seen) if own is None else own * torch.as_tensor(weight.scale).to(own)
             error = off(_mapped(tokens, W, bias), seen)
             if error <= MAP_WITHIN:
                 return Map(weight, bias, error, own)
-    W = _by_units(g, a, b, pick, perm, tokens.shape[1])
+    W, bias = _by_units(g, a, b, pick, perm, tokens.shape[1])
     return Map(W, bias, off(_mapped(tokens, W, bias), seen))
 
 
@@ -155,42 +178,40 @@ def _mapped(X: Tensor, W: Tensor, b: Tensor) -> Tensor:
 
 def _weight(
     g: Graph, module: nn.Module, a: int, b: int, v: int, pick: Pick, perm: Tensor
-) -> Weight | None:
-    """Which entries of the parameter v the map is made of; None: it is not made so."""
+) -> tuple[Weight | None, Tensor]:
+    """Which entries of the parameter v the map is made of; None: it is not made so. And its bias.
+
+    The entries of the parameter are replaced by their own numbers, 1, 2, ..; one token is the
+    first unit vector, the next one the second unit vector less the first, all others are 0.
+    """
     P = g.values[v]
-    flat = P.detach().flatten(1)
-    first = torch.zeros(len(perm), g.values[a].numel() // len(perm), dtype=torch.float64)
-    first[perm[0], 0] = 1
-    unit = like(g.values[a], first.reshape(g.values[a].shape))
-    beside = {u: g.values[u].double() for u in g.constants(a, b, frozenset())}
-
-    def row(numbers: Tensor) -> Tensor:
-        """What the first unit vector gives with such numbers in the place of the parameter."""
-        given = beside | {v: numbers.reshape(P.shape).to(P.device)}
-        zero = pick(g.replay(b, given | {a: torch.zeros_like(unit)}))[0]
-        return (pick(g.replay(b, given | {a: unit}))[0] - zero).cpu()
-
-    order = torch.arange(1.0, flat.numel() + 1, dtype=torch.float64).view(flat.shape)
+    flat, x = P.detach().flatten(1), g.values[a]
+    across = flat.shape[1]
+    units = torch.zeros(len(perm), x.numel() // len(perm), dtype=torch.float64)
+    units[perm[:2], :2] = torch.tensor([[1.0, 0.0], [-1.0, 1.0]], dtype=torch.float64)
+    order = torch.arange(1.0, flat.numel() + 1, dtype=torch.float64).view(P.shape)
+    given = {u: g.values[u].double() for u in g.constants(a, b, frozenset())}
+    given |= {v: order.to(P.device), a: like(x, units.reshape(x.shape))}
     try:
-        scale, numbered = row(torch.ones_like(order)), row(order)
+        made = pick(g.replay(b, given))
     except NotReplayable:
-        return None
-    if bool((scale == 0).any()):
-        return None
-    entries = numbered / scale - 1
-    index = entries.round().long()
-    if bool((entries - index).abs().max() > 1e-3) or int(index.max()) >= flat.numel():
-        return None
-    down, along = index // flat.shape[1], index % flat.shape[1]
-    across = bool((down == 0).all())
-    if not across and not bool((along == 0).all()):
-        return None
-    one = float(scale.flatten()[0])
-    plain = bool((scale - one).abs().max() <= 1e-12 * abs(one))
-    lines = along if across else down
-    name = g.name(v)
-    held = None if name else P.detach()
-    return Weight(module, name, held, lines, across, one if plain else scale)
+        return None, torch.empty(0)
+    bias = made[2].clone()
+    first, step = ((t - bias).cpu() for t in made[:2])
+    # The entry beside the first is that of the next feature, or else the one below it.
+    for beside in (1, across):
+        entry = first * beside / step
+        index = entry.nan_to_num(0.0, 0.0, 0.0).round().long() - 1
+        lines, left = (index // across, index % across)[:: 1 if beside == 1 else -1]
+        known = int(index.min()) >= 0 and int(index.max()) < flat.numel()
+        if known and not left.any() and bool((entry - index - 1).abs().max() < 1e-3):
+            scale, name = step / beside, g.name(v)
+            one = float(scale.flatten()[0])
+            plain = bool((scale - one).abs().max() <= 1e-12 * abs(one))
+            held = None if name else P.detach()
+            weight = Weight(module, name, held, lines, beside != 1, one if plain else scale)
+            return weight, bias
+    return None, bias
 
 
 def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor | None:
@@ -205,8 +226,10 @@ def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor 
     return None
 
 
-def _by_units(g: Graph, a: int, b: int, pick: Pick, perm: Tensor, width: int) -> Tensor:
-    """W [heads, d, r] by unit vectors, as many at once as there are tokens."""
+def _by_units(
+    g: Graph, a: int, b: int, pick: Pick, perm: Tensor, width: int
+) -> tuple[Tensor, Tensor]:
+    """(W [heads, d, r], b [heads, r]) by unit vectors, as many at once as there are tokens."""
     T, x = len(perm), g.values[a]
     zero = pick(g.replay(b, {a: torch.zeros_like(x)}))
     parts = []
@@ -215,7 +238,7 @@ def _by_units(g: Graph, a: int, b: int, pick: Pick, perm: Tensor, width: int) ->
         units = torch.zeros(T, width, dtype=x.dtype)
         units[perm[:count], torch.arange(k, k + count)] = 1
         parts.append((pick(g.replay(b, {a: like(x, units.reshape(x.shape))})) - zero)[:count])
-    return torch.cat(parts).transpose(0, 1).contiguous()
+    return torch.cat(parts).transpose(0, 1).contiguous(), zero[0].clone()
 
 
 # ------------------------------------------------------------------------------------------- norms
@@ -226,77 +249,76 @@ EPS = (0.0, torch.finfo(torch.float32).eps)
 NORM_WITHIN, ENOUGH = 2e-4, 1e-6
 # A parameter is the gain where the two differ by less, relative to the largest.
 ITS_OWN = 1e-4
-KINDS = ("none", "rms", "layer")
+KINDS: tuple[Literal["none", "rms", "layer"], ...] = ("none", "rms", "layer")
 
 
-def _scaled(X: Tensor, kind: str, eps: float) -> Tensor:
-    if kind == "none":
-        return X
-    Z = X - X.mean(-1, keepdim=True) if kind == "layer" else X
-    return Z * (Z.square().mean(-1, keepdim=True) + eps).rsqrt()
-
-
-def _fit(X: Tensor, F: Tensor, kind: str, eps: float, on: Any) -> tuple[float, Tensor, Tensor]:
-    """(largest error, gain, shift) of F = gain N(X) + shift, fitted on the tokens `on`."""
-    Z = _scaled(X, kind, eps)
-    z, f = Z[on], F[on]
-    zc, fc = z - z.mean(0), f - f.mean(0)
-    plain = (z * f).sum(0) / z.square().sum(0).clamp_min(1e-30)
-    gain = (zc * fc).sum(0) / zc.square().sum(0).clamp_min(1e-30)
-    tries = ((plain, torch.zeros_like(plain)), (gain, f.mean(0) - gain * z.mean(0)))
-    # A token of zeros has no norm without eps.
-    errors = (
-        (float((Z * g + t - F).abs().max().nan_to_num(nan=torch.inf)), g, t) for g, t in tries
-    )
-    return min(errors, key=lambda each: each[0])
-
-
-def fit_norm(X: Tensor, F: Tensor, constants: set[float]) -> Norm | None:
-    """The norm with F = N(X) over tokens [.., d], its gains fitted; None: there is none."""
-    X, F = (t.reshape(-1, t.shape[-1]) for t in (X, F))
-    few = torch.arange(0, len(X), max(1, len(X) // 48))
-    size, candidates = float(F.abs().max()) or 1.0, []
-    x, f = X[few].double(), F[few].double()
+def _fit(X: Tensor, F: Tensor, constants: set[float]) -> Norm:
+    """The norm of the least error in F = gain N(X) + shift, over tokens [T, d]."""
+    size, best = float(F.abs().max()) or 1.0, (torch.inf, NO_NORM)
     for kind in KINDS:
-        all_eps = (*EPS, *sorted(constants)) if kind != "none" else (0.0,)
-        tries = [(*_fit(x, f, kind, eps, slice(None)), kind, eps) for eps in all_eps]
-        candidates.append(min(tries, key=lambda each: each[0]))
-        if candidates[0][0] < ENOUGH * size:
+        all_eps = [*sorted(constants), *EPS] if kind != "none" else [0.0]
+        eps = torch.tensor(all_eps, dtype=X.dtype, device=X.device)
+        Z = Norm(kind, eps, eps=eps[:, None, None]).scaled(X[None])  # type: ignore[arg-type]
+        mean = Z.mean(1)
+        Zc = Z - mean[:, None]
+        plain = (Z * F).sum(1) / Z.square().sum(1).clamp_min(1e-30)
+        gain = (Zc * (F - F.mean(0))).sum(1) / Zc.square().sum(1).clamp_min(1e-30)
+        for g, t in ((plain, 0 * plain), (gain, F.mean(0) - gain * mean)):
+            # A token of zeros has no norm without eps.
+            error = (Z * g[:, None] + t[:, None] - F).abs().amax((1, 2)).nan_to_num(torch.inf)
+            k = int((error <= 2 * error.min()).int().argmax())  # the pass's own one, if it will do
+            if float(error[k]) < best[0]:
+                shift = t[k] if bool(t[k].any()) else None
+                best = float(error[k]), Norm(kind, g[k], shift, float(eps[k]))
+        if best[0] < ENOUGH * size:
             break
-    _, gain, shift, kind, eps = min(candidates, key=lambda each: each[0])
-    error = _fit(X.double(), F.double(), kind, eps, few)[0]
-    fits = error <= NORM_WITHIN * size and len(few) > 3
-    shifted = bool(shift.abs().max() > 0)
-    return Norm(kind, gain, shift if shifted else None, eps) if fits else None  # type: ignore[arg-type]
+    return best[1]
+
+
+def _fits(norm: Norm, X: Tensor, F: Tensor) -> bool:
+    shift = 0.0 if norm.shift is None else norm.shift.to(X)
+    error = (norm.scaled(X) * norm.gain.to(X) + shift - F).abs().max()
+    return bool(error <= NORM_WITHIN * (float(F.abs().max()) or 1.0))
 
 
 def norm_of(g: Graph, a: int, b: int) -> Norm | None:
-    """The norm that makes b of a: of the tokens seen and of random ones, so that kind and eps show;
-    with its own parameters as they are, and the module that is it."""
+    """The norm that makes b of a, its gains fitted to tokens of the pass and to random ones, so
+    that kind and eps show; with its own parameters as they are, and the module that is it. None:
+    there is none."""
     X, F = g.values[a], g.values[b]
     if X.numel() != F.numel() or X.shape[-1] != F.shape[-1] or not F.is_floating_point():
         return None
-    made = [g.made(v) for v in range(a + 1, b + 1) if g.from_(v, a) and g.from_(b, v)]
+    if X.numel() <= 3 * X.shape[-1]:  # too few tokens to tell a norm from another map
+        return None
+    if (key := (g.root(a), g.root(b))) not in g.norms:
+        g.norms[key] = NO_NORM if key[0] == key[1] else _norm(g, a, b, X, F)
+    return g.norms[key]
+
+
+def _norm(g: Graph, a: int, b: int, X: Tensor, F: Tensor) -> Norm | None:
     constants = {
         x
-        for node in made
+        for node in g.between(a, b)
         for x in tree_leaves((node.args, node.kwargs))
         if isinstance(x, float) and 0 < x < 0.01
     }
-    seen = fit_norm(X, F, constants)
-    if seen is None or a == b:
-        return seen
-    rows, noise = X.reshape(-1, X.shape[-1]), torch.Generator().manual_seed(0)
-    tilt, sizes = torch.linspace(-1, 1, len(rows)), torch.linspace(-2, 0.5, len(rows))
-    other = (torch.randn(rows.shape, generator=noise) + tilt[:, None]).to(X)
-    other = other * rows.abs().mean() * (10 ** sizes[:, None]).to(X)
-    replayed = g.replay(b, {a: like(X, other.reshape(X.shape))})
-    both, given = (
-        torch.cat([t.reshape(rows.shape), u.reshape(rows.shape)])
-        for t, u in ((X, other), (F, replayed))
-    )
-    norm = fit_norm(both, given, constants)
-    return None if norm is None else _named(g, a, b, norm)
+    X, F = (t.reshape(-1, t.shape[-1]) for t in (X, F))
+    few = torch.arange(0, len(X), max(1, len(X) // 48))
+    x, f = X[few].double(), F[few].double()
+    if not _fits(_fit(x, f, constants), x, f):
+        return None
+    other = _drawn(*X.shape).to(X) * X.abs().mean()
+    made = g.replay(b, {a: like(g.values[a], other.reshape(g.values[a].shape))}).reshape(F.shape)
+    norm = _fit(torch.cat([x, other[few].double()]), torch.cat([f, made[few].double()]), constants)
+    return _named(g, a, b, norm) if _fits(norm, X, F) and _fits(norm, other, made) else None
+
+
+@lru_cache(maxsize=4)
+def _drawn(rows: int, width: int) -> Tensor:
+    """Tokens of many sizes about different means."""
+    tilt, sizes = torch.linspace(-1, 1, rows), torch.linspace(-2, 0.5, rows)
+    drawn = torch.randn(rows, width, generator=torch.Generator().manual_seed(0))
+    return (drawn + tilt[:, None]) * 10 ** sizes[:, None]
 
 
 def _named(g: Graph, a: int, b: int, norm: Norm) -> Norm:

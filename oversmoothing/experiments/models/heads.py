@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.models.fits import Map, Pick, affine, linear_map, norm_of
+from oversmoothing.experiments.models.fits import AFFINE, Map, Pick, affine, linear_map, norm_of
 from oversmoothing.experiments.models.model import NO_NORM, Norm, Placement
 from oversmoothing.experiments.models.pass_graph import Graph, like, off
 from oversmoothing.experiments.models.tape import MOVES, PRODUCT, Node, NotReplayable
@@ -156,15 +156,15 @@ class HeadsReader:
         outs = g.cuts(AV, end)  # Z: what goes into the output projection
         first = next((i for i, c in enumerate(outs) if i and g.op(c) in PRODUCT), len(outs))
         Z = outs[first - 1]
-        linear = [c for c in outs if c >= Z and affine(g, AV, c)]
-        if not linear or g.values[Z].numel() != g.values[AV].numel():
+        linear = next((c for c in reversed(outs) if c >= Z and affine(g, AV, c)), None)
+        if linear is None or g.values[Z].numel() != g.values[AV].numel():
             r.lacks.append(f"the output is no linear function of A V ({g.ops(outs[1:])})")
             return
         if not self._places(Z, start, g.ops(outs[1:first])):
             return
         r.attended = start
         r.value = linear_map(g, self.module, start, r.product.V, self._values, self.perm)
-        self._projected(Z, linear)
+        self._projected(Z, [c for c in outs if Z <= c <= linear])
         self._queries(start, logits)
         rest = [c for c in outs if c > r.output]
         while rest and g.op(rest[0]) in MOVES:
@@ -214,7 +214,7 @@ class HeadsReader:
         labels = (labels.mT if self.flip else labels).reshape(val[AV].shape)
         pushed = g.replay(Z, {AV: like(val[AV], labels)}).cpu().double()
         L = pushed.reshape(-1, val[Z].shape[-1])
-        if len(torch.unique(L)) != L.numel() or not torch.equal(L, L.round()):
+        if not torch.equal(L, L.round()) or not _permutes(L.flatten().long()):
             r.lacks.append(
                 f"something stands between A V and the output projection ({said}): a gate or a norm"
             )
@@ -321,57 +321,52 @@ class HeadsReader:
         """The map of queries or keys: whole, or where no one map makes them of every token
         (rotations, norms) the last in front of that, its features head by head."""
         g = self.g
-        if affine(g, start, target) and self._alike(start, target, pick):
+        if self._is_map(start, target, pick):
             projection = linear_map(g, self.module, start, target, pick, self.perm)
             if projection.error < WITHIN:
                 return projection
         heads, r = pick(g.values[target]).shape[1:]
         for c in reversed(g.cuts(start, target)[1:-1]):
             width, left = divmod(g.values[c].numel(), self.T * r)
-            if left or heads % max(width, 1) or not affine(g, start, c):
-                continue
-            if not self._alike(start, c, self._tokens):
+            if left or heads % max(width, 1) or not self._is_map(start, c, self._tokens):
                 continue
             projection = linear_map(g, self.module, start, c, self._tokens, self.perm)
             if projection.error < WITHIN:
                 return projection.by_head(width, heads // width)
         raise NotReplayable("queries or keys")
 
-    def _alike(self, start: int, target: int, pick: Pick) -> bool:
-        """Whether equal tokens give equal ones: where they are rotated by their places, no one map
-        makes all of them, and none is sought."""
-        x = self.g.values[start]
-        one = torch.randn(x.numel() // self.T, generator=torch.Generator().manual_seed(0))
-        given = pick(
-            self.g.replay(target, {start: like(x, one.to(x).expand(self.T, -1).reshape(x.shape))})
-        )
-        return off(given, given[:1]) <= 10 * WITHIN
+    def _is_map(self, start: int, target: int, pick: Pick) -> bool:
+        """Whether one affine map makes what is picked of each token: drawn tokens, and others
+        midway between them. Tokens that are rotated by their places have no one map."""
+        g, x, at = self.g, self.g.values[start], torch.arange(self.T) % 3
+        two = torch.randn(2, x.numel() // self.T, generator=torch.Generator().manual_seed(0))
+        tokens = torch.cat([two, two.mean(0, keepdim=True)])[at][self.perm.argsort()]
+        made = pick(g.replay(target, {start: like(x, tokens.reshape(x.shape))}))
+        return off(torch.stack([made[0], made[1], (made[0] + made[1]) / 2])[at], made) <= AFFINE
 
     def _scaled(self, start: int, A: Tensor) -> None:
         """The number with A = softmax(scaling q k^T), masked where A is causal."""
         g, r, n = self.g, self.r, self.n
         assert r.query is not None and r.key is not None
-        X = (
-            g.values[start]
-            .reshape(self.T, -1)[self.perm]
-            .double()
-            .reshape(-1, 1, n, r.query.W.shape[1])
-        )
-        q, k = (X @ m.W.double() + m.b.double()[:, None] for m in (r.query, r.key))
-        product = q @ k.mT
-        logs = A.double().log()
-        seen = torch.isfinite(logs) & (logs > -12)
-        # Differences of logits within a row are those of log A.
-        few = seen & (seen.cumsum(-1) > 1)
-        at = seen.double().argmax(-1, keepdim=True)
-        x = (product - product.gather(-1, at))[few]
-        y = (logs - logs.gather(-1, at))[few]
-        if not len(x) or float(x.abs().max()) == 0:
-            r.scaling = 1.0 if len(y) == 0 or float(y.abs().max()) < WITHIN else None
+        X = g.values[start].reshape(self.T, -1)[self.perm].reshape(-1, 1, n, r.query.W.shape[1])
+        q, k = (X @ m.W.to(X) + m.b[:, None].to(X) for m in (r.query, r.key))
+        logs = A.log()
+        # Differences of logits within a row are those of log A; what is masked is left out.
+        most, kept = A.argmax(-1, keepdim=True), logs > -12
+        x, y = ((t - t.gather(-1, most)).where(kept, 0.0) for t in (q @ k.mT, logs))
+        if not x.any():
+            r.scaling = 1.0 if float(y.abs().max()) < WITHIN else None
             return
-        slope = float((x * y).sum() / x.square().sum())
+        slope = float((x * y).sum(dtype=torch.float64) / x.square().sum(dtype=torch.float64))
         if float((slope * x - y).abs().max()) <= 1e-3 * max(1.0, float(y.abs().max())):
             r.scaling = slope
+
+
+def _permutes(numbers: Tensor) -> bool:
+    """Whether numbers [k] are 0 to k - 1 in some order."""
+    seen = torch.zeros(len(numbers) + 1, dtype=torch.bool)
+    seen[numbers.clamp(-1, len(numbers))] = True
+    return bool(seen[:-1].all())
 
 
 def _layout(row: Tensor, perm: Tensor, n: int, heads: int, inputs: int) -> Layout | None:

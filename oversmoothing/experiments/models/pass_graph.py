@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
+from oversmoothing.experiments.models.model import Norm
 from oversmoothing.experiments.models.tape import (
     ADD,
     MOVES,
@@ -55,6 +56,7 @@ class Graph:
     def link(self) -> None:
         """Who makes, uses and comes from whom, by the present nodes."""
         self.data = [v in self.inputs for v in range(len(self.values))]  # comes from the inputs
+        self.norms: dict[tuple[int, int], Norm | None] = {}  # of `fits.norm_of`, by its ends
         self.anc = [0] * len(self.values)
         self.maker: list[Node | None] = [None] * len(self.values)
         self.uses: list[list[Node]] = [[] for _ in self.values]
@@ -176,6 +178,12 @@ class Graph:
             tensors += [v] if level == 0 else []
         return tensors
 
+    def between(self, a: int, b: int) -> Iterator[Node]:
+        """The operations on the ways from a to b."""
+        for v, node in enumerate(self.maker[a + 1 : b + 1], a + 1):
+            if node and self.from_(v, a) and self.from_(b, v):
+                yield node
+
     def block(self, product: int, end: int) -> Call | None:
         """The innermost call of a module that holds the product and gives `end`."""
         call = self.made(product).call
@@ -235,8 +243,8 @@ class Graph:
         """What enters such operations (none: all) on the way from a to b and does not come from the
         inputs, as it was in front of moves: weights, biases, gains."""
         constants: dict[int, None] = {}
-        for v, node in enumerate(self.maker[a + 1 : b + 1], a + 1):
-            if node and (not ops or node.op in ops) and self.from_(v, a) and self.from_(b, v):
+        for node in self.between(a, b):
+            if not ops or node.op in ops:
                 for u in node.ins:
                     while u not in self.names and self.op(u) in MOVES and not self.data[u]:
                         u = self.made(u).ins[0]

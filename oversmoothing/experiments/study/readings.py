@@ -73,7 +73,7 @@ def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
         own_values(layer, folding),
         np.tile(np.arange(heads), m),
     )
-    return verdicts.dominant.reshape(m, heads)
+    return np.asarray(verdicts.dominant).reshape(m, heads)
 
 
 def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
@@ -81,7 +81,7 @@ def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
     mean = mean_attention(attention)
     index = np.zeros(len(mean), dtype=np.intp)
     verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index)
-    return verdicts.dominant[:, None]
+    return np.asarray(verdicts.dominant)[:, None]
 
 
 def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:

@@ -36,11 +36,13 @@ from oversmoothing.simulations.engine.layers import (
     head_attention,
     weights_at,
 )
-from oversmoothing.simulations.engine.state_attention import FromState
+from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.generators.attention import Causal, Softmax
-from oversmoothing.simulations.state import SplitState
+from oversmoothing.simulations.state import SplitState, scale
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.layer.layer import real_array
+from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -129,8 +131,6 @@ ENSEMBLES = ("iid", "switching", "causal", "following")
 _RARE = 3.0
 # Layers of a switching stack, and how often one is kept.
 _KINDS, _STAYS = 4, 0.9
-# Logits beyond this are as good as masked ones.
-_FAR = 1e290
 # The columns of the terminal.
 SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_error", "predicted",
          "measured", "hfc", "off", "error", "seconds")  # fmt: skip
@@ -259,32 +259,16 @@ def _log_hfc(state: SplitState) -> float:
 
 
 def attention_at(states: SplitState, layer: int, given: FromState) -> Array:
-    """A_h [heads, n, n] at one of the kept layers, batch [depths, 1]: softmax of
-    x_i M_h (x_j - mean)^T / sqrt(r) by rows.
-
-    A constant along a row leaves its softmax, so that logits of a small spread around a large mean
-    keep their digits.
-    """
-    E, m = (x[layer, 0].numpy() for x in (states.hfc, states.mean))
-    e, k = (int(x[layer, 0]) for x in (states.hfc_exponent, states.mean_exponent))
-    W_Q, W_K = (np.asarray(M, dtype=np.float64) for M in (given.W_Q, given.W_K))
-    if W_Q.ndim == 2:
-        W_Q, W_K = W_Q[None], W_K[None]
-    r = W_Q.shape[-1]
-    M = W_Q @ np.swapaxes(W_K, -1, -2) / math.sqrt(r)
-    moved = M @ E.T  # [heads, d, n]
-    logits = _times(E @ moved, 2 * e) + _times(m @ moved, e + k)[:, None, :]
-    if given.bias is not None:
-        logits = logits + np.asarray(given.bias)
-    if given.causal:
-        logits = np.where(np.tri(len(E), dtype=bool), logits, -np.inf)
-    weights = np.exp(logits - logits.max(-1, keepdims=True))
-    return np.asarray(weights / weights.sum(-1, keepdims=True))
-
-
-def _times(x: Array, exponent: int) -> Array:
-    """x 2^exponent within the range in which differences of logits are finite."""
-    return np.asarray(np.clip(np.ldexp(x, np.clip(exponent, -2000, 960)), -_FAR, _FAR))
+    """A_h [heads, n, n] at one of the kept layers, batch [depths, 1]."""
+    E, m = states.hfc[layer], states.mean[layer]
+    heads, (n, d) = len(stacked(real_array(given.W_Q, "W_Q"))), E.shape[1:]
+    softmax = SoftmaxHeads(given, heads, n, d, E.device, E.dtype)
+    parts = softmax.deviation(E, states.hfc_exponent[layer], m, states.mean_exponent[layer])
+    shared, D = (scale(*part, 3) for part in (parts.shared, parts.D))
+    A = np.maximum((1.0 / n + shared + D)[0].numpy(), 0.0)
+    # What a mask hides is 0, not what rounding left of it.
+    A = np.tril(A) if given.causal else A
+    return np.asarray(A / A.sum(-1, keepdims=True))
 
 
 def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:

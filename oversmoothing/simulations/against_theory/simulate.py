@@ -36,10 +36,7 @@ from oversmoothing.theory.streams.agreement import agreement_depth, contractions
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
-
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
@@ -109,10 +106,10 @@ def simulate(
     # In float32 the run is of the rounded X_0; so is the prediction.
     X0 = X0.astype(c.dtype).astype(np.float64)
     problem = make_problem(X0=X0, A=A, W=None, H=H, residual=True)
-    method, said = without_eigenvectors(problem, depths, DTYPES[c.dtype])
+    dtype = getattr(torch, c.dtype)
+    method, said = without_eigenvectors(problem, depths, dtype)
     table = evolve(
-        X0=X0, A=A, H=H, depth=depths, method=method, dtype=DTYPES[c.dtype],
-        device=device, progress=progress,
+        X0=X0, A=A, H=H, depth=depths, method=method, dtype=dtype, device=device, progress=progress,
     ).metrics()  # fmt: skip
     answer = verdict(A=A, H=None if W is not None else H, W=W, X0=X0)
     note = None
@@ -123,7 +120,8 @@ def simulate(
         # Without a well-conditioned eigenbasis there is none.
         table["predicted_log_hfc_lfc"], note = math.nan, str(error)
     rate = answer.rate
-    table["log_rate"] = math.nan if rate is None else math.log(rate) if rate else -math.inf
+    log_rate = math.nan if rate is None else math.log(rate) if rate else -math.inf
+    table["log_rate"] = log_rate
     table["predicted_limit"] = math.nan if answer.limit is None else answer.limit
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
@@ -137,11 +135,10 @@ def simulate(
         words.append(Sentence(off_by, _ONE))
     details = {
         "verdict": answer.to_json_object(),
-        "largest_error_of_log_hfc_lfc": json_number(largest),
+        "largest_error_of_log_hfc_lfc": largest,
         "closed_form_note": note,
     }
-    rate = float(table["log_rate"].iloc[0])
-    return run_result("simulate", c, device, table, words, details, rate)
+    return run_result("simulate", c, device, table, words, details, log_rate)
 
 
 def _verdict_said(answer: Any, statement: Any) -> Sentence:
@@ -256,22 +253,15 @@ def _theory(attention: Any, weights: Any, residual: bool) -> tuple[Sentence, dic
         f"gamma_Q - gamma_C = {gap:.5f} +- {error:.5f} a layer over {exponents.layers} layers: "
         f"HFC/LFC {does} (T7a)."
     )
-    return Sentence(words, measured(exponents.layers, of="layer")), {
-        "kind": "exponents",
-        "gamma_consensus": json_number(exponents.gamma_consensus),
-        "gamma_quotient": json_number(exponents.gamma_quotient),
-        "gap": json_number(gap),
-        "gap_error": json_number(error),
-        "layers": exponents.layers,
-    }
+    evidence = measured(exponents.layers, of="layer")
+    return Sentence(words, evidence), {"kind": "exponents", **vars(exponents)}
 
 
 def predicted_rate(theory: dict[str, Any]) -> float | None:
     """The slope of log HFC/LFC per layer that the theory of a run tells, where it is one number."""
     if theory["kind"] == "exponents":
         gap, error = theory["gap"], theory["gap_error"]
-        told = isinstance(gap, float) and abs(gap) > 3 * error
-        return gap if told else None
+        return gap if abs(gap) > 3 * error else None
     log_rate, rate = theory.get("log_rate"), theory.get("rate")
     if isinstance(log_rate, float):
         return log_rate
@@ -314,20 +304,6 @@ class StreamsConfiguration:
             raise InputError("agree_to must lie between 0 and 1: a share of the first difference")
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The first layer at which streams differ by at most agree_to of their first difference.
-
-    simulated: in this run. certified: by tau(R_L ... R_1), for every branch and start;
-    by_each_layer: by the product of tau(R_l). None where that is not reached in the layers looked
-    at, or not promised (p no multiple of 1, R not row-stochastic).
-    """
-
-    simulated: int | None
-    certified: int | None
-    by_each_layer: int | None
-
-
 def simulate_streams(
     configuration: StreamsConfiguration, *, device: str = "auto", progress: bool = False
 ) -> Result:
@@ -362,16 +338,22 @@ def simulate_streams(
         words.append(_verdict_said(answer, proved("T13a")))
         words += [Sentence(each, *words[0].evidence) for each in answer.stream_words()]
         theory["verdict"] = answer.to_json_object()
-        theory["log_rate"] = json_number(math.log(answer.rate) if answer.rate else None)
-    promised = () if agreement.certified is None else (proved("T13b"),)
-    words.append(Sentence(_words(c, agreement), _ONE, *promised))
-    theory["agreement"] = vars(agreement) | {"agree_to": c.agree_to}
+        theory["log_rate"] = math.log(answer.rate) if answer.rate else None
+    promised = () if agreement["certified"] is None else (proved("T13b"),)
+    words.append(Sentence(_words(c, **agreement), _ONE, *promised))
+    theory["agreement"] = agreement | {"agree_to": c.agree_to}
     rate = predicted_rate(theory)
     return run_result("streams", c, device, table, words, {"theory": theory}, rate)
 
 
-def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> Agreement:
-    """Layer by layer as far as it takes, or as far as is looked."""
+def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> dict[str, int | None]:
+    """The first layer at which streams differ by at most agree_to of their first difference.
+
+    simulated: in this run, layer by layer as far as it takes, or as far as is looked. certified: by
+    tau(R_L ... R_1), for every branch and start; by_each_layer: by the product of tau(R_l). None
+    where that is not reached in the layers looked at, or not promised (p no multiple of 1, R not
+    row-stochastic).
+    """
     certified = each = None
     stochastic = c.mixing in ("doubly-stochastic", "row-stochastic", "uniform", "identity")
     last = min(c.depth, _LOOKED_AT)
@@ -390,7 +372,8 @@ def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> Agreement:
     spread = np.array(run(list(range(last + 1)), False).log_spread)
     with np.errstate(invalid="ignore"):
         below = np.flatnonzero(spread <= spread[0] + math.log(c.agree_to))
-    return Agreement(int(below[0]) if len(below) else None, certified, each)
+    simulated = int(below[0]) if len(below) else None
+    return {"simulated": simulated, "certified": certified, "by_each_layer": each}
 
 
 def _first(mixing: Any, eps: float, last: int) -> tuple[int | None, int | None]:
@@ -406,18 +389,19 @@ def _first(mixing: Any, eps: float, last: int) -> tuple[int | None, int | None]:
     return depths.get("of_product"), depths.get("product_of_each")
 
 
-def _words(c: StreamsConfiguration, agreement: Agreement) -> str:
+def _words(c: StreamsConfiguration, simulated: int | None, certified: int | None,
+           by_each_layer: int | None) -> str:  # fmt: skip
     if c.streams == 1:
         return "one stream: there is nothing to agree."
     to = f"to {c.agree_to:g} of their first difference"
-    if agreement.simulated is None:
+    if simulated is None:
         seen = f"The streams did not agree {to} in the layers looked at"
     else:
-        seen = f"The streams agree {to} from layer {agreement.simulated} on in this run"
-    if agreement.certified is None:
+        seen = f"The streams agree {to} from layer {simulated} on in this run"
+    if certified is None:
         return f"{seen}; no certificate says when they do."
-    each = "" if agreement.by_each_layer is None else f", layer by layer {agreement.by_each_layer}"
+    each = "" if by_each_layer is None else f", layer by layer {by_each_layer}"
     return (
-        f"{seen}; the certificate, for every branch and start, gives layer {agreement.certified} "
+        f"{seen}; the certificate, for every branch and start, gives layer {certified} "
         f"(tau of the product of mixings{each})."
     )

@@ -6,7 +6,7 @@ are asked, without.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,64 +32,53 @@ def _iterated(**case: Any) -> "pd.DataFrame":
     return evolve(**case, method="plain").metrics()
 
 
-def _case(seed: int, eigenvalues: list[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cases(seed: int, eigenvalues: list[float], number: int) -> Iterator[tuple[str, Any]]:
+    """Their names, and A, H and X_0 of each by name."""
     from oversmoothing.simulations.generators.attention import SymmetricPsd
     from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 
-    rng = np.random.default_rng([2401, 4301, seed])
-    A = SymmetricPsd().draw(6, rng=rng)
-    H = chosen_spectrum(len(eigenvalues), rng=rng, eigenvalues=eigenvalues)
-    return A, H, rng.standard_normal((6, len(eigenvalues)))
+    for k in range(number):
+        rng = np.random.default_rng([2401, 4301, seed + k])
+        A = SymmetricPsd().draw(6, rng=rng)
+        H = chosen_spectrum(len(eigenvalues), rng=rng, eigenvalues=eigenvalues)
+        yield f"case {k}", {"A": A, "H": H, "X0": rng.standard_normal((6, len(eigenvalues)))}
 
 
-def smoothing(effort: Effort) -> list[Measurement]:
+def smoothing(effort: Effort) -> Iterator[Measurement]:
     """T4a: h in {0.6, 0.2}; HFC/LFC against the closed form, cosines and rank at layer 300."""
-    rows = []
-    for k in range(3):
-        A, H, X0 = _case(effort.seed + k, [0.6, 0.2])
-        table = _iterated(X0=X0, A=A, H=H, depth=[300, 600])
-        states = closed_form(A=A, H=H, X0=X0, depths=[300, 600])
-        for measured, state in zip(table["log_hfc_lfc"], states, strict=True):
+    for name, case in _cases(effort.seed, [0.6, 0.2], 3):
+        table = _iterated(**case, depth=[300, 600])
+        states = closed_form(**case, depths=[300, 600])
+        for seen, state in zip(table["log_hfc_lfc"], states, strict=True):
             # Each layer rounds once; the sum of 600 roundings stays below this.
-            what = f"log HFC/LFC at layer {state.depth}, case {k}"
-            rows.append(Measurement(what, state.log_hfc_lfc, float(measured), 1e-9))
+            what = f"log HFC/LFC at layer {state.depth}, {name}"
+            yield Measurement(what, state.log_hfc_lfc, float(seen), 1e-9)
         last = table.iloc[-1]
-        rows.append(Measurement(f"minimum cosine, case {k}", 1.0, float(last["cos_min"]), 1e-12))
-        rows.append(
-            Measurement(f"effective rank, case {k}", 1.0, float(last["effective_rank"]), 1e-12)
-        )
-    return rows
+        yield Measurement(f"minimum cosine, {name}", 1.0, float(last["cos_min"]), 1e-12)
+        yield Measurement(f"effective rank, {name}", 1.0, float(last["effective_rank"]), 1e-12)
 
 
-def non_smoothing(effort: Effort) -> list[Measurement]:
+def non_smoothing(effort: Effort) -> Iterator[Measurement]:
     """T4b: h in {-0.9, -0.4}; limits of HFC/LFC, of the minimum cosine and of the rank."""
-    rows = []
-    for k in range(3):
-        A, H, X0 = _case(effort.seed + k, [-0.9, -0.4])
-        answer = verdict(A=A, H=H, X0=X0)
-        last = _iterated(X0=X0, A=A, H=H, depth=4000).iloc[-1]
+    for name, case in _cases(effort.seed, [-0.9, -0.4], 3):
+        answer = verdict(**case)
+        last = _iterated(**case, depth=4000).iloc[-1]
         if answer.limit is None or not math.isfinite(answer.limit):
-            raise AssertionError(f"case {k} has no finite limit: {answer.reason}")
+            raise AssertionError(f"{name} has no finite limit: {answer.reason}")
         limit = answer.limit
-        rows.append(Measurement(f"HFC/LFC, case {k}", limit, float(last["hfc_lfc"]), 1e-6 * limit))
-        rows.append(Measurement(f"minimum cosine, case {k}", -1.0, float(last["cos_min"]), 1e-9))
-        rows.append(
-            Measurement(f"effective rank, case {k}", 1.0, float(last["effective_rank"]), 1e-6)
-        )
-    return rows
+        yield Measurement(f"HFC/LFC, {name}", limit, float(last["hfc_lfc"]), 1e-6 * limit)
+        yield Measurement(f"minimum cosine, {name}", -1.0, float(last["cos_min"]), 1e-9)
+        yield Measurement(f"effective rank, {name}", 1.0, float(last["effective_rank"]), 1e-6)
 
 
-def rate(effort: Effort) -> list[Measurement]:
+def rate(effort: Effort) -> Iterator[Measurement]:
     """T5a: the slope of log HFC/LFC between layers 2000 and 4000 against log r."""
-    rows = []
-    for k in range(4):
-        A, H, X0 = _case(effort.seed + k, [0.5, 0.3, -0.2])
-        a, h = attention_spectrum(A).values, eigenvalues(H).values
+    for name, case in _cases(effort.seed, [0.5, 0.3, -0.2], 4):
+        a, h = attention_spectrum(case["A"]).values, eigenvalues(case["H"]).values
         predicted = math.log(np.abs(1 + np.outer(a, h)).max() / np.abs(1 + h).max())
-        logs = _iterated(X0=X0, A=A, H=H, depth=[2000, 4000])["log_hfc_lfc"]
+        logs = _iterated(**case, depth=[2000, 4000])["log_hfc_lfc"]
         slope = float(logs.iloc[-1] - logs.iloc[-2]) / 2000
-        rows.append(Measurement(f"log rate per layer, case {k}", predicted, slope, 1e-6))
-    return rows
+        yield Measurement(f"log rate per layer, {name}", predicted, slope, 1e-6)
 
 
 def a_million_layers(effort: Effort) -> list[Measurement]:
@@ -106,9 +95,9 @@ def drift(effort: Effort) -> list[Measurement]:
     """T11.9: (Y, c) in float32 follows the closed form where X itself has saturated near eps."""
     import torch
 
-    A, H, X0 = _case(effort.seed, [0.6, 0.2])
-    table = _iterated(X0=X0, A=A, H=H, depth=2000, dtype=torch.float32)
-    state = closed_form(A=A, H=H, X0=X0, depths=[2000])[0]
+    _, case = next(_cases(effort.seed, [0.6, 0.2], 1))
+    table = _iterated(**case, depth=2000, dtype=torch.float32)
+    state = closed_form(**case, depths=[2000])[0]
     measured = float(table["log_hfc_lfc"].iloc[-1])
     # 2000 layers, each with a relative error of a few eps in float32.
     tolerance = 2000 * 16 * float(torch.finfo(torch.float32).eps)

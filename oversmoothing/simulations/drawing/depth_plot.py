@@ -149,7 +149,8 @@ def _ratio(axis: Axes, table: pd.DataFrame) -> None:
     if "batch" in table:
         scale = 1 / np.log(10.0)
         band(axis, low.index, low * scale, high * scale, PALETTE["blue"])
-        axis.legend([axis.lines[0]], [_runs(table)])
+        runs = f"median of {table['batch'].nunique()} runs, least to largest"
+        axis.legend([axis.lines[0]], [runs])
     if _steep(table):
         axis.set_yscale("symlog", linthresh=1.0)
         axis.set_ylabel("HFC/LFC (Frobenius); each step\nten times as many powers of ten")
@@ -184,10 +185,6 @@ def _spread(table: pd.DataFrame, name: str) -> tuple[pd.Series, pd.Series, pd.Se
 
 def _marks(values: pd.Series) -> dict[str, Any]:
     return {"marker": "o"} if len(values) <= _MARKED else {}
-
-
-def _runs(table: pd.DataFrame) -> str:
-    return f"median of {table['batch'].nunique()} runs, least to largest"
 
 
 def _layers(axis: Axes, depths: pd.Series) -> None:

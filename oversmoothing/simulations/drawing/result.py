@@ -145,43 +145,34 @@ class Table:
 
     def to_json_object(self) -> list[dict[str, Any]]:
         """A row as a JSON object, numbers as `json_number` writes them."""
-        columns = {
-            name: self.rows[name].tolist()
-            if kind != "number"
-            else [json_number(x) for x in self.rows[name]]
-            for name, kind in self.kinds.items()
-        }
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return [
+            {name: json_number(x) if self.kinds[name] == "number" else x for name, x in row.items()}
+            for row in self.rows.to_dict("records")
+        ]
 
 
 def _of_one_kind(name: str, column: pd.Series) -> tuple[Kind, pd.Series]:
     """The kind of a column, and its cells as float64, int64, bool or objects."""
-    kind = column.dtype.kind
-    if kind == "b":
-        return "truth", pd.Series(column.to_numpy(dtype=bool))
-    if kind == "f":
+    if column.dtype.kind == "f":
         return "number", pd.Series(column.to_numpy(dtype=np.float64))
-    # Python's own integers: those of a table have any size.
-    cells = [int(x) if isinstance(x, np.integer) else x for x in column.to_numpy(dtype=object)]
-    missing = [x is None or x is pd.NA or bool(x != x) for x in cells]
-    known = [x for x, gone in zip(cells, missing, strict=True) if not gone]
-    of = {
-        bool if isinstance(x, np.bool_) else float if isinstance(x, float) else type(x)
-        for x in known
-    }
-    whole = len(known) == len(cells)
-    if of == {bool} and whole:
-        return "truth", pd.Series(cells, dtype=bool)
-    if (of == {int} and whole) or kind in "iu":
+    column = column.reset_index(drop=True)
+    known = column.astype(object)[~column.isna()]
+    kind = pd.api.types.infer_dtype(known if len(known) else column)
+    whole = len(known) == len(column)
+    if kind == "boolean" and whole:
+        return "truth", pd.Series(column.to_numpy(dtype=bool))
+    if kind == "integer" and whole:
+        # Python's own integers: those of a table have any size.
+        cells = [int(x) for x in column]
         small = all(-(2**63) <= x < 2**63 for x in cells)
         return "integer", pd.Series(cells, dtype=np.int64 if small else object)
     # Whole numbers of which some are missing, where floats have them all.
-    if known and of <= {int, float} and all(float(x) == x for x in known):
-        numbers = zip(cells, missing, strict=True)
-        return "number", pd.Series([math.nan if gone else float(x) for x, gone in numbers])
-    if of <= {str}:
-        text = [None if gone else x for x, gone in zip(cells, missing, strict=True)]
-        return "text", pd.Series(text, dtype=object)
+    if kind in ("integer", "floating", "mixed-integer-float"):
+        numbers = known.astype(float)
+        if (numbers == known).all():
+            return "number", pd.Series(numbers.reindex(column.index).to_numpy())
+    if kind in ("string", "empty"):
+        return "text", pd.Series([known.get(k) for k in column.index], dtype=object)
     raise InputError(f"column '{name}' holds several kinds of cells: make each a column of its own")
 
 
@@ -260,17 +251,16 @@ class Result:
         column of the tables.
         """
         as_text = as_table or plain_table
-        drawn = [as_text(t.for_reader(wide), t.number.format) for t in self._for_reader()]
+        # The main table, and those of the others that say what of them is shown.
+        main, *others = self.tables.values()
+        drawn = [
+            as_text(each.for_reader(wide), each.number.format)
+            for each in (main, *(other for other in others if other.shown))
+            if each.few or len(each.rows) <= LONG
+        ]
         said = [f"  {each}" for each in self.sentences]
         parts = ["\n".join([self.title, *said[:1]]), *drawn, "\n".join(said[1:])]
         return "\n\n".join(filter(None, parts))
-
-    def _for_reader(self) -> list[Table]:
-        """The main table, and those of the others that say what of them is shown; none that fills
-        screens."""
-        main, *others = self.tables.values()
-        chosen = [main, *(each for each in others if each.shown)]
-        return [each for each in chosen if each.few or len(each.rows) <= LONG]
 
     def to_json_object(self) -> dict[str, Any]:
         """Configuration, rows, details and words by name; `form` says how to read them back."""

@@ -55,31 +55,13 @@ def formatters(frame: Any, number: Callable[[float], str]) -> dict[str, Any]:
 ROWS = 9
 
 
-def as_html(words: str, table: "pd.DataFrame | None" = None, *, digits: int = 3) -> str:
+def as_html(words: str, table: "pd.DataFrame") -> str:
     """The words as a paragraph, the table under it: what a notebook shows."""
-    paragraph = f"<p>{escape(words)}</p>"
-    if table is None:
-        return paragraph
-    cells: Any = formatters(table, f"{{:.{digits}f}}".format)
-    return paragraph + str(table.to_html(index=False, formatters=cells, na_rep="-"))
+    cells: Any = formatters(table, "{:.3f}".format)
+    return f"<p>{escape(words)}</p>{table.to_html(index=False, formatters=cells, na_rep='-')}"
 
 
 def few(count: int) -> list[int]:
     """At most `ROWS` of the numbers below count: evenly spaced, with the first and the last."""
     step = max(1, math.ceil((count - 1) / (ROWS - 1)))
     return sorted({*range(0, count, step), count - 1})
-
-
-def columns_of_run(table: "pd.DataFrame") -> "pd.DataFrame":
-    """What is shown of the metrics of a run: the layer, log10 HFC/LFC, cosines and rank."""
-    import pandas as pd
-
-    columns = {"layer": table["depth"], "log10 HFC/LFC": table["log_hfc_lfc"] / math.log(10.0)}
-    if "predicted_log_hfc_lfc" in table:
-        columns["predicted"] = table["predicted_log_hfc_lfc"] / math.log(10.0)
-    columns |= {
-        "cos mean": table["cos_mean"],
-        "cos min": table["cos_min"],
-        "eff. rank": table["effective_rank"],
-    }
-    return pd.DataFrame(columns)

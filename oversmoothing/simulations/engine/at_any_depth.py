@@ -11,50 +11,23 @@ its own scale. No eigenvector is used; but the rounding of a square is as good a
 and of a defective one it costs the m-th root of the digits.
 """
 
+from functools import cache
+
 import flint
 import numpy as np
 import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import Errors, Rows, States, start_of
-from oversmoothing.simulations.engine.problem import Asked, Problem
-from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, seconds
+from oversmoothing.simulations.engine.errors import Errors, States, start_of
+from oversmoothing.simulations.engine.problem import Asked, Place, Problem
+from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, Parts, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
 from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision, normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
-
-
-class Bases:
-    """The eigenbases of a problem, formed when first asked for and kept."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self._tokens: dict[tuple[int, ...], TokenModes] = {}
-        self._features: dict[tuple[int, ...], FeatureModes] = {}
-
-    def form(self, place: tuple[int, ...]) -> ClosedForm:
-        """The closed form of one batch element. Raises `InputError` for an ill-conditioned one."""
-        problem = self.problem
-        at = problem.element(problem.A, 2, place)
-        if at not in self._tokens:
-            self._tokens[at] = TokenModes(problem.A[at], problem.pi[at], by_torch)
-        if problem.W is not None:
-            key = problem.element(problem.W, 2, place)
-            if key not in self._features:
-                self._features[key] = FeatureModes(
-                    H=np.ascontiguousarray(problem.W[key].T), solver=by_torch
-                )
-        else:
-            assert problem.P is not None and problem.Q is not None
-            p, q = problem.element(problem.P, 2, place), problem.element(problem.Q, 2, place)
-            key = (len(p), *p, *q)
-            if key not in self._features:
-                self._features[key] = FeatureModes(P=problem.P[p], Q=problem.Q[q], solver=by_torch)
-        return ClosedForm(self._tokens[at], self._features[key], residual=problem.residual)
 
 
 def closed_form_states(asked: Asked) -> States:
@@ -68,9 +41,22 @@ def closed_form_states(asked: Asked) -> States:
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
     parts = np.zeros((len(depths), problem.number, 2))
     hfc, hfc_exponent, c, c_exponent = problem.start
-    lost, bases = problem.lost_in_c, Bases(problem)
+    lost, weights = problem.lost_in_c, (problem.W, problem.P, problem.Q)
+
+    @cache
+    def tokens(at: Place) -> TokenModes:
+        return TokenModes(problem.A[at], problem.pi[at], by_torch)
+
+    @cache
+    def features(*at: Place) -> FeatureModes:
+        W, P, Q = (None if M is None else M[k] for M, k in zip(weights, at, strict=True))
+        H = None if W is None else np.ascontiguousarray(W.T)
+        return FeatureModes(H=H, P=P, Q=Q, solver=by_torch)
+
     for index, place in enumerate(np.ndindex(*problem.batch)):
-        form = bases.form(place)
+        of_weights = (() if M is None else problem.element(M, 2, place) for M in weights)
+        at = tokens(problem.element(problem.A, 2, place))
+        form = ClosedForm(at, features(*of_weights), residual=problem.residual)
         x, k = problem.element(hfc, 2, place), problem.element(c, 1, place)
         for row, state in enumerate(form.states(hfc[x], c[k], depths, out=states[:, index])):
             state.hfc[:-1] -= state.hfc[-1]
@@ -150,17 +136,15 @@ def in_balls(asked: Asked, only: list[int] | None = None) -> States:
     parts_error = np.full((*shape, 2), _EPS)
     rows_error = np.full((*shape, n), _EPS)
     for index, place in enumerate(places):
-        one = _element(problem, place, depths)
+        by_depth, share = _parts(problem, place, depths)
         for level, depth in enumerate(depths):
-            at = level, index
-            y, mean = one.differences(depth), one.mean(depth)
+            at, of = (level, index), by_depth[depth]
             if n > 1:
-                states[at][:-1], exponents[at][0], parts_error[at][0] = _as_floats(y)
-            states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(mean)
-            for k in range(n):
-                floats = _as_floats(one.row(k, depth, y, mean))
-                rows[at][k : k + 1], row_exponents[at][k], error = floats
-                rows_error[at][k] = error * one.row_share
+                states[at][:-1], exponents[at][0], parts_error[at][0] = _as_floats(of.y)
+            states[at][-1:], exponents[at][1], parts_error[at][1] = _as_floats(of.mean)
+            for k, token in enumerate(of.tokens):
+                rows[at][k : k + 1], row_exponents[at][k], error = _as_floats(token)
+                rows_error[at][k] = error * share
     rounding = 0.0 if dtype == torch.float64 else torch.finfo(dtype).eps
     errors = Errors(torch.as_tensor(parts_error + rounding), torch.as_tensor(rows_error + rounding))
     return States(
@@ -168,25 +152,27 @@ def in_balls(asked: Asked, only: list[int] | None = None) -> States:
         torch.as_tensor(exponents).to(device),
         torch.zeros((len(places), n), dtype=torch.float64, device=device),
         lambda: errors,
-        Rows(torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
+        (torch.as_tensor(rows).to(device), torch.as_tensor(row_exponents).to(device)),
     )
 
 
-def _element(
-    problem: Problem, place: tuple[int, ...], depths: tuple[int, ...]
-) -> "_Element | _Causal":
-    """Bases for a larger causal layer; recurrences where these are small or leave a part open."""
+def _parts(
+    problem: Problem, place: Place, depths: tuple[int, ...]
+) -> tuple[dict[int, Parts], float]:
+    """One element of the batch at the depths, and by what the error of its tokens is larger.
+
+    From bases for a larger causal layer; by recurrences where these are small or leave a part open.
+    """
     size = problem.n * problem.d
     if problem.causal and size > BALL_SIZE:
-        bases = _Causal(problem, place, depths)
-        if bases.known or size > LARGEST_BALL_SIZE:
-            return bases
-    return _Element(problem, place)
+        states = CausalStates(*_layer(problem, place), problem.residual, depths[-1]).at(depths)
+        if all(parts.known for parts in states.values()) or size > LARGEST_BALL_SIZE:
+            return states, 1.0
+    element = _Element(problem, place)
+    return {depth: element.at(depth) for depth in depths}, element.row_share
 
 
-def _layer(
-    problem: Problem, place: tuple[int, ...]
-) -> tuple[flint.fmpq_mat, flint.fmpq_mat, flint.fmpq_mat]:
+def _layer(problem: Problem, place: Place) -> tuple[flint.fmpq_mat, flint.fmpq_mat, flint.fmpq_mat]:
     """A with rows divided by their sums, W and X_0 of one element of the batch, in fractions."""
 
     def fractions(M: Array) -> flint.fmpq_mat:
@@ -200,32 +186,10 @@ def _layer(
     return A, fractions(problem.P) * fractions(problem.Q), fractions(problem.X0)
 
 
-class _Causal:
-    """One element of the batch from its bases, at these depths."""
-
-    row_share = 1.0
-
-    def __init__(self, problem: Problem, place: tuple[int, ...], depths: tuple[int, ...]) -> None:
-        states = CausalStates(*_layer(problem, place), problem.residual, depths[-1])
-        self._parts = states.at(depths)
-        self.known = all(parts.known for parts in self._parts.values())
-
-    def differences(self, depth: int) -> flint.arb_mat | None:
-        """y_i = x_i - x_n [n - 1, d]."""
-        return self._parts[depth].y
-
-    def mean(self, depth: int) -> flint.arb_mat | None:
-        return self._parts[depth].mean
-
-    def row(self, k: int, depth: int, *_: flint.arb_mat | None) -> flint.arb_mat | None:
-        """Token k [1, d]."""
-        return self._parts[depth].tokens[k]
-
-
 class _Element:
     """The recurrences of one element of the batch, each made when first asked for."""
 
-    def __init__(self, problem: Problem, place: tuple[int, ...]) -> None:
+    def __init__(self, problem: Problem, place: Place) -> None:
         self._residual = problem.residual
         self.n = n = problem.n
         self._A, self._W, self._X0 = _layer(problem, place)
@@ -235,7 +199,9 @@ class _Element:
             else problem.reach[problem.element(problem.reach, 2, place)]
         )
         mean = flint.fmpq_mat([[flint.fmpq(1, n)] * n])
-        away = _identity(n) - flint.fmpq_mat([[flint.fmpq(1, n)] * n for _ in range(n)])
+        away = flint.fmpq_mat(
+            [[flint.fmpq(n * (i == j) - 1, n) for j in range(n)] for i in range(n)]
+        )
         last = flint.fmpq_mat(
             [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
         )
@@ -259,14 +225,13 @@ class _Element:
     ) -> Recurrence:
         return Recurrence(left, A, self._W, X0, self._residual)
 
-    def differences(self, depth: int) -> flint.arb_mat | None:
-        """y_i = x_i - x_n [n - 1, d]."""
-        return None if self._differences is None else self._differences.at(depth, GOOD_BITS)
+    def at(self, depth: int) -> Parts:
+        """y, the mean and the tokens."""
+        y = None if self._differences is None else self._differences.at(depth, GOOD_BITS)
+        mean = self._mean.at(depth, GOOD_BITS)
+        return Parts(y, mean, [self._token(k, depth, y, mean) for k in range(self.n)])
 
-    def mean(self, depth: int) -> flint.arb_mat | None:
-        return self._mean.at(depth, GOOD_BITS)
-
-    def row(
+    def _token(
         self, k: int, depth: int, y: flint.arb_mat | None, mean: flint.arb_mat | None
     ) -> flint.arb_mat | None:
         """Token k [1, d]: from differences and mean where these do not cancel, else by itself."""
@@ -290,10 +255,6 @@ class _Element:
             left = flint.fmpq_mat([[int(i == k) for i in inside]])
             self._rows[k] = self._recurrence(left, A, X0)
         return self._rows[k].at(depth, GOOD_BITS)
-
-
-def _identity(n: int) -> flint.fmpq_mat:
-    return flint.fmpq_mat([[int(i == j) for j in range(n)] for i in range(n)])
 
 
 def _as_floats(q: flint.arb_mat | None) -> tuple[Array | float, int, float]:

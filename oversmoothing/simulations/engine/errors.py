@@ -19,6 +19,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.problem import Exponents, Problem
 from oversmoothing.simulations.state import (
+    Scaled,
     SplitState,
     add,
     from_differences,
@@ -30,18 +31,9 @@ from oversmoothing.theory.support.sizes import Array
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The tokens themselves, each with its own power of two: values [depths, N, n, d], exponents
-    [depths, N, n]."""
-
-    values: Float[Tensor, "depths N n d"]
-    exponents: Int64[Tensor, "depths N n"]
-
-
-@dataclass(frozen=True)
 class Errors:
-    """Estimated relative errors: of y and c [depths, N, 2], and of `Rows` [depths, N, n] where
-    there are any."""
+    """Estimated relative errors: of y and c [depths, N, 2], and of the tokens [depths, N, n] where
+    these are known better."""
 
     parts: Float64[Tensor, "depths N 2"]
     rows: Float64[Tensor, "depths N n"] | None = None
@@ -53,14 +45,15 @@ class States:
 
     offset [N, n]: mean = c + offset^T HFC; 1/n - pi, or 0 where c is the mean itself. errors: what
     estimates their errors, asked for when needed: it may cost as much as the states. rows: the
-    tokens, where they are known better than from y and c.
+    tokens [depths, N, n, d], each over a power of two of its own [depths, N, n], where they are
+    known better than from y and c.
     """
 
     states: Float[Tensor, "depths N n d"]
     exponents: Int64[Tensor, "depths N 2"]
     offset: Float64[Tensor, "N n"]
     errors: Callable[[], Errors]
-    rows: Rows | None = None
+    rows: Scaled | None = None
 
 
 def start_of(
@@ -85,6 +78,12 @@ _FAR = 700.0
 _KNOWN = 1e-3
 
 
+def pieces(kept: States) -> list[slice]:
+    """Ranges of the depths whose states are read together."""
+    step = max(1, TOGETHER // max(1, kept.states[0].numel()))
+    return [slice(first, first + step) for first in range(0, len(kept.states), step)]
+
+
 def split_states(kept: States, which: slice) -> SplitState:
     """The split states of a range of depths, batch [depths, N]."""
     Z = kept.states[which].to(torch.float64)
@@ -95,8 +94,9 @@ def split_states(kept: States, which: slice) -> SplitState:
     state = join(hfc, mean, hfc_exponent, mean_exponent)
     if kept.rows is None:
         return state
-    rows = normalise(kept.rows.values[which], 1, kept.rows.exponents[which])
-    return SplitState(state.hfc, state.mean, state.hfc_exponent, state.mean_exponent, *rows)
+    values, exponents = kept.rows
+    rows, row_exponent = normalise(values[which], 1, exponents[which])
+    return replace(state, rows=rows, row_exponent=row_exponent)
 
 
 def errors_of(
@@ -104,12 +104,8 @@ def errors_of(
 ) -> tuple[Float64[Tensor, "depths N"], Float64[Tensor, "depths N"], Float64[Tensor, "depths N n"]]:
     """Estimated relative errors of HFC, of the mean and of the tokens."""
     errors = kept.errors()
-    step = max(1, TOGETHER // max(1, kept.states[0].numel()))
-    pieces = [
-        _errors_of(kept, errors, slice(first, first + step))
-        for first in range(0, len(kept.states), step)
-    ]
-    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*pieces, strict=True))
+    each = [_errors_of(kept, errors, which) for which in pieces(kept)]
+    hfc, mean, tokens = (torch.cat(parts) for parts in zip(*each, strict=True))
     return hfc, mean, tokens
 
 
@@ -165,21 +161,20 @@ def put_in(whole: States, exact: States, places: list[int]) -> States:
     if len(places) == whole.states.shape[1]:
         return exact
     state = split_states(whole, slice(None))
-    rows = Rows(state.rows.clone(), state.row_exponent.clone())
-    rows.values[:, places], rows.exponents[:, places] = exact.rows.values, exact.rows.exponents
     before, better = whole.errors(), exact.errors()
-    tokens = errors_of(whole)[2]
-    parts = before.parts.clone()
-    parts[:, places] = better.parts
     assert better.rows is not None
-    tokens[:, places] = better.rows
-    states, exponents, offset = (x.clone() for x in (whole.states, whole.exponents, whole.offset))
-    states[:, places], exponents[:, places] = exact.states, exact.exponents
-    offset[places] = exact.offset
-    errors = Errors(parts, tokens)
-    return replace(
-        whole, states=states, exponents=exponents, errors=lambda: errors, rows=rows, offset=offset
+    # (what is, what stands in its place), the batch in the second dimension.
+    parts = [
+        (state.rows, exact.rows[0]), (state.row_exponent, exact.rows[1]),
+        (whole.states, exact.states), (whole.exponents, exact.exponents),
+        (before.parts, better.parts), (errors_of(whole)[2], better.rows),
+        (whole.offset[None], exact.offset[None]),
+    ]  # fmt: skip
+    rows, row_exponents, states, exponents, of_parts, of_rows, offset = (
+        old.index_copy(1, torch.tensor(places, device=old.device), new) for old, new in parts
     )
+    errors = Errors(of_parts, of_rows)
+    return States(states, exponents, offset[0], lambda: errors, (rows, row_exponents))
 
 
 # A product of m terms is off by some sqrt(m) units. Many more are taken, since few units are few
@@ -218,8 +213,8 @@ class Twin(Problem):
 
     @cached_property
     def pi(self) -> Float64[Array, "*a n"]:
-        pi = self.original.pi
-        return pi if not self.original.offset.any() else self._in_double(pi)
+        pi, units = self.original.pi, _EPS / self.nudge.unit
+        return pi * (1.0 + units * self.nudge.draw(pi.shape)) if self.original.offset.any() else pi
 
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
@@ -245,36 +240,27 @@ class Twin(Problem):
         )
         return Z, exponents
 
-    def _in_double(self, M: Array) -> Array:
-        return M * (1.0 + self.nudge.draw(M.shape) * (_EPS / self.nudge.unit))
-
 
 def nudge_of(seed: int | tuple[int, ...], dtype: torch.dtype) -> Nudge:
     """The nudge of a twin in this precision."""
     return Nudge(seed, _UNITS * float(torch.finfo(dtype).eps))
 
 
-def twin_of(problem: Problem, seed: int, dtype: torch.dtype) -> Twin:
-    """A twin in this precision."""
-    nudge = nudge_of(seed, dtype)
-    return Twin(
-        A=nudge(problem.A),
-        W=None if problem.W is None else nudge(problem.W),
-        P=None if problem.P is None else nudge(problem.P),
-        Q=None if problem.Q is None else nudge(problem.Q),
-        X0=nudge(problem.X0),
-        batch=problem.batch,
-        residual=problem.residual,
-        original=problem,
-        nudge=nudge,
-    )
-
-
 def errors_by_twins(
     states: States, run: Callable[[Problem], States], problem: Problem, dtype: torch.dtype
 ) -> Errors:
     """The errors of `states`, which `run` made of this problem."""
-    return distances(states, [run(twin_of(problem, seed, dtype)) for seed in SEEDS], dtype)
+
+    def twin(seed: int) -> Twin:
+        nudge = nudge_of(seed, dtype)
+        A, W, P, Q, X0 = (
+            None if M is None else nudge(M)
+            for M in (problem.A, problem.W, problem.P, problem.Q, problem.X0)
+        )
+        assert A is not None and X0 is not None
+        return Twin(A, W, P, Q, X0, problem.batch, problem.residual, problem, nudge)
+
+    return distances(states, [run(twin(seed)) for seed in SEEDS], dtype)
 
 
 def errors_by_norms(
@@ -305,11 +291,12 @@ def with_cancellation(errors: Errors, states: States, start: States, dtype: torc
     do not show it.
     """
     eps = _UNITS * float(torch.finfo(dtype).eps)
-    parts = torch.maximum(errors.parts, _lost(_log_parts(start) - _log_parts(states), eps))
-    if errors.rows is None or states.rows is None or start.rows is None:
-        return Errors(parts, errors.rows)
-    of_rows = (_log_size(r.values, r.exponents, 1) for r in (start.rows, states.rows))
-    return Errors(parts, torch.maximum(errors.rows, _lost(next(of_rows) - next(of_rows), eps)))
+    y, c, *rows = (
+        _lost(_log_size(*first) - _log_size(*own), eps)
+        for first, own in zip(_parts(start), _parts(states), strict=True)
+    )
+    of_rows = None if errors.rows is None else torch.maximum(errors.rows, rows[0])
+    return Errors(torch.maximum(errors.parts, torch.stack((y, c), dim=-1)), of_rows)
 
 
 def _lost(log_ratio: Tensor, eps: float) -> Tensor:
@@ -317,11 +304,16 @@ def _lost(log_ratio: Tensor, eps: float) -> Tensor:
     return torch.where(lost > _UNKNOWN, torch.inf, lost).cpu()
 
 
+def _parts(states: States) -> list[tuple[Tensor, Tensor, int]]:
+    """y, c and the known tokens: values, exponents, how many dimensions share one."""
+    Z, (y, c) = states.states, states.exponents.unbind(-1)
+    parts = [(Z[..., :-1, :], y, 2), (Z[..., -1, :], c, 1)]
+    return parts if states.rows is None else [*parts, (*states.rows, 1)]
+
+
 def _log_parts(states: States) -> Tensor:
     """log |y| and log |c|, [depths, N, 2]."""
-    Z, (y, c) = states.states, states.exponents.unbind(-1)
-    sizes = _log_size(Z[..., :-1, :], y, 2), _log_size(Z[..., -1, :], c, 1)
-    return torch.stack(sizes, dim=-1)
+    return torch.stack([_log_size(*part) for part in _parts(states)[:2]], dim=-1)
 
 
 def _log_size(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
@@ -331,44 +323,16 @@ def _log_size(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
 
 def distances(states: States, twins: list[States], dtype: torch.dtype) -> Errors:
     """Relative distances of a run in this precision to its twins, as errors."""
+    each = [map(_distance, _parts(states), _parts(twin)) for twin in twins]
     eps = float(torch.finfo(dtype).eps)
-    parts = [
-        torch.stack(
-            [
-                _distance(
-                    states.states[..., rows, :],
-                    states.exponents[..., k],
-                    twin.states[..., rows, :],
-                    twin.exponents[..., k],
-                    2,
-                )
-                for k, rows in ((0, slice(0, -1)), (1, slice(-1, None)))
-            ],
-            dim=-1,
-        )
-        for twin in twins
-    ]
-    rows = None
-    if states.rows is not None:
-        own = states.rows
-        rows = _as_error(
-            [
-                _distance(own.values, own.exponents, t.rows.values, t.rows.exponents, 1)
-                for t in twins
-                if t.rows is not None
-            ],
-            eps,
-        )
-    return Errors(_as_error(parts, eps), rows)
+    y, c, *rows = (_as_error(list(of_part), eps) for of_part in zip(*each, strict=True))
+    return Errors(torch.stack((y, c), dim=-1), rows[0] if rows else None)
 
 
-def _distance(
-    a: Tensor, a_exponent: Tensor, b: Tensor, b_exponent: Tensor, trailing: int
-) -> Tensor:
-    """|a - b| / |a| over the trailing dimensions; 0 where both are 0, inf where one is."""
+def _distance(own: tuple[Tensor, Tensor, int], other: tuple[Tensor, Tensor, int]) -> Tensor:
+    """|a - b| / |a| of two of `_parts`; 0 where both are 0, inf where one is."""
+    (a, a_exponent, trailing), (b, b_exponent, _) = own, other
     a, b = a.to(torch.float64), b.to(torch.float64)
-    if a.shape[-2] == 0 and trailing == 2:
-        return torch.zeros_like(a_exponent, dtype=torch.float64)
     difference, exponent = add((a, a_exponent), (-b, b_exponent), trailing=trailing)
     dims = tuple(range(-trailing, 0))
     top = torch.linalg.vector_norm(difference, dim=dims)

@@ -10,8 +10,9 @@ only choose; nothing depends on their being right.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -58,36 +59,17 @@ _EIG = 1.5e-9
 _CALL = 5e-4
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The method, why in a sentence, and what to fall back on, each with its seconds."""
-
-    method: str
-    reason: str
-    iteration: str
-    iteration_seconds: float
-    squaring_seconds: float
-    balls_seconds: float
-
-    @property
-    def instead(self) -> tuple[str, float]:
-        """The cheapest method that needs no eigenbasis in floats, and its seconds.
-
-        Squares lose digits that balls keep: they are for layers that balls do not take.
-        """
-        ways = {self.iteration: self.iteration_seconds, "balls": self.balls_seconds}
-        if math.isinf(self.balls_seconds):
-            ways["squaring"] = self.squaring_seconds
-        return min(ways.items(), key=lambda way: way[1])
+_ITERATIONS = ("plain", "core")
+# Seconds that a run may take without being asked for by name.
+PATIENCE = 600.0
 
 
-def make_plan(asked: Asked) -> Plan:
-    """The cheapest of plain, core and closed_form; all three are exact in exact arithmetic."""
+def costs(asked: Asked) -> dict[str, float]:
+    """The estimated seconds of each method that applies; of balls where A is causal."""
     problem, depths, device, dtype = asked
-    n, d, N, L = problem.n, problem.d, problem.number, depths[-1]
+    n, d, N, L, r = problem.n, problem.d, problem.number, depths[-1], problem.rank
     rate = _RATE.get(device.type, _GPU_RATE)[dtype]
     overhead = _OVERHEAD.get(device.type, _GPU_OVERHEAD)
-    r = problem.rank
     seconds = {"plain": L * (overhead + N * 2 * n * d * (n + d) / rate)}
     if r is not None:
         each = N * 2 * n * r * (d + n) / rate
@@ -99,28 +81,21 @@ def make_plan(asked: Asked) -> Plan:
     bases += math.prod(weights.shape[:-2]) * (_CALL + _EIG * k**3)
     each = _CALL + (4 * n * k * (n + k) + 2 * n * d * k) / _RATE["cpu"][torch.float64]
     seconds["closed_form"] = bases + N * len(depths) * each
-    method = min(seconds, key=lambda name: seconds[name])
-    iteration = min((name for name in seconds if name != "closed_form"), key=seconds.__getitem__)
-    size = max(1, (n - 1) * d)
-    squaring = math.inf
-    if n * d <= SQUARING_SIZE:
-        squaring = N * (max(1, L).bit_length() * (_CALL + 2 * size**3 / 4e10))
-    balls = math.inf
     if problem.causal:
-        balls = N * causal_seconds(n, d, len(depths))
-    others = ", ".join(
-        f"{name} {seconds[name]:.1e} s" for name in sorted(seconds) if name != method
-    )
-    reason = f"the cheapest for depth {L}: about {seconds[method]:.1e} s (estimated; {others})"
-    return Plan(method, reason, iteration, seconds[iteration], squaring, balls)
+        seconds["balls"] = N * causal_seconds(n, d, len(depths))
+    if n * d <= SQUARING_SIZE:
+        size = max(1, (n - 1) * d)
+        seconds["squaring"] = N * (max(1, L).bit_length() * (_CALL + 2 * size**3 / 4e10))
+    return seconds
 
 
-# Seconds that a run may take without being asked for by name.
-PATIENCE = 600.0
+def _cheapest(seconds: dict[str, float], *names: str) -> tuple[str, float]:
+    name = min((name for name in names if name in seconds), key=seconds.__getitem__)
+    return name, seconds[name]
 
 
-def _hours(plan: Plan, deepest: int) -> str:
-    return f"{deepest:,} layers one by one would take about {plan.iteration_seconds / 3600:.2g} h"
+def _hours(seconds: float, deepest: int) -> str:
+    return f"{deepest:,} layers one by one would take about {seconds / 3600:.2g} h"
 
 
 def without_eigenvectors(
@@ -130,17 +105,17 @@ def without_eigenvectors(
 
     With a line that says so. Raises `InputError` where that is too large.
     """
-    plan = make_plan(Asked(problem, tuple(depths), torch.device("cpu"), dtype))
-    seconds, deepest = plan.iteration_seconds, depths[-1]
-    if seconds <= PATIENCE:
+    seconds = costs(Asked(problem, tuple(depths), torch.device("cpu"), dtype))
+    one_by_one, deepest = _cheapest(seconds, *_ITERATIONS)[1], depths[-1]
+    if one_by_one <= PATIENCE:
         return "plain", ""
-    took = _hours(plan, deepest)
-    if plan.balls_seconds < PATIENCE:
+    took = _hours(one_by_one, deepest)
+    if seconds.get("balls", PATIENCE) < PATIENCE:
         return "balls", f"{took}: they were taken in balls instead\n"
-    if math.isinf(plan.squaring_seconds):
+    if "squaring" not in seconds:
         raise InputError(
-            f"{took}.\nGive --depth {deepest * PATIENCE / seconds:.0e} at most, or n times d of at "
-            f"most {SQUARING_SIZE}, where layers are squared."
+            f"{took}.\nGive --depth {deepest * PATIENCE / one_by_one:.0e} at most, or n times d of "
+            f"at most {SQUARING_SIZE}, where layers are squared."
         )
     return "squaring", f"{took}: they were squared instead\n"
 
@@ -206,103 +181,94 @@ def evolve(
     where, precision = choose_device(device), choose_precision(X0, dtype)
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
     asked = Asked(problem, depths, where, precision)
-    runs = Runs(asked, progress)
+    by = partial(_by, asked, progress)
     if method == "auto":
-        method, reason, states = _choose(runs, make_plan(asked))
+        method, reason, states = _choose(asked, by)
     else:
-        reason, states = "as asked", runs.by(method)
+        reason, states = "as asked", by(method)
     return Trajectory(depths, problem.batch, states, method, reason)
 
 
-@dataclass(frozen=True)
-class Runs:
-    """The methods on one problem."""
+def _by(asked: Asked, progress: bool, name: str) -> States:
+    """The states by one method. Raises `InputError` where it does not apply."""
+    if name == "closed_form":
+        return closed_form_states(asked)
+    if name == "balls":
+        return in_balls(asked)
+    problem, precision = asked.problem, asked.dtype
 
-    asked: Asked
-    progress: bool
-
-    def by(self, name: str) -> States:
-        """Raises `InputError` where the method does not apply."""
-        if name == "closed_form":
-            return closed_form_states(self.asked)
-        if name == "balls":
-            return in_balls(self.asked)
-        states, (problem, _, _, precision) = self._iterated(name, self.asked), self.asked
-
-        def errors() -> Errors:
-            twins = errors_by_twins(
-                states,
-                lambda twin: self._iterated(name, self.asked._replace(problem=twin)),
-                problem,
-                precision,
-            )
-            if name == "core" and problem.residual:
-                start = self._iterated(name, self.asked._replace(depths=(0,)))
-                return with_cancellation(twins, states, start, precision)
-            return twins
-
-        return replace(states, errors=errors)
-
-    def _iterated(self, name: str, asked: Asked) -> States:
-        if name in ("plain", "core"):
-            return iterated(asked, self.progress, in_core=name == "core")
+    def run(asked: Asked) -> States:
+        if name in _ITERATIONS:
+            return iterated(asked, progress, in_core=name == "core")
         return States(*squaring(asked), asked.problem.flat_offset(asked.device), unknown)
 
-    def bounded(self, name: str, states: States) -> States:
-        """`states` with errors by norms, where these are small: they cost nothing, unlike twins."""
-        errors, (problem, depths, _, precision) = None, self.asked
-        if name == "plain":
-            errors = errors_by_norms(states, problem, depths, precision)
-        return states if errors is None else replace(states, errors=lambda: errors)
+    def errors() -> Errors:
+        twins = errors_by_twins(
+            states, lambda twin: run(asked._replace(problem=twin)), problem, precision
+        )
+        if name == "core" and problem.residual:
+            return with_cancellation(twins, states, run(asked._replace(depths=(0,))), precision)
+        return twins
 
-    def plainly_fine(self, states: States) -> bool:
-        """Whether y and c are known and no token of an irreducible A needs more than these."""
-        known = float(states.errors().parts.max()) <= _limit(self.asked.dtype, small=False)
-        return known and self.asked.problem.reach is None
-
-    def worst(self, states: States) -> torch.Tensor:
-        """The largest estimated error of each element of the batch, over depths and metrics."""
-        hfc, mean, tokens = errors_of(states)
-        return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
-
-    def in_balls_where(self, states: States, wrong: torch.Tensor) -> States:
-        """`states` with the elements of the batch that are `wrong` taken in balls."""
-        only = wrong.nonzero()[:, 0].tolist()
-        return put_in(states, in_balls(self.asked, only), only)
+    states = run(asked)
+    return replace(states, errors=errors)
 
 
-def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
-    """(method, reason, states) for 'auto'."""
-    problem, depths, _, precision = runs.asked
+def _worst(states: States) -> torch.Tensor:
+    """The largest estimated error of each element of the batch, over depths and metrics."""
+    hfc, mean, tokens = errors_of(states)
+    return torch.maximum(hfc + mean, 2.0 * tokens.amax(-1)).amax(0)
+
+
+def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States]:
+    """(method, reason, states) for 'auto'.
+
+    The cheapest of plain, core and closed_form, or where that is not exact enough another.
+    """
+    problem, depths, _, precision = asked
     small = problem.n * problem.d <= BALL_SIZE
     limit = _limit(precision, small)
-    method, reason = plan.method, plan.reason
+    seconds = costs(asked)
+    method, least = _cheapest(seconds, *_ITERATIONS, "closed_form")
+    others = ", ".join(
+        f"{name} {seconds[name]:.1e} s"
+        for name in ("closed_form", "core", "plain")
+        if name in seconds and name != method
+    )
+    reason = f"the cheapest for depth {depths[-1]}: about {least:.1e} s (estimated; {others})"
+    # Squares lose digits that balls keep: they are for layers that balls do not take.
+    other, took = _cheapest(seconds, *_ITERATIONS, "balls" if problem.causal else "squaring")
     if small and method != "closed_form":
-        states = runs.by(method)
-        bounded = runs.bounded(method, states)
-        if bounded is not states and float(runs.worst(bounded).max()) <= limit:
+        states = by(method)
+        # By norms they cost nothing, unlike twins.
+        bound = errors_by_norms(states, problem, depths, precision) if method == "plain" else None
+        if bound is not None and _worst(replace(states, errors=lambda: bound)).max() <= limit:
             return method, reason, states
         # Its error would cost three runs more: the closed form knows its own.
         method, reason = "closed_form", "its error is known, unlike that of an iteration"
     try:
-        states = runs.by(method)
+        states = by(method)
     except InputError as error:
         if method != "closed_form":
             raise
         if small:
-            return "balls", f"no closed form: {error}", runs.by("balls")
-        other, seconds = plan.instead
-        if seconds > PATIENCE:
+            return "balls", f"no closed form: {error}", by("balls")
+        if took > PATIENCE:
+            iteration, one_by_one = _cheapest(seconds, *_ITERATIONS)
             raise InputError(
-                f"{error}.\n{_hours(plan, depths[-1])}. Give a depth of "
-                f"{depths[-1] * PATIENCE / plan.iteration_seconds:.0e} at most, or ask for "
-                f"that with method='{plan.iteration}'; other methods take n times d of at most "
+                f"{error}.\n{_hours(one_by_one, depths[-1])}. Give a depth of "
+                f"{depths[-1] * PATIENCE / one_by_one:.0e} at most, or ask for "
+                f"that with method='{iteration}'; other methods take n times d of at most "
                 f"{SQUARING_SIZE}, or a causal A"
             ) from error
-        return other, f"no closed form: {error}", runs.by(other)
-    if not small and (method != "closed_form" or runs.plainly_fine(states)):
+        return other, f"no closed form: {error}", by(other)
+    if not small and method != "closed_form":
         return method, reason, states
-    errors = runs.worst(states)
+    # No token of an irreducible A needs more than y and c.
+    known = problem.reach is None and states.errors().parts.max() <= _limit(precision, small=False)
+    if not small and known:
+        return method, reason, states
+    errors = _worst(states)
     worst = float(errors.max())
     if worst <= limit:
         return method, reason, states
@@ -311,12 +277,12 @@ def _choose(runs: Runs, plan: Plan) -> tuple[str, str, States]:
         "lacks, a defective A or H, or a multiplier that vanishes)"
     )
     if small:
-        return "balls", uncertain, runs.in_balls_where(states, errors > limit)
-    other, seconds = plan.instead
-    if seconds > (PATIENCE if other == "balls" else _AFFORDABLE):
+        wrong = (errors > limit).nonzero()[:, 0].tolist()
+        return "balls", uncertain, put_in(states, in_balls(asked, wrong), wrong)
+    if took > (PATIENCE if other == "balls" else _AFFORDABLE):
         return method, reason, states
-    again = runs.by(other)
-    if float(runs.worst(again).max()) < worst:
+    again = by(other)
+    if float(_worst(again).max()) < worst:
         return other, uncertain, again
     return method, f"{reason}; {other} is no more exact", states
 

@@ -30,11 +30,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import SEEDS, Rows, States, distances, nudged, unknown
+from oversmoothing.simulations.engine.errors import SEEDS, States, distances, nudged, unknown
 from oversmoothing.simulations.engine.iteration import (
     GROWTH_BITS,
     Iteration,
-    Kept,
     Moved,
     kept_at,
     range_bits,
@@ -66,6 +65,7 @@ from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
+    Scaled,
     SplitState,
     choose_device,
     from_differences,
@@ -96,7 +96,7 @@ class Heads:
     first has zeros in its attention; else None.
     """
 
-    def __init__(self, stack: Stack, tokens: Kept) -> None:
+    def __init__(self, stack: Stack, tokens: Scaled) -> None:
         self.stack = stack
         linear = isinstance(stack.at(0), LinearLayer)
         self.tokens = tokens if linear and stack.tokens else None
@@ -138,7 +138,7 @@ class Heads:
     def keep(self, at: Iteration) -> None:
         self.tokens = self._tokens
 
-    def _follow(self, layer: FollowingLayer, Z: Tensor, exponents: Tensor) -> Kept:
+    def _follow(self, layer: FollowingLayer, Z: Tensor, exponents: Tensor) -> Scaled:
         n = Z.shape[-2]
         y, m = Z[:, : n - 1], Z[:, n - 1]
         y_exponent, m_exponent = exponents.unbind(-1)
@@ -246,12 +246,12 @@ def evolve_heads(
         layers = Heads(stack, (tokens, X_exponents))
         iteration = Iteration(start.contiguous(), exponents, layers, (n - 1, 1))
 
-        def state_at(depth: int, bar: Bar) -> tuple[Kept, Kept | None]:
+        def state_at(depth: int, bar: Bar) -> tuple[Scaled, Scaled | None]:
             iteration.advance_to(depth, bar)
             return iteration.rescaled(), layers.tokens
 
         kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
-        known = None if None in rows else Rows(*stacked(rows))
+        known = None if None in rows else stacked(rows)
         return States(*stacked(kept), offset, unknown, known)
 
     states = run(None)

@@ -22,7 +22,6 @@ from oversmoothing.simulations.engine.errors import States, unknown
 from oversmoothing.simulations.engine.iteration import (
     GROWTH_BITS,
     Iteration,
-    Kept,
     Moved,
     kept_at,
     range_bits,
@@ -33,6 +32,7 @@ from oversmoothing.simulations.engine.problem import check_depths
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
+    Scaled,
     choose_device,
     from_differences,
     log_of_two_to,
@@ -154,12 +154,8 @@ class Streams:
         if (R >= 0).all() and (np.abs(sums - 1) <= row_sum_tolerance(self.s)).all():
             R = R / sums[:, None]
             sums = np.ones(self.s)
-        turned = R - R[-1:]
-        coordinates = np.empty_like(R)
-        coordinates[:-1, :-1] = turned[:-1, :-1]
-        coordinates[:-1, -1] = sums[:-1] - sums[-1]
-        coordinates[-1] = R[-1]
-        coordinates[-1, -1] = sums[-1]
+        coordinates = np.concatenate((R[:-1] - R[-1:], R[-1:]))
+        coordinates[:, -1] = np.append(sums[:-1] - sums[-1], sums[-1])
         p = np.append(self.p[:-1] - self.p[-1], self.p[-1])
         q = np.append(self.q[:-1], self.q.sum())
         alone = not coordinates[:-1, -1].any() and not p[:-1].any()
@@ -168,7 +164,7 @@ class Streams:
         R_q, p_z = (torch.tensor(x).to(self.stack.where) for x in (both, p))
         return _Mixed(R_q, p_z, alone, size)
 
-    def read(self, at: Iteration) -> tuple[Kept, Kept, float, float]:
+    def read(self, at: Iteration) -> tuple[Scaled, Scaled, float, float]:
         """The stack and the mean over streams as (y and m, exponents), log spread, log size."""
         Z, exponents = at.rescaled(self._over)
         D, E = self.apart(Z)
@@ -287,7 +283,7 @@ def evolve_streams(
     )
     iteration = layers.start(states)
 
-    def state_at(depth: int, bar: Bar) -> tuple[Kept, Kept, float, float]:
+    def state_at(depth: int, bar: Bar) -> tuple[Scaled, Scaled, float, float]:
         iteration.advance_to(depth, bar)
         return layers.read(iteration)
 
@@ -305,7 +301,7 @@ def _vector(value: Any, name: str, default: Array) -> Array:
     return vector
 
 
-def _trajectory(depths: tuple[int, ...], kept: Sequence[Kept], n: int) -> Trajectory:
+def _trajectory(depths: tuple[int, ...], kept: Sequence[Scaled], n: int) -> Trajectory:
     states, exponents = (x.unsqueeze(1) for x in stacked(kept))
     offset = torch.zeros((1, n), dtype=torch.float64, device=states.device)
     return Trajectory(

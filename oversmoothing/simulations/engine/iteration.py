@@ -28,11 +28,12 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import Rows, States, start_of, unknown
+from oversmoothing.simulations.engine.errors import States, start_of, unknown
 from oversmoothing.simulations.engine.problem import Asked, norm_bound
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
+    Scaled,
     exponent_of,
     normalise,
     normalised_sum,
@@ -43,8 +44,6 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 State = TypeVar("State")
-# Values [N, rows, d] and the powers of two of their parts [N, parts].
-Kept = tuple[Tensor, Tensor]
 
 # One layer may grow a state by so many bits ...
 _RANGE_BITS = {torch.float64: 900, torch.float32: 96}
@@ -137,7 +136,7 @@ class Iteration:
         self._longest = min(2 * self._longest, _LONGEST)
         bar.update(number)
 
-    def rescaled(self, reach: Tensor | None = None) -> Kept:
+    def rescaled(self, reach: Tensor | None = None) -> Scaled:
         """The state with the largest entry of a part in [1/2, 1), less where a larger one feeds it;
         reach as in `Layers`."""
         if not self._scaled or self._reach is not reach:
@@ -182,7 +181,7 @@ class OneHead:
         self.A, self.W, self.residual, self._reach = A, W, residual, reach
         self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
         self.bits, self.summed = bits, summed and residual
-        self.total: Kept | None = None
+        self.total: Scaled | None = None
 
     def reach(self, layer: int) -> Tensor | None:
         return self._reach
@@ -237,7 +236,7 @@ def kept_at(
         return [state_at(depth, shown) for depth in depths]
 
 
-def stacked(kept: Iterable[Kept]) -> Kept:
+def stacked(kept: Iterable[Scaled]) -> Scaled:
     """Values and exponents over the depths."""
     values, exponents = zip(*kept, strict=True)
     return torch.stack(values), torch.stack(exponents)
@@ -263,7 +262,7 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
         W = problem.Q @ problem.P
     weights = problem.flat(W, 2, device, dtype)
 
-    def run(A: Array, norm: float, start: Kept, reach: Tensor | None) -> Kept:
+    def run(A: Array, norm: float, start: Scaled, reach: Tensor | None) -> Scaled:
         X, exponents = start
         Z = (X.to(dtype) if P is None else X.to(dtype) @ P).contiguous()
         bits = range_bits(norm, problem.n * problem.d, dtype, residual)
@@ -271,7 +270,7 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
         layers = OneHead(matrix, weights, bits, residual, reach, in_core)
         iteration = Iteration(Z, exponents, layers, (problem.n - 1, 1) if reach is None else None)
 
-        def state_at(depth: int, bar: Bar) -> Kept:
+        def state_at(depth: int, bar: Bar) -> Scaled:
             # X_L = A Z_{L-1} Q without the residual.
             behind = in_core and not residual
             iteration.advance_to(max(depth - behind, 0), bar)
@@ -298,10 +297,10 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
     norm = norm_bound(W) * norm_bound(problem.A)
     tokens = normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
-    return States(*parts, offset, unknown, Rows(*run(problem.A, norm, tokens, reach)))
+    return States(*parts, offset, unknown, run(problem.A, norm, tokens, reach))
 
 
-def _sum_of(start: Kept, moved: Kept, by_rows: bool) -> Kept:
+def _sum_of(start: Scaled, moved: Scaled, by_rows: bool) -> Scaled:
     """The sum, token by token or of the rows of y and c each."""
     if by_rows:
         return normalised_sum(moved, start, trailing=1)

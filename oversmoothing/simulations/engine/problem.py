@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.state import centred, normalise
-from oversmoothing.theory.layer.attention import stationary_distribution
+from oversmoothing.theory.layer.attention import stationary_distributions
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
@@ -83,6 +83,8 @@ def choose_precision(X0: Any, dtype: torch.dtype | None) -> torch.dtype:
 
 
 Exponents = NDArray[np.int64]
+# Of an element, in the dimensions of a batch.
+Place = tuple[int, ...]
 
 # Up to this size a norm is bounded by powers of the matrix, four products of its size.
 _SMALL = 256
@@ -132,10 +134,8 @@ class Problem:
     @cached_property
     def pi(self) -> Float64[Array, "*a n"]:
         """pi [*a, n]."""
-        result = np.zeros(self.A.shape[:-1])
-        for place in np.ndindex(*self.A.shape[:-2]):
-            result[place] = stationary_distribution(self.A[place])
-        return result
+        n, batch = self.n, self.A.shape[:-1]
+        return stationary_distributions(self.A.reshape(-1, n, n)).reshape(batch)
 
     @cached_property
     def offset(self) -> Float64[Array, "*a n"]:
@@ -240,7 +240,7 @@ class Problem:
         x = np.broadcast_to(x, self.batch + shape).reshape(self.number, *shape)
         return torch.as_tensor(x.copy()).to(*to)
 
-    def element(self, x: NDArray[Any], trailing: int, place: tuple[int, ...]) -> tuple[int, ...]:
+    def element(self, x: NDArray[Any], trailing: int, place: Place) -> Place:
         """Where in the batch dimensions of x the batch element `place` is found."""
         own = x.shape[: x.ndim - trailing]
         tail = place[len(place) - len(own) :]

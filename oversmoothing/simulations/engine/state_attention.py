@@ -32,7 +32,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from oversmoothing.simulations.state import normalise, normalised_sum, scale
+from oversmoothing.simulations.state import Scaled, normalise, normalised_sum, scale
 from oversmoothing.theory.layer.layer import real_array
 from oversmoothing.theory.spectra.heads import side_by_side, stacked
 from oversmoothing.theory.support.errors import InputError
@@ -63,12 +63,8 @@ class FromState:
     causal: bool = False
 
 
-# (value, exponent [N] int64): value times 2^exponent.
-Scaled = tuple[Tensor, Tensor]
-
-
 class Deviation(NamedTuple):
-    """A_h = 1/n + 1 (g_h as far as it is shared) + D_h, in parts that each have a power of two.
+    """A_h = 1/n + 1 (g_h as far as it is shared) + D_h, each part with exponents [N].
 
     D [N, heads, n, n]: rows of A minus a, rows sum to 0. shared [N, heads, 1, n]: a - 1/n. rest
     [N, heads, 1, n]: the mean over the rows of D.
@@ -164,7 +160,7 @@ def _softmax(t: Tensor, exponent: Tensor) -> Tensor:
     return torch.softmax(scale(t - t.amax(-1, keepdim=True), exponent, 3), dim=-1)
 
 
-def _softmax_less_uniform(t: Tensor, exponent: Tensor) -> tuple[Tensor, Tensor]:
+def _softmax_less_uniform(t: Tensor, exponent: Tensor) -> Scaled:
     """softmax(2^exponent t) - 1/n as (value, exponent), to its own last digit."""
     n = t.shape[-1]
     small = exponent <= 0

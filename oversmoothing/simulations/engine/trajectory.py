@@ -14,8 +14,8 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from oversmoothing.simulations.drawing.wording import as_html, columns_of_run, few
-from oversmoothing.simulations.engine.errors import TOGETHER, States, errors_of, split_states
+from oversmoothing.simulations.drawing.wording import as_html, few
+from oversmoothing.simulations.engine.errors import States, errors_of, pieces, split_states
 from oversmoothing.simulations.state import UNUSED, SplitState, scale, undisturbed
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError, RequirementError, required, whole_number
@@ -23,6 +23,10 @@ from oversmoothing.theory.support.errors import InputError, RequirementError, re
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+# The columns that a notebook shows, and what it calls them.
+_SHOWN = {"depth": "layer", "log10": "log10 HFC/LFC", "cos_mean": "cos mean", "cos_min": "cos min",
+          "effective_rank": "eff. rank"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class Trajectory:
                 f"index {index} is that of no kept depth: {len(self.depths)} are kept, "
                 f"{list(self.depths[:8])}; name others in evolve(depth=[...])"
             )
-        parts = vars(self._split(index, index + 1 or None)).values()
+        parts = vars(split_states(self.kept, slice(index, index + 1 or None))).values()
         return SplitState(*(x.reshape((*self.batch, *x.shape[2:])) for x in parts))
 
     @undisturbed()
@@ -132,9 +136,7 @@ class Trajectory:
         Batched input adds the column batch, the index into the flattened batch. Raises
         `RequirementError` without pandas.
         """
-        step = max(1, TOGETHER // max(1, self.states[0].numel()))
-        places = range(len(self.depths))
-        return self._table([places[first : first + step] for first in places[::step]])
+        return self._table(pieces(self.kept))
 
     def plot(self, axes: Sequence[Axes] | None = None) -> NDArray[np.object_]:
         """Draw HFC/LFC (from its logarithm) and the cosines against depth; returns the two Axes.
@@ -154,21 +156,22 @@ class Trajectory:
         None, and so the line alone, where there is no pandas.
         """
         try:
-            table = self._table([range(k, k + 1) for k in few(len(self.depths))])
+            table = self._table([slice(k, k + 1) for k in few(len(self.depths))])
         except RequirementError:
             return None
         of = " Element 0 of the batch:" if self.batch else ""
         first = table[table["batch"] == 0] if self.batch else table
-        return as_html(f"{self!r}{of}", columns_of_run(first))
+        shown = first.assign(log10=first["log_hfc_lfc"] / math.log(10.0))
+        return as_html(f"{self!r}{of}", shown[list(_SHOWN)].rename(columns=_SHOWN))
 
-    def _table(self, places: Iterable[range]) -> pd.DataFrame:
+    def _table(self, places: Iterable[slice]) -> pd.DataFrame:
         """The metrics at ranges of the kept depths, each of which is read at once."""
         depths: list[int] = []
         parts = []
         for each in places:
-            values = metrics(self._split(each.start, each.stop))
+            values = metrics(split_states(self.kept, each))
             parts.append({name: value.flatten().cpu() for name, value in values.items()})
-            depths += self.depths[each.start : each.stop]
+            depths += self.depths[each]
         number = math.prod(self.batch)
         table: dict[str, object] = {"depth": [L for L in depths for _ in range(number)]}
         if self.batch:
@@ -177,7 +180,3 @@ class Trajectory:
             table[name] = torch.cat([part[name] for part in parts]).numpy()
         frame: pd.DataFrame = required("pandas").DataFrame(table)
         return frame
-
-    def _split(self, first: int, last: int | None) -> SplitState:
-        """The states of a range of depths, batch [depths, N]."""
-        return split_states(self.kept, slice(first, last))

@@ -16,6 +16,7 @@ from jaxtyping import Float64
 from pydantic import Field
 
 from oversmoothing.simulations.generators.options import Options, by_kind
+from oversmoothing.simulations.generators.value_projection import random_orthogonal
 from oversmoothing.theory.layer.layer import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -262,11 +263,8 @@ def draw_mixing(kind: str, s: int, *, rng: np.random.Generator, temperature: flo
         return np.asarray(DoublyStochastic(temperature=temperature).draw(s, rng=rng))
     if kind == "row-stochastic":
         return np.asarray(Softmax(temperature=temperature).draw(s, rng=rng))
-    gaussian = rng.standard_normal((s, s))
     if kind == "gaussian":
-        return np.asarray(gaussian / np.sqrt(s))
+        return np.asarray(rng.standard_normal((s, s)) / np.sqrt(s))
     if kind == "orthogonal":
-        Q, upper = np.linalg.qr(gaussian)
-        # The signs that make it uniform.
-        return np.asarray(Q * np.sign(np.diag(upper)))
+        return random_orthogonal(s, rng=rng)
     raise InputError(f"mixing '{kind}' is none of {', '.join(MIXINGS)}")

@@ -14,6 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, SymLogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from scipy.ndimage import convolve1d
 
 from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
@@ -72,47 +73,30 @@ def cells(table: pd.DataFrame, x: str, y: str, panel: str | None = None) -> pd.D
             raise InputError(f"no axis '{name}' in this sweep; it has {', '.join(known)}")
     if len({x, y, panel}) < 3:
         raise InputError(f"x, y and panel must differ: {x}, {y}, {panel}")
-    frame = table.assign(_panel="" if panel is None else table[panel])
-    panels = frame["_panel"].nunique()
+    verdict, status, rate = table["verdict"], table["status"], table["predicted_log_rate"]
+    ratio = table.get("log_hfc_lfc", pd.Series(np.nan, table.index))
+    smooth = verdict == Outcome.SMOOTHING
+    # Several heads have no common pi, and no such floor.
+    runs = (smooth | (verdict == Outcome.NON_SMOOTHING)) & (table["heads"] == 1) & ratio.notna()
+    right = (ratio < -0.5 * np.log((table["n"] - 1).clip(lower=1))) == smooth
+    counted = {name.lower(): verdict == name for name in _COUNTS} | {"errors": status == "error"}
+    compared = {"runs": runs, "agree": runs & right,
+                "slow": runs & ~right & (rate.abs() * table["depth"] < SLOW)}  # fmt: skip
+    medians = {"slope": table.get("slope", np.nan), "predicted": rate.replace(-np.inf, np.nan)}
+    places = {"panel": "" if panel is None else table[panel], "x": table[x], "y": table[y]}
+    points = pd.DataFrame(places | counted | medians | compared)
+    panels = points["panel"].nunique()
     if panels > MAX_PANELS:
         raise InputError(f"{panel} has {panels} values; at most {MAX_PANELS} panels can be drawn")
-    names = {"x_name": x, "y_name": y, "panel_name": panel or ""}
-    return pd.DataFrame(
-        names | {"panel": value, "x": at_x, "y": at_y} | _cell(part)
-        for (value, at_y, at_x), part in frame.groupby(["_panel", y, x], sort=True)
-    )
-
-
-def _cell(part: pd.DataFrame) -> dict[str, Any]:
-    verdict = part["verdict"]
-    counts = {name.lower(): int((verdict == name).sum()) for name in _COUNTS}
-    decided = counts["smoothing"] + counts["non_smoothing"] + counts["tie"]
-    cell: dict[str, Any] = {
-        "points": len(part),
-        **counts,
-        "errors": int((part["status"] == "error").sum()),
-        "share": counts["smoothing"] / decided if decided else np.nan,
-        "slope": np.nan,
-        # Where all are missing pandas 2 warns of the median of nothing, unless they are dropped.
-        "predicted": float(part["predicted_log_rate"].replace(-np.inf, np.nan).dropna().median()),
-        "runs": 0,
-        "agree": 0,
-        "slow": 0,
-    }
-    if "slope" in part:
-        smooth = part["verdict"] == Outcome.SMOOTHING
-        # Several heads have no common pi, and no such floor.
-        runs = (smooth | (part["verdict"] == Outcome.NON_SMOOTHING)) & (part["heads"] == 1)
-        runs &= part["log_hfc_lfc"].notna()
-        below = part["log_hfc_lfc"] < -0.5 * np.log((part["n"] - 1).clip(lower=1))
-        slow = part["predicted_log_rate"].abs() * part["depth"] < SLOW
-        cell |= {
-            "slope": float(part["slope"].dropna().median()),
-            "runs": int(runs.sum()),
-            "agree": int((runs & (below == smooth)).sum()),
-            "slow": int((runs & (below != smooth) & slow).sum()),
-        }
-    return cell
+    cell = points.groupby(["panel", "y", "x"], sort=True)
+    of_cell = cell[[*counted, *compared]].sum()
+    decided = of_cell["smoothing"] + of_cell["non_smoothing"] + of_cell["tie"]
+    of_cell = of_cell.assign(
+        x_name=x, y_name=y, panel_name=panel or "", points=cell.size(),
+        share=of_cell["smoothing"] / decided.where(decided > 0), **cell[[*medians]].median(),
+    ).reset_index()  # fmt: skip
+    names = ["x_name", "y_name", "panel_name", "panel", "x", "y", "points"]
+    return of_cell[[*names, *counted, "share", *medians, *compared]]
 
 
 def draw(table: pd.DataFrame) -> Figure:
@@ -208,15 +192,10 @@ def averaged(values: Any) -> Any:
     known = np.isfinite(values)
     total, weight = np.where(known, values, 0.0), known.astype(float)
     for axis in (0, 1):
-        total, weight = (_weighted(each, axis) for each in (total, weight))
+        total, weight = (
+            convolve1d(each, (1.0, 2.0, 1.0), axis, mode="constant") for each in (total, weight)
+        )
     return np.where(known, total / np.where(weight > 0, weight, 1.0), np.nan)
-
-
-def _weighted(values: Any, axis: int) -> Any:
-    padding = [(1, 1) if k == axis else (0, 0) for k in (0, 1)]
-    padded, size = np.pad(values, padding), values.shape[axis]
-    before, here, after = (np.take(padded, range(k, k + size), axis) for k in (0, 1, 2))
-    return before + 2 * here + after
 
 
 def _ticks(axis: Axes, table: pd.DataFrame) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
+from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.points import Point, Points
 from oversmoothing.simulations.sweep.store import Store, locked
@@ -207,14 +207,7 @@ def run_sweep(
             for part in missing:
                 yield part, [points[k] for k in part], config.measures
 
-        with tqdm(
-            total=len(points),
-            initial=there,
-            disable=None if progress else True,
-            file=sys.stderr,
-            unit="point",
-            smoothing=0.05,
-        ) as bar:
+        with Bar(len(points) - there, "point", progress) as bar:
             for done, rows in backend(works()):
                 store.add(done, (points[k] for k in done), rows)
                 bar.update(len(done))

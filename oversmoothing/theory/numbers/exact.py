@@ -197,7 +197,8 @@ def exact_stationary(A: Matrix, closed: Sequence[Sequence[int]]) -> list[Fractio
 
 def identity(size: int, scale: Fraction | int | str = 1) -> Matrix:
     """scale I."""
-    return [[Fraction(scale) * (i == j) for j in range(size)] for i in range(size)]
+    on, off = Fraction(scale), Fraction(0)
+    return [[on if i == j else off for j in range(size)] for i in range(size)]
 
 
 def transposed(X: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, Protocol
 
 import flint
@@ -246,12 +246,15 @@ def _jordan_sizes(
     """Block sizes of each root of `polynomial`, from the nullities of its powers at M."""
     degree = int(polynomial.degree())
     value, power = polynomial_at(polynomial, M), to_flint(identity(size))
-    nullities = [0]
-    while nullities[-1] < multiplicity:
+    # By k = 1, 2, ... the number of blocks of size >= k: the conjugate partition.
+    at_least: list[int] = []
+    while (left := multiplicity - sum(at_least)) > 0:
+        if 1 in (left, *at_least[-1:]):
+            # One block has all that is left.
+            at_least += [1] * left
+            break
         power = power * value
-        nullities.append((size - int(power.rank())) // degree)
-    # nullities[k] - nullities[k-1] is the number of blocks of size >= k: the conjugate partition.
-    at_least = [b - a for a, b in pairwise(nullities)]
+        at_least.append((size - int(power.rank())) // degree - sum(at_least))
     return tuple(sum(number > k for number in at_least) for k in range(at_least[0]))
 
 

@@ -157,9 +157,8 @@ class Verdict:
 
     def _of_rate(self) -> str:
         """What the rate is a rate of: of HFC/LFC where the layer smooths, else not (T1f, T5a)."""
-        if self.verdict_x0 not in (None, self.verdict):
-            return ""
-        return rate_of(self.verdict)
+        same = self.verdict_x0 in (None, self.verdict)
+        return rate_of(self.verdict, self.tends_to) if same else ""
 
     def __str__(self) -> str:
         """The answer in sentences: the verdict, the radii, why, and HFC/LFC at the depths asked."""
@@ -263,12 +262,13 @@ def radii(rho_c: float, rho_q: float) -> str:
     )
 
 
-def rate_of(verdict: Outcome) -> str:
-    """What the rate is a rate of: of HFC/LFC in SMOOTHING alone (T5a)."""
-    if verdict is Outcome.SMOOTHING:
-        return " (HFC/LFC falls by this factor in the long run)"
-    outgrows = " (differences outgrow consensus by it; HFC/LFC itself may saturate)"
-    return outgrows if verdict is Outcome.NON_SMOOTHING else ""
+def rate_of(verdict: Outcome, tends_to: str | None = None) -> str:
+    """What the rate is a rate of (T5a); what HFC/LFC tends to, if known, `limit_words` says."""
+    itself = "" if tends_to else "; HFC/LFC itself may saturate"
+    return {
+        Outcome.SMOOTHING: " (HFC/LFC falls by this factor in the long run)",
+        Outcome.NON_SMOOTHING: f" (differences outgrow consensus by it{itself})",
+    }.get(verdict, "")
 
 
 def _largest(attention: Complex, value: Spectrum, consensus: bool) -> Pair:
@@ -299,8 +299,8 @@ TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it c
 def left_out_for_cost(seconds: float) -> str:
     """What a start with many modes is not asked, and how to ask for it."""
     return (
-        " Left out for its cost: from which layer on this X_0 shows that, and what its tokens do "
-        f"where phases turn. thorough=True (--thorough) computes it, in about {_time(seconds)}."
+        " Left out for its cost: from which layer on this X_0 shows that, and what is not told of "
+        f"HFC/LFC and tokens. thorough=True (--thorough) computes it, in about {_time(seconds)}."
     )
 
 

@@ -1,14 +1,17 @@
 """What one X_0 leads to: limits, the verdict over the modes it contains, its tokens (T4e, T14).
 
-An X_0 whose resolvent is too large is looked at by spectral projectors (T4c, T14e-g). Where A and H
-are diagonalisable, E_a X_0 E_h^T is all that X_0 contains of the pair (a, h), and grows like
-(1 + h a)^L alone; repeated eigenvalues are one pair. E_a = prod (A - b) / (a - b) over the other
-eigenvalues b, in balls: that a part is not 0 is seen there, that it is 0 in fractions. Moduli are
-compared as everywhere (`by_fractions.compare`). What turns is left open.
+An X_0 whose resolvent is too large is looked at by spectral projectors (T4c, T14e-g). With q_a and
+q_h what annihilates the other eigenvalues, it contains the pair (a, h) iff q_a(A) X_0 q_h(H)^T is
+not 0: that is seen modulo a prime, that it is 0 in integers. Moduli are compared as everywhere
+(`by_fractions.compare`). Several heads act on vec X_0 as one H.
+
+Where A and H are diagonalisable, E_a X_0 E_h^T is all that X_0 contains of the pair, and grows like
+(1 + h a)^L alone. E_a = prod (A - b) / (a - b) over the other eigenvalues b, in balls. What turns
+is left open.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, reduce
@@ -19,8 +22,19 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.exact import Matrix, Number, plus, to_flint, weighted_mean
+from oversmoothing.theory.numbers.exact import (
+    Heads,
+    Matrix,
+    Number,
+    identity,
+    on_vectors,
+    plus,
+    product,
+    to_flint,
+    transposed,
+)
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.spectra.heads import ManyHeads
@@ -57,11 +71,11 @@ from oversmoothing.theory.verdict.leading import rank_seen, ratio_of
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Decided, Limits, infinite, merged
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
+    PRIMES,
     QUICK_WORK,
-    has_every_mode,
     resolvent_seconds,
 )
-from oversmoothing.theory.verdict.start import Content, start_content
+from oversmoothing.theory.verdict.start import Content, fixed_means, start_content
 from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
@@ -81,9 +95,10 @@ def _of_draw(case: Layer, draw: NDArray[np.int64]) -> Limits:
     start = [[Fraction(int(x)) for x in row] for row in draw]
     content = _content(case, start, QUICK_WORK, False)
     if content is None:
-        answer = by_projectors(case, start)
-        if answer.limits.tends_to is not None:
-            return answer.limits
+        if _is_plain(case):
+            answer = by_projectors(case, start)
+            if answer.limits.tends_to is not None:
+                return answer.limits
         content = _content(case, start, LARGEST_WORK, False)
     return UNKNOWN if content is None else content.limits
 
@@ -136,28 +151,23 @@ def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
-    """Where the resolvent is too large: by projectors; else an X_0 that contains every mode behaves
-    as generic ones, and so does one that contains the mode which decides, by discs."""
+    """Where the resolvent is too large: by projectors, or by a larger one where these tell less;
+    else an X_0 that contains, by discs, the mode which decides behaves as generic ones."""
     X0 = start.fractions
     if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
     left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
     answer = by_projectors(case, X0)
-    if answer.outcome is not Outcome.UNDECIDED:
-        return replace(answer, words=left_out)
-    content = _content(case, X0, LARGEST_WORK)
-    if content is not None:
-        return _of_content(content, case)
-    if has_every_mode(case.rational_A, case.rational_H, X0, case.others):
-        limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-        return Decided(generic, limits, left_out)
-    if not case.others:
+    if answer.outcome is Outcome.UNDECIDED or not _is_plain(case):
+        content = _content(case, X0, LARGEST_WORK)
+        if content is not None:
+            return _of_content(content, case)
+    if answer.outcome is Outcome.UNDECIDED and not case.others:
         # What holds for all layers and starts that round to these floats holds for this one.
-        discs = DiscStart(cell_discs(case), start.floats).decided(generic)
-        if discs.outcome is not Outcome.UNDECIDED:
-            limits = ZERO if generic is Outcome.SMOOTHING else UNKNOWN
-            return Decided(discs.outcome, limits, left_out)
-    return Decided(Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES + left_out)
+        outcome = DiscStart(cell_discs(case), start.floats).decided(generic).outcome
+        answer = Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
+    words = TOO_MANY_MODES if answer.outcome is Outcome.UNDECIDED else answer.words
+    return replace(answer, words=words + left_out)
 
 
 def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Outcome) -> Decided:
@@ -218,72 +228,90 @@ _FIRST, _MOST = 256, 4096
 
 
 def by_projectors(case: Layer, X0: Matrix) -> Decided:
-    """The answer for X_0 [n, d], its tokens not all alike, of a layer of one head in fractions."""
-    if case.others:
-        return Decided(Outcome.UNDECIDED)
-    modes = all_modes(case.rational_A, case.rational_H)
-    blocks = [root.factor.jordan for mode in modes for root in _roots(mode)]
-    if any(sizes[0] > 1 for sizes in blocks) or len(case.classes) > 1:
-        return Decided(Outcome.UNDECIDED)
-    parts = _Parts(case, X0, modes)
-    sides = [
-        parts.largest([mode for mode in modes if (mode.attention is None) == consensus])
-        for consensus in (True, False)
-    ]
-    consensus, quotient = sides
-    if consensus is None or quotient is None or not quotient:
+    """The answer for X_0 [n, d], its tokens not all alike, of a layer in fractions."""
+    parts = _Parts(case, X0)
+    consensus, quotient = parts.largest(True), parts.largest(False)
+    if consensus is None or not quotient:
         return Decided(Outcome.UNDECIDED)
     sign = compare(consensus[0], quotient[0])[0] if consensus else -1
     outcome = outcome_of_sign(sign)
     leads = (consensus if sign != -1 else []) + (quotient if sign != 1 else [])
-    if sign is None or leads[0].rational == 0:
-        return Decided(Outcome.UNDECIDED)
+    if sign is not None and leads[0].rational == 0:
+        return Decided(Outcome.UNDEFINED, words=VANISHES)
+    if sign is None or not _is_plain(case):
+        return Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
     return parts.led_by(leads, outcome)
 
 
-class _Parts:
-    """E_a X_0 E_h^T of the pairs of one layer."""
+def _is_plain(case: Layer) -> bool:
+    """Whether each pair grows like (1 + h a)^L alone, of one head with one closed class."""
+    if case.others or len(case.classes) > 1:
+        return False
+    modes = all_modes(case.rational_A, case.rational_H)
+    return all(root.factor.jordan[0] == 1 for mode in modes for root in _roots(mode))
 
-    def __init__(self, case: Layer, X0: Matrix, modes: Sequence[Mode]) -> None:
-        self._case = case
+
+def _acting(heads: Heads, X: Matrix) -> tuple[flint.fmpq_mat, ...]:
+    """(A, H, X^T) of one head; several heads act on vec X as one H."""
+    (A, H), *others = heads
+    turned = transposed(X)
+    if others:
+        H, A, turned = on_vectors(A, H, X, others)
+    return tuple(map(to_flint, (A, H, turned)))
+
+
+class _Parts:
+    """What X_0 contains of the pairs of one layer."""
+
+    def __init__(self, case: Layer, X0: Matrix) -> None:
+        heads = ((case.rational_A, case.rational_H), *case.others)
+        self._case, self._modes = case, all_modes(*heads[0], case.others)
         self._a, self._h = (
             list(dict.fromkeys(roots))
-            for roots in zip(*((m.attention, m.value) for m in modes), strict=True)
+            for roots in zip(*((m.attention, m.value) for m in self._modes), strict=True)
         )
-        self._A, self._H, self._start = map(to_flint, (case.rational_A, case.rational_H, X0))
-        self._mean = to_flint([weighted_mean(case.rational_pi, X0)])
-        self._means = flint.fmpq_mat(self._mean.tolist() * case.n)
-        self.in_balls = cache(self._in_balls)
+        # Modes of consensus are those of its means; of heads that share none they are in all of it.
+        means, total = fixed_means(heads), reduce(plus, (H for _, H in heads))
+        fixed = [(identity(len(means)), total)] if means else heads
+        alike = _acting(fixed, product(means, X0) if means else X0)
+        away = plus(X0[:-1], [X0[-1]] * (len(X0) - 1), -1)
+        self._sides = alike, _acting([(rational_quotient(A), H) for A, H in heads], away)
+        self._A, self._H, self._start = map(to_flint, (*heads[0], X0))
+        self.in_balls, self._contains = cache(self._in_balls), cache(self._contains_class)
 
     def _in_balls(self, mode: Mode, bits: int) -> Any:
-        """[n, d]."""
+        """E_a X_0 E_h^T [n, d] of one head, where there are Jordan blocks up to what is regular."""
         with at_precision(bits):
-            part: Any = self._means
-            if mode.attention is not None:
-                part = _projected(self._A, self._start, mode.attention, self._a, bits)
+            part = _projected(self._A, self._start, mode.attention, self._a, bits)
             return _projected(self._H, part.transpose(), mode.value, self._h, bits).transpose()
 
     def contains(self, mode: Mode) -> bool | None:
         """None where it is not shown."""
-        for bits in doublings(_FIRST, _MOST):
-            if any(not x.contains(0) for x in self.in_balls(mode, bits).entries()):
+        factors = [root.factor for root in _roots(mode)]
+        if not self._contains(*factors):
+            return False
+        # Conjugates are there together; of irrational a and h not all pairs are conjugates.
+        if sum(f.degree > 1 for f in factors) < 2:
+            return True
+        balls = (self.in_balls(mode, bits) for bits in doublings(_FIRST, _MOST))
+        return any(not x.contains(0) for ball in balls for x in ball.entries()) or None
+
+    def _contains_class(self, *own: Factor) -> bool:
+        """Whether q_a(A) Z q_h(H)^T is not 0, for the factors (a, h), of consensus (h)."""
+        A, H, Z = self._sides[len(own) - 1]
+        whole, _ = Z.numer_denom()
+        # What is not 0 modulo a prime is not 0.
+        for start in (flint.nmod_mat(whole, PRIMES[0]), whole):
+            state = _without(H, self._h, own[-1], start)
+            if len(own) > 1:
+                state = _without(A, self._a, own[0], state.transpose())
+            if any(state.entries()):
                 return True
-            if bits == _FIRST and self._is_zero(mode):
-                return False
-        return None
+        return False
 
-    def _is_zero(self, mode: Mode) -> bool:
-        """Whether nothing of the factors of the pair is there, in fractions: q(A) X_0 q(H)^T = 0
-        for the products q of the other factors."""
-        state = self._mean
-        if mode.attention is not None:
-            own = {a.factor for a in self._a if a is not None} - {mode.attention.factor}
-            state = _applied(self._A, own, self._start - self._means)
-        own = {h.factor for h in self._h} - {mode.value.factor}
-        return not any(_applied(self._H, own, state.transpose()).entries())
-
-    def largest(self, modes: list[Mode]) -> list[Mode] | None:
-        """Those of the largest modulus among what X_0 contains; None where that is not shown."""
+    def largest(self, consensus: bool) -> list[Mode] | None:
+        """Those of the largest modulus of one side in X_0; None where that is not shown."""
+        modes = [mode for mode in self._modes if (mode.attention is None) is consensus]
         while modes:
             top, sure, _ = largest_modes(modes, compare)
             there = [self.contains(mode) for mode in top]
@@ -367,21 +395,29 @@ class _Parts:
 def _projected(
     M: flint.fmpq_mat, state: Any, root: Eigenvalue | None, roots: list[Any], bits: int
 ) -> Any:
-    """prod (M - y) / (x - y) state over the other roots y; None stands for 1."""
+    """prod (M - y) / (x - y) state over the other roots y, each as often as the largest of its
+    Jordan blocks has rows; None stands for 1."""
     balls = {x: flint.acb(1) if x is None else x.ball(bits) for x in roots}
     own, ball, state = balls.pop(root), flint.acb_mat(M), flint.acb_mat(state)
-    for y in balls.values():
-        state = (ball * state - state * y) * (1 / (own - y))
+    for x, y in balls.items():
+        for _ in range(1 if x is None else x.factor.jordan[0]):
+            state = (ball * state - state * y) * (1 / (own - y))
     return state
 
 
-def _applied(M: flint.fmpq_mat, factors: Iterable[Factor], state: flint.fmpq_mat) -> Any:
-    """prod f(M) state."""
-    for factor in factors:
-        coefficients = factor.polynomial.coeffs()
+def _without(M: flint.fmpq_mat, roots: list[Any], own: Factor, state: Any) -> Any:
+    """prod f(M) state over the factors f of the minimal polynomial but `own`, times a power of the
+    denominator of M; in integers, or modulo a prime."""
+    integers, scale = M.numer_denom()
+    is_whole = isinstance(state, flint.fmpz_mat)
+    turned = integers if is_whole else flint.nmod_mat(integers, state.modulus())
+    factors = dict.fromkeys(x.factor for x in roots if x and x.factor.text != own.text)
+    for factor in (f for f in factors for _ in range(f.jordan[0])):
+        coefficients, power = factor.polynomial.coeffs(), scale
         image = state * coefficients[-1]
         for c in reversed(coefficients[:-1]):
-            image = M * image + state * c
+            image = turned * image + state * (c * power)
+            power *= scale
         state = image
     return state
 

@@ -33,7 +33,7 @@ from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
 # seconds, up to the second p is computed where there is no other way. The seconds of a unit.
 QUICK_WORK, LARGEST_WORK, _SECONDS = 4e8, 4e9, 7e-9
 # Rank modulo a prime is at most the rank: a bad prime only sends the search to the next.
-_PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
+PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,6 @@ def in_lowest_terms(
     return Part(tuple(numerators), tuple(left), order)
 
 
-def has_every_mode(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> bool:
-    """Whether the Krylov vectors of X_0 [n, d] span everything, shown modulo a prime.
-
-    It then contains every mode, each eigenvalue with the whole of its one Jordan block.
-    """
-    step, start = in_integers(A, H, X0, others)
-    size = start.nrows() * start.ncols()
-    return len(_independent_rows(step, start, _PRIMES[0], size) or ()) == size
-
-
 def resolvent_seconds(A: Matrix, H: Matrix, others: Heads = ()) -> float:
     """About how long an answer on an X_0 that contains every mode takes."""
     step, _ = in_integers(A, H, [[Fraction(1)] * len(H)] * len(A), others)
@@ -154,7 +144,7 @@ def resolvent(
     """
     step, start = in_integers(A, H, X0, others)
     work = LARGEST_WORK if work is None else work
-    for prime in _PRIMES:
+    for prime in PRIMES:
         size = start.nrows() * start.ncols()
         most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)
         independent = _independent_rows(step, start, prime, most)

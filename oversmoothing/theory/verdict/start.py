@@ -111,20 +111,25 @@ def start_content(
     )
 
 
+def fixed_means(heads: Heads) -> Matrix:
+    """A basis of the u with u^T A_h = u^T in every head, in integers: of one head one for each
+    closed class, whose weights it has up to scale."""
+    n = len(heads[0][0])
+    table = [[A[j][i] - (i == j) for j in range(n)] for A, _ in heads for i in range(n)]
+    kernel, nullity = to_flint(table).numer_denom()[0].nullspace()
+    columns = kernel.transpose().tolist()[: int(nullity)]
+    return [[Fraction(int(x)) for x in column] for column in columns]
+
+
 def _consensus(transform: Resolvent, whole: Part, heads: Heads) -> Part:
-    """What an X_0 contains of consensus: u^T X_L for the u with u^T A_h = u^T in every head, of one
-    head the means of its closed classes.
+    """What an X_0 contains of consensus: u^T X_L for the u of `fixed_means`.
 
     Without any the differences between tokens drive every mean. Then its modes are those that
     sum_h H_h has, also where the differences have the same multiplier.
     """
-    n, d = len(heads[0][0]), len(heads[0][1])
-    table = [[A[j][i] - (i == j) for j in range(n)] for A, _ in heads for i in range(n)]
-    kernel, nullity = to_flint(table).numer_denom()[0].nullspace()
-    if nullity:
-        columns = kernel.transpose().tolist()[: int(nullity)]
-        return transform.part([[Fraction(int(x)) for x in column] for column in columns])
-    total = reduce(plus, (H for _, H in heads), identity(d))
+    if means := fixed_means(heads):
+        return transform.part(means)
+    total = reduce(plus, (H for _, H in heads), identity(len(heads[0][1])))
     own = (to_flint(total) * transform.scale).charpoly().numer()
     factors = tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero())
     return Part((), factors, whole.order)
