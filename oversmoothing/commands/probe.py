@@ -197,10 +197,10 @@ def intervene(
 ) -> "Result":  # fmt: skip
     """Move the eigenvalues of H in a trained model and see what becomes of its tokens.
 
-    Nothing is retrained (but for --train). Every change is compared with random changes of the same norm, and its
-    effect on HFC/LFC is predicted from the unchanged model before it is measured. Negative shifts
-    sharpen, positive ones smooth. Writes intervene.json (with --train trained_shift.json) and
-    tables into intervene/MODEL of the folder of results.
+    Nothing is retrained (but for --train). Every change is compared with random changes of the same
+    norm, and its effect on HFC/LFC is predicted from the unchanged model before it is measured.
+    Negative shifts sharpen, positive ones smooth. Writes intervene.json (with --train
+    trained_shift.json) and tables into intervene/MODEL of the folder of results.
     """
     if train:
         from oversmoothing.experiments.study.trained_shift import trained_shift
