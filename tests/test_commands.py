@@ -391,13 +391,13 @@ ANYWHERE: dict[str, Asked] = {
 }  # fmt: skip
 MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
     "--shift": "--shift 0.2", "--into-disc": "--into-disc 0.5", "--head": "--head 1.1",
-    "--every": "--every 2",
+    "--every": "--every 2", "--train": f"! {PICTURED} --train",
 })  # fmt: skip
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {
         "OTHER": "model", "--wide": "--wide",
         "--budget": (MANY, f"{MANY} --budget 12"),
-        "--images": (f"{PICTURED} --count 1", "shallow --images others --count 1"),
+        "--images": (f"{PICTURED} --count 6", "shallow --images others --count 6"),
         "--batch-size": "--batch-size 1", "--dry-run": "--dry-run",
         "--seed": (RANDOM, f"{RANDOM} --seed 1"),
     }),

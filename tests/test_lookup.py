@@ -139,6 +139,19 @@ def test_named_inputs_are_sampled_unless_a_count_is_given(data, monkeypatch, cap
     assert capsys.readouterr().err == ""
 
 
+def test_a_sample_is_drawn_by_a_seed_where_it_is_asked_for(data, capsys):
+    """The first pictures of a folder may be of one class."""
+    model = open_model(tiny("vit"))
+    how = {"images": "some-pictures", "count": 5}
+    one, again, other, whole = (
+        sources.named_inputs(model, **{**how, **more}).items
+        for more in ({"drawn": 0}, {"drawn": 0}, {"drawn": 1}, {"drawn": 1, "count": None})
+    )
+    first = sources.named_inputs(model, **how).items
+    assert one == again != first and len(set(one)) == 5 and one != other
+    assert other == whole[:5] and len(set(whole)) == 13
+
+
 def test_cifar100_by_name_is_a_sample_of_two_hundred(tmp_path, monkeypatch, capsys):
     """All 10,000 took a quarter of an hour."""
     stream = io.BytesIO()
@@ -159,7 +172,7 @@ def test_cifar100_by_name_is_a_sample_of_two_hundred(tmp_path, monkeypatch, caps
     words = ["inspect", "some-vit", "--images", "cifar100", "--data-dir", str(tmp_path)]
     assert oversmoothing.main([*words, "--out", "out"]) == 2
     assert asked == [(200, (32, 32))]
-    assert "the first 200 of 10,000; --count N takes more or fewer" in capsys.readouterr().err
+    assert "200 of 10,000, drawn by --seed; --count N takes" in capsys.readouterr().err
 
 
 # --- standard input ---

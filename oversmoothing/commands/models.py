@@ -27,7 +27,8 @@ def inspect(
         help="second model: the two are compared")] = None,
     images: opt.Images = None,
     text: opt.Text = None,
-    count: opt.Sample = None,
+    count: Annotated[int | None, opt.whole(
+        "take N inputs, drawn by --seed (default 200)")] = None,
     tokens: opt.CutTexts = None,
     budget: Annotated[str, Option(metavar="B",
         help="forward passes for causes, heads and spectra, or 'all'")] = "4",
@@ -72,7 +73,7 @@ def inspect(
 
         inputs = named_inputs(
             refused.model, images=images, text=text, count=count or 8, data_dir=data_dir,
-            quiet=as_json,
+            quiet=as_json, drawn=seed,
         )  # fmt: skip
         name = Path(refused.model.name).name
         opt.finish(seen(refused, inputs), opt.new_folder(out / "inspect" / name), as_json, False)
@@ -84,8 +85,9 @@ def inspect(
         models = [opened(model, each) for each in several.parts]
     cut_texts(models, tokens)
     inputs = named_inputs(
-        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json
-    )
+        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json,
+        drawn=seed,
+    )  # fmt: skip
     how: dict[str, Any] = {"budget": budget, "batch_size": batch_size}
     if dry_run or not as_json:
         for each in models:

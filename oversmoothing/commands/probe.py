@@ -192,14 +192,22 @@ def intervene(
         most=1)] = None,
     head: Annotated[list[Any] | None, Option(metavar="L.H", parser=_head,
         help="shift head H of layer L alone as well (several; from 1)")] = None,
+    train: Annotated[bool, Option("--train",
+        help="train one shift a layer on half of the inputs, and score the other half")] = False,
 ) -> "Result":  # fmt: skip
     """Move the eigenvalues of H in a trained model and see what becomes of its tokens.
 
-    Nothing is retrained. Every change is compared with random changes of the same norm, and its
-    effect on HFC/LFC is predicted from the unchanged model before it is measured. Negative shifts
-    sharpen, positive ones smooth. Writes intervene.json and tables into intervene/MODEL of the
-    folder of results.
+    Nothing is retrained (but for --train). Every change is compared with random changes of the same
+    norm, and its effect on HFC/LFC is predicted from the unchanged model before it is measured.
+    Negative shifts sharpen, positive ones smooth. Writes intervene.json (with --train
+    trained_shift.json) and tables into intervene/MODEL of the folder of results.
     """
+    if train:
+        from oversmoothing.experiments.study.trained_shift import trained_shift
+
+        opt.unread("beside --train", "--shift", "--into-disc", "--head")
+        answers = getattr(model.prepare, "answers", lambda inputs: None)(inputs)
+        return trained_shift(model, inputs, answers, seed=seed)
     from oversmoothing.experiments.study.lever import DOSES, intervene as measure
 
     alone = shift is None and into_disc is None

@@ -88,7 +88,7 @@ def test_every_single_cause_is_named_with_its_grade(
     )
     assert tried.short.startswith("Nothing") == (not report.advice)
     if expected > 0:
-        assert all("norms' gains free" in each.words for each in report.advice)
+        assert all("gains of attention's norm" in each.words for each in report.advice)
     for each in report.advice:
         assert (each.known == "proved") == bool(each.claims)
         assert each.measured or each.known != "measured"
@@ -114,6 +114,21 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
     assert ("do not show which part is the largest" in summary) == (not said.cause.sure)
     if count == 100:
         assert said.grade == truth and said.certainty == "told" and said.cause.sure
+
+
+def test_the_way_against_the_change_is_said_from_a_tenth_on() -> None:
+    for path, words in (
+        ([0.0, 1.0, 0.5, 2.0], "falls from 2.72 after layer 1 to 1.65 after layer 2."),
+        ([2.0, 2.2, 1.0, 0.0], "rises from 7.39 at the input to 9.03 after layer 1."),
+        ([0.0, 1.0, 0.95, 2.0], None), ([0.0, 1.0, 1.5, 2.0], None),
+    ):  # fmt: skip
+        logs = np.array(path)[:, None] + np.linspace(-0.01, 0.01, 5)
+        said = answer(logs, np.zeros_like(logs), {})
+        details = does_it(said, "5 images").details
+        assert (said.against is None) == (words is None)
+        assert [each[0] for each in details[1:]] == (
+            [] if words is None else [f"On the way it {words}"]
+        )
 
 
 def test_nothing_acts_nothing_is_said_to() -> None:

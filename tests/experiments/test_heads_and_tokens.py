@@ -125,9 +125,12 @@ def test_clusters_are_what_is_connected_and_numbered_by_size() -> None:
 def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path) -> None:
     report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made")
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
-    assert "After the last layer 100 % of the tokens are within cosine 0.95" in report.summary()
-    assert "Left out one at a time, 6 of 6 heads smooth (" in report.summary()
-    assert "that these inputs decide: layer 1 head 0 (-" in report.summary()
+    assert (
+        "After the last layer 100 % of the tokens have another within cosine 0.95"
+        in report.summary()
+    )
+    assert "6 of 6 heads smooth: ln HFC/LFC is lower with the head" in report.summary()
+    assert "Most of all: layer 1 head 0 (-" in report.summary()
     whole, parts = report.replies[1].details[0][0].split("By part:")
     assert whole.startswith(f"On {FEWEST} inputs ln HFC/LFC changes by ")
     signed = r"[+-]\d+\.\d+"
@@ -273,7 +276,7 @@ def table_of_heads(**columns: list[float]) -> pd.DataFrame:
 
 def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> None:
     said = of_heads(table_of_heads(), FEWEST)
-    assert "these inputs decide: layer 1 head 1 (-0.070); layer 1 head 0 " in said
+    assert "Most of all: layer 1 head 1 (-0.070); layer 1 head 0 " in said
     assert "(-0.095) measures more, but its interval holds 0" in said
     few = of_heads(table_of_heads(), 2)
     assert "2 inputs looked at closely" in few and "layer" not in few
@@ -284,7 +287,7 @@ def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> Non
 def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it() -> None:
     against = why_heads(table_of_heads(), cls=True)
     assert "Layer 1 head 1: its spectrum does not explain it (margin -0.16)" in against
-    assert "entropy 0.66" in against and "25 % of their attention is on CLS" in against
+    assert "entropy of its rows is 0.66" in against and "25 % of its attention is on CLS" in against
     with_it = why_heads(table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0]))
     assert "its spectrum explains it (margin +0.20)" in with_it and "entropy" not in with_it
     tied = why_heads(table_of_heads(margin=[np.nan, 0.0, np.nan]))

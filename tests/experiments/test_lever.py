@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from oversmoothing.experiments.study.lever import (
     run,
     shift,
 )
+from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
 from oversmoothing.theory.support.errors import InputError
 
 GREYS = Reads("pixels", 16, 4, 10)
@@ -169,6 +171,57 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> Non
     assert said in " ".join(result.words().split())
     # Smoothing is a positive shift, at every dose.
     assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
+
+
+def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_other() -> None:
+    """One head, W_O = 1: what is scored is the loss of the network whose W_V are moved so."""
+    own = net(SMALL.but(heads=1))
+    with torch.no_grad():
+        for block in own.blocks():
+            block.attention.W_O.copy_(torch.eye(16))
+    model, x, depth = open_model(own), pixels(16), 2
+    # What a network says whose first layer smooths and whose second sharpens.
+    D = np.array([0.4, -0.3])[:, None, None] * np.eye(16)
+    answers = run(model, x, Change("planted", 1.0, D))[1][0].argmax(1)
+    result = trained_shift(model, x, answers, seed=3)
+    deltas, scored = result.tables["deltas"].rows, result.table
+    assert list(deltas.columns) == ["layer", "shift", "random 1", "random 2"]
+    delta = deltas["shift"].to_numpy()
+    order = np.random.default_rng([3, 4302]).permutation(16)
+    halves = [sorted(order[:8].tolist()), sorted(order[8:].tolist())]
+
+    def loss(numbers: np.ndarray, half: list[int]) -> float:
+        moved = copy.deepcopy(own)
+        with torch.no_grad():
+            for block, number in zip(moved.blocks(), numbers, strict=True):
+                gain = block.norm_attention.weight.double()
+                block.attention.W_V += number * torch.diag(1 / gain)
+            said = moved(x[half])
+        return float(torch.nn.functional.cross_entropy(said, answers[half]))
+
+    train, other = halves
+    assert loss(delta, train) < loss(np.zeros(depth), train)
+    for step in 0.1 * np.concatenate([np.eye(depth), -np.eye(depth)]):
+        if np.abs(delta + step).max() <= MOST:
+            assert loss(delta + step, train) > loss(delta, train) - 1e-4
+    first = scored.iloc[0]
+    assert first["loss before"] == pytest.approx(loss(np.zeros(depth), other), abs=1e-9)
+    assert first["loss after"] == pytest.approx(loss(delta, other), abs=1e-9)
+    assert f"between {delta.min():+.3f} and {delta.max():+.3f}" in result.words()
+
+
+def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers() -> None:
+    model, x = open_model(net(SMALL.but(depth=1), LETTERS)), letters(8)
+    result = trained_shift(model, x)
+    order = np.random.default_rng([0, 4302]).permutation(8)
+    other = x[sorted(order[4:].tolist())]
+    (said,) = run(model, other)[1]
+    loss = torch.nn.functional.cross_entropy(said[:, :-1].flatten(0, 1), other[:, 1:].flatten())
+    assert result.table["loss before"].iloc[0] == pytest.approx(float(loss), abs=1e-9)
+    with pytest.raises(InputError, match="nothing says what"):
+        trained_shift(open_model(net()), pixels())
+    with pytest.raises(InputError, match="at least 4"):
+        trained_shift(model, x[:3])
 
 
 def test_what_cannot_be_moved_is_refused_in_a_sentence() -> None:

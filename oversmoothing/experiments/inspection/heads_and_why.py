@@ -212,9 +212,9 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         return f"{said}; {open_} measures most, but its interval holds 0." if open_ else f"{said}."
     also = f"; {open_} measures {as_much}, but its interval holds 0" if open_ else ""
     return (
-        f"Left out one at a time, {len(smoothing)} of {len(heads)} heads smooth (the 95 % interval "
-        "of ln HFC/LFC with the head less without it lies below 0). Most of all, among the heads "
-        f"that these inputs decide: {_heads_named(worst)}{also}; layers count from 1, heads from 0."
+        f"{len(smoothing)} of {len(heads)} heads smooth: ln HFC/LFC is lower with the head than "
+        "without it, and the 95 % interval of the difference lies below 0. Most of all: "
+        f"{_heads_named(worst)}{also}; layers count from 1, heads from 0."
     )
 
 
@@ -245,14 +245,16 @@ def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
         if not (explains or known):
             to = "CLS" if cls and row["sink_token"] == 0 else f"token {row['sink_token']}"
             known = (
-                f"; its rows have entropy {row['entropy']:.2f} (1: all tokens alike) and "
-                f"{100 * row['sink_mass']:.0f} % of their attention is on {to}"
+                f", and what does is not known; {100 * row['sink_mass']:.0f} % of its attention "
+                f"is on {to}, and the entropy of its rows is {row['entropy']:.2f} (1: equal "
+                "attention to all tokens)"
             )
             words += known
         said.append(words)
     return (
         f"Why? {'. '.join(each[0].upper() + each[1:] for each in said)}. Margin: rho_C - rho_Q of "
-        "the head's own A and H, repeated without end; above 0 it smooths by its spectrum alone."
+        "the head's own A and H, repeated without end (growth of equal tokens less that of "
+        "differences); above 0 it smooths by its spectrum alone."
     )
 
 

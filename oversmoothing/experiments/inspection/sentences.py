@@ -91,8 +91,16 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
     )
     told = outcome.grade is not Grade.NONE and outcome.depth > 1
     if told and math.isfinite(outcome.layer_change):
-        moved += f"; the largest step is in layer {outcome.layer} ({signed(outcome.layer_change)})"
-    return Reply(question, short, ((f"{moved}.", "measured"),))
+        step = factor_text(math.exp(outcome.layer_change))
+        moved += f"; the largest step is in layer {outcome.layer}, a factor of {step}"
+    details = [(f"{moved}.", "measured")]
+    if outcome.against is not None:
+        (before, since), (after, to) = outcome.against
+        way = "falls" if to < since else "rises"
+        begins = f"after layer {before}" if before else "at the input"
+        counter = f"On the way it {way} from {since:.3g} {begins} to {to:.3g} after layer {after}."
+        details.append((counter, "measured"))
+    return Reply(question, short, tuple(details))
 
 
 def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str] = ()) -> Reply:
@@ -126,12 +134,12 @@ def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str
 
 
 def _together(cause: Cause, names: Sequence[str]) -> str:
-    """'attention's mixing and the FFN smooth'."""
-    # A subject with "of" comes last: 'the gains of the norm and the FFN' could be one thing.
+    """'attention's mixing smooths, and less so the FFN', those first that do most."""
     parts = POST if cause.placement == "post" else PARTS
-    subjects = sorted((parts[name][0] for name in names), key=lambda name: " of " in name)
+    (first, ending), *others = (parts[name] for name in names)
     verb = "sharpen" if cause.sums[names[0]] > 0 else "smooth"
-    return f"{' and '.join(subjects)} {verb}{parts[names[0]][1] if len(names) == 1 else ''}"
+    less = ", and less so " + " and ".join(name for name, _ in others) if others else ""
+    return f"{first} {verb}{ending}{less}"
 
 
 def what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
@@ -208,8 +216,8 @@ def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) ->
     last = table.iloc[-1]
     over = f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
     words = (
-        f"Without its largest direction, which has {100 * last['sink_share']:.0f} % of the "
-        f"singular values (over {over}), the last layer has mean cosine "
+        f"Without its largest direction, which has {100 * last['sink_share']:.0f} % of the sum of "
+        f"the singular values (over {over}), the last layer has mean cosine "
         f"{last['cos_mean_desunk']:.3f} and effective rank {last['effective_rank_desunk']:.1f}; "
         f"raw {last['cos_mean']:.3f} and {last['effective_rank']:.1f}."
     )
@@ -245,9 +253,9 @@ def of_rank(table: pd.DataFrame) -> str:
     if growing.empty:
         return ""
     return (
-        "The effective rank has not converged in the number of tokens in layers "
-        f"{_runs(list(growing['layer']))}: all of them have up to "
-        f"{growing['rank_growth'].max():.2f} times the rank of every second one."
+        f"In layers {_runs(list(growing['layer']))} the effective rank depends on how many tokens "
+        "there are: that of all of them is up to "
+        f"{growing['rank_growth'].max():.2f} times that of every second one."
     )
 
 
@@ -257,8 +265,8 @@ def of_tokens(table: pd.DataFrame) -> str:
         return ""
     first, last = (100 * float(table["merged_share"].iloc[k]) for k in (0, -1))
     return (
-        f"After the last layer {last:.0f} % of the tokens are within cosine {TOGETHER} of another, "
-        f"in front of the first {first:.0f} %."
+        f"After the last layer {last:.0f} % of the tokens have another within cosine {TOGETHER}; "
+        f"at the input {first:.0f} % have."
     )
 
 
@@ -317,7 +325,8 @@ CONVENTIONS = {
     f"one; above {CONVERGED} it has not converged in the number of tokens",
     "heads": "log_change: of ln HFC/LFC after the attention sublayer by the head's being there, "
     "the others kept (they do not sum); share, radius (rho_Q), rho_consensus, margin (rho_C - "
-    "rho_Q): of the head's own A and H; dobrushin; entropy of its rows over the logarithm of the "
+    "rho_Q): of the head's own A and H; dobrushin: half the largest l1 distance between two rows "
+    "of A, 1 at most; entropy of its rows over the logarithm of the "
     "tokens in sight; sink_mass: mean attention to its sink_token",
     "together": f"tokens joined where their cosine is {TOGETHER} or more, a cluster is what is "
     "connected so; merged_share: of the tokens in a cluster of two or more; largest_cluster: of "

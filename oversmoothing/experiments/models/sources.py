@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -45,7 +46,13 @@ from oversmoothing.experiments.models.library import (
     tokenizer_of,
 )
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.pictures import looked_in, named_pictures, photographs, within
+from oversmoothing.experiments.models.pictures import (
+    Pictures,
+    looked_in,
+    named_pictures,
+    photographs,
+    within,
+)
 from oversmoothing.simulations.state import choose_device, undisturbed
 from oversmoothing.theory.support.errors import InputError, required
 
@@ -326,11 +333,15 @@ def named_inputs(
     count: int | None = None,
     data_dir: Path | None = None,
     quiet: bool = False,
+    drawn: int | None = None,
 ) -> Any:
     """Images or texts for the model, the first `count`; raises `InputError` for the other kind.
 
     Of inputs that are named and no count: the first `SAMPLE`, with a remark on stderr where there
-    are more. Without images: the model's usual ones (digits: their validation images), else
+    are more. drawn: a seed, by which so many are drawn in place of the first, in the order drawn: a
+    folder in the order of its names may begin with one class of pictures.
+
+    Without images: the model's usual ones (digits: their validation images), else
     scikit-learn's photographs, with a remark on stderr unless quiet.
     """
     if model.modality == "features":
@@ -343,14 +354,15 @@ def named_inputs(
             raise InputError(
                 f"which inputs? '{model.name}' reads text.\nAdd --text FILE (one text a line)."
             )
-        return _sample(named_texts(text, data_dir), count)
+        return _sample(named_texts(text, data_dir), count, drawn)
     if text is not None:
         raise InputError(
             f"the model '{model.name}' reads images, not text: leave --text out, or give "
             "--images DIR"
         )
     if images is not None:
-        return _sample(named_pictures(images, count, data_dir), count)
+        some = count if drawn is None else None
+        return _sample(named_pictures(images, some, data_dir), count, drawn)
     usual = getattr(model.prepare, "usual", None)
     if usual is not None:
         return usual(count)
@@ -364,10 +376,15 @@ def named_texts(text: Path, data_dir: Path | None) -> list[str]:
     return text_lines(Path(within(str(text), data_dir)))
 
 
-def _sample(inputs: Sequence[Any], count: int | None) -> Sequence[Any]:
-    """The first `count` of them, the first `SAMPLE` where it is None, which is said."""
+def _sample(inputs: Sequence[Any], count: int | None, drawn: int | None) -> Sequence[Any]:
+    """`count` of them, `SAMPLE` where it is None, which is said: the first, or drawn by a seed."""
     if count is None and len(inputs) > SAMPLE:
-        words = f"the first {SAMPLE} of {len(inputs):,}; --count N takes more or fewer"
+        which = "the first " if drawn is None else ""
+        by = "" if drawn is None else ", drawn by --seed"
+        words = f"{which}{SAMPLE} of {len(inputs):,}{by}; --count N takes more or fewer"
         print(words, file=sys.stderr)
         count = SAMPLE
-    return inputs[:count]
+    if drawn is None:
+        return inputs[:count]
+    order = np.random.default_rng(drawn).permutation(len(inputs))[:count].tolist()
+    return inputs.chosen(order) if isinstance(inputs, Pictures) else [inputs[k] for k in order]

@@ -214,6 +214,16 @@ def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:
             yield {name: value.to(model.device) for name, value in batch.items()}
 
 
+def said_in_batches(
+    model: Model, inputs: Any, scores: Sequence[Tensor], batch_size: int = BATCH
+) -> Iterator[tuple[Tensor, Any]]:
+    """What `run` returned of each batch, with the batch. Raises `InputError` for no scores."""
+    for said, batch in zip(scores, _batches(model, inputs, batch_size), strict=True):
+        if not said.numel():
+            raise InputError(f"'{model.name}' has no head that says anything: no loss is known")
+        yield said, batch
+
+
 def _said(plain: Sequence[Tensor], changed: Sequence[Tensor]) -> tuple[Array, Array]:
     """By input: sum p log(p / q), p of the unchanged model, mean over tokens; share of tokens (1 of
     an image) whose first choice is the same. NaN of a model without scores."""
