@@ -146,9 +146,10 @@ class Table:
     def to_json_object(self) -> list[dict[str, Any]]:
         """A row as a JSON object, numbers as `json_number` writes them."""
         return [
-            {name: json_number(x) if self.kinds[name] == "number" else x for name, x in row.items()}
+            {name: json_number(row[name]) if kind == "number" else row[name]
+             for name, kind in self.kinds.items()}
             for row in self.rows.to_dict("records")
-        ]
+        ]  # fmt: skip
 
 
 def _of_one_kind(name: str, column: pd.Series) -> tuple[Kind, pd.Series]:
