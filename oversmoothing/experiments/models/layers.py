@@ -83,7 +83,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         self.layers, self.dtype, self.see, self.normed = layers, dtype, see, normed
         self.seen = 0
         self.paused = False
-        self.held: dict[str, Tensor] = {}
+        self.held: list[dict[str, Tensor]] = [{} for _ in layers]
         self._wanted: dict[Place, list[tuple[int, str, int]]] = {}
         for number, layer in enumerate(layers):
             for name, at in layer.places._asdict().items():
@@ -119,9 +119,6 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
                 self._catch(place, (), [t])
                 self.paused = False
 
-    def number(self, t: Tensor) -> int:
-        return 0
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         parts = self.by_formula(func, args, kwargs or {})
         if parts is not NotImplemented:
@@ -138,29 +135,25 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         for number, name, which in self._wanted.get(place, ()):
             if number < self.seen:
                 continue
+            held = self.held[number]
             if name == "product":
                 if self.dtype:
-                    for each, t in zip("AVZ", (*args[-2:], outs[0]), strict=True):
-                        self.held[f"{number} {each}{which}"] = t
+                    names = (f"{each}{which}" for each in "AVZ")
+                    held |= zip(names, (*args[-2:], outs[0]), strict=True)
             elif name in ("weights", "logits"):
                 # Made anew by every pass: a reference will do.
                 if self.dtype and (name == "weights" or self.dtype == torch.float64):
-                    self.held[f"{number} {name}"] = outs[which].detach()
+                    held[name] = outs[which].detach()
             elif name != "normed" or self.normed:  # copied: a module may work in place
-                self.held[f"{number} {name}"] = outs[which].detach().clone()
+                held[name] = outs[which].detach().clone()
             if name == "end" and number == self.seen:
                 self._tell(number)
 
     def present(self) -> tuple[Tensor, Tensor]:
         """(A, the stream in front) of the layer in which the pass is, behind its A V."""
-        layer, held = self.layers[self.seen], self._of(self.seen)
+        layer, held = self.layers[self.seen], self.held[self.seen]
         X = layer.layout.tokens(held["before"], self.inputs, "before" in layer.places.across)
         return self._attended(layer, held)[0], X
-
-    def _of(self, number: int) -> dict[str, Tensor]:
-        """What is held of a layer, by name."""
-        first = f"{number} "
-        return {x.removeprefix(first): t for x, t in self.held.items() if x.startswith(first)}
 
     def _attended(self, layer: Any, held: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
         """(A, A V) by head."""
@@ -180,8 +173,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
     def _tell(self, number: int) -> None:
         layer = self.layers[number]
         layout, places = layer.layout, layer.places
-        held = self._of(number)
-        self.held = {name: t for name, t in self.held.items() if not name.startswith(f"{number} ")}
+        held, self.held[number] = self.held[number], {}
         A = mixed = None
         if self.dtype:
             A, mixed = self._attended(layer, held)
@@ -308,8 +300,7 @@ def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
         return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
     weight = m.placed
     if weight is not None and weight.one:
-        b = m.b / weight.one if m.own is None else m.own
-        return replace(weight, scale=1.0).read(), b
+        return replace(weight, scale=1.0).read(), m.b / weight.one
     return m.W, m.b
 
 

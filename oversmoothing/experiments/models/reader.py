@@ -181,8 +181,7 @@ def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Re
     try:
         if partner is not None and beside is not None:
             _beside(g, r, stream, beside)
-        heads = HeadsReader(g, module, r, stream, inputs)
-        heads.read(branch if partner is None else partner, logits)
+        HeadsReader(g, module, r).read(branch if partner is None else partner, logits)
     except NotReplayable as error:
         r.lacks.append(f"cannot be replayed ({error})")
     return r
