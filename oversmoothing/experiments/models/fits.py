@@ -143,6 +143,11 @@ class Map:
         return Map(weight, by(self.b), self.error, whole=False)
 
     @property
+    def name(self) -> str:
+        """Of the weight in the module; '' where W is in none."""
+        return self.placed.name if self.placed else ""
+
+    @property
     def placed(self) -> Weight | None:
         """Where W stands."""
         return None if isinstance(self.weight, Tensor) else self.weight
