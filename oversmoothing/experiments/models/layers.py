@@ -237,7 +237,7 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         W_K, b_K = _raw(key, W_V)
         return Heads(W_Q, W_K, W_V, W_O, _some(b_Q), _some(b_K), _some(b_V), _some(out.b[0]))
 
-    block, stored = g.block(r.product.out, r.end), out.placed
+    stored = out.placed
     return Layer(
         read=heads,
         number=number * averaged,
@@ -247,7 +247,7 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         norm_ffn=_sized(r.norm_ffn, d),
         placement=r.placement,
         ffn=ffn_of(g, module, r.fed, r.ffn),
-        block=block.module if block else module,
+        block=g.block(r.product.out, r.end).module,
         attention=_attends(g, r),
         out=module.get_submodule(out.name.rpartition(".")[0]) if out.name else None,
         scaling=scaling,
@@ -364,8 +364,8 @@ def _across(g: Graph, r: Reading, v: int) -> bool:
 def _given(g: Graph, r: Reading, v: int) -> tuple[Place, int]:
     """Of what the block is given: masks and positions may be made anew in front of it."""
     call = g.block(r.product.out, r.end)
-    for k, u in enumerate(call.ins if call else ()):
-        if call and g.root(u) == g.root(v):
+    for k, u in enumerate(call.ins):
+        if g.root(u) == g.root(v):
             return Place(call.name, call.number, "given", k), 0
     return _output(g, v)
 
