@@ -95,7 +95,7 @@ def _layers(graph: Graph, module: Any, inputs: int) -> tuple[list[str], np.ndarr
         ratios = [_ratio(graph.values[v], like, inputs) if v >= 0 else None for v in streams]
         missing = torch.full((inputs,), torch.nan, dtype=torch.float64)
         rows.append(torch.stack([*(missing if x is None else x for x in ratios), largest]).numpy())
-        names.append(graph.block_name(each.product.out, max(each.end, each.total)))
+        names.append(graph.block(each.product.out, max(each.end, each.total)).name)
     return names, np.array(rows)
 
 

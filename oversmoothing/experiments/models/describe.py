@@ -214,7 +214,7 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
     kind = type(module).__name__
     stacks: list[list[Reading]] = []
     for r in reads:
-        name = g.block_name(r.product.out, r.end if r.end >= 0 else r.total)
+        name = g.block(r.product.out, max(r.end, r.total)).name
         inside = not within or f"{name}.".startswith(f"{within}.")
         if r.kind != "self" or not inside or (r.placed and r.end < 0 and not r.lacks and within):
             continue
@@ -225,9 +225,8 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
         else:
             stacks.append([r])
     if len(stacks) > 1:
-        names = [
-            g.block_name(each[0].product.out, max(each[0].end, each[0].total)) for each in stacks
-        ]
+        firsts = (each[0] for each in stacks)
+        names = (g.block(r.product.out, max(r.end, r.total)).name for r in firsts)
         parts = _parts([name.rpartition(".")[0] for name in names])
         if len({*parts}) == len(parts):
             raise SeveralStacksError(kind, parts)

@@ -118,12 +118,11 @@ class Weight:
 @dataclass(frozen=True)
 class Map:
     """x -> x W + b, W [heads, d, r], b [heads, r]; weight: where W stands, if in one weight, else
-    its numbers; own: the bias as it is stored; whole: whether nothing follows that is no map."""
+    its numbers; whole: whether nothing follows that is no map."""
 
     weight: Weight | Tensor
     b: Tensor
     error: float
-    own: Tensor | None = None
     whole: bool = True
 
     @property
@@ -144,6 +143,11 @@ class Map:
         return Map(weight, by(self.b), self.error, whole=False)
 
     @property
+    def name(self) -> str:
+        """Of the weight in the module; '' where W is in none."""
+        return self.placed.name if self.placed else ""
+
+    @property
     def placed(self) -> Weight | None:
         """Where W stands."""
         return None if isinstance(self.weight, Tensor) else self.weight
@@ -160,11 +164,9 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     if len(constants) == 1:
         weight, bias = _weight(g, module, a, b, constants[0], pick, perm)
         if weight is not None and (W := weight.read()).shape[1] == tokens.shape[1]:
-            own = _own_bias(g, a, b, weight, bias)
-            bias = bias.to(seen) if own is None else own * torch.as_tensor(weight.scale).to(own)
-            error = off(_mapped(tokens, W, bias), seen)
+            error = off(_mapped(tokens, W, bias := bias.to(seen)), seen)
             if error <= MAP_WITHIN:
-                return Map(weight, bias, error, own)
+                return Map(weight, bias, error)
     W, bias = _by_units(g, a, b, pick, perm, tokens.shape[1])
     return Map(W, bias, off(_mapped(tokens, W, bias), seen))
 
@@ -212,18 +214,6 @@ def _weight(
             weight = Weight(module, name, held, lines, beside != 1, one if plain else scale)
             return weight, bias
     return None, bias
-
-
-def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor | None:
-    """The bias [heads, r] as it is stored, where it stands beside the weight; None: it does not."""
-    for v in g.constants(a, b):
-        p = g.values[v].detach()
-        if p.ndim == 1 and int(weight.lines.max()) < len(p):
-            own = p[weight.lines.to(p.device)]
-            scaled = own * torch.as_tensor(weight.scale).to(p)
-            if bool((scaled - made).abs().max() <= MAP_WITHIN * made.abs().max()):
-                return own
-    return None
 
 
 def _by_units(
@@ -371,24 +361,21 @@ Step = Callable[[Tensor], Any]
 _SIZED = SAME | frozenset(("expand", "slice", "select", "_unsafe_view"))
 
 
-@dataclass(frozen=True)
-class _Again:
+def _again(g: Graph, start: int, end: int) -> Step:
     """A piece of the pass on other tokens, of any number: so many at a time as it was recorded on.
     An FFN acts token by token, so that what fills the rest does not matter."""
+    held = g.values[start]
+    many = held.numel() // held.shape[-1]
 
-    g: Graph
-    start: int
-    end: int
-
-    def __call__(self, X: Tensor) -> Tensor:
-        held = self.g.values[self.start]
-        flat, many = X.reshape(-1, X.shape[-1]), held.numel() // held.shape[-1]
+    def step(X: Tensor) -> Tensor:
         given = []
-        for part in torch.split(flat, many):
+        for part in torch.split(X.reshape(-1, X.shape[-1]), many):
             filled = torch.cat([part, part[:1].expand(many - len(part), -1)])
-            out = self.g.replay(self.end, {self.start: filled.reshape(held.shape)})
+            out = g.replay(end, {start: filled.reshape(held.shape)})
             given.append(out.reshape(many, -1)[: len(part)])
         return torch.cat(given).reshape(*X.shape[:-1], -1)
+
+    return step
 
 
 def ffn_of(g: Graph, module: nn.Module, fed: int, ffn: int) -> Callable[[Tensor], Tensor] | None:
@@ -432,7 +419,7 @@ def _steps(g: Graph, start: int, end: int) -> list[Step]:
             continue
         step = _operation(g, g.maker[cuts[at + 1]], cuts[at])
         if step is None:
-            return [_Again(g, start, end)]
+            return [_again(g, start, end)]
         steps.append(step)
         at += 1
     return steps

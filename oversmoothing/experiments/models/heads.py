@@ -135,15 +135,11 @@ class Reading:
 class HeadsReader:
     """Reads norms and maps of one sublayer into `r`."""
 
-    def __init__(self, g: Graph, module: nn.Module, r: Reading, stream: int, inputs: int) -> None:
-        self.g, self.module, self.r, self.stream, self.inputs = g, module, r, stream, inputs
-        self.flip = r.product.flipped
-        A = g.values[r.product.A]
-        A = A.mT if self.flip else A
-        self.A = A if A.ndim == 3 else A[None]
+    def __init__(self, g: Graph, module: nn.Module, r: Reading) -> None:
+        self.g, self.module, self.r, self.flip = g, module, r, r.product.flipped
 
     def matrices(self, t: Tensor) -> Tensor:
-        """The right operand of a product as [matrices, n, r]."""
+        """An operand of a product, or what it gives, as [matrices, n, ..]."""
         t = t.mT if self.flip else t
         return t if t.ndim == 3 else t[None]
 
@@ -178,8 +174,8 @@ class HeadsReader:
 
     def _start(self) -> int | None:
         """Where the linear part of the values begins, behind the norm."""
-        g, r, stream, V = self.g, self.r, self.stream, self.r.product.V
-        val, cuts = g.values, g.cuts(self.stream, self.r.product.V)
+        g, r, stream, V = self.g, self.r, self.r.before, self.r.product.V
+        val, cuts = g.values, g.cuts(stream, V)
         start = next((c for c in cuts[:-1] if affine(g, c, V)), None)
         if start is None:
             said = g.ops(cuts[1:])
@@ -195,7 +191,7 @@ class HeadsReader:
             fitted = norm_of(g, stream, c)
             r.norm, normed = (fitted, c) if fitted else (r.norm, normed)
         between = [c for c in cuts if normed < c <= start]
-        self.normed = r.normed = normed
+        r.normed = normed
         moved = {g.op(c) for c in between} <= MOVES
         if r.norm is None or not moved or val[start].numel() != val[stream].numel():
             r.lacks.append(
@@ -208,8 +204,7 @@ class HeadsReader:
     def _places(self, Z: int, start: int, said: str) -> bool:
         """Which row of A and which column of Z belong to which token and head."""
         g, r, val, AV = self.g, self.r, self.g.values, self.r.product.out
-        o = val[AV].mT if self.flip else val[AV]
-        o = o if o.ndim == 3 else o[None]
+        o, weights = self.matrices(val[AV]), self.matrices(val[r.product.A])
         labels = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape)
         labels = (labels.mT if self.flip else labels).reshape(val[AV].shape)
         pushed = g.replay(Z, {AV: like(val[AV], labels)}).cpu().double()
@@ -219,11 +214,11 @@ class HeadsReader:
                 f"something stands between A V and the output projection ({said}): a gate or a norm"
             )
             return False
-        (_, N, n), rank, (T, wide), L = self.A.shape, o.shape[-1], L.shape, L.long()
+        (_, N, n), rank, (T, wide), L = weights.shape, o.shape[-1], L.shape, L.long()
         heads = wide // rank
-        self.columns = torch.argsort(L[0], stable=True).reshape(heads, rank)
-        row = (L // rank)[:, self.columns[:, 0]]  # [T, heads]: the rows of A of each token
-        same = bool(((L // rank)[:, self.columns] == row[..., None]).all())
+        r.columns = torch.argsort(L[0], stable=True).reshape(heads, rank)
+        row = (L // rank)[:, r.columns[:, 0]]  # [T, heads]: the rows of A of each token
+        same = bool(((L // rank)[:, r.columns] == row[..., None]).all())
         given = val[start].numel() // val[start].shape[-1]
         if T % n or given != T or not same:
             r.lacks.append(f"tokens are moved: {T} rows of A of {n}, {given} values")
@@ -231,23 +226,22 @@ class HeadsReader:
         self.perm = torch.argsort(row[:, 0])  # tokens sequence by sequence
         self.row = row[self.perm]
         self.n, self.T = n, T
-        place = (self.row // N).reshape(T // n, n, heads)[:, 0]
-        self.place = place  # [sequences, heads]: which matrix of V
+        # [sequences, heads]: which matrix of V.
+        self.place = (self.row // N).reshape(T // n, n, heads)[:, 0]
         # Which of the stream's tokens each of these is: windows move them, and batches in front.
-        seen = val[self.normed]
+        seen = val[r.normed]
         own = torch.arange(float(T), dtype=torch.float64).view(-1, 1)
         own = own.expand(T, seen.shape[-1]).reshape(seen.shape)
-        moved = g.replay(start, {self.normed: like(seen, own)}) if start != self.normed else own
+        moved = g.replay(start, {r.normed: like(seen, own)})
         order = moved.reshape(T, -1)[:, 0].cpu().long()
-        layout = _layout(self.row, order[self.perm], n, heads, self.inputs)
+        layout = _layout(self.row, order[self.perm], n, heads, r.inputs)
         if layout is None:
             r.lacks.append(f"tokens are moved: {T // n} sequences of {n} tokens in another order")
             return False
         if layout.windows is not None:
             r.notes.append(f"windows: {T // n} sequences of {n} tokens")
-        r.layout, r.columns = layout, self.columns
-        A = self.A.reshape(-1, n)[self.row.reshape(-1)].reshape(T // n, n, heads, n)
-        self.weights = A.transpose(1, 2)
+        r.layout = layout
+        self.weights = weights.reshape(-1, n)[self.row].view(T // n, n, heads, n).transpose(1, 2)
         r.causal = bool(self.weights.triu(1).abs().max() == 0)
         sums = self.weights.sum(-1)
         low = float(sums.min()) < 1 - WITHIN and not r.sinks
@@ -277,10 +271,10 @@ class HeadsReader:
             else:
                 projection = linear_map(g, self.module, Z, Y, self._tokens, self.perm)
             W = projection.W[0].to(X)
-            made = torch.einsum("bhir,hrd->bid", mixed, W[self.columns]) + projection.b[0]
+            made = torch.einsum("bhir,hrd->bid", mixed, W[r.columns]) + projection.b[0]
             error = off(made, self._tokens(g.values[Y]).reshape(made.shape))
             if error < r.error:
-                r.error, r.out, r.output, self.Z = error, projection, Y, Z
+                r.error, r.out, r.output = error, projection, Y
             if error < WITHIN:
                 break
         if r.error >= WITHIN:
@@ -299,15 +293,13 @@ class HeadsReader:
         if r.product.averaged:
             A = g.values[r.product.softmax]
             place = torch.arange(A.shape[:2].numel()).view(A.shape[:2])
-            row = place[:, None] * self.n + torch.arange(self.n)[:, None]
-            row = row.flatten(0, 1)
+            row = (place[:, None] * self.n + torch.arange(self.n)[:, None]).flatten(0, 1)
 
         def queries(t: Tensor) -> Tensor:
             return t.reshape(-1, t.shape[-1])[row]
 
         def keys(t: Tensor) -> Tensor:
-            t = t.mT
-            return (t if t.ndim == 3 else t[None])[place].transpose(1, 2).flatten(0, 1)
+            return self.matrices(t.mT)[place].transpose(1, 2).flatten(0, 1)
 
         try:
             r.query = self._first(start, q, queries)

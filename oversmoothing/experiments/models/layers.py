@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -83,7 +84,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         self.layers, self.dtype, self.see, self.normed = layers, dtype, see, normed
         self.seen = 0
         self.paused = False
-        self.held: dict[str, Tensor] = {}
+        self.held: list[dict[str, Tensor]] = [{} for _ in layers]
         self._wanted: dict[Place, list[tuple[int, str, int]]] = {}
         for number, layer in enumerate(layers):
             for name, at in layer.places._asdict().items():
@@ -119,9 +120,6 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
                 self._catch(place, (), [t])
                 self.paused = False
 
-    def number(self, t: Tensor) -> int:
-        return 0
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         parts = self.by_formula(func, args, kwargs or {})
         if parts is not NotImplemented:
@@ -138,29 +136,25 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         for number, name, which in self._wanted.get(place, ()):
             if number < self.seen:
                 continue
+            held = self.held[number]
             if name == "product":
                 if self.dtype:
-                    for each, t in zip("AVZ", (*args[-2:], outs[0]), strict=True):
-                        self.held[f"{number} {each}{which}"] = t
+                    names = (f"{each}{which}" for each in "AVZ")
+                    held |= zip(names, (*args[-2:], outs[0]), strict=True)
             elif name in ("weights", "logits"):
                 # Made anew by every pass: a reference will do.
                 if self.dtype and (name == "weights" or self.dtype == torch.float64):
-                    self.held[f"{number} {name}"] = outs[which].detach()
+                    held[name] = outs[which].detach()
             elif name != "normed" or self.normed:  # copied: a module may work in place
-                self.held[f"{number} {name}"] = outs[which].detach().clone()
+                held[name] = outs[which].detach().clone()
             if name == "end" and number == self.seen:
                 self._tell(number)
 
     def present(self) -> tuple[Tensor, Tensor]:
         """(A, the stream in front) of the layer in which the pass is, behind its A V."""
-        layer, held = self.layers[self.seen], self._of(self.seen)
+        layer, held = self.layers[self.seen], self.held[self.seen]
         X = layer.layout.tokens(held["before"], self.inputs, "before" in layer.places.across)
         return self._attended(layer, held)[0], X
-
-    def _of(self, number: int) -> dict[str, Tensor]:
-        """What is held of a layer, by name."""
-        first = f"{number} "
-        return {x.removeprefix(first): t for x, t in self.held.items() if x.startswith(first)}
 
     def _attended(self, layer: Any, held: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
         """(A, A V) by head."""
@@ -180,8 +174,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
     def _tell(self, number: int) -> None:
         layer = self.layers[number]
         layout, places = layer.layout, layer.places
-        held = self._of(number)
-        self.held = {name: t for name, t in self.held.items() if not name.startswith(f"{number} ")}
+        held, self.held[number] = self.held[number], {}
         A = mixed = None
         if self.dtype:
             A, mixed = self._attended(layer, held)
@@ -227,53 +220,44 @@ def layers_of(g: Graph, module: nn.Module, reads: list[Reading]) -> tuple[Layer,
 
 
 def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer:
-    assert r.value is not None and r.out is not None and r.norm is not None
-    layout = r.layout
-    assert layout is not None
-    if r.product.averaged:
-        layout = Layout("bhi", g.values[r.product.softmax].shape[1])
-    block, attends = g.block(r.product.out, r.end), _attends(g, r)
-    columns = r.columns
-    one = _scales(r)
-    query, key = (None, None) if one is None else (r.query, r.key)
-    averaged = layout.heads if r.product.averaged else 1
+    value, out, norm, layout = r.value, r.out, r.norm, r.layout
+    assert value is not None and out is not None and norm is not None and layout is not None
+    averaged = g.values[r.product.softmax].shape[1] if r.product.averaged else 1
+    number, d, width = value.W.shape
+    scaling = _scales(r)
+    query, key = (None, None) if scaling is None else (r.query, r.key)
 
     def heads() -> Heads:
-        assert r.value is not None and r.out is not None
-        W_V, W_O = r.value.W, r.out.W
-        W_O = W_O[0][columns.to(W_O.device)]
-        b_V = r.value.b
+        W_V, b_V, W_O = value.W, value.b, out.W[0]
+        W_O = W_O[r.columns.to(W_O.device)]
         if averaged > 1:
-            W_V, W_O = W_V.expand(averaged, -1, -1) / averaged, W_O.expand(averaged, -1, -1)
-            b_V = r.value.b.expand(averaged, -1) / averaged
+            W_V, b_V = (t.expand(averaged, *t.shape[1:]) / averaged for t in (W_V, b_V))
+            W_O = W_O.expand(averaged, -1, -1)
         W_Q, b_Q = _raw(query, W_V)
         W_K, b_K = _raw(key, W_V)
-        return Heads(W_Q, W_K, W_V, W_O, _some(b_Q), _some(b_K), _some(b_V), _some(r.out.b[0]))
+        return Heads(W_Q, W_K, W_V, W_O, _some(b_Q), _some(b_K), _some(b_V), _some(out.b[0]))
 
-    value, out = r.value.placed, r.out.placed
-    own, d, width = r.value.W.shape
+    stored = out.placed
     return Layer(
         read=heads,
-        number=averaged if averaged > 1 else own,
+        number=number * averaged,
         width=width,
-        live=bool(value and value.name and out and out.name),
-        norm_attention=_sized(r.norm, d),
+        live=bool(value.name and out.name),
+        norm_attention=_sized(norm, d),
         norm_ffn=_sized(r.norm_ffn, d),
         placement=r.placement,
         ffn=ffn_of(g, module, r.fed, r.ffn),
-        block=block.module if block else module,
-        attention=attends,
-        out=None
-        if out is None or not out.name
-        else module.get_submodule(out.name.rpartition(".")[0]),
-        scaling=None if one is None else one,
+        block=g.block(r.product.out, r.end).module,
+        attention=_attends(g, r),
+        out=module.get_submodule(out.name.rpartition(".")[0]) if out.name else None,
+        scaling=scaling,
         sinks=r.sinks,
-        plain=one is not None,
-        output_scale=1.0 if out is None else out.one or out.scale[0],  # type: ignore[index]
+        plain=scaling is not None,
+        output_scale=1.0 if stored is None else stored.one or stored.scale[0],  # type: ignore[index]
         output_norm_attention=r.norm_behind,
         output_norm_ffn=r.norm_ffn_behind,
-        parts=_parts(module, r, columns),
-        layout=layout,
+        parts=_parts(module, r),
+        layout=layout if averaged == 1 else Layout("bhi", averaged),
         places=_places(g, r, before),
     )
 
@@ -308,45 +292,35 @@ def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
         return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
     weight = m.placed
     if weight is not None and weight.one:
-        b = m.b / weight.one if m.own is None else m.own
-        return replace(weight, scale=1.0).read(), b
+        return replace(weight, scale=1.0).read(), m.b / weight.one
     return m.W, m.b
 
 
 def _attends(g: Graph, r: Reading) -> nn.Module:
     """The innermost module within which values are made and mixed."""
     call = g.made(r.product.out).call
-    makers = [
-        g.made(v).call
-        for v in range(r.attended + 1, r.product.V + 1)
-        if g.op(v) in PRODUCT and g.from_(v, r.attended) and g.from_(r.product.V, v)
-    ]
-    for each in makers[:1]:
-        while call is not None and not (each and each.inside(call)):
+    products = (node for node in g.between(r.attended, r.product.V) if node.op in PRODUCT)
+    for first in islice(products, 1):
+        while call is not None and not (first.call and first.call.inside(call)):
             call = call.within
     assert call is not None
     return call.module
 
 
-def _parts(module: nn.Module, r: Reading, columns: Tensor) -> ValueParts | None:
+def _parts(module: nn.Module, r: Reading) -> ValueParts | None:
     """Where W_V and W_O stand, both in one weight each."""
     value, out = (m.placed if m else None for m in (r.value, r.out))
     if r.product.averaged or not (value and out and value.name and out.name):
         return None
-    if value.one != 1.0:
+    if value.one != 1.0 or not torch.equal(r.columns.flatten(), torch.arange(r.columns.numel())):
         return None
-    heads = len(value.lines)
     groups = list(dict.fromkeys(tuple(each) for each in value.lines.tolist()))
     lines = torch.tensor(groups).flatten()
     places = [each.name.rpartition(".") for each in (value, out)]
     holder, joins = (module.get_submodule(place[0]) for place in places)
     weight: Tensor = getattr(holder, places[0][2])
-    whole = weight.shape[1 if value.across else 0]
-    straight = torch.equal(columns.flatten(), torch.arange(columns.numel()))
-    if not straight:
-        return None
-    every = len(lines) == whole and torch.equal(lines, torch.arange(whole))
-    return ValueParts(holder, joins, heads, len(groups), None if every else lines)
+    every = torch.equal(lines, torch.arange(weight.shape[1 if value.across else 0]))
+    return ValueParts(holder, joins, len(value.lines), len(groups), None if every else lines)
 
 
 # ------------------------------------------------------------------------------ where tensors are
@@ -354,31 +328,26 @@ def _parts(module: nn.Module, r: Reading, columns: Tensor) -> ValueParts | None:
 
 def _places(g: Graph, r: Reading, before: int | None) -> Places:
     """before: the end of the layer in front; None: there is none."""
-    joined = g.joined.get(r.product.out)
-    products = joined.products if joined else [g.made(r.product.out)]
-    whole = g.root(r.product.A) == r.product.softmax or r.product.averaged
-    first = r.product.V if r.product.flipped else r.product.A
-    normed = r.normed if r.placement != "post" and g.root(r.normed) != g.root(r.before) else None
-    streams = {
-        "before": r.before if before is None else before,
-        "normed": normed,
-        "output": r.output,
-        "after": r.after,
-        "end": r.end,
-    }
+    product = r.product
+    joined = g.joined.get(product.out)
+    products = joined.products if joined else [g.made(product.out)]
+    whole = g.root(product.A) == product.softmax or product.averaged
+    streams = {"before": r.before if before is None else before, "output": r.output, "end": r.end}
+    if r.placement != "post" and g.root(r.normed) != g.root(r.before):
+        streams["normed"] = r.normed
+    if r.after is not None:
+        streams["after"] = r.after
+    at: dict[str, Any] = {"normed": None, "after": None}
+    at |= {name: _output(g, v) for name, v in streams.items()}
+    if before is None:
+        at["before"] = _given(g, r, r.before)
     return Places(
         product=tuple(each.place for each in products if each.place),
-        weights=_operation_of(g, r.product.softmax) if whole else None,
-        logits=_operation_of(g, r.product.logits) if whole else None,
-        first=g.made(r.product.out).ins[-2] == first,
-        before=_given(g, r, r.before) if before is None else _output(g, before),
-        normed=None if normed is None else _output(g, normed),
-        output=_output(g, r.output),
-        after=None if r.after is None else _output(g, r.after),
-        end=_output(g, r.end),
-        across=frozenset(
-            name for name, v in streams.items() if v is not None and _across(g, r, g.root(v))
-        ),
+        weights=_operation_of(g, product.softmax) if whole else None,
+        logits=_operation_of(g, product.logits) if whole else None,
+        first=g.made(product.out).ins[-2] == (product.V if product.flipped else product.A),
+        across=frozenset(name for name, v in streams.items() if _across(g, r, g.root(v))),
+        **at,
     )
 
 
@@ -395,8 +364,8 @@ def _across(g: Graph, r: Reading, v: int) -> bool:
 def _given(g: Graph, r: Reading, v: int) -> tuple[Place, int]:
     """Of what the block is given: masks and positions may be made anew in front of it."""
     call = g.block(r.product.out, r.end)
-    for k, u in enumerate(call.ins if call else ()):
-        if call and g.root(u) == g.root(v):
+    for k, u in enumerate(call.ins):
+        if g.root(u) == g.root(v):
             return Place(call.name, call.number, "given", k), 0
     return _output(g, v)
 

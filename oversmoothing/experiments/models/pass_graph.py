@@ -184,19 +184,14 @@ class Graph:
             if node and self.from_(v, a) and self.from_(b, v):
                 yield node
 
-    def block(self, product: int, end: int) -> Call | None:
-        """The innermost call of a module that holds the product and gives `end`."""
+    def block(self, product: int, end: int) -> Call:
+        """The innermost call of a module that holds the product and gives `end`; where there is
+        none, that of the whole."""
         call = self.made(product).call
-        while call is not None:
-            if any(self.root(v) == self.root(end) for v in call.outs):
-                return call
+        assert call is not None
+        while call.within and all(self.root(v) != self.root(end) for v in call.outs):
             call = call.within
-        return None
-
-    def block_name(self, product: int, end: int) -> str:
-        """Its name; '' where there is none."""
-        call = self.block(product, end)
-        return call.name if call else ""
+        return call
 
     def replay(self, target: int, given: dict[int, Tensor]) -> Tensor:
         """The value of `target` had the tensors {number: value} been others.

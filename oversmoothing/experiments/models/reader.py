@@ -181,8 +181,7 @@ def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Re
     try:
         if partner is not None and beside is not None:
             _beside(g, r, stream, beside)
-        heads = HeadsReader(g, module, r, stream, inputs)
-        heads.read(branch if partner is None else partner, logits)
+        HeadsReader(g, module, r).read(branch if partner is None else partner, logits)
     except NotReplayable as error:
         r.lacks.append(f"cannot be replayed ({error})")
     return r
@@ -218,14 +217,11 @@ def _second(g: Graph, r: Reading, until: int | None) -> None:
         if (until is not None and not g.from_(until, out)) or not like_it:
             continue
         for p, q in ((g.root(p), q) for p, q in ways):
-            if not g.from_(p, total) or not g.data[q] or q == p:
-                continue
-            if val[p].numel() != val[q].numel():
+            if not g.from_(p, total) or not g.data[q] or q == p or val[p].numel() != val[q].numel():
                 continue
             if p == total and g.from_(q, stream) and not g.from_(q, total):
-                r.placement, r.end, r.after = "parallel", out, None
-                _fed(g, r, stream, q)
-                r.ffn_end = q
+                _beside(g, r, stream, q)
+                r.end, r.after = out, None
                 _behind(g, r)
                 return
             behind = norm_of(g, total, p) if p != total else NO_NORM
@@ -246,8 +242,7 @@ def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) ->
     r.end, r.ffn_end = out, q
     if off(val[p].reshape(val[q].shape) + val[q], val[out]) > SUMS:
         r.lacks.append("the feed-forward sublayer's residual sum is weighted")
-    mixed = mixes(g, p, q)
-    if mixed:
+    if mixes(g, p, q):
         r.lacks.append("the second sublayer mixes tokens: no feed-forward sublayer")
     if r.placement == "post":
         r.norm, r.after, r.fed, r.ffn = behind, p, p, q
