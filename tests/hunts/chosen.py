@@ -257,7 +257,10 @@ def answered(case: Chosen) -> tuple[str, str, str, list[str]]:
     else:
         answer = oversmoothing.heads_verdict(A=A, W=W, X0=X0)
     near = case.floats and is_near(case)
-    seen = [_outcome(str(x), case.true, near) for x in (answer.verdict, answer.verdict_x0)]
+    # Where every multiplier is 0, every state dies out.
+    of_x0 = case.true if case.consensus or case.others else "UNDEFINED"
+    said_of = (answer.verdict, case.true), (answer.verdict_x0, of_x0)
+    seen = [_outcome(str(x), true, near) for x, true in said_of]
     said = f"{answer.verdict}, {answer.verdict_x0} ({answer.status}), true {case.true}"
     if "open" in seen[0] + seen[1]:
         said += f": {answer.reason}"
