@@ -1,8 +1,8 @@
 """What a piece of a pass is: linear maps, norms, and FFNs as functions.
 
-Linear maps. A piece is run again on one unit vector with a weight's entries replaced by ones and by
-their own numbers: that tells which entries the map is made of, whatever order they are fused in,
-and what they are multiplied with. Where a map is no such piece of one weight (adapters beside it),
+Linear maps. A piece is run again on two unit vectors with a weight's entries replaced by their own
+numbers: that tells which entries the map is made of, whatever order they are fused in, and what
+they are multiplied with. Where a map is no such piece of one weight (adapters beside it),
 unit vectors through it give its numbers. Either way it is held against what the pass computed.
 
 Norms are fitted to what a pass computed and to random tokens. FFNs are the modules that ran and the
