@@ -331,8 +331,7 @@ class Region:
         figure = Figure(figsize=(1.6 + 4.2 * count, height))
         figure.text(0.02, 0.05 / height, "\n".join(caption), fontsize=8, va="bottom")
         panels = figure.subplots(1, count, squeeze=False, sharey=True)[0]
-        order = list(_COLOURS)
-        seen: set[Outcome] = set()
+        order, seen = list(_COLOURS), set[Outcome]()
         for panel, each in zip(panels, self.slices, strict=True):
             outcomes = np.array([order.index(cell.outcome) for cell in each.cells] + [len(order)])
             shown = outcomes[each.where]
