@@ -49,8 +49,8 @@ def inspect(
     remedy) both run on the same inputs, and their differences by layer are written. A model in
     stages (Swin) gets a report for each stage.
 
-    Of more inputs than --count those are taken that --seed draws: a folder in the order of its
-    names may begin with one class of pictures.
+    If there are more inputs than --count, --seed draws which are taken: in the order of its names a
+    folder may begin with one class of pictures.
 
     Before it measures it says how many forward passes, how much time and how much memory it will
     take. A larger budget measures causes, heads and spectra on more inputs. Weights of a folder
