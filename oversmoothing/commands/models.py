@@ -27,8 +27,7 @@ def inspect(
         help="second model: the two are compared")] = None,
     images: opt.Images = None,
     text: opt.Text = None,
-    count: Annotated[int | None, opt.whole(
-        "take N inputs, drawn by --seed (default 200)")] = None,
+    count: opt.Sample = None,
     tokens: opt.CutTexts = None,
     budget: Annotated[str, Option(metavar="B",
         help="forward passes for causes, heads and spectra, or 'all'")] = "4",
@@ -49,6 +48,9 @@ def inspect(
     MODEL-2 beside an earlier one. With a second model (another checkpoint, or the same after a
     remedy) both run on the same inputs, and their differences by layer are written. A model in
     stages (Swin) gets a report for each stage.
+
+    If there are more inputs than --count, --seed draws which are taken: in the order of its names a
+    folder may begin with one class of pictures.
 
     Before it measures it says how many forward passes, how much time and how much memory it will
     take. A larger budget measures causes, heads and spectra on more inputs. Weights of a folder

@@ -194,8 +194,9 @@ Images = Annotated[str | None, Option(
 Text = Annotated[Path | None, Option(
     metavar="FILE", help="file of texts, one a line (- for standard input)")]  # fmt: skip
 # Each command has its default; None: of the inputs that are named 200.
-Count = Annotated[int, whole("take the first N inputs")]
-Sample = Annotated[int | None, whole("take the first N inputs (default 200)")]
+Count = Annotated[int, whole("take N inputs: the first; in inspect drawn by --seed")]
+Sample = Annotated[int | None, whole(
+    "take N inputs: the first; in inspect drawn by --seed (default 200)")]  # fmt: skip
 CutTexts = Annotated[int | None, whole(
     "longest text in tokens (default: what the model reads)", least=2)]  # fmt: skip
 Part = Annotated[str | None, Option(

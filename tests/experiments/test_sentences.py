@@ -94,11 +94,14 @@ def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
         assert short == "The parts of its layers were not measured."
         return
     sums, cause = numbers(report), report.answer.cause
-    said = {
-        NAMED[name]: verb
-        for names, verb in re.findall(r"(.+?) (smooth|sharpen)s?(?:, but |\.)", short)
-        for name in (names[0].lower() + names[1:]).split(" and ")
-    }
+    said = {}
+    for clause in short.rstrip(".").split(", but "):
+        acts = re.fullmatch(r"(.+?) (smooth|sharpen)s?(?:, and less so (.+))?", clause)
+        if acts is not None:
+            names = [acts[1][0].lower() + acts[1][1:], *(acts[3] or "").split(" and ")]
+            own = [NAMED[name] for name in names if name]
+            said |= dict.fromkeys(own, acts[2])
+            assert own == sorted(own, key=lambda name: -abs(sums[name]))
     verbs = {name: "smooth" if value < 0 else "sharpen" for name, value in sums.items()}
     assert said == {name: verbs[name] for name, value in sums.items() if abs(value) >= MILD}
     listed = re.search(r"By part: (.*?)[.;] ", summary)[1].split(", ")

@@ -118,11 +118,13 @@ class Weight:
 @dataclass(frozen=True)
 class Map:
     """x -> x W + b, W [heads, d, r], b [heads, r]; weight: where W stands, if in one weight, else
-    its numbers; whole: whether nothing follows that is no map."""
+    its numbers; own: the bias as it is stored, where one with W's scale makes b; whole: whether
+    nothing follows that is no map."""
 
     weight: Weight | Tensor
     b: Tensor
     error: float
+    own: Tensor | None = None
     whole: bool = True
 
     @property
@@ -166,7 +168,7 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
         if weight is not None and (W := weight.read()).shape[1] == tokens.shape[1]:
             error = off(_mapped(tokens, W, bias := bias.to(seen)), seen)
             if error <= MAP_WITHIN:
-                return Map(weight, bias, error)
+                return Map(weight, bias, error, _own_bias(g, a, b, weight, bias))
     W, bias = _by_units(g, a, b, pick, perm, tokens.shape[1])
     return Map(W, bias, off(_mapped(tokens, W, bias), seen))
 
@@ -176,6 +178,17 @@ def _mapped(X: Tensor, W: Tensor, b: Tensor) -> Tensor:
     wide = X.to(W.dtype) if X.dtype != W.dtype else X
     out = wide @ W.transpose(0, 1).flatten(1)
     return out.view(len(X), len(W), -1) + b
+
+
+def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor | None:
+    """The bias [heads, r] as it is stored, which a scaled weight hides by a rounding."""
+    for v in g.constants(a, b) if weight.one != 1.0 else ():
+        p = g.values[v].detach()
+        if p.ndim == 1 and int(weight.lines.max()) < len(p):
+            own = p[weight.lines.to(p.device)]
+            if off(own.to(made) * torch.as_tensor(weight.scale).to(made), made) <= MAP_WITHIN:
+                return own
+    return None
 
 
 def _weight(

@@ -292,7 +292,7 @@ def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
         return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
     weight = m.placed
     if weight is not None and weight.one:
-        return replace(weight, scale=1.0).read(), m.b / weight.one
+        return replace(weight, scale=1.0).read(), m.b / weight.one if m.own is None else m.own
     return m.W, m.b
 
 

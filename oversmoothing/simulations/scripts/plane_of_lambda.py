@@ -3,8 +3,9 @@ The plane of an eigenvalue of H
 ===============================
 
 For which complex h does consensus lose to some mode of a given A? Exactly in the union of discs
-D(a), one for each eigenvalue a (T3b). You see the union in blue, the rims of the discs in black.
-The disc on the diameter [-1, 0] (orange) lies within the union for every A (T3c).
+D(a), one for each eigenvalue a (T3b). There tokens stay apart: you see the union in orange, the
+rims of the discs in black. Elsewhere, in blue, tokens become alike. The disc on the diameter
+[-1, 0] (thick) lies within the union for every A (T3c).
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +23,8 @@ h = x + 1j * y
 largest = np.max([abs(1 + h * value) for value in a], axis=0)
 
 figure, axes = plt.subplots(figsize=(6.8, 5))
-axes.contourf(x, y, largest > abs(1 + h), levels=[0.5, 1.5], colors=["#56b4e9"], alpha=0.5)
+colours = ["#9ecae1", "#fdae6b"]  # as everywhere: smooths, does not smooth
+axes.contourf(x, y, largest > abs(1 + h), levels=[-0.5, 0.5, 1.5], colors=colours)
 circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
 centres = -(1 - a.conj()) / (1 - abs(a) ** 2)
 radii = abs(1 - a) / (1 - abs(a) ** 2)
@@ -31,7 +33,7 @@ for centre, radius in zip(centres, radii, strict=True):
 axes.plot(-0.5 + 0.5 * circle.real, 0.5 * circle.imag, color="#d55e00", lw=2)
 axes.plot([-1, 0], [0, 0], color="#d55e00", lw=2)
 axes.set(xlabel="Re h", ylabel="Im h", aspect="equal", xlim=(-2.6, 0.6), ylim=(-1.5, 1.5))
-axes.set_title("Blue: a mode beats consensus. Black: D(a). Orange: for every A")
+axes.set_title("Orange: tokens stay apart. Blue: they become alike. Thick: apart for every A")
 figure.tight_layout()
 columns = {"re_a": a.real, "im_a": a.imag, "re_centre": centres.real, "im_centre": centres.imag}
 oversmoothing.show(figure, columns | {"radius": radii})
