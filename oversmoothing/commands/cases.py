@@ -35,7 +35,7 @@ def verdict(
     case: opt.CaseFile = None,
     example: opt.Example = None,
     depth: Annotated[list[int] | None, Option(metavar="L", parser=opt.layers,
-        help="print HFC/LFC after L layers too (several)")] = None,
+        help="print HFC/LFC after L layers too (several; the case needs X0)")] = None,
     exact_binary: Annotated[bool, Option("--exact-binary",
         help="decide these very floats, not all that round to them")] = False,
     certified: Annotated[bool, Option("--certified",

@@ -4,6 +4,7 @@ Axes over decades carry ratios by their logarithms, however small, and layers up
 """
 
 import io
+import logging
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -164,6 +165,8 @@ def rendered(
     """The bytes of a picture in the house style."""
     buffer = io.BytesIO()
     with style():
+        # It warns of the date in a font.
+        logging.getLogger("fontTools").setLevel(logging.ERROR)
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=dict(metadata))
     return buffer.getvalue()
 

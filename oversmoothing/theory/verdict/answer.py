@@ -231,7 +231,7 @@ _ANSWERS = {
     "their mean",
     Outcome.NON_SMOOTHING: "no, from almost every X_0 the differences between tokens do not vanish "
     "beside their mean",
-    Outcome.TIE: "on the boundary, for equal tokens and differences grow at the same rate",
+    Outcome.TIE: "equal tokens and differences grow by the same factor; slower terms may decide",
     Outcome.TRIVIAL: "there is nothing to smooth, for the tokens do not differ",
     Outcome.UNDEFINED: "there is no answer, for all tokens are 0",
     Outcome.UNDECIDED: "it is not known",

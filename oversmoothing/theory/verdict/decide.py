@@ -86,9 +86,10 @@ def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho
 
         s_c = max(map(jordan_size, dominance.consensus))
         s_q = max(map(jordan_size, dominance.quotient))
+        slowly = ": it smooths, but slowly" if s_c > s_q else ""
         reason += (
             f" Jordan blocks of size {s_c} (consensus) and {s_q} (quotient) sit there: for generic "
-            f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b)."
+            f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b){slowly}."
         )
     return reason
 
