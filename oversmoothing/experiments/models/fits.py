@@ -7,6 +7,8 @@ unit vectors through it give its numbers. Either way it is held against what the
 
 Norms are fitted to what a pass computed and to random tokens. FFNs are the modules that ran and the
 operations between them, or else the piece of the pass itself.
+
+One file for one room: maps, norms and FFNs are told by the same replays of a piece.
 """
 
 from __future__ import annotations
