@@ -91,7 +91,7 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
     )
     told = outcome.grade is not Grade.NONE and outcome.depth > 1
     if told and math.isfinite(outcome.layer_change):
-        step = factor_text(math.exp(outcome.layer_change))
+        step = factor_text(outcome.layer_change)
         moved += f"; the largest step is in layer {outcome.layer}, a factor of {step}"
     details = [(f"{moved}.", "measured")]
     if outcome.against is not None:
