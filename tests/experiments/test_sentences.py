@@ -13,6 +13,7 @@ from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, MILD, POST_CAUSES
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
+from oversmoothing.simulations.drawing.wording import factor_text
 from tests.experiments.test_compare import signed
 
 PARTS = [part for parts in CAUSES.values() for part in parts]
@@ -126,6 +127,14 @@ def test_the_grade_is_that_of_the_table_s_own_rows(report: Report) -> None:
     assert ("takes at least 5" in first) == (report.images < FEWEST)
     start, end = re.search(r"goes from (\S+) to (\S+) over", moved).groups()
     assert f"{math.exp(table['log_hfc_lfc'].iloc[0]):.3g}" == start and f"{ratio:.3g}" == end
+    logs = table["log_hfc_lfc"].to_numpy()
+    if step := re.search(r"largest step is in layer (\d+), a factor of (\S+)\.", moved):
+        layer = int(step[1])
+        assert step[2] == factor_text(logs[layer] - logs[layer - 1])
+        assert (logs[layer] - logs[layer - 1]) * change == max(np.diff(logs) * change)
+    way = [words for words, _ in does.details[1:] if words.startswith("On the way")]
+    fall = max(np.max(np.maximum.accumulate(y := np.sign(change or 1) * logs) - y), 0)
+    assert bool(way) == (fall >= math.log(1.1)) or abs(fall - math.log(1.1)) < 1e-9
     if "do not show whether" in first:
         assert report.images >= FEWEST
     elif "collapse into one" in first:
