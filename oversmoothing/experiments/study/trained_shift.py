@@ -132,7 +132,6 @@ def _trained(model: Model, inputs: Any, answers: Tensor | None, unit: Change) ->
 
 def _sentences(name: str, scored: pd.DataFrame, delta: Array, inputs: int) -> list[Sentence]:
     first, random = scored.iloc[0], scored.iloc[1:]
-    way = "sharpens" if delta.mean() < 0 else "smooths"
     return [
         Sentence(
             f"{name}: one number a layer, trained alone, changes the loss on other inputs by "
@@ -141,8 +140,8 @@ def _sentences(name: str, scored: pd.DataFrame, delta: Array, inputs: int) -> li
             measured(inputs, first["low"], first["high"]),
         ),
         Sentence(
-            f"The numbers lie between {delta.min():+.3f} and {delta.max():+.3f}, their mean is "
-            f"{delta.mean():+.3f}, which {way}: log10 HFC/LFC behind the last layer changes by "
+            f"The numbers lie between {delta.min():+.3f} and {delta.max():+.3f}, with the mean "
+            f"{delta.mean():+.3f}. With them log10 HFC/LFC behind the last layer changes by "
             f"{first['log10 HFC/LFC']:+.3f}.",
             measured(inputs),
         ),
