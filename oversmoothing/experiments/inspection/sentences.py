@@ -370,7 +370,7 @@ WIDE = {
     "log_change_attention_body": "mixing",
     "log_change_attention_scales": "att. scales",
     "log_change_attention_gains": "att. gains",
-    "log_change_ffn_body": "FFN body",
+    "log_change_ffn_body": "FFN itself",
     "log_change_ffn_scales": "FFN scales",
     "log_change_ffn_gains": "FFN gains",
     "cos_min": "cos min",
