@@ -100,4 +100,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # while what says so was itself being read
         said = f"oversmoothing {command}".rstrip()
         print(f"{said}: interrupted; finished parts are kept", file=sys.stderr)
+        exec("")  # takes CPython's mark away, as in `oversmoothing.commands.ending.interrupted`
         return 130

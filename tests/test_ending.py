@@ -84,6 +84,28 @@ def test_an_interrupt_at_the_start_is_one_line_or_none(tmp_path, seconds):
         assert "Traceback" not in said
 
 
+@pytest.mark.parametrize("module", ["oversmoothing.commands.ending", "oversmoothing.commands.main"])
+def test_an_interrupt_inside_exec_while_a_module_is_read_ends_with_its_status(tmp_path, module):
+    # CPython remembers an interrupt that passed through `exec` of a text: it dies of it at its end.
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            exec("raise KeyboardInterrupt")
+sys.meta_path.insert(0, Interrupt())
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "oversmoothing", "verdict", "--example", "GT4"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "oversmoothing verdict: interrupted; finished parts are kept\n"
+
+
 def test_an_interrupt_while_a_module_is_imported_is_said(monkeypatch, capsys):
     def load(name: str) -> None:
         raise KeyboardInterrupt
