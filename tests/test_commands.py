@@ -123,6 +123,7 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
         ("simulate --seed 9223372036854775808", "--seed must be at most 2^63 - 1.", "--help'"),
         ("prove T2 --jobs 99999999999999", "--jobs must be at most 64.", "prove --help'"),
         ("figures lamda_plane", "no figure 'lamda_plane'. Did you mean 'lambda_plane'?", "--list'"),
+        ("figures", "name a figure to draw, or all.", "--list' shows all"),
         ("remedies attnscal", "no remedy 'attnscal'. Did you mean 'attnscale'?", "--list'"),
         ("prove T99", "no claim 'T99'. Chapter T9 has T9a, T9b, T9c and T9d.", "--list' shows all"),
         ("prove T2 --kind formall", "no kind 'formall'. Did you mean 'formal'?", "prove --help'"),

@@ -110,7 +110,7 @@ def test_degenerate_cases_are_verdicts_with_exit_status_0(tmp_path, capsys, case
     ("arguments", "message"),
     [
         (["verdict", "absent.json"], "cannot read 'absent.json'"),
-        (["figures", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+        (["figures", "all", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
         (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),

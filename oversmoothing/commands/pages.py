@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.theory.support.errors import unknown
+from oversmoothing.theory.support.errors import InputError, unknown
 
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
@@ -16,7 +16,7 @@ PAGES = ("one-column", "two-column")
 
 def figures(
     only: Annotated[list[str] | None, Argument(metavar="NAME",
-        help="figures to draw (default: all; that trains four small models, in minutes)")] = None,
+        help="figures to draw; 'all' draws each and trains four small models, in minutes")] = None,
     format: Annotated[list[str] | None, opt.one_of("format", KINDS,
         "formats of the pictures (default pdf png)")] = None,
     width: Annotated[str, opt.one_of("page", PAGES, "page they must fit")] = "two-column",
@@ -31,15 +31,17 @@ def figures(
     from oversmoothing.theory.support.files import to_json
 
     wanted: list[str] = []
-    for name in only or FIGURES:
+    todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}"
+    if not only and not names:
+        raise InputError(f"name a figure to draw, or all.\n{todo}.")
+    for name in FIGURES if not only or only == ["all"] else only:
         new = name
         if name in RENAMED:
             new, where = RENAMED[name]
             now = f"is now '{new}'" if new else "is gone"
             print(f"figure '{name}' {now}: {where}", file=sys.stderr)
         elif name not in FIGURES:
-            todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}."
-            raise unknown("figure", name, FIGURES, todo)
+            raise unknown("figure", name, FIGURES, f"{todo}.")
         if new and new not in wanted:
             wanted.append(new)
     if names:

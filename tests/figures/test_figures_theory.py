@@ -17,7 +17,7 @@ from PIL import Image
 
 from oversmoothing import main
 from oversmoothing.commands import pages
-from oversmoothing.paper_figures import figure, statement_regions
+from oversmoothing.paper_figures import FIGURES, figure, statement_regions
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, processor_seconds
 from oversmoothing.paper_figures.figures import (
     costs,
@@ -288,3 +288,9 @@ def test_the_command_offers_every_kind_and_page(capsys: pytest.CaptureFixture[st
     ):
         assert main(["figures", "--list", *words]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_all_names_every_figure_and_none_draws_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figures", "all", "--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(FIGURES)
+    assert main(["figures"]) == 2 and capsys.readouterr().out == ""
