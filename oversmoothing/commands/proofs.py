@@ -120,7 +120,7 @@ def _run(
 ) -> "list[Entry]":  # fmt: skip
     """The claims chosen, and those on which they rest, in the order of the ledger."""
     from oversmoothing.theory.proofs.claim import Effort, Finding
-    from oversmoothing.theory.proofs.coq import Formal, kept
+    from oversmoothing.theory.proofs.coq import Formal, coq_version, kept
     from oversmoothing.theory.proofs.ledger import settled
     from oversmoothing.theory.proofs.own import said_of
     from oversmoothing.theory.proofs.report import of_finding
@@ -131,11 +131,19 @@ def _run(
     if kinds is None:
         chosen = ledger.cited(chosen)
     formal = [e for c in chosen for e in c.evidence if isinstance(e, Formal)]
-    waits = kinds is None or Kind.FORMAL in kinds
-    waits &= not all(kept(each.theorem, each.sources) for each in formal)
+    if (kinds is not None and Kind.FORMAL not in kinds) or coq_version() is None:
+        formal = []
+    before = sum(kept(each.theorem, each.sources) for each in formal)
+    waits = before < len(formal)
+    if before:
+        print(
+            f"theorems that Coq checked before: {before} of {len(formal)}; its answers were kept",
+            file=sys.stderr,
+        )
     if waits:
         print(
-            f"theorems for Coq to check: {len(formal)}; this first time it takes a minute or more",
+            f"theorems for Coq to check: {len(formal) - before}; this first time it takes a minute "
+            "or more",
             file=sys.stderr,
         )
 

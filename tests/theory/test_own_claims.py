@@ -242,6 +242,15 @@ def test_a_violation_counts_beside_instances_where_the_law_cannot_be_asked(prove
     assert status == 1 and "mine: refuted" in out and "ZeroDivisionError" in out
 
 
+def test_a_counterexample_of_one_token_says_how_to_ask_of_two_or_more(prove):
+    status, out, _ = prove(claim("return len(A) > 1"))
+    assert status == 1 and "This is one token" in out
+    evidence = "by.law(law, draw.cases(A=draw.attention(2)))"
+    assert evidence.split("law, ")[1].rstrip(")") in out
+    status, out, _ = prove(claim("return False", evidence=evidence))
+    assert status == 1 and "one token" not in out
+
+
 def test_a_claim_may_rest_on_one_of_the_ledger_but_on_no_other(prove):
     status, out, _ = prove(claim(evidence="by.written('x', '[1] By T11.2 it is so.')"))
     assert status == 0 and "mine: written" in out and "T11.2: " not in out
@@ -250,11 +259,14 @@ def test_a_claim_may_rest_on_one_of_the_ledger_but_on_no_other(prove):
 
 
 @pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
-def test_a_theorem_of_coq_beside_the_file_proves_its_clause(prove):
+def test_a_theorem_of_coq_beside_the_file_proves_its_clause(prove, tmp_path, monkeypatch):
+    monkeypatch.setenv("OVERSMOOTHING_COQ_BUILT", str(tmp_path / "built"))
     text = claim(evidence="by.Formal('Mine.sums', (1,), beside=__file__)")
     Path("Mine.v").write_text("Theorem sums : 1 + 1 = 2.\nProof. reflexivity. Qed.\n")
-    status, out, _ = prove(text)
-    assert status == 0 and "mine: machine-checked" in out and "1 + 1 = 2" in out
+    for said, other in (("to check: 1;", "before"), ("checked before: 1 of 1", "to check")):
+        status, out, err = prove(text)
+        assert status == 0 and "mine: machine-checked" in out and "1 + 1 = 2" in out
+        assert said in err and other not in err
     # Another text, for a process builds a file once.
     Path("Sorry.v").write_text("Theorem sums : 1 + 1 = 3.\nProof. Admitted.\n")
     status, out, _ = prove(text.replace("Mine.", "Sorry."))

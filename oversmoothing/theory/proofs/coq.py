@@ -328,9 +328,7 @@ def checked(theorem: str, sources: Path) -> Checked:
 
 
 def kept(theorem: str, sources: Path = SOURCES) -> bool:
-    """Whether there is nothing to wait for: its file was accepted before, or there is no Coq."""
-    if coq_version() is None:
-        return True
+    """Whether Coq, which must be installed, accepted its file before."""
     share_built()
     return (_folder(theorem.split(".")[0], sources) / "theorems.json").is_file()
 

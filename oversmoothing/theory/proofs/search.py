@@ -270,6 +270,11 @@ class Searched:
                 f"violated {after}, shrunk; checked again at the numbers as printed: every "
                 f"hypothesis holds, {said}"
             )
+            if len(again[0]) == 1:
+                words += (
+                    ". This is one token, which differs from none; to ask of two or more, draw A "
+                    "from draw.attention(2): draw.cases(A=draw.attention(2))"
+                )
             return Outcome(False, words, shown, data)
         return Outcome(False, words, f"{shown}: {said}", data)
 
