@@ -82,7 +82,7 @@ def reproduce(
     device: opt.Device = "auto",
     full: Annotated[bool, Option("--full",
         help="train every model of the study first (hours, resumable)")] = False,
-    workers: opt.Workers = 1,
+    workers: opt.Workers = 2,
     fresh: Annotated[bool, Option("--fresh",
         help="compute and draw everything again, nothing from the cache")] = False,
     as_json: opt.Json = False,

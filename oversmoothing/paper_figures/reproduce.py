@@ -12,6 +12,7 @@ $OVERSMOOTHING_DATA. All the code counts but other figures' and the page's: a ch
 that a number may rest on draws anew.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -39,6 +40,7 @@ from oversmoothing.simulations.drawing.result_files import write
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.claims.golden import golden_cases
+from oversmoothing.theory.proofs.workers import in_order
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
 from oversmoothing.theory.verdict.verdict import verdict
@@ -170,8 +172,9 @@ def reproduce(
 ) -> int:
     """Run all into context.results. Returns 0, or 1 where a check fails (the page says which).
 
-    full: every model of the study is trained first, which takes hours and resumes. fresh: nothing
-    is taken over from the run before.
+    full: every model of the study is trained first, which takes hours and resumes. workers: how
+    many processes train and draw at the same time. fresh: nothing is taken over from the run
+    before.
     """
     folder = context.results
     if full:
@@ -180,23 +183,26 @@ def reproduce(
             progress=context.progress,
         )  # fmt: skip
     kept, checks = Kept(context, fresh), []
-    for check in kept.checks() or _checks(context):
+    for check in kept.checks() or _checks(context, workers):
         how = f" (from cache, {check.kept})" if check.kept else ""
         print(f"{'holds' if check.holds else 'FAILS'}: {check.statement}: {check.measured}{how}")
         checks.append(check)
     held = checks.copy()
-    figures: dict[str, Drawn] = {}
-    for name in FIGURES:
-        drawn = kept.figure(name)
-        if drawn is not None:
-            print(f"{name}: from cache, drawn on {drawn.kept}")
-            figures[name] = drawn
-            continue
-        try:
-            figures[name] = draw_figure(name, context)
-        except RequirementError as error:
-            checks.append(Check(f"figure {name}", f"figure {name} can be drawn", str(error), False))
-            print(f"FAILS: {error}", file=sys.stderr)
+    figures = {name: kept.figure(name) for name in FIGURES}
+    missing = [name for name, drawn in figures.items() if drawn is None]
+    calls = [(_drawn, name, context) for name in missing]
+    shown: dict[str, Drawn] = {}
+    with contextlib.closing(in_order(calls, max(1, min(workers, len(missing))))) as made:
+        for name, taken in figures.items():
+            drawn = taken or next(made)
+            if isinstance(drawn, Drawn):
+                shown[name] = drawn
+                if drawn.kept:
+                    print(f"{name}: from cache, drawn on {drawn.kept}")
+                continue
+            checks.append(Check(f"figure {name}", f"figure {name} can be drawn", drawn, False))
+            print(f"FAILS: {drawn}", file=sys.stderr)
+        next(made, None)  # the processes end
     checked = {
         "schema_version": 1,
         "checks": [vars(check) for check in checks],
@@ -205,10 +211,10 @@ def reproduce(
         **provenance(),
     }
     write_atomically(folder / "checks.json", to_json(checked))
-    write_atomically(folder / "verdicts.csv", record(figures).to_csv(index=False))
-    kept.write(held, figures)
-    page = write_page(folder, figures, checks, context.seed, PRESETS[full])
-    print(f"wrote {page} with {len(figures)} figures")
+    write_atomically(folder / "verdicts.csv", record(shown).to_csv(index=False))
+    kept.write(held, shown)
+    page = write_page(folder, shown, checks, context.seed, PRESETS[full])
+    print(f"wrote {page} with {len(shown)} figures")
     return 0 if all(check.holds for check in checks) else 1
 
 
@@ -225,16 +231,26 @@ def record(drawn: Mapping[str, Drawn]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _checks(context: Context) -> Iterator[Check]:
-    yield _golden()
-    yield _a_million_layers(context)
-    yield _simulation(context)
-    for variant in ("vit", "vit+", "vit-"):
-        model = digits_model(variant, context)
-        yield _accuracy(variant, model)
-        if variant != "vit":
-            yield _dominance(variant, model)
-    yield _pair()
+def _drawn(name: str, context: Context) -> Drawn | str:
+    """The figure, or why it cannot be drawn."""
+    try:
+        return draw_figure(name, context)
+    except RequirementError as error:
+        return str(error)
+
+
+def _checks(context: Context, workers: int) -> Iterator[Check]:
+    models = [(_model, variant, context) for variant in ("vit", "vit+", "vit-")]
+    calls: list[tuple[Any, ...]] = [(_golden,), (_a_million_layers, context)]
+    calls += [(_simulation, context), *models, (_pair,)]
+    for made in in_order(calls, workers):
+        yield from made if isinstance(made, list) else [made]
+
+
+def _model(variant: str, context: Context) -> list[Check]:
+    """What is checked of a model, which is trained where it is not there."""
+    model = digits_model(variant, context)
+    return [_accuracy(variant, model), *([_dominance(variant, model)] if variant != "vit" else ())]
 
 
 def _pair() -> Check:

@@ -31,7 +31,7 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
         asked.append((given["tiers"], folder, given["workers"]))
 
     monkeypatch.setattr(main_job, "run_blocks", studied)
-    monkeypatch.setattr(main_job, "_checks", lambda context: iter(()))
+    monkeypatch.setattr(main_job, "_checks", lambda *_: iter(()))
     monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3",))
     done = main_job.reproduce(Context(tmp_path, progress=False), full=full, workers=2)
     assert done == 0
@@ -75,7 +75,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     monkeypatch.setattr(main_job, "FIGURES", ("tables_2_3", "ladder"))
     monkeypatch.setattr(main_job, "draw_figure", drawn_once)
     one = Check("one", "one is one", "1", True)
-    monkeypatch.setattr(main_job, "_checks", lambda context: iter((one,)))
+    monkeypatch.setattr(main_job, "_checks", lambda *_: iter((one,)))
     real = main_job.write_page
     monkeypatch.setattr(main_job, "write_page", lambda folder, *_: folder / "index.html")
 
@@ -144,7 +144,7 @@ def test_another_seed_ci_a_damaged_record_and_a_failed_check_take_nothing_over(
     assert "from cache" not in small(seed=1)
     context = Context(tmp_path / "results", seed=1, progress=False)
     failed = Check("one", "one is two", "1", False)
-    monkeypatch.setattr(main_job, "_checks", lambda context: iter((failed,)))
+    monkeypatch.setattr(main_job, "_checks", lambda *_: iter((failed,)))
     assert main_job.reproduce(context, fresh=True) == 1
     assert main_job.reproduce(context) == 1
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.theory.proofs.reals import Query
-from oversmoothing.theory.proofs.workers import end_at_once_with, end_with
+from oversmoothing.theory.proofs.workers import end_at_once_with, end_with, in_order
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -109,7 +109,7 @@ def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
 ELSEWHERE = """
 import signal, threading, time
 from concurrent.futures import Future
-from oversmoothing.theory.proofs.run import as_done
+from oversmoothing.theory.proofs.workers import as_done
 other = threading.Thread(target=time.sleep, args=(60,), daemon=True)
 other.start()
 threading.Timer(1, signal.pthread_kill, (other.ident, signal.SIGINT)).start()
@@ -201,3 +201,14 @@ def test_a_process_whose_parent_is_another_is_not_begun():
         end_at_once_with(os.getpid())
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_of_several_processes_come_in_the_order_of_the_calls(jobs):
+    # The first takes longest; each has its own arguments.
+    calls = [(time.sleep, 0.3), *((pow, 2, k) for k in range(5)), (int, "x")]
+    results = in_order(calls, jobs)
+    assert [next(results) for _ in calls[:-1]] == [None, 1, 2, 4, 8, 16]
+    with pytest.raises(ValueError, match="invalid literal"):
+        next(results)
+    assert list(in_order([], jobs)) == []

@@ -18,16 +18,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +43,7 @@ from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.simulations.sweep.store import locked
-from oversmoothing.theory.proofs.workers import end_with
+from oversmoothing.theory.proofs.workers import as_done, workers as workers_of
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
     json_number,
@@ -303,54 +297,26 @@ def run_blocks(
             total=sum(map(len, left)), unit="run", file=sys.stderr,
             disable=None if progress else True,
         )  # fmt: skip
-        # Spawned: torch's threads do not survive a fork.
-        pool = ProcessPoolExecutor(
-            workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)
-        )
-        before = set(active_children())
-        with bar:
-            try:
-                for block in left:
-                    bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
-                    learnt: list[Path] = []
-                    if device is not None:
-                        own = task(block[0][0].task, data)
-                        place = output_folder(folder / "stack")
-                        learnt = kept(block, place, own, device, progress=progress)
-                    with _unheard():
-                        waiting = {
-                            pool.submit(_one, *run, folder, data, *learnt[k : k + 1])
-                            for k, run in enumerate(block)
-                        }
-                    made += _kept(waiting, rows, folder / ROWS, bar)
-                    for path in learnt:
-                        path.unlink()
-            except BaseException:
-                # What is in work is lost: it would be waited for, minutes long.
-                for worker in set(active_children()) - before:
-                    worker.terminate()
-                raise
-            finally:
-                pool.shutdown(cancel_futures=True)
+        with bar, workers_of(workers, NICE) as submit:
+            for block in left:
+                bar.set_description(f"{block[0][0].tier}, seed {block[0][1]}")
+                learnt: list[Path] = []
+                if device is not None:
+                    own = task(block[0][0].task, data)
+                    place = output_folder(folder / "stack")
+                    learnt = kept(block, place, own, device, progress=progress)
+                waiting = [
+                    submit(_one, *run, folder, data, *learnt[k : k + 1])
+                    for k, run in enumerate(block)
+                ]
+                for each in as_done(waiting):
+                    made += 1
+                    rows.append(each.result())
+                    write_rows(rows, folder / ROWS)
+                    bar.update()
+                for path in learnt:
+                    path.unlink()
     return made
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Processes that start within it never hear Ctrl-C, which is for their parent."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, heard)
-
-
-def _begin(parent: int) -> None:
-    os.nice(max(0, NICE - os.nice(0)))
-    end_with(parent)
 
 
 def _one(
@@ -364,20 +330,6 @@ def _one(
     place = folder / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
     write_atomically(place, saved(weights, metadata=said))
     return row
-
-
-def _kept(
-    waiting: set[Future[dict[str, Any]]], rows: list[dict[str, Any]], path: Path, bar: tqdm
-) -> int:
-    made = 0
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        for each in done:
-            rows.append(each.result())
-            made += 1
-            bar.update()
-        write_rows(rows, path)
-    return made
 
 
 def write_rows(rows: Sequence[dict[str, Any]], path: Path) -> Path:

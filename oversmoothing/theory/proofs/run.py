@@ -11,16 +11,12 @@ searched: what other code found says nothing of this one.
 
 import contextlib
 import hashlib
-import multiprocessing
-import os
-import signal
 import sys
-import threading
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +27,7 @@ from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outc
 from oversmoothing.theory.proofs.coq import share_built
 from oversmoothing.theory.proofs.ledger import Entry, Ledger, run_claim, standing
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.proofs.workers import end_with
+from oversmoothing.theory.proofs.workers import as_done, workers
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json, to_json, write_atomically
 
@@ -188,63 +184,6 @@ Kinds = frozenset[Kind] | None
 T = TypeVar("T")
 
 
-@contextlib.contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes; where the work is given up, an interrupt that reached this process alone
-    among them, no worker is waited for."""
-    # spawn: a forked copy of torch's thread pools can hang.
-    context = multiprocessing.get_context("spawn")
-    share_built()
-    before = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(os.getpid(),))
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            if child not in before:
-                child.kill()
-        raise
-    pool.shutdown()
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """An interrupt that comes within takes effect behind it.
-
-    Within the start of a worker it would leave a process that nobody knows, at work and waited for.
-    """
-    came: list[int] = []
-    before = None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
-        if came:
-            signal.raise_signal(signal.SIGINT)
-
-
-def as_done(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
-    """Futures as they are done.
-
-    The kernel may hand an interrupt to another thread than the main one, whose wait for a lock then
-    goes on: this one looks up twice a second.
-    """
-    left = set(futures)
-    while left:
-        done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
-        yield from done
-
-
-def _begin(parent: int) -> None:
-    """A worker ends with its parent; what a claim prints is no part of the report."""
-    end_with(parent)
-    sys.stdout = sys.stderr
-
-
 def _claim_in_worker(
     make: MakeLedger, name: str, effort: Effort, kinds: Kinds
 ) -> tuple[str, list[tuple[int, Outcome, float]], float]:
@@ -269,10 +208,9 @@ def run_claims(
                 entry = run_claim(claim, effort, kinds, seen=seen)
             yield entry
         return
-    with _pool(jobs) as pool:
-        # The first ones of these start the workers.
-        with _interrupts_held():
-            futures = [pool.submit(_claim_in_worker, make, name, effort, kinds) for name in known]
+    share_built()
+    with workers(jobs) as submit:
+        futures = [submit(_claim_in_worker, make, name, effort, kinds) for name in known]
         for future in as_done(futures):
             name, plain, seconds = future.result()
             evidence = known[name].evidence
@@ -297,14 +235,14 @@ def run_chunks(
     """
     waiting = iter(chunks)
     running: set[Future[tuple[Chunk, dict[str, Any]]]] = set()
-    with _pool(jobs) as pool:
+    share_built()
+    with workers(jobs) as submit:
         while True:
             while len(running) < jobs and (stop is None or time.monotonic() < stop):
                 following = next(waiting, None)
                 if following is None:
                     break
-                with _interrupts_held():
-                    running.add(pool.submit(_chunk_in_worker, make, following))
+                running.add(submit(_chunk_in_worker, make, following))
             if not running:
                 return
             finished = next(as_done(running))
