@@ -75,7 +75,8 @@ def workers(jobs: int, nice: int = 0) -> Iterator[Callable[..., Future[Any]]]:
 
 def _begin(parent: int, nice: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(max(0, nice - os.nice(0)))
+    if nice:
+        os.nice(max(0, nice - os.nice(0)))
     end_with(parent)
     sys.stdout = sys.stderr
 
