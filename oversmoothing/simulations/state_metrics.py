@@ -60,7 +60,7 @@ def metrics(X: "MatrixLike | Tensor | SplitState") -> dict[str, Float64[Tensor, 
     effective_rank: exp of the entropy of the normalised singular values. sigma2_sigma1.
     log_one_minus_cos_mean, log_one_minus_cos_min, log_one_minus_cos_abs_min (the maximum over pairs
     of 1 - |cos|), log_effective_rank_excess (of effective rank - 1), log_sigma2_sigma1: natural
-    logarithms, finite where the number itself underflows. A difference between tokens that is 1e308
+    logarithms, finite where the number itself underflows. A difference between tokens some 1e308
     times smaller than the largest counts as 0: what rests on it alone is -inf.
 
     Raises `InputError` for X without two dimensions or not floating.

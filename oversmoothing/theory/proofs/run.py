@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
 
 from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind, Outcome
 from oversmoothing.theory.proofs.coq import share_built
@@ -181,7 +181,6 @@ def run_chunk(chunk: Chunk, claims: Mapping[str, Claim]) -> dict[str, Any]:
 
 MakeLedger = Callable[[], Ledger]
 Kinds = frozenset[Kind] | None
-T = TypeVar("T")
 
 
 def _claim_in_worker(

@@ -78,6 +78,11 @@ def _begin(parent: int, nice: int) -> None:
     if nice:
         os.nice(max(0, nice - os.nice(0)))
     end_with(parent)
+    # The lock between processes that a bar makes outlives one that is killed, with a warning.
+    with contextlib.suppress(ImportError):
+        from tqdm import tqdm
+
+        tqdm.set_lock(threading.RLock())
     sys.stdout = sys.stderr
 
 
