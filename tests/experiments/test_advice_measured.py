@@ -35,13 +35,9 @@ def given(settings: dict[str, float]) -> list[Advice]:
 
 def figures(each: Advice) -> tuple[float, ...]:
     """(with, without, difference, low, high) as the advice says them."""
-    found = re.search(
-        rf"by {NUMBER} in place of {NUMBER} \(difference {NUMBER}, 95 % interval {NUMBER} to "
-        rf"{NUMBER}, \d+ ",
-        each.measured,
-    )
-    assert found is not None
-    return tuple(map(float, found.groups()))
+    found = re.findall(NUMBER, each.measured)
+    assert len(found) == 5, each.measured
+    return tuple(map(float, found))
 
 
 def both(models: list[Any], inputs: Any) -> Comparison:
