@@ -195,7 +195,7 @@ class ValueProjection(nn.Module):
 
 
 def orthogonal_factor(theta: Tensor) -> Tensor:
-    """Q of theta = QR with the diagonal of R positive: the one smooth choice, [d, m] -> [d, m].
+    """Q of theta = QR, R with a positive diagonal: the one smooth choice, [..., d, m] -> the same.
 
     LAPACK's Q carries signs that jump as theta moves; fixing them makes Q a smooth function of
     every theta of full rank. On a card, where Householder's QR takes the matrices of a stack one by
@@ -204,7 +204,8 @@ def orthogonal_factor(theta: Tensor) -> Tensor:
     if theta.is_cuda:
         return cholesky_factor(theta)
     q, r = torch.linalg.qr(theta)
-    fixed: Tensor = q * torch.where(r.diagonal() < 0, -1.0, 1.0).to(q)
+    negative = r.diagonal(dim1=-2, dim2=-1) < 0
+    fixed: Tensor = q * torch.where(negative, -1.0, 1.0).to(q)[..., None, :]
     return fixed
 
 

@@ -9,6 +9,7 @@ a step is recorded once and replayed (CUDA graph).
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sys
@@ -26,8 +27,10 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 from tqdm import tqdm
 
+from oversmoothing.experiments.digits.training_config import HEADED, Design
 from oversmoothing.experiments.digits.training_loop import learning_rate
-from oversmoothing.experiments.digits.vit import StudyNet
+from oversmoothing.experiments.digits.vit import StudyNet, eigenvalues
+from oversmoothing.experiments.forms.form import orthogonal_factor
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
 from oversmoothing.theory.support.errors import InputError
@@ -125,20 +128,26 @@ class Alike:
         named = [dict(net.named_parameters()) for net in nets]
         self.decayed = {name for name, each in named[0].items() if id(each) in decayed}
         self.values = {
-            name: torch.stack([own[name].detach() for own in named]).to(device).requires_grad_()
-            for name in named[0]
+            name: torch.stack([own[name].detach() for own in named])
+            .to(device)
+            .requires_grad_(each.requires_grad)
+            for name, each in named[0].items()
         }
         self.base = nets[0].to(device)
 
-    def losses(self, inputs: Tensor, targets: Tensor, recipe: Recipe) -> Tensor:
-        """[networks] of a batch each."""
-
-        def one(values: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
-            scores: Tensor = functional_call(self.base, values, (inputs,))
-            return loss_of(scores.float(), targets, recipe.smoothing)
-
-        losses: Tensor = vmap(one)(self.values, inputs, targets)
-        return losses
+    def as_ordinary(self) -> dict[str, Tensor]:
+        """`values`, in the place of Theta and psi W_V and W_O; Q of all layers at once, since a
+        card takes one matrix no quicker than many."""
+        values = dict(self.values)
+        places = [name.removesuffix("theta") for name in values if name.endswith(".theta")]
+        if places:
+            thetas = torch.stack([values.pop(f"{place}theta") for place in places])
+            for place, Q in zip(places, orthogonal_factor(thetas), strict=True):
+                form = self.base.get_submodule(place.rstrip(".")).form
+                psi = values.pop(f"{place}psi")
+                values[f"{place}W_V"] = Q
+                values[f"{place}W_O"] = eigenvalues(str(form), psi)[..., None] * Q.mT
+        return values
 
     @torch.no_grad()
     def clip(self) -> None:
@@ -155,6 +164,37 @@ class Alike:
         return [{name: each[k].clone() for name, each in held.items()} for k in self.numbers]
 
 
+class Program:
+    """What runs networks of several forms of H at once: given W_V and W_O, they are ordinary."""
+
+    def __init__(self, design: Design, groups: Sequence[Alike], device: torch.device) -> None:
+        """design: the one that all share, `ordinary` of their own."""
+        self.groups, first = groups, groups[0].base
+        self.ordinary = design.form in HEADED
+        self.base = StudyNet(design, first.reads, 0).to(device) if self.ordinary else first
+
+    def losses(self, inputs: Tensor, targets: Tensor, recipe: Recipe) -> Tensor:
+        """[networks] of a batch each, group behind group."""
+
+        def one(values: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+            scores: Tensor = functional_call(self.base, values, (inputs,))
+            return loss_of(scores.float(), targets, recipe.smoothing)
+
+        given = [each.as_ordinary() if self.ordinary else each.values for each in self.groups]
+        values = {name: torch.cat([each[name] for each in given]) for name in given[0]}
+        losses: Tensor = vmap(one)(values, inputs, targets)
+        return losses
+
+
+def ordinary(design: Design) -> Design:
+    """The design whose networks do the same with other W_V and W_O: of heads with values of their
+    own, and layers that share nothing; else the design itself."""
+    forms = {design.form_of(number) for number in range(1, design.depth + 1)}
+    if design.tied or not forms <= set(HEADED):
+        return design
+    return design.but(form="ord", signed=None)
+
+
 def learn(
     stack: Sequence[tuple[Cell, int]], own: Task, device: torch.device, *, progress: bool = True
 ) -> list[Learnt]:
@@ -166,19 +206,28 @@ def learn(
     first, card = stack[0][0], device.type == "cuda"
     recipe, steps = RECIPES[first.task], first.steps
     streams = sorted({(seed, cell.fraction) for cell, seed in stack})
-    members: dict[object, list[int]] = {}
+    members: dict[Design, dict[Design, list[int]]] = {}
     for number, (cell, _) in enumerate(stack):
-        members.setdefault(cell.design.but(start="normal", std=1.0), []).append(number)
-    groups = [
-        Alike([StudyNet(stack[k][0].design, own.reads, stack[k][1]) for k in numbers], device)
-        for numbers in members.values()
+        design = cell.design.but(start="normal", std=1.0)
+        members.setdefault(ordinary(design), {}).setdefault(design, []).append(number)
+    programs = [
+        Program(
+            design,
+            [
+                Alike([StudyNet(stack[k][0].design, own.reads, stack[k][1]) for k in each], device)
+                for each in numbers.values()
+            ],
+            device,
+        )
+        for design, numbers in members.items()
     ]
-    order = [k for numbers in members.values() for k in numbers]
+    orders = [list(itertools.chain(*numbers.values())) for numbers in members.values()]
+    order, groups = list(itertools.chain(*orders)), [g for each in programs for g in each.groups]
     reads = [
         torch.tensor([streams.index((stack[k][1], stack[k][0].fraction)) for k in numbers]).to(
             device
         )
-        for numbers in members.values()
+        for numbers in orders
     ]
     rate = torch.zeros((), device=device)
     optimizer = torch.optim.AdamW(
@@ -192,11 +241,15 @@ def learn(
     losses = torch.zeros(len(stack), device=device)
     history = torch.zeros(steps, len(stack), device=device)
 
+    rough = card and first.task in ROUGH
+    # Compiled, the many small steps between two products are one; it takes a minute or two.
+    losses_of = [torch.compile(each.losses) if rough else each.losses for each in programs]
+
     def step() -> None:
-        with torch.autocast(device.type, torch.bfloat16, enabled=card and first.task in ROUGH):
+        with torch.autocast(device.type, torch.bfloat16, enabled=rough):
             of_batch = torch.cat([
-                group.losses(inputs[read], targets[read], recipe)
-                for group, read in zip(groups, reads, strict=True)
+                each(inputs[read], targets[read], recipe)
+                for each, read in zip(losses_of, reads, strict=True)
             ])  # fmt: skip
         torch.autograd.backward(of_batch.sum())
         for group in groups:
