@@ -15,12 +15,20 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
+from oversmoothing.experiments.digits import vit
 from oversmoothing.experiments.digits.reads import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks
 from oversmoothing.experiments.study.answers import Question, decide, holm, power, seeds_needed
-from oversmoothing.experiments.study.protocol import PREREGISTERED, TIERS, Cell, Protocol, protocol
+from oversmoothing.experiments.study.protocol import (
+    PAPER_SCALE,
+    PREREGISTERED,
+    TIERS,
+    Cell,
+    Protocol,
+    protocol,
+)
 from oversmoothing.experiments.study.study_runs import (
     ROWS,
     known,
@@ -95,14 +103,14 @@ def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_
     assert len({c.steps for c, _ in chosen.cells.values() if c.name.startswith("cifar100")}) == 1
 
 
-def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_300_times() -> None:
-    own = protocol(PREREGISTERED.with_name("paper_scale.toml"))
+def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_200_times() -> None:
+    own = protocol(PAPER_SCALE)
     for cell, seeds in own.cells.values():
         net = StudyNet(cell.design, Reads("pixels", 64, 48, 100, 3), 0)
         assert seeds == 3 and net.reads.side == 32 and cell.fraction == 0.1
         # ViT-Ti's 5.5 million, fewer patches' and classes' apart, and d^2 - d less of each form.
         assert 4.9e6 < sum(p.numel() for p in net.parameters()) < 5.5e6
-        assert cell.steps * RECIPES[cell.task].batch / 4500 == pytest.approx(300, rel=1e-4)
+        assert cell.steps * RECIPES[cell.task].batch / 4500 == pytest.approx(200, rel=1e-4)
     assert {cell.design.form for cell, _ in own.cells.values()} == {"ord", "sym", "plus", "minus"}
 
 
@@ -349,6 +357,33 @@ def test_a_stack_trains_as_its_networks_would_alone(
         assert same["start"] == row["start"] and same["digest"] == row["digest"]
 
 
+def test_a_program_that_is_compiled_writes_attention_out_and_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[Any] = []
+    monkeypatch.setattr(torch, "compile", lambda call: compiled.append(call) or call)
+    monkeypatch.setattr(vit, "FUSED", 1)
+    own = task("digits")
+    design = stack_of()[2][0].design
+    groups = [
+        stacked.Alike([StudyNet(design.but(form=form), own.reads, 0)], torch.device("cpu"))
+        for form in ("ord", "minus")
+    ]
+    program = stacked.Program(stacked.ordinary(design), groups, torch.device("cpu"))
+    inputs, targets = next(own.batches(0, 1.0, 4))
+    given = (torch.stack([inputs] * 2), torch.stack([targets] * 2), RECIPES["digits"])
+    fused = program.losses(*given)
+    calls = []
+    attend = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        torch.nn.functional,
+        "scaled_dot_product_attention",
+        lambda *given, **named: calls.append(1) or attend(*given, **named),
+    )
+    torch.testing.assert_close(program.compiled()(*given), fused, rtol=1e-5, atol=1e-6)
+    assert compiled and not calls
+
+
 def test_one_network_that_diverges_leaves_the_others_of_its_stack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -586,6 +621,7 @@ def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst() -
 
 def test_recorded_rows_are_of_the_study_as_it_stands_and_small() -> None:
     chosen, rows = protocol(), answers.recorded_rows()
-    assert len(known(rows, chosen)) == len(rows)
+    of_paper = known(rows, protocol(PAPER_SCALE))
+    assert len(of_paper) == 12 and len(known(rows, chosen)) == len(rows) - 12
     assert len(json.dumps(rows)) < 10 * 2**20
     assert len(answers.answers(rows).table) == len(chosen.questions)

@@ -169,7 +169,8 @@ def test_without_runs_nothing_can_be_checked(
 def test_orders_follow_the_rule_of_the_study(gain: float, said: str, tmp_path: Path) -> None:
     table = tables_2_3.data(a_study(tmp_path, gain))
     found = tables_2_3.compared(table)
-    for data, label in tables_2_3.DATA.items():
+    for data in ("cifar100", "digits"):
+        label = tables_2_3.DATA[data]
         orders = [x for x in found if f", {label}, P" in x.what and "errors" not in x.what]
         assert [x.what.split(", ")[0] for x in orders] == ["Table 2"] * 3 + ["Table 3"]
         assert {x.verdict for x in orders} == {said}, label
@@ -192,6 +193,19 @@ def test_a_sign_is_reproduced_by_models_as_accurate_as_the_paper_s_alone(tmp_pat
             order = next(x for x in found if f"CIFAR-100, {name}" in x.what)
             assert order.verdict == said, more
             assert (said == SAME_SIGN) == ("the paper's 33.2 %" in order.why)
+
+
+def test_recorded_runs_at_the_paper_s_size_stand_in_its_table_with_their_own_recipe(
+    tmp_path: Path,
+) -> None:
+    table = tables_2_3.data(Context(tmp_path, progress=False))
+    own = table[(table["source"] == "cifar100-32") & (table["kind"] == "error")]
+    assert set(own["table"]) == {"Table 2"} and set(own["x"]) == {0.1}
+    assert list(own["variant"]) == ["vit", "vit+", "vit-"] and set(own["seeds"]) == {3}
+    found = tables_2_3.compared(table)
+    orders = [x for x in found if "paper's size, T2" in x.what]
+    assert [x.verdict for x in orders] == [UNCHECKED, DIFFERS, DIFFERS]
+    assert "our own recipe" in next(x.why for x in found if "ViT+, CIFAR-100 at" in x.what)
 
 
 def test_unfinished_questions_decide_nothing_and_say_how_many_seeds_there_are(

@@ -81,6 +81,8 @@ class HeadedAttention(nn.Module):
     tied: HeadedAttention | None
     # A whole H of a form of `experiments.forms`.
     projection: ValueProjection | None
+    # Whether torch's fused attention may be used, where it is the faster one.
+    fused = True
 
     def __init__(
         self, design: Design, reads: Reads, number: int, seed: int, tied: HeadedAttention | None
@@ -186,7 +188,7 @@ class HeadedAttention(nn.Module):
         W_V, W_O = self.maps()
         whole = self.shared
         values = y @ W_V if whole else (y @ W_V).view(b, n, h, k).transpose(1, 2)
-        if n > FUSED and not (whole or self.laplacian):
+        if self.fused and n > FUSED and not (whole or self.laplacian):
             mixed = functional.scaled_dot_product_attention(
                 q, key, values, attn_mask=self.seen, is_causal=self.causal and self.seen is None
             )

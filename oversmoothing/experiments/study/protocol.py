@@ -20,6 +20,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_toml
 
 PREREGISTERED = Path(__file__).with_name("preregistered.toml")
+PAPER_SCALE = PREREGISTERED.with_name("paper_scale.toml")
 TIERS = ("core", "trainability", "exploratory")
 PREDICTIONS = ("less", "greater", "within")
 # Raised whenever code changes what a cell trains to, so that earlier rows count no more.

@@ -185,6 +185,15 @@ class Program:
         losses: Tensor = vmap(one)(values, inputs, targets)
         return losses
 
+    def compiled(self) -> Callable[..., Tensor]:
+        """`losses` with the many small steps between two products as one: a minute or two to make.
+        Attention is written out, since torch (2.11) compiles its fused one of a stack into a
+        program that fails."""
+        for block in self.base.blocks():
+            block.attention.fused = False
+        made: Callable[..., Tensor] = torch.compile(self.losses)
+        return made
+
 
 def ordinary(design: Design) -> Design:
     """The design whose networks do the same with other W_V and W_O: of heads with values of their
@@ -242,8 +251,7 @@ def learn(
     history = torch.zeros(steps, len(stack), device=device)
 
     rough = card and first.task in ROUGH
-    # Compiled, the many small steps between two products are one; it takes a minute or two.
-    losses_of = [torch.compile(each.losses) if rough else each.losses for each in programs]
+    losses_of = [each.compiled() if rough else each.losses for each in programs]
 
     def step() -> None:
         with torch.autocast(device.type, torch.bfloat16, enabled=rough):

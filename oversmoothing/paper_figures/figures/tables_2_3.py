@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.intervals import mean_interval, named
 from oversmoothing.experiments.study.answers import recorded_rows, table as answered
-from oversmoothing.experiments.study.protocol import Protocol, protocol
+from oversmoothing.experiments.study.protocol import PAPER_SCALE, Cell, Protocol, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
@@ -39,11 +39,14 @@ from oversmoothing.simulations.drawing.wording import signed
 
 # Table -> the questions of the study that ask it, and where along the axis the numbers are.
 TABLES = {
-    "Table 2": (("P1", "P2"), "100, 50 and 10 % of the images"),
+    "Table 2": (("P1", "P2", "T2"), "100, 50 and 10 % of the images"),
     "Table 3": (("P9",), "severities 0 to 5"),
 }
 PAPER = "the paper"
-DATA = {"cifar100": "CIFAR-100", "digits": "digits"}
+DATA = {
+    "cifar100-32": "CIFAR-100 at the paper's size", "cifar100": "CIFAR-100", "digits": "digits",
+}  # fmt: skip
+PIXELS = {"cifar100-32": "32 x 32 pixels, ", "cifar100": "16 x 16 pixels, ", "digits": ""}
 # Form of H in the study -> the paper's model.
 VARIANT = {"ord": "vit", "plus": "vit+", "minus": "vit-"}
 LABEL = {"vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
@@ -58,13 +61,14 @@ def data(context: Context) -> pd.DataFrame:
     the paper's first) error, sd, seeds, and gap, gap_low, gap_high: the error less that of ViT, of
     ours paired by seed with its 95 % interval; of kind 'order' a question of the study that asks
     the table, with its decision (`answers.table`)."""
-    chosen = protocol()
     rows, recorded = read_rows(context.results / "study" / ROWS), ""
     if not rows:
         rows = recorded_rows()
         recorded = max((row["made"]["date"] for row in rows), default="")
-    own = known(rows, chosen)
-    asked = answered(chosen, own)
+    asked = []
+    for chosen in (protocol(PAPER_SCALE), protocol()):
+        own = known(rows, chosen)
+        asked.append((chosen, own, answered(chosen, own)))
     parts = []
     for title in TABLES:
         paper = _typed_in(title)
@@ -72,23 +76,39 @@ def data(context: Context) -> pd.DataFrame:
         paper["gap"] = paper["error"] - paper["x"].map(vit)
         parts.append(paper.assign(table=title, kind="error", source=PAPER))
         for source in DATA:
-            errors = _by_seed(chosen, own, source, title)
-            if not len(errors):
-                continue
-            of = {"table": title, "source": source, "size": _size(chosen, source),
-                  "recorded": recorded}  # fmt: skip
-            parts.append(_summary(errors).assign(kind="error", **of))
-            named = asked["question"].str.split().str[0].isin(TABLES[title][0])
-            named &= asked["question"].str.endswith(DATA[source])
-            parts.append(asked.loc[named, list(_ORDER)].assign(kind="order", **of))
+            for chosen, own, answers in asked:
+                parts += _ours(chosen, own, answers, source, title, recorded)
     return pd.concat(parts, ignore_index=True)
 
 
-def _size(chosen: Protocol, source: str) -> str:
+def _ours(
+    chosen: Protocol,
+    own: dict[tuple[str, int], Any],
+    answers: pd.DataFrame,
+    source: str,
+    title: str,
+    recorded: str,
+) -> list[pd.DataFrame]:
+    """Errors and orders of a task's networks, none where the protocol trains none on it."""
+    cells = [cell for cell, _ in chosen.cells.values() if cell.task == source]
+    errors = _by_seed(chosen, own, cells, title) if cells else pd.DataFrame()
+    if not len(errors):
+        return []
+    of = {"table": title, "source": source, "size": _size(cells[0]), "recorded": recorded}
+    named = [
+        each.name
+        for each in chosen.questions
+        if each.name.split()[0] in TABLES[title][0]
+        and chosen.cells[each.first][0].task == source
+    ]  # fmt: skip
+    orders = answers.loc[answers["question"].isin(named), list(_ORDER)]
+    return [_summary(errors).assign(kind="error", **of), orders.assign(kind="order", **of)]
+
+
+def _size(cell: Cell) -> str:
     """Of its models, in words."""
-    cell, _ = chosen.cells[f"{source}-ord"]
-    pixels = "16 x 16 pixels, " if source == "cifar100" else ""
-    return f"{pixels}depth {cell.design.depth}, width {cell.design.width}, {cell.steps} steps"
+    design = cell.design
+    return f"{PIXELS[cell.task]}depth {design.depth}, width {design.width}, {cell.steps} steps"
 
 
 def _typed_in(title: str) -> pd.DataFrame:
@@ -105,19 +125,21 @@ def _typed_in(title: str) -> pd.DataFrame:
 
 
 def _by_seed(
-    chosen: Protocol, own: dict[tuple[str, int], Any], source: str, title: str
+    chosen: Protocol, own: dict[tuple[str, int], Any], cells: list[Cell], title: str
 ) -> pd.DataFrame:
-    """variant, x, seed, error of each run; of Table 3 of those with all images. Severity 0 is that
-    of the images that are corrupted."""
+    """variant, x, seed, error of each run of the cells that differ from the first in form and share
+    alone; of Table 3 of those with all images, severity 0 that of the images that are corrupted."""
     ended = {name: runs for name, _, _, runs in chosen.runs(own)}
     rows = []
     for form, variant in VARIANT.items():
-        for fraction in (1.0, 0.1) if title == "Table 2" else (1.0,):
-            name = f"{source}-{form}" + ("" if fraction == 1 else f"-fraction{fraction:g}")
-            for run in ended[name]:
-                places = [(fraction, run["score"]["error"])]
+        design = cells[0].design.but(form=form)
+        for cell in cells:
+            if cell.design != design or (cell.steps, cell.tier) != (cells[0].steps, cells[0].tier):
+                continue
+            for run in ended[cell.name]:
+                places = [(cell.fraction, run["score"]["error"])]
                 if title == "Table 3":
-                    places = list(enumerate(run["corruption"]))
+                    places = list(enumerate(run["corruption"])) if "corruption" in run else []
                 rows += [(variant, x, run["seed"], error) for x, error in places]
     return pd.DataFrame(rows, columns=["variant", "x", "seed", "error"])
 
@@ -138,8 +160,8 @@ def _summary(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Difference to ViT in points: a panel a table, the paper black, CIFAR-100 filled, digits
-    open."""
+    """Difference to ViT in points: a panel a table, the paper black, CIFAR-100 filled, large at
+    the paper's size, digits open."""
     figure, axes = new_figure(1, 2, height=3.4, sharey=True)
     errors = table[table["kind"] == "error"]
     sources = list(dict.fromkeys(errors["source"]))
@@ -155,7 +177,7 @@ def draw(table: pd.DataFrame) -> Figure:
         second.text(0.5, 0.9, words, ha="center", va="top", transform=second.transAxes)
     handles = [mark(_whose(source), **_look(source, PALETTE["grey"], "s")) for source in sources]
     handles += [mark(LABEL[each], marker, color=COLOUR[each]) for each, marker in _MARKER.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5)
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     label_panels(axes)
     return figure
 
@@ -167,7 +189,9 @@ def _whose(source: str) -> str:
 def _look(source: str, colour: str, marker: str) -> dict[str, Any]:
     if source == PAPER:
         colour = PALETTE["black"]
-    return {"marker": marker, "color": colour, "markersize": 4.5,
+    large = source == "cifar100-32"
+    return {"marker": marker, "color": colour, "markersize": 7 if large else 4.5,
+            "markeredgecolor": PALETTE["black"] if large else colour,
             "markerfacecolor": "white" if source == "digits" else colour}  # fmt: skip
 
 
@@ -206,16 +230,19 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
     _, places = TABLES[title]
     said = []
     for source, rows in table[table["kind"] == "order"].groupby("source", sort=False):
-        # The errors of the baselines, with all images and without corruption.
-        whole = errors[(errors["variant"] == "vit") & (errors["x"] == errors["x"].iloc[0])]
+        # The errors of the baselines, without corruption and with all images, or with as many.
+        first = errors.loc[errors["source"] == source, "x"].iloc[0]
+        whole = errors[(errors["variant"] == "vit") & (errors["x"] == first)]
         known = [whole.loc[whole["source"] == each, "error"].mean() for each in (source, PAPER)]
         for _, row in rows.iterrows():
             said.append(at_accuracy(_order(row, f"{title}, {DATA[str(source)]}"), *known))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"asked at small scale ({size}), not with the paper's ViT-Ti"
-        if source != "cifar100":
+        if source == "digits":
             why = f"{DATA[str(source)]} ({size}) and CIFAR-100 are other data at another size"
+        elif source == "cifar100-32":
+            why = f"the paper's model, data and share, but our own recipe ({size})"
         for variant, part in own.groupby("variant", sort=False):
             what = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}: {places}"
             same = paper[paper["variant"] == variant]
