@@ -548,7 +548,8 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> No
     turns, leans, lever, trains = picture.draw().axes
     # A line a form of the core; the shifts and their controls of the plain one; dots by form.
     assert len(turns.lines) == 2 and len(leans.lines) == 3 and len(trains.collections) == 2
-    assert [line.get_label() for line in lever.lines[-3:-1]] == ["foreseen", "random, same norm"]
+    said = [text.get_text() for text in lever.get_legend().get_texts()]
+    assert said == ["foreseen", "random, same norm", "digits"]
 
 
 @pytest.mark.parametrize(

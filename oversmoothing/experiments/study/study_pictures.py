@@ -41,6 +41,10 @@ def drawn(chosen: Protocol, rows: Rows) -> Figure:
     leans.axhline(0, color="0.7", linewidth=0.8)
     lever.set(xlabel="added to every eigenvalue of H", ylabel="change of log10 HFC/LFC")
     lever.axhline(0, color="0.7", linewidth=0.8)
+    lever.locator_params(axis="x", nbins=5)
+    if lever.lines[1:]:
+        lever.plot([], [], "-", color="0.5", label="foreseen")
+        lever.plot([], [], "x", color="0.5", label="random, same norm")
     _trainability(trains, chosen, rows)
     if not trains.collections:
         trains.text(
@@ -69,9 +73,9 @@ def _lever(axis: Axes, own: list[Any], task: str) -> None:
     colour = {"cifar100": "#000000", "digits": "#0072B2", "bible": "#D55E00"}[task]
     look: dict[str, Any] = {"color": colour}
     axis.errorbar(dose, of("effect").mean(0), of("effect").std(0), fmt="o", markersize=4,
-                  label=f"{NAMES[task]}, measured", **look)  # fmt: skip
-    axis.plot(dose, of("predicted").mean(0), "-", linewidth=0.8, label="foreseen", **look)
-    axis.plot(dose, of("control").mean(0), "x", markersize=4, label="random, same norm", **look)
+                  label=NAMES[task], **look)  # fmt: skip
+    axis.plot(dose, of("predicted").mean(0), "-", linewidth=0.8, **look)
+    axis.plot(dose, of("control").mean(0), "x", markersize=4, **look)
 
 
 def _trainability(axis: Axes, chosen: Protocol, rows: Rows) -> None:
