@@ -311,6 +311,7 @@ def stack_of() -> list[tuple[Cell, int]]:
     usual = Design().but(width=16, depth=2, heads=2, std=0.5)
     designs = [usual.but(form="ord", start="mimetic")]
     designs += [usual.but(form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
+    designs += [usual.but(form="shared plus"), usual.but(form="minus", tied=True)]
     cells = [
         Cell("digits", 6, each, share, "trainability")
         for each in designs[:2]

@@ -170,7 +170,7 @@ class Program:
     def __init__(self, design: Design, groups: Sequence[Alike], device: torch.device) -> None:
         """design: the one that all share, `ordinary` of their own."""
         self.groups, first = groups, groups[0].base
-        self.ordinary = design.form in HEADED
+        self.ordinary = design.form == "ord"
         self.base = StudyNet(design, first.reads, 0).to(device) if self.ordinary else first
 
     def losses(self, inputs: Tensor, targets: Tensor, recipe: Recipe) -> Tensor:
