@@ -159,12 +159,16 @@ def tested(device: str) -> dict[str, Any]:
 
 
 def parts(device: str, small: bool) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """(section, name, what measures it), the quick ones first."""
-    yield "tests", "marked cuda", lambda: tested(device)
-    for name, run in cases(small).items():
-        yield "paths", name, partial(compared, run, device)
+    """(section, name, what measures it), the quick ones first: a card may be lent for minutes."""
+    paths = cases(small)
+    long = "inspect without spectra"
+    for name, run in paths.items():
+        if name != long:
+            yield "paths", name, partial(compared, run, device)
     for side in (8,) if small else (16, 64, 256, 768):
         yield "eigenvalues, by side", str(side), partial(eigenvalues, side, device)
+    yield "tests", "marked cuda", lambda: tested(device)
+    yield "paths", long, partial(compared, paths[long], device)
     for each in [] if small else [each for each in running.measurements() if each.cuda]:
         yield "measurements", each.name, partial(_rows, each, device)
 
