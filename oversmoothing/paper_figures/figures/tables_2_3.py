@@ -8,6 +8,7 @@ recorded one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -256,7 +257,10 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
 
 
 def _order(row: pd.Series, where: str) -> Comparison:
-    what, paper = f"{where}, {row['question']}: {row['says'].rstrip('.')}", "so on CIFAR-100"
+    # The row has table and data of its own; the question need not say them again.
+    asked = row["question"].removesuffix(where.partition(", ")[2]).rstrip(", ")
+    says = re.sub(r"^The paper's Table \d[^:]*: ", "", row["says"]).rstrip(".")
+    what, paper = f"{where}, {asked}: {says[0].upper()}{says[1:]}", "so on CIFAR-100"
     if row["decision"] in ("not run", "void"):
         why = f"{row['seeds']:.0f} of {row['planned']:.0f} seeds are there"
         return unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
