@@ -53,7 +53,8 @@ VARIANT = {"ord": "vit", "plus": "vit+", "minus": "vit-"}
 LABEL = {"vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 # Of a question, what is kept.
 _ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decision")
-_VERDICT = {"supported": REPRODUCED, "refuted": DIFFERS}
+# What shows no effect was checked: the paper reports one.
+_VERDICT = {"supported": REPRODUCED, "refuted": DIFFERS, "no effect": DIFFERS}
 _MARKER = {"vit+": "^", "vit-": "v"}
 
 
@@ -269,7 +270,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
     ends: tuple[float, float, float] | None = (row["value"], row["low"], row["high"])
     if np.isnan(row["low"]):
         ends = None
-    if row["decision"] not in _VERDICT:
+    if row["decision"] not in ("supported", "refuted"):
         why += f"; {row['decision']}"
     return Comparison(
         what,
