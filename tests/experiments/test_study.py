@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -441,6 +443,22 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
     assert [row["made"]["together"] for row in rows] == [2] * 6
     assert len({(row["cell"], row["seed"]) for row in rows}) == 6
     assert not list(place.iterdir())
+
+
+def test_what_the_lever_did_to_our_own_networks_is_what_the_rows_say() -> None:
+    """The typed-in table of the page against the answers, to the digits that it gives."""
+    file = PREREGISTERED.with_name("results") / "lever.csv"
+    rows = list(csv.reader(file.read_text("utf-8").splitlines()))
+    asked = answers.answers(answers.recorded_rows()).table.set_index("question")
+    for model, data in (("ViTs of CIFAR-100", "CIFAR-100"), ("ViTs of digits", "digits"),
+                        ("decoders of text", "text")):  # fmt: skip
+        (own,) = [row for row in rows if row[0] == f"our {model}"]
+        for name, cell in zip(("P6", "P7", "P8"), own[2:], strict=True):
+            said = re.findall(r"-?\d+\.(\d+)", cell)
+            typed = [float(x) for x in re.findall(r"[-+]?\d+\.\d+", cell.replace("\u2212", "-"))]
+            found = asked.loc[f"{name} {data}", ["value", "low", "high"]].tolist()
+            half = [0.5001 * 10 ** -len(digits) for digits in said]
+            assert np.all(np.abs(np.subtract(typed, found)) <= half), (model, name)
 
 
 # ------------------------------------------------------------------------------ the rule
