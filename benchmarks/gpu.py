@@ -165,7 +165,7 @@ def parts(device: str, small: bool) -> Iterator[tuple[str, str, Callable[[], Any
     for name, run in paths.items():
         if name != long:
             yield "paths", name, partial(compared, run, device)
-    for side in (8,) if small else (16, 64, 256, 768):
+    for side in (8,) if small else (16, 64, 256, 384, 512, 768, 1024):
         yield "eigenvalues, by side", str(side), partial(eigenvalues, side, device)
     yield "tests", "marked cuda", lambda: tested(device)
     yield "paths", long, partial(compared, paths[long], device)

@@ -12,7 +12,7 @@ Also how torch is asked: on which device, and whatever its defaults were told to
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -149,6 +149,26 @@ def undisturbed() -> Iterator[None]:
         if torch.get_default_device().type != "cpu":
             ways.enter_context(torch.device("cpu"))
         yield
+
+
+def fetched(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each on the CPU. A card is waited for once: what was asked of it before the last copy is done
+    when that one is."""
+    early = len({each.device for each in tensors}) == 1
+    return [
+        *(each.to("cpu", non_blocking=early) for each in tensors[:-1]),
+        *(each.to("cpu") for each in tensors[-1:]),
+    ]
+
+
+# From this side on a card was quicker than 16 processor cores (`benchmarks/gpu-2026-11-27.json`).
+_QUICKER_ON_A_CARD = 512
+
+
+def for_eigenvalues(side: int, device: torch.device) -> torch.device:
+    """Where those of a matrix of that side are found, of a run on `device`."""
+    there = device.type == "cuda" and side >= _QUICKER_ON_A_CARD
+    return device if there else torch.device("cpu")
 
 
 def choose_device(device: str) -> torch.device:

@@ -19,6 +19,8 @@ from benchmarks.timing import in_fresh_process
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.paper_figures.figure_base import processor_seconds
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.mark.parametrize(
     ("ratio", "target", "at_most", "holds"),
@@ -192,3 +194,24 @@ def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(
         file.write_text(whole + broken)
         assert main(asked) == 2
         assert "line 3, is no run" in capsys.readouterr().err
+
+
+def test_the_page_of_costs_says_of_the_card_what_its_record_says() -> None:
+    record = json.loads((ROOT / "benchmarks/gpu-2026-11-27.json").read_text("utf-8"))
+    page = (ROOT / "docs/findings/costs.md").read_text("utf-8").split("### On a card")[1]
+    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    paths = list(record["paths"].values())
+    for (_, *cells), path in zip(lines[1 : 1 + len(paths)], paths, strict=True):
+        said = [float(cell.removesuffix(" s")) for cell in cells]
+        own = [path["cpu seconds"], path["seconds"], path["cpu / card"]]
+        assert said[:3] == pytest.approx(own, rel=0.05)
+        assert said[3] == sum(path["waits"].values())
+    sides, ratios = lines[1 + len(paths)][1:], lines[2 + len(paths)][1:]
+    own = record["eigenvalues, by side"]
+    assert sides == list(own)
+    assert [float(each) for each in ratios] == pytest.approx(
+        [each["cpu / card"] for each in own.values()], rel=0.05
+    )
+    before = record["before"]["inspect without spectra"]
+    assert f"{sum(before['waits'].values()):,} times and took {before['seconds']:.1f} s" in page
+    assert "7 passed" in record["tests"]["marked cuda"]["last line"] and "All seven tests" in page

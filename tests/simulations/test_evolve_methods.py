@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -393,16 +394,20 @@ def test_iterating_x_reinjects_consensus_and_the_decoupled_systems_never_do(
 # ------------------------------------------------------------------------------ no residual
 
 
-def test_lapack_of_scipy_and_torch_give_the_same_basis() -> None:
+@pytest.mark.parametrize(
+    ("side", "device"), [(9, "cpu"), pytest.param(600, "cuda", marks=[pytest.mark.cuda, CUDA])]
+)
+def test_lapack_of_scipy_and_torch_give_the_same_basis(side: int, device: str) -> None:
     from oversmoothing.simulations.engine.at_any_depth import by_torch
 
-    M = np.random.default_rng(0).standard_normal((9, 9))
-    for a, b in zip(by_lapack(M), by_torch(M), strict=True):
+    M = np.random.default_rng(0).standard_normal((side, side)) / (side / 9) ** 0.5
+    of_torch = partial(by_torch, where=torch.device(device))
+    for a, b in zip(by_lapack(M), of_torch(M), strict=True):
         assert a.shape == b.shape
-    for solver in (by_lapack, by_torch):
+    for solver in (by_lapack, of_torch):
         basis = Eigenbasis(M, lambda v, lam: M @ v - v * lam, solver)
         V = basis.full_vectors()
-        assert np.allclose(M @ V, V * basis.values, atol=1e-13)
+        assert np.allclose(M @ V, V * basis.values, atol=side * 1e-14)
     features = FeatureModes(H=M)
     assert np.sort_complex(features.basis.values) == pytest.approx(
         np.sort_complex(np.linalg.eigvals(M))

@@ -27,7 +27,7 @@ AA = np.array([[0.75, 0.25], [0.25, 0.75]])
 
 def states(trajectory, index=-1):
     X, exponent = trajectory.X(index)
-    return X.numpy() * 2.0 ** exponent.numpy()[..., None, None]
+    return X.cpu().numpy() * 2.0 ** exponent.cpu().numpy()[..., None, None]
 
 
 def log_ratio(trajectory):

@@ -74,6 +74,11 @@ def eigenvalues(form: str, psi: Tensor) -> Tensor:
     return psi.clamp(-1, 0) if form == "clip-" else psi
 
 
+def _one(like: Tensor) -> Tensor:
+    """The identity of `like`'s side, where that lies: a copy to a card would wait for it."""
+    return torch.eye(like.shape[-1], dtype=like.dtype, device=like.device)
+
+
 class HeadedAttention(nn.Module):
     """sum_h A_h y W_V,h W_O,h of normed tokens y [b, n, d]; tied: with the H of that layer."""
 
@@ -147,13 +152,13 @@ class HeadedAttention(nn.Module):
         if own.form == "ord":
             return own.W_V, own.W_O
         if own.form == "shared":
-            return own.W_H, torch.eye(len(own.W_H)).to(own.W_H)
+            return own.W_H, _one(own.W_H)
         if own.projection is not None:
             H = own.projection()
-            return H.mT, torch.eye(len(H)).to(H)
+            return H.mT, _one(H)
         Q = orthogonal_factor(own.theta)
         W_O = eigenvalues(own.form, own.psi)[:, None] * Q.mT
-        return (Q @ W_O, torch.eye(len(Q)).to(Q)) if own.shared else (Q, W_O)
+        return (Q @ W_O, _one(Q)) if own.shared else (Q, W_O)
 
     def total(self) -> Tensor:
         """W_V W_O = H^T [d, d], the sum over heads."""
@@ -212,10 +217,11 @@ class HeadedAttention(nn.Module):
         if self.seen is not None:
             logits = logits.masked_fill(~self.seen[:n, :n], -torch.inf)
         elif self.causal:
-            logits = logits.masked_fill(~torch.ones(n, n, dtype=torch.bool).tril(), -torch.inf)
+            later = torch.ones(n, n, dtype=torch.bool, device=q.device).triu(1)
+            logits = logits.masked_fill(later, -torch.inf)
         A: Tensor = logits.softmax(-1)
         if self.laplacian:
-            rest = torch.eye(n) - A[:, : self.laplacian]
+            rest = _one(A) - A[:, : self.laplacian]
             A = torch.cat([rest, A[:, self.laplacian :]], 1)
         return A
 
@@ -423,6 +429,5 @@ class StudyNet(nn.Module):
         if attention.shared:
             # Of a mean of heads with one H each has W_V = H^T / heads, W_O = 1 and r = d.
             H = attention.in_float64()
-            eye = torch.eye(d, dtype=H.dtype, device=H.device)
-            return Heads(W_Q, W_K, (H.mT / h).expand(h, d, d), eye.expand(h, d, d))
+            return Heads(W_Q, W_K, (H.mT / h).expand(h, d, d), _one(H).expand(h, d, d))
         return Heads(W_Q, W_K, W_V.view(d, h, d // h).transpose(0, 1), W_O.view(h, d // h, d))

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.verify import Verifier, unrounded_products
+from oversmoothing.experiments.inspection.verify import Questions, Verifier, unrounded_products
 from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.layers import Caught, Light
@@ -246,6 +246,8 @@ class Watch:
         self.errors: list[float] = []
         # The stream as the last layer gave it, and as traces have it.
         self.stream: Tensor | None = None
+        # The same on the CPU, where they say what to do next.
+        self.kept = None if keep is None else keep.cpu()
 
     def run(self, batch: Any) -> Extraction:
         """Raises `InputError` where the pass does not go through every layer once, in order."""
@@ -259,13 +261,15 @@ class Watch:
                 f"the forward pass went through {light.seen} of the {model.depth} layers that were "
                 "read: on these inputs the model runs in another way"
             )
-        assert self.keep is not None
-        return Extraction(tuple(self.traces), self.keep.cpu(), tuple(self.errors))
+        assert self.kept is not None
+        return Extraction(tuple(self.traces), self.kept, tuple(self.errors))
 
-    def _kept(self, X: Tensor) -> Tensor:
-        if self.keep is None:
+    def _kept(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """keep [b, n] where the model lies, and on the CPU."""
+        if self.keep is None or self.kept is None:
             self.keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
-        return self.keep
+            self.kept = torch.ones(X.shape[:2], dtype=torch.bool)
+        return self.keep, self.kept
 
     def _values(self, layer: Layer, heads: Heads, caught: Caught) -> Tensor:
         """V [b, heads, n, r] of a layer, from its weights."""
@@ -276,49 +280,60 @@ class Watch:
         return projected(N.to(self.dtype), heads.W_V, heads.b_V)
 
     def _finish(self, number: int, caught: Caught) -> None:
-        layer, keep = self.model.layers[number], self._kept(caught.end)
+        layer, (keep, kept) = self.model.layers[number], self._kept(caught.end)
         heads = cache(lambda: layer.heads.to(self.model.device, self.dtype))
-        if not bool(torch.isfinite(caught.end[keep]).all()):
+        questions = Questions()
+
+        def infinite(_: float) -> None:
             raise InputError(
                 f"layer {number} gives numbers that are NaN or infinite on these inputs: "
                 f"{_precision(caught.end.dtype)}, or look for them in the inputs"
             )
-        middle, error = caught.after, 0.0
+
+        questions.ask((keep & ~torch.isfinite(caught.end).all(-1)).any(), infinite)
+        middle = caught.after
         if middle is None:
             middle = layer.after_attention(caught.before, caught.output)
         A, mixed = caught.A, caught.mixed
         if A is not None:
             A = A.to(self.dtype)
-            if not bool(keep.all()):
+            if not bool(kept.all()):
                 # A padding row may have nothing to attend to (NaN); nobody reads it.
                 A = torch.where(keep[:, None, :, None], A, 0.0)
+        self.errors.append(0.0)
         if self.verify:
-            verifier = Verifier(number, layer, keep)
-            if A is not None and self.model.causal and bool(A.triu(1).any()):
-                most = float(A.triu(1).max())
-                raise InputError(
-                    f"layer {number}: a token attends to later ones, by {most:.1e}, and the model "
-                    "was read as one in which none does"
-                )
+            verifier = Verifier(number, layer, keep, int(kept.sum(-1).argmin()), questions)
+            if A is not None and self.model.causal:
+
+                def later(most: float) -> None:
+                    raise InputError(
+                        f"layer {number}: a token attends to later ones, by {most:.1e}, and the "
+                        "model was read as one in which none does"
+                    )
+
+                questions.ask(A.triu(1).amax(), later)
             if A is not None:
                 V = self._values(layer, heads(), caught)
-                error = verifier.attention(A, V, caught, heads())
+                verifier.attention(A, V, caught, heads(), partial(self.errors.__setitem__, number))
             verifier.sublayers(caught, middle)
         earlier = self.model.layers[number - 1].places if number else None
         same = earlier and layer.places and layer.places.before == earlier.end
-        start = self.stream if same else caught.before.to("cpu", self.dtype)
+        held = {"after_attention": middle, "after_ffn": caught.end}
+        held |= {} if same else {"before": caught.before}
+        if self.see is not None and A is not None:
+            values = A @ self._values(layer, heads(), caught) if mixed is None else mixed
+            held["mixed"] = values
+        held = {name: each.to(self.dtype) for name, each in held.items()}
+        held |= {} if A is None else {"attention": A}
+        copies = dict(zip(held, questions.answered(list(held.values())), strict=True))
+        start = copies.pop("before", self.stream)
         assert start is not None
-        self.stream = caught.end.to("cpu", self.dtype)
-        if self.see is not None and A is not None and mixed is None:
-            mixed = A @ self._values(layer, heads(), caught)
-        mixed = None if self.see is None or mixed is None else mixed.to("cpu", self.dtype)
-        A = None if A is None else A.cpu()
-        trace = Trace(A, start, middle.to("cpu", self.dtype), self.stream, mixed)
-        self.errors.append(error)
+        trace = Trace(copies.pop("attention", None), start, **copies)
+        self.stream = trace.after_ffn
         if self.see is None:
             self.traces.append(trace)
         else:
-            self.see(number, trace, keep.cpu(), self.verify)
+            self.see(number, trace, kept, self.verify)
 
 
 def _precision(dtype: torch.dtype) -> str:

@@ -24,6 +24,7 @@ from torch import Tensor
 from oversmoothing.experiments.intervals import FEWEST, NAN, mean_interval, named
 from oversmoothing.experiments.models.model import Heads, Layer, Trace
 from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.simulations.state import fetched, for_eigenvalues
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import in_universal_disc
@@ -46,6 +47,19 @@ def regions(h: NDArray[np.complex128], zeros: int = 0) -> dict[str, float]:
 
 # Beyond, the eigenvalues of one H take minutes.
 LARGEST = 1024
+CPU = torch.device("cpu")
+
+
+def eigenpairs(H: Array, where: torch.device, *, vectors: bool) -> tuple[Complex, Complex | None]:
+    """(h [d], V [d, d] or None) of H [d, d] of a model that lies `where`."""
+    if for_eigenvalues(len(H), where) == where != CPU:
+        there = torch.from_numpy(H).to(where, non_blocking=True)
+        pairs = torch.linalg.eig(there) if vectors else [torch.linalg.eigvals(there)]
+        h, *V = (each.numpy() for each in fetched(pairs))
+        return h, V[0] if V else None
+    if vectors:
+        return np.linalg.eig(H)
+    return np.linalg.eigvals(H).astype(np.complex128), None
 
 
 @dataclass(frozen=True)
@@ -65,16 +79,17 @@ class ValueModes:
     largest: dict[str, tuple[complex, Complex]]
 
     @classmethod
-    def of(cls, heads: Heads, *, values: bool = True, vectors: bool = True) -> ValueModes:
-        """One eigenproblem of H, where it is asked for, and one of r x r a head."""
+    def of(
+        cls, heads: Heads, where: torch.device = CPU, *, values: bool = True, vectors: bool = True
+    ) -> ValueModes:
+        """One eigenproblem of H, where it is asked for, and one of r x r a head; the model lies
+        `where`."""
         core = heads.W_O.double() @ heads.W_V.double()
         own = np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
         H = value_projection(heads)
         h, V = np.empty(0, dtype=np.complex128), None
-        if values and vectors:
-            h, V = np.linalg.eig(H)
-        elif values:
-            h = np.linalg.eigvals(H).astype(np.complex128)
+        if values:
+            h, V = eigenpairs(H, where, vectors=vectors)
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
             best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}

@@ -25,7 +25,7 @@ does; its sum does not. The attention A is the measured one throughout.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,6 +102,8 @@ class Observer:
         self.seen = 0
         # Value maps are decomposed once a layer, and only where that is asked.
         self.modes = cache(self._modes)
+        # The weights of the layer that is seen are read once.
+        self.layer = lru_cache(1)(lambda number: model.layers[number].once())
         self._linear = True
         self._mean: Tensor | None = None
         self._log: Tensor | None = None
@@ -126,7 +128,7 @@ class Observer:
         middle = stream_log_ratio(trace.after_attention, whole)
         assert start is not None
         change = {"attention": middle - start, "ffn": end - middle}
-        layer, some, kept = self.model.layers[number], trace.some(slice(closely)), keep[:closely]
+        layer, some, kept = self.layer(number), trace.some(slice(closely)), keep[:closely]
         if ranks and self._linear:
             self.linearity.see(number, trace.some(slice(ranks)), keep[:ranks], self.seen)
         if closely:
@@ -187,7 +189,8 @@ class Observer:
     def _modes(self, number: int) -> ValueModes:
         assert self.plan is not None
         values, vectors = bool(self.plan.values), bool(self.plan.vectors)
-        return ValueModes.of(self.model.layers[number].heads, values=values, vectors=vectors)
+        heads, where = self.layer(number).heads, self.model.device
+        return ValueModes.of(heads, where, values=values, vectors=vectors)
 
     def tokens(self) -> list[NDArray[np.int64]]:
         """The clusters of the first inputs, each [layers + 1, n]."""

@@ -116,6 +116,6 @@ def spectral_readings(heads: Heads) -> dict[str, float]:
     that of its eigenvectors; {} for more than LARGEST features."""
     if heads.W_V.shape[1] > LARGEST:
         return {}
-    why = ValueModes.of(heads).why
+    why = ValueModes.of(heads, heads.W_V.device).why
     names = [f"h_{name}" for name in (*REGIONS, "real_min", "real_max", "abs_max")]
     return {name: why[name] for name in (*names, "asymmetry", "condition_V_H")}

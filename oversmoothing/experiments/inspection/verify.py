@@ -20,7 +20,7 @@ else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Never
@@ -30,6 +30,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.models.layers import Caught
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, without_autocast
+from oversmoothing.simulations.state import fetched
 from oversmoothing.theory.support.errors import InputError
 
 EPS = torch.finfo(torch.float32).eps
@@ -46,22 +47,48 @@ _SUM = "what is added to the stream is not what the layer was read to add"
 _APART = "it mixes tokens or treats them by their position, which no FFN of the theory does"
 
 
+class Questions:
+    """Numbers that are asked for where a layer lies, and told together: the host waits once."""
+
+    def __init__(self) -> None:
+        self._asked: list[Tensor] = []
+        self._told: list[Callable[[float], object]] = []
+
+    def ask(self, number: Tensor, told: Callable[[float], object]) -> None:
+        """number []: `told` of it, if it is not 0, in the order of asking."""
+        self._asked.append(number.double())
+        self._told.append(told)
+
+    def answered(self, also: Sequence[Tensor]) -> list[Tensor]:
+        """`also`, copied to the CPU in the same wait. Raises what one that is told raises."""
+        *copies, numbers = fetched([*also, torch.stack(self._asked)])
+        for number, told in zip(numbers.tolist(), self._told, strict=True):
+            if number:
+                told(number)
+        return copies
+
+
 @dataclass(frozen=True)
 class Verifier:
-    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count; inputs: which those
-    are of the batch, where they are not all of it.
+    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count; fewest: which input
+    has the fewest; questions: where the answers are asked for; inputs: which those are of the
+    batch, where they are not all of it.
 
-    Every one raises `InputError` with the layer, the part, the size of the error and the token
+    An answer raises `InputError` with the layer, the part, the size of the error and the token
     where it is largest.
     """
 
     number: int
     layer: Layer
     keep: Tensor
+    fewest: int
+    questions: Questions
     inputs: Sequence[int] | None = None
 
-    def attention(self, A: Tensor, V: Tensor, caught: Caught, heads: Heads) -> float:
-        """The largest error of sum_h A_h V_h W_O,h + bias, relative to the token's output."""
+    def attention(
+        self, A: Tensor, V: Tensor, caught: Caught, heads: Heads, told: Callable[[float], object]
+    ) -> None:
+        """sum_h A_h V_h W_O,h + bias; told: the largest error, relative to the token's output."""
         if caught.normed is not None:
             N = self.layer.norm_attention(caught.before)
             moved = self._moved(self.layer.norm_attention, caught.before, N)
@@ -69,17 +96,21 @@ class Verifier:
         mixed, reach = _mixed_values(A, V)
         moved = _value_rounding(reach, heads)
         own, part = heads.joined(mixed), "attention times values"
-        return self._compare(own, caught.output, moved, part, _ATTENTION, blind=BLIND)
+        self._compare(own, caught.output, moved, part, _ATTENTION, blind=BLIND, told=told)
 
     def sublayers(self, caught: Caught, middle: Tensor) -> None:
         """Norms, sums and FFN; middle: the stream between the sublayers.
 
         Of the first input and the one with the fewest tokens: an FFN costs as much as the layer.
         """
-        few = sorted({0, int(self.keep.sum(-1).argmin())})
-        part = replace(self, keep=self.keep[few], inputs=few)
+        few = sorted({0, self.fewest})
+
+        def some(X: Tensor) -> Tensor:
+            return X[:1] if few == [0] else torch.stack([X[k] for k in few])
+
+        part = replace(self, keep=some(self.keep), inputs=few)
         streams = (caught.before, caught.output, middle, caught.end)
-        part._sublayers(*(_wide(X[few]) for X in streams))
+        part._sublayers(*(_wide(some(X)) for X in streams))
 
     def _sublayers(self, before: Tensor, output: Tensor, middle: Tensor, after: Tensor) -> None:
         layer = self.layer
@@ -131,8 +162,9 @@ class Verifier:
             one = N[:1, some].flip(1).contiguous()
             apart = ffn(one)
             signs = torch.randn(one.shape, generator=torch.Generator().manual_seed(0)).sign()
-            moved = _lengths(ffn(one * (1 + EPS * signs.to(one))) - apart) / EPS + _lengths(apart)
-            rest = Verifier(self.number, self.layer, self.keep[:1, some])
+            signs = signs.to(one, non_blocking=True)
+            moved = _lengths(ffn(one * (1 + EPS * signs)) - apart) / EPS + _lengths(apart)
+            rest = replace(self, keep=self.keep[:1, some], inputs=None)
             rest._compare(
                 apart.flip(1), given[:1, some], moved.flip(1), "its FFN, token by token,", _APART
             )
@@ -141,31 +173,44 @@ class Verifier:
     def _compare(
         self, own: Tensor, given: Tensor, moved: Tensor, part: str, advice: str,
         size: Tensor | None = None, *, blind: float = torch.inf,
-    ) -> float:  # fmt: skip
-        """The largest error at a token, relative to size [b, n] (default: the longer of both)."""
+        told: Callable[[float], object] | None = None,
+    ) -> None:  # fmt: skip
+        """told: the largest error at a token, relative to size [b, n] (default: the longer of
+        both), if it is not 0."""
         own, given, keep = _wide(own), _wide(given), self.keep
-        error = _lengths(own - given)[keep]
-        allowed = (ROUNDINGS * EPS) * moved.to(error)[keep]
-        longer = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
-        size = longer[keep]
-        relative = torch.where(error == 0, 0.0, error / size)
-        wrong = ~(error <= allowed)  # at which of the kept tokens they differ beyond rounding
-        if bool(wrong.any()):
-            worst = int(torch.where(wrong, relative, -1.0).nan_to_num(torch.inf).argmax())
-            where, token = keep.nonzero()[worst].tolist()
+        error = _lengths(own - given)
+        allowed = (ROUNDINGS * EPS) * moved.to(error)
+        length = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
+        relative = torch.where(error == 0, 0.0, error / length)
+        # At which of the kept tokens they differ beyond rounding.
+        wrong = keep & ~(error <= allowed)
+
+        def differs(_: float) -> None:
+            shown = torch.where(wrong, relative, -1.0).nan_to_num(torch.inf)
+            worst = int(shown.argmax())
+            where, token = divmod(worst, keep.shape[1])
             where = where if self.inputs is None else self.inputs[where]
+            rounding = float((allowed / length).flatten()[worst])
             self._refuse(
-                f"{part} differs from what the description says by {float(relative[worst]):.1e} "
-                f"of it at token {token} of input {where}, beyond rounding at {int(wrong.sum())} "
-                f"of {len(wrong)} tokens (there at most {float(allowed[worst] / size[worst]):.1e}"
-                f" is rounding): {advice}"
+                f"{part} differs from what the description says by "
+                f"{float(relative.flatten()[worst]):.1e} of it at token {token} of input {where}, "
+                f"beyond rounding at {int(wrong.sum())} of {int(keep.sum())} tokens (there at most "
+                f"{rounding:.1e} is rounding): {advice}"
             )
-        if int((allowed > blind * size).sum()) * 2 > len(size):
+
+        def hidden(_: float) -> None:
             self._refuse(
                 f"{part} cannot be verified: rounding alone may be "
-                f"{float((allowed / size).median()):.1e} of it at a token, its terms cancelling"
+                f"{float((allowed / length)[keep].median()):.1e} of it at a token, its terms "
+                "cancelling"
             )
-        return float(relative.max()) if len(relative) else 0.0
+
+        self.questions.ask(wrong.any(), differs)
+        if blind < torch.inf:
+            much = keep & (allowed > blind * length)
+            self.questions.ask(2 * much.sum() > keep.sum(), hidden)
+        if told is not None:
+            self.questions.ask(torch.where(keep, relative, 0.0).amax(), told)
 
     def _refuse(self, what: str) -> Never:
         raise InputError(f"layer {self.number}: {what}")

@@ -107,13 +107,14 @@ class Weight:
         if self.name:
             weight = reduce(getattr, self.name.split("."), self.module)
         flat = weight.detach().flatten(1)
-        lines = self.lines.to(flat.device)
+        # From the CPU, nobody waits for them.
+        lines = self.lines.to(flat.device, non_blocking=True)
         W: Tensor = flat[:, lines].transpose(0, 1) if self.across else flat[lines].mT
         # In float32 at least: a product rounded to half precision is another model's.
         W = W.to(torch.promote_types(W.dtype, torch.float32))
         if self.one == 1.0:
             return W.contiguous()
-        scale = torch.as_tensor(self.scale).to(W)
+        scale = torch.as_tensor(self.scale).to(W, non_blocking=True)
         return W * (scale if scale.ndim == 0 else scale[:, None])
 
 
@@ -403,7 +404,7 @@ def ffn_of(g: Graph, module: nn.Module, fed: int, ffn: int) -> Callable[[Tensor]
     def call(X: Tensor) -> Tensor:
         # The module's device and dtype are looked up at each call: it may have moved.
         reference = next(module.parameters())
-        answer = X.to(reference.device, reference.dtype)
+        answer = X.to(reference.device, reference.dtype, non_blocking=X.is_cpu)
         for step in steps:
             answer = step(answer)
             answer = answer[0] if isinstance(answer, tuple) else answer

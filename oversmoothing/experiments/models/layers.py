@@ -229,13 +229,16 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
 
     def heads() -> Heads:
         W_V, b_V, W_O = value.W, value.b, out.W[0]
-        W_O = W_O[r.columns.to(W_O.device)]
+        W_O = W_O[r.columns.to(W_O.device, non_blocking=True)]
         if averaged > 1:
             W_V, b_V = (t.expand(averaged, *t.shape[1:]) / averaged for t in (W_V, b_V))
             W_O = W_O.expand(averaged, -1, -1)
         W_Q, b_Q = _raw(query, W_V)
         W_K, b_K = _raw(key, W_V)
-        return Heads(W_Q, W_K, W_V, W_O, _some(b_Q), _some(b_K), _some(b_V), _some(out.b[0]))
+        shifts = b_Q, b_K, b_V, out.b[0]
+        some = torch.stack([(b != 0).any().to(b_V.device) for b in shifts]).tolist()
+        given = (b if any_ else None for b, any_ in zip(shifts, some, strict=True))
+        return Heads(W_Q, W_K, W_V, W_O, *given)
 
     stored = out.placed
     return Layer(
@@ -264,10 +267,6 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
 
 def _sized(norm: Norm, width: int) -> Norm:
     return replace(norm, gain=torch.ones(width)) if norm.gain.ndim == 0 else norm
-
-
-def _some(b: Tensor) -> Tensor | None:
-    return b if bool((b != 0).any()) else None
 
 
 def _scales(r: Reading) -> float | None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import pandas as pd
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from torch.backends import mha
 
 from oversmoothing.simulations.drawing.wording import as_html
+from oversmoothing.simulations.state import fetched
 from oversmoothing.theory.support.errors import InputError
 
 START_UNKNOWN = "start unknown"
@@ -195,11 +197,11 @@ class Heads:
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> Heads:
         """The same weights on another device and in another dtype."""
-        moved: dict[str, Any] = {
-            name: None if each is None else each.to(device=device, dtype=dtype)
-            for name, each in vars(self).items()
-        }
-        return Heads(**moved)
+        held: dict[str, Any] = {name: each for name, each in vars(self).items() if each is not None}
+        if device is not None and torch.device(device).type == "cpu":
+            held = dict(zip(held, fetched(list(held.values())), strict=True))
+        moved = (each.to(device, dtype, non_blocking=each.is_cpu) for each in held.values())
+        return Heads(**dict(zip(held, moved, strict=True)))
 
     def double(self) -> Heads:
         """The same weights in float64 on the CPU, as the theory takes them."""
@@ -281,6 +283,10 @@ class Layer:
     def heads(self) -> Heads:
         """Its weights, read anew each time."""
         return self.read()
+
+    def once(self) -> Layer:
+        """The same layer, whose weights are read once at most and lie on the CPU."""
+        return replace(self, read=cache(lambda: self.heads.to("cpu")))
 
     def kept(self) -> Layer:
         """The same layer with its weights kept, in float64: for those who ask for them often."""

@@ -1,17 +1,18 @@
 """The states at any depth without iteration: from eigenbases, in balls, or by repeated squaring.
 
 From eigenbases in float64 on the CPU, batched (T1a, T4, T9): each distinct A and each distinct W of
-the batch is decomposed once. In balls every digit is right, defective or not (T6): y, the mean and
-each token come from the shortest recurrence that they obey (`theory.depth.recurrence`), so that a
-token that loses the dominant mode, or a mean far below the spread, is as exact as the rest. Larger
-causal layers have their bases in balls (`theory.depth.causal`).
+the batch is decomposed once, a large one on the card of the run. In balls every digit is right,
+defective or not (T6): y, the mean and each token come from the shortest recurrence that they obey
+(`theory.depth.recurrence`), so that a token that loses the dominant mode, or a mean far below the
+spread, is as exact as the rest. Larger causal layers have their bases in balls
+(`theory.depth.causal`).
 
 By squaring: the powers M^(2^k) of the two decoupled systems, I + B' (x) W^T and I + W^T, each with
 its own scale. No eigenvector is used; but the rounding of a square is as good as another matrix,
 and of a defective one it costs the m-th root of the digits.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import flint
 import numpy as np
@@ -21,6 +22,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Errors, States, start_of
 from oversmoothing.simulations.engine.problem import Asked, Place, Problem
+from oversmoothing.simulations.state import fetched, for_eigenvalues
 from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, Parts, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
@@ -43,15 +45,17 @@ def closed_form_states(asked: Asked) -> States:
     hfc, hfc_exponent, c, c_exponent = problem.start
     lost, weights = problem.lost_in_c, (problem.W, problem.P, problem.Q)
 
+    solver = partial(by_torch, where=device)
+
     @cache
     def tokens(at: Place) -> TokenModes:
-        return TokenModes(problem.A[at], problem.pi[at], by_torch)
+        return TokenModes(problem.A[at], problem.pi[at], solver)
 
     @cache
     def features(*at: Place) -> FeatureModes:
         W, P, Q = (None if M is None else M[k] for M, k in zip(weights, at, strict=True))
         H = None if W is None else np.ascontiguousarray(W.T)
-        return FeatureModes(H=H, P=P, Q=Q, solver=by_torch)
+        return FeatureModes(H=H, P=P, Q=Q, solver=solver)
 
     for index, place in enumerate(np.ndindex(*problem.batch)):
         of_weights = (() if M is None else problem.element(M, 2, place) for M in weights)
@@ -77,12 +81,14 @@ def closed_form_states(asked: Asked) -> States:
 
 
 def by_torch(
-    M: Float64[Array, "m m"],
+    M: Float64[Array, "m m"], where: torch.device
 ) -> tuple[
     Float64[Array, " m"], Float64[Array, " m"], Float64[Array, "m m"], Float64[Array, "m m"]
 ]:
-    """As `theory.spectra.eigenbasis.by_lapack`, by the LAPACK that torch brings (MKL is faster)."""
-    values, complex_vectors = torch.linalg.eig(torch.from_numpy(np.ascontiguousarray(M)))
+    """As `theory.spectra.eigenbasis.by_lapack`, by the LAPACK that torch brings (MKL is faster),
+    or on the card that is `where` the run is."""
+    there = torch.from_numpy(np.ascontiguousarray(M)).to(for_eigenvalues(len(M), where))
+    values, complex_vectors = fetched(torch.linalg.eig(there))
     vectors = complex_vectors.numpy()
     real, imag = values.real.numpy(), values.imag.numpy()
     packed = vectors.real.copy(order="F")
