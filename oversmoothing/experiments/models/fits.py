@@ -40,12 +40,17 @@ AFFINE = 2e-4
 
 
 def affine(g: Graph, a: int, b: int) -> bool:
-    """Whether b is an affine function of a: by its operations, else tried on random numbers."""
-    x, draw = g.values[a], torch.Generator().manual_seed(0)
-    if not x.is_floating_point():
+    """Whether b is an affine function of a: by its operations, else tried on random numbers, once
+    for layers that do the same with other weights."""
+    if not g.values[a].is_floating_point():
         return False
     if all(_affine_in(g, node, a) for node in g.between(a, b)):
         return True
+    return g.once("affine", a, b, lambda: _tried(g, a, b))
+
+
+def _tried(g: Graph, a: int, b: int) -> bool:
+    x, draw = g.values[a], torch.Generator().manual_seed(0)
     one, two = (like(x, torch.randn(x.shape, generator=draw)) for _ in range(2))
     zero = like(x, torch.zeros(x.shape))
     f = [g.replay(b, {a: y}) for y in (one, two, one + two, zero)]
@@ -63,8 +68,12 @@ def _affine_in(g: Graph, node: Node, a: int) -> bool:
 
 
 def mixes(g: Graph, a: int, b: int) -> bool | None:
-    """Whether another first and last token in a change other tokens of b; None: not
-    replayable."""
+    """Whether another first and last token in a change other tokens of b, asked once for layers
+    that do the same with other weights; None: not replayable."""
+    return g.once("mixes", a, b, lambda: _mixes(g, a, b))
+
+
+def _mixes(g: Graph, a: int, b: int) -> bool | None:
     x = g.values[a].clone(memory_format=torch.contiguous_format)
     rows = x.view(-1, x.shape[-1])
     noise = torch.randn(2, x.shape[-1], generator=torch.Generator().manual_seed(0)).to(x)
@@ -166,11 +175,14 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     tokens = g.values[a].reshape(len(perm), -1)[perm]
     seen = pick(g.values[b])
     constants = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
-    if len(constants) == 1:
-        weight, bias = _weight(g, module, a, b, constants[0], pick, perm)
+    entries = "entries", seen.shape, g.alike(a, b)
+    for way in (_as_before, _weight) if len(constants) == 1 else ():
+        before = g.known.get(entries)
+        weight, bias = way(g, module, a, b, constants[0], pick, perm, before)
         if weight is not None and (W := weight.read()).shape[1] == tokens.shape[1]:
             error = off(_mapped(tokens, W, bias := bias.to(seen)), seen)
             if error <= MAP_WITHIN:
+                g.known[entries] = weight
                 return Map(weight, bias, error, _own_bias(g, a, b, weight, bias))
     W, bias = _by_units(g, a, b, pick, perm, tokens.shape[1])
     return Map(W, bias, off(_mapped(tokens, W, bias), seen))
@@ -194,8 +206,25 @@ def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor 
     return None
 
 
+def _as_before(
+    g: Graph, module: nn.Module, a: int, b: int, v: int, _: Pick, __: Tensor, before: Weight | None
+) -> tuple[Weight | None, Tensor]:
+    """The entries of v that were found in another weight with which the same is done, and the only
+    bias there; None: not so."""
+    others = [t for u in g.constants(a, b, frozenset()) if u != v and (t := g.values[u]).ndim]
+    if before is None or before.one is None or len(others) > 1:
+        return None, torch.empty(0)
+    bias = torch.zeros(before.lines.shape)
+    for p in others:
+        if p.ndim > 1 or int(before.lines.max()) >= len(p):
+            return None, bias
+        bias = before.one * p.detach()[before.lines.to(p.device)]
+    name = g.name(v)
+    return replace(before, name=name, held=None if name else g.values[v].detach()), bias
+
+
 def _weight(
-    g: Graph, module: nn.Module, a: int, b: int, v: int, pick: Pick, perm: Tensor
+    g: Graph, module: nn.Module, a: int, b: int, v: int, pick: Pick, perm: Tensor, _: Weight | None
 ) -> tuple[Weight | None, Tensor]:
     """Which entries of the parameter v the map is made of; None: it is not made so. And its bias.
 
@@ -258,10 +287,11 @@ ITS_OWN = 1e-4
 KINDS: tuple[Literal["none", "rms", "layer"], ...] = ("none", "rms", "layer")
 
 
-def _fit(X: Tensor, F: Tensor, constants: set[float]) -> Norm:
-    """The norm of the least error in F = gain N(X) + shift, over tokens [T, d]."""
+def _fit(X: Tensor, F: Tensor, constants: set[float], likely: str) -> Norm:
+    """The norm of the least error in F = gain N(X) + shift, over tokens [T, d]; the likely kind is
+    tried first."""
     size, best = float(F.abs().max()) or 1.0, (torch.inf, NO_NORM)
-    for kind in KINDS:
+    for kind in sorted(KINDS, key=lambda each: each != likely):
         all_eps = [*sorted(constants), *EPS] if kind != "none" else [0.0]
         eps = torch.tensor(all_eps, dtype=X.dtype, device=X.device)
         Z = Norm(kind, eps, eps=eps[:, None, None]).scaled(X[None])  # type: ignore[arg-type]
@@ -311,11 +341,15 @@ def _norm(g: Graph, a: int, b: int, X: Tensor, F: Tensor) -> Norm | None:
     X, F = (t.reshape(-1, t.shape[-1]) for t in (X, F))
     few = torch.arange(0, len(X), max(1, len(X) // 48))
     x, f = X[few].double(), F[few].double()
-    if not _fits(_fit(x, f, constants), x, f):
+    likely = next((n.kind for n in reversed(g.norms.values()) if n and n.kind != "none"), "none")
+    fewer = slice(None, None, max(1, len(x) // 12))
+    if not _fits(_fit(x[fewer], f[fewer], constants, likely), x[fewer], f[fewer]):
         return None
     other = _drawn(*X.shape).to(X) * X.abs().mean()
     made = g.replay(b, {a: like(g.values[a], other.reshape(g.values[a].shape))}).reshape(F.shape)
-    norm = _fit(torch.cat([x, other[few].double()]), torch.cat([f, made[few].double()]), constants)
+    norm = _fit(
+        torch.cat([x, other[few].double()]), torch.cat([f, made[few].double()]), constants, likely
+    )
     return _named(g, a, b, norm) if _fits(norm, X, F) and _fits(norm, other, made) else None
 
 
@@ -353,11 +387,8 @@ def _alike(p: Tensor, fitted: Tensor, size: float) -> bool:
 
 def _module(g: Graph, a: int, b: int) -> nn.Module | None:
     """The module that was called on a and gave b."""
-    for call in g.calls:
-        given, gives = ({g.root(v) for v in held} for held in (call.ins, call.outs))
-        if g.root(a) in given and g.root(b) in gives:
-            return call.module
-    return None
+    ends = (m for given, gives, m in g.ends() if g.root(a) in given and g.root(b) in gives)
+    return next(ends, None)
 
 
 def norm_within(g: Graph, a: int, b: int) -> tuple[Norm, int] | None:

@@ -8,6 +8,7 @@ Numbered entries pushed from A V to the output projection tell which column belo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -205,9 +206,13 @@ class HeadsReader:
         """Which row of A and which column of Z belong to which token and head."""
         g, r, val, AV = self.g, self.r, self.g.values, self.r.product.out
         o, weights = self.matrices(val[AV]), self.matrices(val[r.product.A])
-        labels = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape)
-        labels = (labels.mT if self.flip else labels).reshape(val[AV].shape)
-        pushed = g.replay(Z, {AV: like(val[AV], labels)}).cpu().double()
+
+        def columns() -> Tensor:
+            labels = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape)
+            labels = (labels.mT if self.flip else labels).reshape(val[AV].shape)
+            return g.replay(Z, {AV: like(val[AV], labels)}).cpu().double()
+
+        pushed = g.once(f"columns, flipped {self.flip}", AV, Z, columns)
         L = pushed.reshape(-1, val[Z].shape[-1])
         if not torch.equal(L, L.round()) or not _permutes(L.flatten().long()):
             r.lacks.append(
@@ -230,10 +235,14 @@ class HeadsReader:
         self.place = (self.row // N).reshape(T // n, n, heads)[:, 0]
         # Which of the stream's tokens each of these is: windows move them, and batches in front.
         seen = val[r.normed]
-        own = torch.arange(float(T), dtype=torch.float64).view(-1, 1)
-        own = own.expand(T, seen.shape[-1]).reshape(seen.shape)
-        moved = g.replay(start, {r.normed: like(seen, own)})
-        order = moved.reshape(T, -1)[:, 0].cpu().long()
+
+        def tokens() -> Tensor:
+            own = torch.arange(float(T), dtype=torch.float64).view(-1, 1)
+            own = own.expand(T, seen.shape[-1]).reshape(seen.shape)
+            moved = g.replay(start, {r.normed: like(seen, own)})
+            return moved.reshape(T, -1)[:, 0].cpu().long()
+
+        order = g.once("tokens", r.normed, start, tokens)
         layout = _layout(self.row, order[self.perm], n, heads, r.inputs)
         if layout is None:
             r.lacks.append(f"tokens are moved: {T // n} sequences of {n} tokens in another order")
@@ -329,7 +338,12 @@ class HeadsReader:
 
     def _is_map(self, start: int, target: int, pick: Pick) -> bool:
         """Whether one affine map makes what is picked of each token: drawn tokens, and others
-        midway between them. Tokens that are rotated by their places have no one map."""
+        midway between them. Tokens that are rotated by their places have no one map. Asked once
+        for layers that do the same with other weights."""
+        asked = partial(self._maps_each, start, target, pick)
+        return self.g.once(f"map, by {pick.__name__}", start, target, asked)
+
+    def _maps_each(self, start: int, target: int, pick: Pick) -> bool:
         g, x, at = self.g, self.g.values[start], torch.arange(self.T) % 3
         two = torch.randn(2, x.numel() // self.T, generator=torch.Generator().manual_seed(0))
         tokens = torch.cat([two, two.mean(0, keepdim=True)])[at][self.perm.argsort()]
@@ -337,14 +351,16 @@ class HeadsReader:
         return off(torch.stack([made[0], made[1], (made[0] + made[1]) / 2])[at], made) <= AFFINE
 
     def _scaled(self, start: int, A: Tensor) -> None:
-        """The number with A = softmax(scaling q k^T), masked where A is causal."""
+        """The number with A = softmax(scaling q k^T), masked where A is causal; held against some
+        48 queries of each head and input."""
         g, r, n = self.g, self.r, self.n
         assert r.query is not None and r.key is not None
         X = g.values[start].reshape(self.T, -1)[self.perm].reshape(-1, 1, n, r.query.W.shape[1])
         q, k = (X @ m.W.to(X) + m.b[:, None].to(X) for m in (r.query, r.key))
-        logs = A.log()
+        some = slice(None, None, max(1, n // 48))
+        q, logs = q[..., some, :], A[..., some, :].log()
         # Differences of logits within a row are those of log A; what is masked is left out.
-        most, kept = A.argmax(-1, keepdim=True), logs > -12
+        most, kept = logs.argmax(-1, keepdim=True), logs > -12
         x, y = ((t - t.gather(-1, most)).where(kept, 0.0) for t in (q @ k.mT, logs))
         if not x.any():
             r.scaling = 1.0 if float(y.abs().max()) < WITHIN else None

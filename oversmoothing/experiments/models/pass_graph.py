@@ -6,8 +6,8 @@ Pieces of the pass can be run again on other numbers (`Graph.replay`), which is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,8 @@ from oversmoothing.experiments.models.tape import (
     Tape,
     running,
 )
+
+Made = TypeVar("Made")
 
 
 class Joined(NamedTuple):
@@ -57,6 +59,9 @@ class Graph:
         """Who makes, uses and comes from whom, by the present nodes."""
         self.data = [v in self.inputs for v in range(len(self.values))]  # comes from the inputs
         self.norms: dict[tuple[int, int], Norm | None] = {}  # of `fits.norm_of`, by its ends
+        self.known: dict[Hashable, Any] = {}  # of `once`
+        self._roots: dict[int, int] = {}
+        self._ends: list[tuple[set[int], set[int], nn.Module]] = []
         self.anc = [0] * len(self.values)
         self.maker: list[Node | None] = [None] * len(self.values)
         self.uses: list[list[Node]] = [[] for _ in self.values]
@@ -140,12 +145,19 @@ class Graph:
 
     def root(self, v: int) -> int:
         """v behind operations that keep every number in its place."""
-        while self.op(v) in SAME:
-            before = self.made(v).ins[0]
-            if self.values[before].numel() != self.values[v].numel():
-                break
-            v = before
-        return v
+        if v not in self._roots:
+            before = self.made(v).ins[0] if self.op(v) in SAME else v
+            same = before != v and self.values[before].numel() == self.values[v].numel()
+            self._roots[v] = self.root(before) if same else v
+        return self._roots[v]
+
+    def ends(self) -> list[tuple[set[int], set[int], nn.Module]]:
+        """Of each call: the roots of what it was given and of what it gave, and its module."""
+        if not self._ends:
+            for call in self.calls:
+                given, gives = ({self.root(v) for v in held} for held in (call.ins, call.outs))
+                self._ends.append((given, gives, call.module))
+        return self._ends
 
     def only(self, v: int, stop: int | None = None, ops: tuple[str, ...] = SCALES) -> int:
         """v behind operations that join it with constants."""
@@ -183,6 +195,34 @@ class Graph:
         for v, node in enumerate(self.maker[a + 1 : b + 1], a + 1):
             if node and self.from_(v, a) and self.from_(b, v):
                 yield node
+
+    def alike(self, a: int, b: int) -> Hashable:
+        """What is done on the ways from a to b: equal where the operations, their arguments, the
+        shapes of tensors and whole numbers among the constants are, whatever the other numbers."""
+        nodes, place = list(self.between(a, b)), {a: 0}
+        for node in nodes:
+            place |= {v: len(place) + k for k, v in enumerate(node.outs)}
+
+        def told(x: Any) -> Hashable:
+            if isinstance(x, tuple | list):
+                return tuple(map(told, x))
+            if not isinstance(x, Ref):
+                return repr(x)
+            t = self.values[x.v]
+            whole = not (t.is_floating_point() or self.data[x.v])
+            held = t.cpu().numpy().tobytes() if whole else b""
+            return place.get(x.v, -1), t.shape, held
+
+        done = ((node.op, told(node.args), told([*node.kwargs.items()])) for node in nodes)
+        return self.values[a].shape, place[b], tuple(done)
+
+    def once(self, what: str, a: int, b: int, make: Callable[[], Made]) -> Made:
+        """`make()`, which depends on nothing but what is `alike` from a to b: once for all such."""
+        key = what, self.alike(a, b)
+        if key not in self.known:
+            self.known[key] = make()
+        made: Made = self.known[key]
+        return made
 
     def block(self, product: int, end: int) -> Call:
         """The innermost call of a module that holds the product and gives `end`; where there is
