@@ -231,6 +231,79 @@ def test_what_is_within_the_form_is_read_and_recomputed(name: str) -> None:
         assert model.layers[0].plain and model.layers[0].scaling == pytest.approx(R**-0.5)
 
 
+# Of two layers that do the same with other numbers: what is changed in the second one.
+OTHERWISE: dict[str, tuple[str, Callable[[Block], object]]] = {
+    "a bias where the first has none": (
+        "by hand",
+        lambda b: [b.v.bias.fill_(3), b.o.bias.fill_(2)],
+    ),
+    "gains of norms": ("by hand", lambda b: [b.one.weight.fill_(-3), b.one.bias.fill_(1e-3)]),
+    "a layer scale": ("layer scale", lambda b: b.size.fill_(-4)),
+    "another epsilon": ("by hand", lambda b: setattr(b.one, "eps", 5e-3)),
+    "queries as keys": ("by hand", lambda b: [setattr(b, "k", b.q), setattr(b, "v", b.q)]),
+    "values as one weight with the output": ("by hand", lambda b: setattr(b, "o", b.v)),
+    "a permuted weight": ("einsum", lambda b: b.v.weight.copy_(b.v.weight.flip(0))),
+}
+
+
+@pytest.mark.parametrize("change", OTHERWISE)
+def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(change: str) -> None:
+    name, make = OTHERWISE[change]
+    net = Net(READ[name][0]).eval()
+    with torch.no_grad():
+        for p in (net.blocks[0].v.bias, net.blocks[0].o.bias, net.blocks[0].one.bias):
+            p.zero_()
+        make(net.blocks[1])
+    model, X = describe(net), torch.randn(3, 7, 5, generator=torch.Generator().manual_seed(1))
+    assert max(extract(model, X).av_error) < 1e-5
+    for block, layer in zip(net.blocks, model.layers, strict=True):
+        scale = block.size if name == "layer scale" else 1.0
+        H = block.v.weight.T.double() @ block.o.weight.T.double() * scale
+        torch.testing.assert_close(layer.heads.total(), H.detach(), atol=1e-5, rtol=1e-6)
+        norm = layer.norm_attention
+        torch.testing.assert_close(norm.gain, block.one.weight.detach())
+        shift = torch.zeros(D) if norm.shift is None else norm.shift
+        torch.testing.assert_close(shift, block.one.bias.detach(), atol=1e-6, rtol=1e-6)
+        assert norm.eps == pytest.approx(block.one.eps)
+
+
+def test_what_the_first_layer_is_found_to_be_is_held_against_the_second() -> None:
+    """A number and a gain that is taken twice, both 1 in the first layer: its map and its gain are
+    those that are stored, and those of the second are not."""
+
+    def values(b: Block, y: Tensor) -> Tensor:
+        return b.split(b.v(y) * b.number)
+
+    def forward(b: Block, x: Tensor) -> Tensor:
+        normed = x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
+        x = x + b.attend(b.size * (b.size * normed))
+        return x + b.ffn(b.two(x))
+
+    net = Net(variant(values=values, forward=forward)).eval()
+    for number, block in zip((1.0, 3.0), net.blocks, strict=True):
+        block.register_buffer("number", torch.tensor(number))
+        block.size.data.fill_(number)
+    X = torch.randn(3, 7, 5, generator=torch.Generator().manual_seed(1))
+    model = describe(net)
+    assert max(extract(model, X).av_error) < 1e-5
+    for number, block, layer in zip((1.0, 3.0), net.blocks, model.layers, strict=True):
+        H = number * block.v.weight.T.double() @ block.o.weight.T.double()
+        torch.testing.assert_close(layer.heads.total(), H.detach(), atol=1e-5, rtol=1e-5)
+        gain = torch.full((D,), number**2)
+        torch.testing.assert_close(layer.norm_attention.gain, gain, atol=1e-4, rtol=1e-4)
+
+
+def test_a_gate_that_is_open_in_the_first_layer_alone_is_refused() -> None:
+    def gated(b: Block, y: Tensor) -> Tensor:
+        return b.o(b.size * b.joined(b.weights(y) @ b.values(y)))
+
+    net = Net(variant(attend=gated)).eval()
+    with torch.no_grad():
+        net.blocks[0].size.fill_(1)
+    with pytest.raises(InputError, match="attention 2"):
+        describe(net)
+
+
 def off_by_one(b: Block, y: Tensor) -> Tensor:
     """exp / (1 + sum exp): rows sum to less than 1 and no sink is a token."""
     return 0.9 * Block.weights(b, y)

@@ -332,13 +332,36 @@ def norm_of(g: Graph, a: int, b: int) -> Norm | None:
 
 
 def _norm(g: Graph, a: int, b: int, X: Tensor, F: Tensor) -> Norm | None:
+    """`norm_of`; of layers that do the same with other gains the first tells what it is."""
+    stored = [g.values[v].detach() for v in g.constants(a, b, frozenset())]
+    X, F = (t.reshape(-1, t.shape[-1]) for t in (X, F))
+    asked = "norm", g.alike(a, b)
+    if asked in g.known:
+        if g.known[asked] is None:
+            return None
+        kind, eps, at = g.known[asked]
+        shift = next((p for k, p in enumerate(stored) if k != at), None)
+        norm = Norm(kind, stored[at], shift, eps)
+        if _fits(norm, X, F):
+            return _named(g, a, b, norm)
+    fitted = g.known[asked] = _fitted(g, a, b, X, F)
+    if fitted is None:
+        return None
+    named, size = _named(g, a, b, fitted), float(fitted.gain.abs().max())
+    gains = [p.shape == named.gain.shape and _alike(p, fitted.gain, size) for p in stored]
+    g.known.pop(asked)
+    if len(stored) <= 2 and sum(gains) == 1 and named.kind != "none":
+        g.known[asked] = named.kind, named.eps, gains.index(True)
+    return named
+
+
+def _fitted(g: Graph, a: int, b: int, X: Tensor, F: Tensor) -> Norm | None:
     constants = {
         x
         for node in g.between(a, b)
         for x in tree_leaves((node.args, node.kwargs))
         if isinstance(x, float) and 0 < x < 0.01
     }
-    X, F = (t.reshape(-1, t.shape[-1]) for t in (X, F))
     few = torch.arange(0, len(X), max(1, len(X) // 48))
     x, f = X[few].double(), F[few].double()
     likely = next((n.kind for n in reversed(g.norms.values()) if n and n.kind != "none"), "none")
@@ -350,7 +373,7 @@ def _norm(g: Graph, a: int, b: int, X: Tensor, F: Tensor) -> Norm | None:
     norm = _fit(
         torch.cat([x, other[few].double()]), torch.cat([f, made[few].double()]), constants, likely
     )
-    return _named(g, a, b, norm) if _fits(norm, X, F) and _fits(norm, other, made) else None
+    return norm if _fits(norm, X, F) and _fits(norm, other, made) else None
 
 
 @lru_cache(maxsize=4)
