@@ -267,9 +267,9 @@ def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(chan
         assert norm.eps == pytest.approx(block.one.eps)
 
 
-def test_what_the_first_layer_is_found_to_be_is_held_against_the_second() -> None:
-    """A number and a gain that is taken twice, both 1 in the first layer: its map and its gain are
-    those that are stored, and those of the second are not."""
+def test_what_a_layer_is_found_to_be_is_held_against_the_next() -> None:
+    """A number and a gain that is taken twice, both 1 in all layers but the last: their maps and
+    gains are those that are stored, and those of the last are not."""
 
     def values(b: Block, y: Tensor) -> Tensor:
         return b.split(b.v(y) * b.number)
@@ -279,14 +279,16 @@ def test_what_the_first_layer_is_found_to_be_is_held_against_the_second() -> Non
         x = x + b.attend(b.size * (b.size * normed))
         return x + b.ffn(b.two(x))
 
-    net = Net(variant(values=values, forward=forward)).eval()
-    for number, block in zip((1.0, 3.0), net.blocks, strict=True):
+    kind, numbers = variant(values=values, forward=forward), (1.0, 1.0, 3.0)
+    net = Net(kind).eval()
+    net.blocks.append(kind().eval())
+    for number, block in zip(numbers, net.blocks, strict=True):
         block.register_buffer("number", torch.tensor(number))
         block.size.data.fill_(number)
     X = torch.randn(3, 7, 5, generator=torch.Generator().manual_seed(1))
     model = describe(net)
     assert max(extract(model, X).av_error) < 1e-5
-    for number, block, layer in zip((1.0, 3.0), net.blocks, model.layers, strict=True):
+    for number, block, layer in zip(numbers, net.blocks, model.layers, strict=True):
         H = number * block.v.weight.T.double() @ block.o.weight.T.double()
         torch.testing.assert_close(layer.heads.total(), H.detach(), atol=1e-5, rtol=1e-5)
         gain = torch.full((D,), number**2)
