@@ -16,7 +16,8 @@ PAGES = ("one-column", "two-column")
 
 def figures(
     only: Annotated[list[str] | None, Argument(metavar="NAME",
-        help="figures to draw; 'all' draws each and trains four small models, in minutes")] = None,
+        help="figures to draw, or 'all'; those of trained models first train four small ones into "
+             "the folder of results, in minutes")] = None,
     format: Annotated[list[str] | None, opt.one_of("format", KINDS,
         "formats of the pictures (default pdf png)")] = None,
     width: Annotated[str, opt.one_of("page", PAGES, "page they must fit")] = "two-column",

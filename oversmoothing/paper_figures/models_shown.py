@@ -9,6 +9,7 @@ figure that draws one names it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -92,7 +93,11 @@ def digits_models(context: Context) -> dict[str, TrainedModel]:
     Raises `RequirementError` where a trained one misses the required test accuracy, and
     `InputError` for a damaged cached run.
     """
-    models = {name: digits_model(name, context) for name in LABEL}
+    into = f"trained into {context.results}, if it is not there"
+    models = {}
+    for k, name in enumerate(LABEL, 1):
+        print(f"model {k} of {len(LABEL)}: {into}", file=sys.stderr, flush=True)
+        models[name] = digits_model(name, context)
     for each in models.values():
         require_accuracy(each)
     return models

@@ -240,6 +240,7 @@ OTHERWISE: dict[str, tuple[str, Callable[[Block], object]]] = {
     "gains of norms": ("by hand", lambda b: [b.one.weight.fill_(-3), b.one.bias.fill_(1e-3)]),
     "a layer scale": ("layer scale", lambda b: b.size.fill_(-4)),
     "another epsilon": ("by hand", lambda b: setattr(b.one, "eps", 5e-3)),
+    "no FFN to speak of": ("by hand", lambda b: [b.down.weight.zero_(), b.up.weight.zero_()]),
     "queries as keys": ("by hand", lambda b: [setattr(b, "k", b.q), setattr(b, "v", b.q)]),
     "values as one weight with the output": ("by hand", lambda b: setattr(b, "o", b.v)),
     "a permuted weight": ("einsum", lambda b: b.v.weight.copy_(b.v.weight.flip(0))),
@@ -260,6 +261,7 @@ def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(chan
         scale = block.size if name == "layer scale" else 1.0
         H = block.v.weight.T.double() @ block.o.weight.T.double() * scale
         torch.testing.assert_close(layer.heads.total(), H.detach(), atol=1e-5, rtol=1e-6)
+        torch.testing.assert_close(layer.norm_ffn.gain, block.two.weight.detach())
         norm = layer.norm_attention
         torch.testing.assert_close(norm.gain, block.one.weight.detach())
         shift = torch.zeros(D) if norm.shift is None else norm.shift

@@ -71,25 +71,28 @@ def test_a_verdict_reads_as_sentences():
 
 
 # Doubly stochastic, where the mean is that of consensus (T3), or not, where it follows them (T1f).
-APART = {"3/4 1/4; 1/4 3/4": "grows without bound", "7/10 3/10; 2/5 3/5": "tends to 7"}
+APART = {
+    "3/4 1/4; 1/4 3/4": ("", "grows without bound"),
+    "7/10 3/10; 2/5 3/5": ("; HFC/LFC itself levels off", "tends to 7"),
+}
 
 
 @pytest.mark.parametrize("X0", [None, [[1], [2]]])
 @pytest.mark.parametrize("A", APART)
-def test_where_differences_outgrow_consensus_one_line_says_what_HFC_LFC_does(A, X0):
-    """HFC/LFC need not grow by the rate, and whether it does is said once."""
-    said = str(oversmoothing.verdict(A=matrix(A), H=[["-1/2"]], X0=X0))
-    assert "a layer (differences outgrow consensus by it), margin" in said
-    assert f"HFC/LFC {APART[A]}, rank of the limit 1." in said
-    assert "falls" not in said and "saturate" not in said
+def test_where_differences_outgrow_consensus_it_is_said_what_HFC_LFC_does(A, X0):
+    """HFC/LFC need not grow by the rate; where it does not, the line of the rate says so."""
+    said, (itself, limit) = str(oversmoothing.verdict(A=matrix(A), H=[["-1/2"]], X0=X0)), APART[A]
+    assert f"a layer (differences outgrow consensus by it{itself}), margin" in said
+    assert f"HFC/LFC {limit}, rank of the limit 1." in said
+    assert "falls" not in said and "may level off" not in said
 
 
-def test_HFC_LFC_may_saturate_where_it_is_not_known_what_it_does():
+def test_HFC_LFC_may_level_off_where_it_is_not_known_what_it_does():
     """Two equal eigenvalues of A lead: the limit depends on X_0, and is not told of floats."""
     A = floats("0.7 0.18 0.12; 0.3 0.58 0.12; 0.3 0.18 0.52")
     found = oversmoothing.verdict(A=A, H=[[-0.7]])
     assert found.verdict == "NON_SMOOTHING" and found.tends_to is None
-    assert "outgrow consensus by it; HFC/LFC itself may saturate), margin" in str(found)
+    assert "outgrow consensus by it; HFC/LFC itself may level off), margin" in str(found)
 
 
 def test_what_replaces_the_layer_object_is_said():

@@ -43,7 +43,7 @@ _PANELS: tuple[tuple[str, str, dict[str, str], str, float], ...] = (
     ("Where the eigenvalues of H lie", "share of the eigenvalues of H", {}, "", 0.45),
     ("Do tokens turn toward H's direction?", "tilt (gain in mean |cos|)",
      {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"},
-     "no spectra were taken", 0.0),
+     "not measured: a larger budget does", 0.0),
     ("How attention mixes", "attention, mean over heads",
      {"dobrushin_mean": "Dobrushin coefficient", "subdominant_mean": "subdominant |a|",
       "attention_drift": "drift from the layer before"}, "", 0.35),

@@ -291,7 +291,9 @@ def _fit(X: Tensor, F: Tensor, constants: set[float], likely: str) -> Norm:
     """The norm of the least error in F = gain N(X) + shift, over tokens [T, d]; the likely kind is
     tried first."""
     size, best = float(F.abs().max()) or 1.0, (torch.inf, NO_NORM)
-    for kind in sorted(KINDS, key=lambda each: each != likely):
+    # What is the same of every token is any kind with gains of 0: it counts as none.
+    varies = bool((F - F.mean(0)).abs().max() > ENOUGH * size)
+    for kind in sorted(KINDS, key=lambda each: each != likely) if varies else KINDS:
         all_eps = [*sorted(constants), *EPS] if kind != "none" else [0.0]
         eps = torch.tensor(all_eps, dtype=X.dtype, device=X.device)
         Z = Norm(kind, eps, eps=eps[:, None, None]).scaled(X[None])  # type: ignore[arg-type]

@@ -280,8 +280,12 @@ class Reader:
             for item, numbers in zip(proof.cases, of_cases, strict=True):
                 if not self.taken & numbers.keys():
                     raise self.section.error(item.line, "no step takes the numbers of this case")
-            met = f"The hypotheses hold: {'; '.join(h.words for h in self.hypotheses)}."
-            first = tuple(Step(met, partial(meets, self.hypotheses, case)) for case in cases)
+            listed = "; ".join(h.words for h in self.hypotheses)
+            met = [f"The hypotheses hold: {listed}.", "They hold in the next case too."]
+            first = tuple(
+                Step(met[k > 0], partial(meets, self.hypotheses, case))
+                for k, case in enumerate(cases)
+            )
             yield Counterexample(proof.title, tuple(cases), (*first, *steps), status)
 
     def _case(self, item: Item) -> Instance:

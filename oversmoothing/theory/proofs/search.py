@@ -165,9 +165,9 @@ class Searched:
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} others miss a hypothesis)" if filtered else ""
         if worst:
-            outcome = self._violated(
-                worst[0], hypotheses, f"after {tried} example{'s' * (tried != 1)}{beside}", data
-            )
+            agreed = f"after {tried} example{'s' * (tried != 1)} that agreed"
+            when = agreed if tried else "by the first example"
+            outcome = self._violated(worst[0], hypotheses, f"{when}{beside}", data)
             also = f"; elsewhere {self._unusable(*unusable[0])}" if unusable else ""
             return replace(outcome, detail=f"{outcome.detail}{also}")
         if unusable:

@@ -264,7 +264,11 @@ def radii(rho_c: float, rho_q: float) -> str:
 
 def rate_of(verdict: Outcome, tends_to: str | None = None) -> str:
     """What the rate is a rate of (T5a); what HFC/LFC tends to, if known, `limit_words` says."""
-    itself = "" if tends_to else "; HFC/LFC itself may saturate"
+    itself = {
+        None: "; HFC/LFC itself may level off",
+        "constant": "; HFC/LFC itself levels off",
+        "oscillates": "; HFC/LFC itself oscillates",
+    }.get(tends_to, "")
     return {
         Outcome.SMOOTHING: " (HFC/LFC falls by this factor in the long run)",
         Outcome.NON_SMOOTHING: f" (differences outgrow consensus by it{itself})",

@@ -109,11 +109,12 @@ class Region:
         for name in named:
             if name not in known:
                 raise InputError(f"no parameter {name!r}: there are {', '.join(known) or 'none'}")
-        missing = [name for name in known if name not in named]
-        if missing:
-            raise InputError(f"give a range of {', '.join(missing)} too: {missing[0]}=(-1, 1)")
-        if len(named) > 3:
-            raise InputError("ranges are of at most three parameters: fix others by subs")
+        if len(known) > 3:
+            names = ", ".join(known)
+            raise InputError(f"{names}: a region has 3 at most\nput numbers for others in the case")
+        if missing := [name for name in known if name not in named]:
+            how = "give {0}=(low, high) in Python, --vary {0}=LOW:HIGH here".format(missing[0])
+            raise InputError(f"there is no range of {', '.join(missing)}\n{how}")
         self.ranges = {known[name]: _range(name, value) for name, value in named.items()}
         self.axes = list(self.ranges)[:2]
         # Of one parameter the picture is of it and of nothing.
@@ -121,12 +122,10 @@ class Region:
         if len(self.axes) == 1:
             self._plane[sp.Dummy(real=True)] = (Fraction(0), Fraction(1))
         self._verdict = verdict
-        values = [
-            [low + (high - low) * Fraction(2 * k + 1, 2 * _SLICES) for k in range(_SLICES)]
-            for low, high in list(self.ranges.values())[2:]
-        ]
         fixed = [
-            {third: x} for third, xs in zip(list(self.ranges)[2:], values, strict=True) for x in xs
+            {third: low + (high - low) * Fraction(2 * k + 1, 2 * _SLICES)}
+            for third, (low, high) in list(self.ranges.items())[2:]
+            for k in range(_SLICES)
         ]
         self.slices = [self._slice(verdict, chosen) for chosen in fixed or [{}]]
 
