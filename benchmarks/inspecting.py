@@ -1,5 +1,7 @@
 """What inspecting a model costs, against a plain forward pass on the same inputs."""
 
+import time
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,6 +10,7 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import interleaved_medians
@@ -69,3 +72,20 @@ def cost() -> list[Row]:
         Row("bridge: spectra (E2, tilt) of an image / its forward pass", an_input / an_image,
             {"spectra of an image": an_input}, "n = 197, 12 layers"),
     ]  # fmt: skip
+
+
+@measurement("bridge/reading", "reading a model once against its forward pass")
+def reading() -> list[Row]:
+    """In processor time: two passes, one of them watched, and what is tried on pieces of it."""
+    rows = []
+    for shape, width, heads, most in (("DeiT-Ti", 192, 3, 8.0), ("ViT-B", 768, 12, 5.0)):
+        module = vit(width, heads).module
+        pixels = torch.randn((2, 3, 224, 224), generator=torch.Generator().manual_seed(0))
+        runs = [torch.no_grad()(partial(module, pixels)), partial(describe, module)]
+        plain, once = interleaved_medians(runs, 5, clock=time.process_time)
+        rows.append(
+            Row(f"bridge: reading once / forward pass, {shape}", once / plain,
+                {"forward": plain, "reading": once}, "2 images, 12 layers, float32, one thread",
+                at_most=most)
+        )  # fmt: skip
+    return rows

@@ -128,16 +128,13 @@ def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
     assert not model.blocks[0].attn.qkv.bias.any()
 
 
-def test_asymmetry_falls_where_a_trained_model_is_below_independent_entries(small: Tables) -> None:
+def test_a_model_whose_start_is_unknown_does_not_tell_that_asymmetry_falls(small: Tables) -> None:
     table = small["table_1"]
     found = by_name(table_1.compared(table))
-    deit = found["asymmetry falls while training, DeiT-Ti minus independent entries"]
-    assert deit.verdict == REPRODUCED and "12 of 12 layers below 0.995" in deit.why
-    assert "its start is unknown" in deit.why
+    deit = found["asymmetry falls while training, DeiT-Ti"]
+    assert deit.verdict == UNCHECKED and deit.ours == "0.68 at its end" and deit.recorded
+    assert "its start is unknown; trained, 12 of 12 layers lie below 0.995" in deit.why
     assert found["asymmetry, values"].ours == "from 0.99 to 0.68"
-    # A share of 2 ||H|| would stand at .71 at random and could not fall from .95.
-    above = by_name(table_1.compared(table.assign(asymmetry=table["asymmetry"] + 0.5)))
-    assert above[deit.what].verdict == DIFFERS
 
 
 def test_a_run_that_has_not_left_its_start_decides_nothing_of_asymmetry(small: Tables) -> None:
