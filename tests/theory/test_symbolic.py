@@ -466,3 +466,9 @@ def test_what_has_no_closed_form_is_said_in_a_sentence_and_each_point_is_decided
 def test_an_x0_that_cannot_be_used_is_refused_in_a_sentence(call, words: str) -> None:
     with pytest.raises(InputError, match=words):
         call()
+
+
+def test_a_region_of_four_parameters_says_that_three_are_the_most() -> None:
+    layer = oversmoothing.Layer(A=[["1-p", "p"], ["q", "1-q"]], H=[["h", "k"], ["-k", "h"]])
+    with pytest.raises(InputError, match="h, k, p, q: a region has 3 at most\nput numbers"):
+        layer.region(h=(-1, 1))
