@@ -49,7 +49,7 @@ def test_figures_agree_with_one_another_and_stand_where_they_apply() -> None:
     (disc,) = given({"value": 0.15})
     assert disc.claims == ("T3c",) and "measured on a small ViT of this project" in str(disc)
     (gains,) = given({"value": 0.08, "gain": -1.0})
-    assert gains.known == "measured" and str(gains).endswith("in training is untested]")
+    assert gains.known == "measured" and str(gains).endswith("in training was not tried]")
     for each in (disc, gains):
         with_it, without, difference, low, high = figures(each)
         assert with_it - without == pytest.approx(difference, abs=0.011) and low < difference < high
