@@ -269,6 +269,22 @@ def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(chan
         assert norm.eps == pytest.approx(block.one.eps)
 
 
+def test_tokens_that_the_last_ffn_alone_mixes_are_noticed() -> None:
+    """By a matrix over tokens, which is 1 in the layers before."""
+
+    def ffn(b: Block, y: Tensor) -> Tensor:
+        return b.down(functional.gelu(b.up(b.tokens @ y)))
+
+    net = Net(variant(ffn=ffn)).eval()
+    net.blocks.append(type(net.blocks[0])().eval())
+    for block in net.blocks:
+        block.register_buffer("tokens", torch.eye(N))
+    net.blocks[-1].tokens += 0.1
+    X = torch.randn(2, N, 5, generator=torch.Generator().manual_seed(1))
+    with pytest.raises(InputError, match="mixes tokens"):
+        describe(net, X)
+
+
 def test_what_a_layer_is_found_to_be_is_held_against_the_next() -> None:
     """A number and a gain that is taken twice, both 1 in all layers but the last: their maps and
     gains are those that are stored, and those of the last are not."""

@@ -69,7 +69,11 @@ def _affine_in(g: Graph, node: Node, a: int) -> bool:
 
 def mixes(g: Graph, a: int, b: int) -> bool | None:
     """Whether another first and last token in a change other tokens of b, asked once for layers
-    that do the same with other weights; None: not replayable."""
+    that do the same with other weights, but for weights with a side for tokens; None: not
+    replayable."""
+    sides = set(g.values[a].shape[:-1]) | {g.values[a].shape[:-1].numel()}
+    if any(sides & set(g.values[v].shape) for v in g.constants(a, b, frozenset())):
+        return _mixes(g, a, b)
     return g.once("mixes", a, b, lambda: _mixes(g, a, b))
 
 

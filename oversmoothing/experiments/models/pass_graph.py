@@ -214,7 +214,7 @@ class Graph:
             return place.get(x.v, -1), t.shape, held
 
         done = ((node.op, told(node.args), told([*node.kwargs.items()])) for node in nodes)
-        return self.values[a].shape, place[b], tuple(done)
+        return self.values[a].shape, place.get(b, -1), tuple(done)
 
     def once(self, what: str, a: int, b: int, make: Callable[[], Made]) -> Made:
         """`make()`, which depends on nothing but what is `alike` from a to b: once for all such."""
