@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 
@@ -20,7 +21,7 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.sweep.config import DEFAULT_MEASURES, make_config
 from oversmoothing.simulations.sweep.points import Points, outcome
-from oversmoothing.simulations.sweep.runner import CHUNK, processes, run_sweep
+from oversmoothing.simulations.sweep.runner import CHUNK, local_cluster, processes, run_sweep
 from oversmoothing.simulations.sweep.together import outcomes
 
 # (n, d, heads), and points a second wanted with all columns.
@@ -60,25 +61,32 @@ def sweep() -> list[Row]:
     return rows
 
 
-@measurement("sweep/processes", "a sweep in one process and in two", pinned=False)
+@measurement("sweep/processes", "a sweep in one process, in two and in four", pinned=False)
 def processes_of_a_sweep() -> list[Row]:
     axes = {"seed": {"from": 0, "to": 2999, "steps": 3000}}
-    config, backends = make_config({"axes": axes}), (processes(1), processes(2))
-    with tempfile.TemporaryDirectory() as folder:
-        number = itertools.count()
-        one, two = interleaved_medians(
-            [
-                lambda backend=backend: run_sweep(
-                    config, Path(folder) / str(next(number)), backend=backend
-                )
-                for backend in backends
-            ],
-            3,
-        )
-    return [
-        Row("sweep, one process over two", one / two, {"one": one, "two": two},
-            "on the clock: it says what it should where two cores are idle")
-    ]  # fmt: skip
+    config, rows, number = make_config({"axes": axes}), list[Row](), itertools.count()
+    with tempfile.TemporaryDirectory() as folder, closing(local_cluster(4)) as dask:
+        others = {
+            "two processes": processes(2),
+            "four processes": processes(4),
+            "four workers of Dask": dask,
+        }
+        # One beside each: joblib keeps the workers of a pool until a pool of another size starts.
+        for name, backend in others.items():
+            one, own = interleaved_medians(
+                [
+                    lambda backend=backend: run_sweep(
+                        config, Path(folder) / str(next(number)), backend=backend
+                    )
+                    for backend in (processes(1), backend)
+                ],
+                3,
+            )
+            rows.append(
+                Row(f"sweep, one process over {name}", one / own, {"one": one, name: own},
+                    "on the clock, workers started before: for as many idle cores")
+            )  # fmt: skip
+    return rows
 
 
 @measurement("starting", "the front door, a first verdict and a command, beside import numpy")

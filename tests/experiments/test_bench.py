@@ -215,3 +215,21 @@ def test_the_page_of_costs_says_of_the_card_what_its_record_says() -> None:
     before = record["before"]["inspect without spectra"]
     assert f"{sum(before['waits'].values()):,} times and took {before['seconds']:.1f} s" in page
     assert "7 passed" in record["tests"]["marked cuda"]["last line"] and "All seven tests" in page
+
+
+def test_the_page_of_costs_says_of_processes_what_the_record_says() -> None:
+    record = json.loads((ROOT / "benchmarks/gpu-2026-11-27.json").read_text("utf-8"))["processes"]
+    page = (ROOT / "docs/findings/costs.md").read_text("utf-8")
+    before, inside = (
+        [f"{each['ratio']:.1f}" for each in part.values()]
+        for part in record.values()
+        if isinstance(part, dict)
+    )
+    two, four, dask = before
+    assert (
+        f"two processes were {two} times as quick on the clock as one, four processes {four}"
+        in page
+    )
+    assert f"workers of Dask {dask} times, where" in page
+    two, four = inside
+    assert f"two were {two} times as quick and four {four} times" in page
