@@ -31,6 +31,9 @@ TWO = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
 CASES = {
     "one": (TWO, [["h"]], "closed form"),
     "diagonal": (TWO, [["h", 0], [0, "k"]], "closed form"),
+    "symmetric": (
+        [["1/2+a", "1/2-a"], ["1/2-a", "1/2+a"]], [["h", "k"], ["k", "h"]], "closed form"
+    ),
     "turning": (TWO, [["h", "k"], ["-k", "h"]], "closed form"),
     "any-2x2": (TWO, [["h", "k"], ["l", "m"]], "closed form"),
     "two-rates": ([["1-p", "p"], ["q", "1-q"]], [["h"]], "closed form"),
@@ -228,6 +231,14 @@ def test_one_parameter_is_solved_on_the_line_with_its_edges() -> None:
     t = sp.Symbol("t", real=True)
     assert crossing.ties.subs(t, sp.sqrt(2)) == sp.true
     assert crossing.subs(t=2) is Outcome.SMOOTHING and crossing.subs(t=1) is Outcome.NON_SMOOTHING
+
+
+def test_a_sum_that_cancels_to_a_number_has_its_sign() -> None:
+    layer = oversmoothing.symbolic(TWO, [["h"]]).layer
+    a, h = layer.parameters
+    # sympy's factor_list refuses -2 as a factor; which form a difference takes is left to chance.
+    sign, rest = layer.reduced((h * (1 + a) - h - a * h - 2) * h)
+    assert (sign, rest) == (-1, [(h, 1)])
 
 
 def test_part_of_the_parameters_leaves_a_verdict_on_the_others() -> None:

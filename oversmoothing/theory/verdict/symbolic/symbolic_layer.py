@@ -202,7 +202,7 @@ def spectrum_of(M: Any) -> list[EigenvalueClass]:
     expressions = [field.to_sympy(c) for c in coefficients]
     size = len(expressions) - 1
     whole = sp.together(sum(c * _VALUE ** (size - k) for k, c in enumerate(expressions)))
-    _, factors = sp.factor_list(sp.numer(whole))
+    _, factors = sp.factor_list(sp.expand(sp.numer(whole)))
     classes = []
     for factor, multiplicity in factors:
         if not factor.has(_VALUE):
@@ -391,7 +391,8 @@ class SymbolicLayer:
         top, below = sp.fraction(sp.together(expression))
         total, rest = 1, []
         for part, turn in ((top, 1), (below, -1)):
-            coefficient, factors = sp.factor_list(part)
+            # A sum that cancels to a number is a factor that sympy refuses.
+            coefficient, factors = sp.factor_list(sp.expand(part))
             total *= int(sp.sign(coefficient))
             for factor, power in factors:
                 sign = self._sign_of_factor(factor)
