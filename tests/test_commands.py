@@ -71,7 +71,11 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
 def test_the_help_of_a_command_can_be_read_and_its_example_typed(row, capsys):
     status, out, err = asked(*row.asked.split(), "--help", capsys=capsys)
     assert (status, err) == (0, "") and out.isascii()
-    assert out.startswith(f"Usage: oversmoothing {row.usage} [OPTIONS]\n")
+    operands = [p for p in load(row).params if p.param_type_name == "argument"]
+    usage, words = out.splitlines()[0], ["Usage:", "oversmoothing", *row.usage.split(), "[OPTIONS]"]
+    assert [word for word in usage.split() if word in words] == words
+    rest = max(0, len(operands) - len(row.operands.split()))
+    assert len(usage.split()) - len(words) == rest
     assert out.rstrip().endswith(f"Example: oversmoothing {row.example}")
     assert not re.search(r"<=|<\w+>|\d{12}|e\+\d", out), out
     for term, meaning in WORDS.items():

@@ -82,8 +82,11 @@ class Command(_Helped, TyperCommand):
             return int(super().invoke(ctx) or 0)
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
-        """The command with its operands."""
-        formatter.write_usage(_NAME, f"{self.row.usage} [OPTIONS]")
+        """The command with its operands, those that may be left out in brackets."""
+        operands = [p for p in self.params if p.param_type_name == "argument"]
+        rest = operands[len(self.row.operands.split()) :]
+        may = [f"[{metavar(param)}]" for param in rest]
+        formatter.write_usage(_NAME, " ".join([self.row.usage, *may, "[OPTIONS]"]))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Operands, options, and the other forms of the command."""
