@@ -95,15 +95,16 @@ def test_each_trained_model_of_table_1_has_its_start_beside_it(small: Tables) ->
 
 def test_vit_plus_has_what_its_theorem_says(small: Tables) -> None:
     found = by_name(table_1.compared(small["table_1"]))
-    assert found["Table 1, ViT-Ti+, E2"].verdict == REPRODUCED  # T2d
-    assert found["Table 1, DeiT-B/16, E1"].verdict == UNCHECKED
-    assert "another model" in found["Table 1, DeiT-B/16, E1"].why
+    layer, head = (f"Table 1, {model}, {table_1.MEANING[reading]}"
+                   for model, reading in (("ViT-Ti+", "E2"), ("DeiT-B/16", "E1")))  # fmt: skip
+    assert found[layer].verdict == REPRODUCED  # T2d
+    assert found[head].verdict == UNCHECKED and "another model" in found[head].why
     assert found["Table 1, ViT-B/16"].verdict == UNCHECKED
     altered = small["table_1"].copy()
     plus = (altered["column"] == "ViT-Ti+") & (altered["class"] == "consensus")
     ours = plus & (altered["source"] == table_1.COMPUTED)
     altered.loc[ours, ["percent", "percent_low", "percent_high"]] = 97.0
-    assert by_name(table_1.compared(altered))["Table 1, ViT-Ti+, E2"].verdict == DIFFERS
+    assert by_name(table_1.compared(altered))[layer].verdict == DIFFERS
 
 
 def test_the_caption_says_where_vit_minus_leaves_the_theorem(small: Tables) -> None:

@@ -282,7 +282,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
             said.append(unchecked(f"Table 1, {column}", f"{paper:.2f} %", why))
         for row in own.to_dict("records"):
             reading, percent = row["reading"], float(row["percent"])
-            what = f"Table 1, {column}, {reading}"
+            what = f"Table 1, {column}, {MEANING[reading]}"
             # One image has no interval.
             reach = float(row["percent_high"]) - float(row["percent_low"])
             tolerance = PRINTED + (reach / 2 if reach >= 0 else 0.0)
