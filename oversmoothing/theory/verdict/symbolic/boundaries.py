@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from typing import Any
 
 import flint
@@ -41,20 +41,18 @@ class Boundaries:
         """In sympy, each primitive with integer coefficients: of the candidates where they are
         known, else of all products."""
         if self.candidates is not None:
-            norms = map(self._from_sympy, self.candidates.norms())
-            factors = (factor for norm in norms for factor in self._factors(norm))
-            return sorted(set(map(self._to_sympy, factors)), key=sp.default_sort_key)
+            return self._parted(map(self._from_sympy, self.candidates.norms()))
         consensus = self._distinct(self._moved(h) for h in self.layer.value)
         quotient = self._distinct(
             self._moved(h, a) for h, a in product(self.layer.value, self.layer.attention)
         )
-        polynomials = {
-            self._to_sympy(factor)
-            for p, q in product(consensus, quotient)
-            if p != q
-            for factor in self._factors(p.resultant(q, "x"))
-        }
-        return sorted(polynomials, key=sp.default_sort_key)
+        pairs = product(consensus, quotient)
+        return self._parted(p.resultant(q, "x") for p, q in pairs if p != q)
+
+    def _parted(self, polynomials: Iterable[Any]) -> list[Any]:
+        """Their irreducible factors with a parameter, in sympy, each once."""
+        factors = {self._to_sympy(f) for p in polynomials for f in self._factors(p)}
+        return sorted(factors, key=sp.default_sort_key)
 
     def _distinct(self, sides: Iterable[Any]) -> list[Any]:
         """Each factor of the products of the roots of each once."""
@@ -63,14 +61,11 @@ class Boundaries:
 
     def edges(self) -> list[Any]:
         """Where an entry of A is 0, or a denominator is."""
-        factors = set()
-        for entry in [*self.layer.A, *self.layer.H]:
-            top, below = sp.fraction(sp.together(entry))
-            parts = (top, below) if entry in list(self.layer.A) else (below,)
-            for part in parts:
-                for factor in self._factors(self._from_sympy(part)):
-                    factors.add(self._to_sympy(factor))
-        return sorted(factors, key=sp.default_sort_key)
+        of_A, of_H = (
+            [sp.fraction(sp.together(x)) for x in M] for M in (self.layer.A, self.layer.H)
+        )
+        parts = [x for both in of_A for x in both] + [below for _, below in of_H]
+        return self._parted(map(self._from_sympy, parts))
 
     def _moved(self, h: EigenvalueClass, a: EigenvalueClass | None = None) -> Any:
         """The polynomial in x of 1 + h, or of all 1 + h a."""
@@ -165,17 +160,11 @@ def intervals(
     t: Any, ends: list[Any], outcome: Callable[[int], Outcome | None]
 ) -> dict[Outcome, Any]:
     """{outcome: condition on t} from the outcomes on and between ascending ends."""
-    places = [outcome(k) for k in range(2 * len(ends) + 1)]
     pieces: dict[Outcome, list[Any]] = {each: [] for each in COMPARED}
-    k = 0
-    while k < len(places):
-        last = k
-        while last + 1 < len(places) and places[last + 1] is places[k]:
-            last += 1
-        each = places[k]
+    for each, run in groupby(range(2 * len(ends) + 1), outcome):
+        places = list(run)
         if each is not None:
-            pieces.setdefault(each, []).append(_interval(t, ends, k, last))
-        k = last + 1
+            pieces.setdefault(each, []).append(_interval(t, ends, places[0], places[-1]))
     return {each: sp.Or(*parts) for each, parts in pieces.items()}
 
 

@@ -43,7 +43,7 @@ def times(x: Radicals, y: Radicals, squares: Any) -> Radicals:
     for (first, c), (second, e) in product(x.items(), y.items()):
         factor = c * e
         for k in first & second:
-            factor = factor * squares(k)
+            factor = factor * squares[k]
         key = first ^ second
         terms[key] = terms.get(key, 0) + factor
     return terms
@@ -90,12 +90,6 @@ class Candidates:
         if sign:
             self.settled[k] = sign
 
-    def _roots(self, each: EigenvalueClass) -> tuple[int, list[Radicals]]:
-        """(number, both real roots)."""
-        k = self._number[each.discriminant]
-        half = sp.Rational(1, 2)
-        return k, [{_ONE: each.trace * half, frozenset([k]): s * half} for s in (1, -1)]
-
     def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any, int]]:
         """(signs, real value or None for a complex pair, sign of the root) of each real root, of
         each pair."""
@@ -104,11 +98,10 @@ class Candidates:
         elif each.degree == 1:
             yield {}, {_ONE: each.value}, 0
         else:
-            k, roots = self._roots(each)
-            known = self.settled.get(k)
-            if known != -1:
-                for root, sign in zip(roots, (1, -1), strict=True):
-                    yield {k: 1}, root, sign
+            k = self._number[each.discriminant]
+            known, half = self.settled.get(k), sp.Rational(1, 2)
+            for sign in (1, -1) if known != -1 else ():
+                yield {k: 1}, {_ONE: each.trace * half, frozenset([k]): sign * half}, sign
             if known != 1:
                 yield {k: -1}, None, 0
 
@@ -119,34 +112,29 @@ class Candidates:
             if any(of_a.get(k, s) != s for k, s in of_h.items()):
                 continue
             signs = {**of_h, **of_a}
+            # Only real roots are multiplied: their squares are the discriminants.
             if x is not None and y is not None:
-                real = plus({_ONE: sp.Integer(1)}, self._times(x, y))
-                yield Guarded(self._times(real, real), signs, (s, t))
-            elif x is not None:
-                yield Guarded(self._with_pair(x, a), signs, (s, t))
-            elif y is not None:
-                yield Guarded(self._with_pair(y, h), signs, (s, t))
-            else:
+                real = plus({_ONE: sp.Integer(1)}, times(x, y, self.quadratics))
+                yield Guarded(times(real, real, self.quadratics), signs, (s, t))
+            elif x is None and y is None:
                 yield from self._both_complex(h, a, signs)
-
-    def _with_pair(self, real: Radicals, pair: Any) -> Radicals:
-        """|1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z."""
-        first = plus({_ONE: sp.Integer(1)}, real, pair.trace)
-        return plus(first, self._times(real, real), pair.determinant)
+            else:
+                # |1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z.
+                r, pair = (y, h) if x is None else (x, a)
+                assert pair is not None
+                terms = plus({_ONE: sp.Integer(1)}, r, pair.trace)
+                terms = plus(terms, times(r, r, self.quadratics), pair.determinant)
+                yield Guarded(terms, signs, (s, t))
 
     def _both_complex(self, h: Any, a: Any, signs: dict[int, int]) -> Iterator[Guarded]:
         base = 1 + h.trace * a.trace / 2 + h.determinant * a.determinant
-        i, j = self._number[h.discriminant], self._number[a.discriminant]
+        roots = frozenset([self._number[h.discriminant], self._number[a.discriminant]])
         for s in (1, -1):
             half = sp.Rational(s, 2)
-            if i == j:
-                yield Guarded({_ONE: base - half * self.quadratics[i]}, signs, (0, s))
+            if len(roots) == 1:
+                yield Guarded({_ONE: base - half * h.discriminant}, signs, (0, s))
             else:
-                yield Guarded({_ONE: base, frozenset([i, j]): half}, signs, (0, s))
-
-    def _times(self, x: Radicals, y: Radicals) -> Radicals:
-        # Only real roots are multiplied: their squares are the discriminants.
-        return times(x, y, self.quadratics.__getitem__)
+                yield Guarded({_ONE: base, roots: half}, signs, (0, s))
 
     # --------------------------------------------------------------------------- as sympy has it
 
@@ -186,16 +174,12 @@ class Candidates:
             if any(c.signs.get(k, s) != s for k, s in q.signs.items()):
                 continue
             signs = {**c.signs, **q.signs}
+            squares = {k: s * self.quadratics[k] for k, s in signs.items()}
             terms = plus(c.terms, q.terms, -1)
             for k in sorted({k for key in terms for k in key}):
                 x = {key: value for key, value in terms.items() if k not in key}
                 y = {key - {k}: value for key, value in terms.items() if k in key}
-                square = signs[k] * self.quadratics[k]
-
-                def squares(j: int) -> Any:
-                    return signs[j] * self.quadratics[j]  # noqa: B023
-
-                terms = plus(times(x, x, squares), times(y, y, squares), -square)
+                terms = plus(times(x, x, squares), times(y, y, squares), -squares[k])
                 terms = {key: sp.cancel(value) for key, value in terms.items()}
             yield sum(terms.values())
 

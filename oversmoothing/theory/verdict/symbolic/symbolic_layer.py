@@ -197,11 +197,9 @@ def spectrum_of(M: Any) -> list[EigenvalueClass]:
     """The eigenvalues of a sympy matrix of rational functions, by irreducible factors."""
     if M.rows == 0:
         return []
-    coefficients = DomainMatrix.from_Matrix(M).to_field().charpoly()
-    field = DomainMatrix.from_Matrix(M).to_field().domain
-    expressions = [field.to_sympy(c) for c in coefficients]
-    size = len(expressions) - 1
-    whole = sp.together(sum(c * _VALUE ** (size - k) for k, c in enumerate(expressions)))
+    over_field = DomainMatrix.from_Matrix(M).to_field()
+    coefficients = map(over_field.domain.to_sympy, reversed(over_field.charpoly()))
+    whole = sp.together(sum(c * _VALUE**k for k, c in enumerate(coefficients)))
     _, factors = sp.factor_list(sp.expand(sp.numer(whole)))
     classes = []
     for factor, multiplicity in factors:
@@ -238,22 +236,21 @@ class SymbolicLayer:
     """
 
     def __init__(self, A: Any, H: Any, X0: Any = None) -> None:
-        given = {name: symbolic_matrix(M, name) for name, M in (("A", A), ("H", H))}
-        if X0 is not None:
-            given["X0"] = symbolic_matrix(X0, "X0")
+        named = {"A": A, "H": H, "X0": X0}
+        given = {name: symbolic_matrix(M, name) for name, M in named.items() if M is not None}
         theirs = sorted({s for M in given.values() for s in M.free_symbols}, key=lambda s: s.name)
         self.symbols = self._checked(theirs)
         real = {s: sp.Symbol(s.name, real=True, **_sign(s)) for s in theirs}
         self.own, self.theirs = real, {r: s for s, r in real.items()}
         self.parameters = list(real.values())
-        self.A, self.H = given["A"].xreplace(real), given["H"].xreplace(real)
-        self.X0: Any = given["X0"].xreplace(real) if X0 is not None else None
-        for name, M in (("A", self.A), ("H", self.H)):
-            if M.rows != M.cols:
+        given = {name: M.xreplace(real) for name, M in given.items()}
+        self.A, self.H = given["A"], given["H"]
+        self.X0: Any = given.get("X0")
+        self.n, self.d = int(self.A.rows), int(self.H.rows)
+        for name, M in given.items():
+            if name != "X0" and M.rows != M.cols:
                 raise InputError(f"{name} has shape {list(M.shape)}; it must be square")
             self._refuse_others(M, name)
-        if self.X0 is not None:
-            self._refuse_others(self.X0, "X0")
         if self.X0 is not None and self.X0.shape != (self.n, self.d):
             raise InputError(
                 f"X0 has shape {list(self.X0.shape)}; A is {self.n} x {self.n} and H is "
@@ -264,14 +261,6 @@ class SymbolicLayer:
         self.positive: list[Any] = [s for s in self.parameters if s.is_positive]
         self._check_attention()
         self._signs: dict[Any, int | None] = {}
-
-    @property
-    def n(self) -> int:
-        return int(self.A.rows)
-
-    @property
-    def d(self) -> int:
-        return int(self.H.rows)
 
     @staticmethod
     def _checked(symbols: list[Any]) -> list[Any]:

@@ -231,8 +231,8 @@ class SymbolicVerdict:
         def outcome(place: int) -> Outcome:
             """2k: below root k; 2k + 1: on it."""
             at = {
-                factor: lead * ((place > 2 * root + 1) - (place < 2 * root + 1))
-                for factor, (root, lead) in roots.items()
+                factor: lead * ((place > 2 * k + 1) - (place < 2 * k + 1))
+                for factor, (_, k, lead) in roots.items()
             }
             return outcome_of_sign(
                 by_table(
@@ -243,32 +243,26 @@ class SymbolicVerdict:
                 )
             )
 
-        ends = {k: -self._part(f, t, 0) / self._part(f, t, 1) for f, (k, _) in roots.items()}
+        ends = {k: root for root, k, _ in roots.values()}
         return intervals(t, [sp.factor(ends[k]) for k in sorted(ends)], outcome)
 
-    @staticmethod
-    def _part(factor: Any, t: Any, power: int) -> Any:
-        return sp.Poly(factor, t).coeff_monomial(t**power)
-
-    def _ordered_roots(self, moving: list[Any], t: Any) -> dict[Any, tuple[int, int]] | None:
-        """{factor: (place of its root in t, sign of its leading coefficient)}."""
-        roots = {}
+    def _ordered_roots(self, moving: list[Any], t: Any) -> dict[Any, tuple[Any, int, int]] | None:
+        """{factor: (its root, the place of that, sign of its leading coefficient)}."""
+        roots, signs = {}, {}
         for factor in moving:
             if sp.degree(factor, t) != 1:
                 return None
-            lead = self._layer.sign(self._part(factor, t, 1))
-            if not lead:
+            lead, rest = sp.Poly(factor, t).all_coeffs()
+            roots[factor], sign = -rest / lead, self._layer.sign(lead)
+            if not sign:
                 return None
-            roots[factor] = (-self._part(factor, t, 0) / self._part(factor, t, 1), lead)
+            signs[factor] = sign
         places = {}
-        for factor, (root, lead) in roots.items():
-            below = [self._layer.sign(root - other) for other, _ in roots.values()]
-            if any(sign is None for sign in below):
+        for factor, root in roots.items():
+            above = {other: self._layer.sign(root - other) for other in roots.values()}
+            if None in above.values():
                 return None
-            distinct = {
-                other for (other, _), sign in zip(roots.values(), below, strict=True) if sign == 1
-            }
-            places[factor] = (len(distinct), lead)
+            places[factor] = root, list(above.values()).count(1), signs[factor]
         return places
 
     def _on_a_line(self) -> dict[Outcome, Any]:

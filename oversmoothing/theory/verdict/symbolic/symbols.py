@@ -15,6 +15,7 @@ from typing import Any
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
+from oversmoothing.theory.layer.layer import one_of
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import MatrixLike
@@ -23,6 +24,7 @@ from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
     SymbolicLayer,
     kernel_of,
     spectrum_of,
+    symbolic_matrix,
 )
 from oversmoothing.theory.verdict.symbolic.symbolic_start import symbolic_verdict
 from oversmoothing.theory.verdict.symbolic.symbolic_verdict import SymbolicVerdict
@@ -51,7 +53,7 @@ class SymbolicOperator:
     """I + H (x) A of A [n, n] and H [d, d] with parameters, as sympy has it; see `symbolic`."""
 
     def __init__(self, layer: SymbolicLayer) -> None:
-        self.layer = layer
+        self.layer, self._given = layer, layer.as_given
 
     @property
     def parameters(self) -> tuple[Any, ...]:
@@ -61,17 +63,13 @@ class SymbolicOperator:
     @property
     def assumed(self) -> tuple[Any, ...]:
         """What A must satisfy to be attention, as far as it is not settled."""
-        return tuple(map(self.layer.as_given, self.layer.assumed))
+        return tuple(map(self._given, self.layer.assumed))
 
     @cached_property
     def matrix(self) -> Any:
         """I + H (x) A [n d, n d], on vec(X) with stacked columns."""
         layer = self.layer
-        product = sp.kronecker_product(layer.H, layer.A)
-        return self._given(sp.eye(layer.n * layer.d) + product)
-
-    def _given(self, M: Any) -> Any:
-        return self.layer.as_given(M)
+        return self._given(sp.eye(layer.n * layer.d) + sp.kronecker_product(layer.H, layer.A))
 
     @cached_property
     def _spectra(self) -> tuple[list[EigenvalueClass], list[EigenvalueClass]]:
@@ -155,7 +153,7 @@ class SymbolicOperator:
         """
         layer = self.layer
         if X0 is not None:
-            layer = SymbolicLayer(layer.as_given(layer.A), layer.as_given(layer.H), X0)
+            layer = SymbolicLayer(self._given(layer.A), self._given(layer.H), X0)
         return symbolic_verdict(layer)
 
     def at(self, values: Mapping[Any, Any]) -> tuple[Matrix, Matrix]:
@@ -220,9 +218,6 @@ def symbolic(
     [1],
     [1]])),))
     """
-    from oversmoothing.theory.layer.layer import one_of
-    from oversmoothing.theory.verdict.symbolic.symbolic_layer import symbolic_matrix
-
     if one_of(H, W) == "W":
         H = symbolic_matrix(W, "W").T
     return SymbolicOperator(SymbolicLayer(A, H, X0))
