@@ -108,25 +108,23 @@ class Verdict:
     @property
     def rate(self) -> float | None:
         """r = rho_Q / rho_C (T5a), inf where rho_C alone is 0; None where both are."""
-        if self.rho_consensus is None or self.rho_quotient is None:
-            return None
         c, q = self.rho_consensus, self.rho_quotient
+        if c is None or q is None:
+            return None
         zero = [x.exact == 0 if isinstance(x, Number) else not x for x in (c, q)]
         if zero[0]:
             return None if zero[1] else float("inf")
-        if not (isinstance(c, Number) and isinstance(q, Number)):
-            return q / c
-        return Number.of(Fraction(1)) if q is c else q.over(c)
+        if isinstance(c, Number) and isinstance(q, Number):
+            return Number.of(Fraction(1)) if q is c else q.over(c)
+        return q / c
 
     @property
     def margin(self) -> float | None:
         """rho_C - rho_Q."""
-        if self.rho_consensus is None or self.rho_quotient is None:
-            return None
         c, q = self.rho_consensus, self.rho_quotient
-        if not (isinstance(c, Number) and isinstance(q, Number)):
-            return c - q
-        return Number.of(Fraction(0)) if q is c else c.minus(q)
+        if isinstance(c, Number) and isinstance(q, Number):
+            return Number.of(Fraction(0)) if q is c else c.minus(q)
+        return None if c is None or q is None else c - q
 
     @property
     def dominant(self) -> tuple[Pair, ...]:
@@ -155,11 +153,6 @@ class Verdict:
         apart = margin.size().over(c)
         return "1" if not apart.high else f"1 {'-' if margin.high > 0 else '+'} {apart:.3g}"
 
-    def _of_rate(self) -> str:
-        """What the rate is a rate of: of HFC/LFC where the layer smooths, else not (T1f, T5a)."""
-        same = self.verdict_x0 in (None, self.verdict)
-        return rate_of(self.verdict, self.tends_to) if same else ""
-
     def __str__(self) -> str:
         """The answer in sentences: the verdict, the radii, why, and HFC/LFC at the depths asked."""
         numbers = ""
@@ -168,10 +161,11 @@ class Verdict:
             if self.margin is not None and self.verdict is not Outcome.UNDECIDED:
                 numbers = f"margin rho_C - rho_Q = {self.margin:.3g}"
         elif self.rho_consensus is not None and self.rho_quotient is not None:
+            same = self.verdict_x0 in (None, self.verdict)
+            of_what = rate_of(self.verdict, self.tends_to) if same else ""
             numbers = (
-                f"{radii(self.rho_consensus, self.rho_quotient)}: "
-                f"rate rho_Q/rho_C = {self._rate_in_words()} a layer{self._of_rate()}, "
-                f"margin {self.margin:.3g}"
+                f"{radii(self.rho_consensus, self.rho_quotient)}: rate rho_Q/rho_C = "
+                f"{self._rate_in_words()} a layer{of_what}, margin {self.margin:.3g}"
             )
         more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
         start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"

@@ -98,7 +98,10 @@ def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     relative: how well an entry of A and H is known, half a unit in its last place; the number of
     bits of float64 unless another precision is named.
     """
-    A, error = _attention(case, relative)
+    if case.logits is None:
+        A, error = shares_within(case.A, case.positive, relative)
+    else:
+        A, error = softmax_within(case.logits, relative)
     attention = attention_discs(A, error)
     if isinstance(attention, Failure):
         attention = attention_by_parts(A, error) or within_unit(A)
@@ -127,12 +130,6 @@ def _with_ones(
     return CellDiscs(case, relative, A, error, attention, value, repeated)
 
 
-def _attention(case: Layer, relative: float) -> tuple[Array, Array]:
-    if case.logits is None:
-        return shares_within(case.A, case.positive, relative)
-    return softmax_within(case.logits, relative)
-
-
 def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
     """(A over its row sums, error) for one A or a stack, within `relative` of its entries."""
     A, error = normalised(A, relative)
@@ -155,12 +152,7 @@ def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:
     """(W, error): W = H^T [d, d] within its rounding, or the core of a head."""
     if case.factors is not None:
         return core_within(*case.factors, relative)
-    return _transpose_within(case.H, relative)
-
-
-def _transpose_within(H: Array, relative: float) -> tuple[Array, Array]:
-    """(H^T, error) for one H or a stack."""
-    W = Bounded.near(np.ascontiguousarray(H.swapaxes(-1, -2)), relative)
+    W = Bounded.near(np.ascontiguousarray(case.H.T), relative)
     return W.value, W.error
 
 
@@ -264,7 +256,8 @@ def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
 
 def _decide_together(given: Array, A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
     attention = attention_discs_all(*shares_within(A, given > 0, UNIT), keep=True)
-    value = enclose_all(*_transpose_within(H, UNIT), keep=True)
+    W = Bounded.near(np.ascontiguousarray(H.swapaxes(1, 2)))
+    value = enclose_all(W.value, W.error, keep=True)
     # A token that all see is in the one closed class.
     seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
     # Infinite radii, of layers that are decided by themselves, bound nothing.

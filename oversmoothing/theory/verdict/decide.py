@@ -79,8 +79,9 @@ def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho
             f"the radii agree to over 16000 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}); to "
             f"prove them equal would take {dominance.bits_needed} bits, more than this tool spends."
         )
-    consensus, quotient = _mode_words(dominance.consensus[0]), _mode_words(dominance.quotient[0])
-    reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", consensus, quotient)
+    modes = (_pair(side[0]) for side in (dominance.consensus, dominance.quotient))
+    words = (_words(pair.h, pair.a) for pair in modes)
+    reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", *words)
     if outcome is Outcome.TIE:
         from oversmoothing.theory.verdict.by_fractions import jordan_size
 
@@ -109,9 +110,8 @@ def _pair(mode: Mode) -> Pair:
     return Pair(h, a, multiplier, mode.attention is None)
 
 
-def _mode_words(mode: Mode) -> str:
-    pair = _pair(mode)
-    return f"h = {number(pair.h)}, a = {number(pair.a)}"
+def _words(h: complex, a: complex) -> str:
+    return f"h = {number(complex(h))}, a = {number(complex(a))}"
 
 
 def _numerically(case: Layer, relative: float) -> Comparison:
@@ -127,7 +127,14 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     rho_c = consensus.shown
     rho_q = rho_c if outcome is Outcome.TIE else quotient.shown
     attention, value = cell.spectra
-    reason = _numerical_reason(outcome, attention, value, consensus, quotient)
+    if quotient.index is None or consensus.index is None:
+        reason = ""
+    elif outcome is Outcome.UNDECIDED:
+        reason = _overlap(consensus, quotient)
+    else:
+        (i, j), h = quotient.index, value.values
+        modes = _words(h[consensus.index[1]], 1), _words(h[j], attention.values[i])
+        reason = compared(outcome, _shown(consensus), _shown(quotient), *modes)
     vague = (_vague(consensus), _vague(quotient))
     open_ = outcome is Outcome.UNDECIDED and case.n > 1
     status = "numerical" if open_ else "certified"
@@ -190,24 +197,6 @@ def _shown(radius: Interval) -> str:
         return f"{radius.shown:.6g}"
     # Outwards, by more than printing rounds.
     return f"{0.99 * max(0.0, radius.low):.3g} to {1.01 * radius.high:.3g}"
-
-
-def _numerical_reason(
-    outcome: Outcome, attention: Spectrum, value: Spectrum, consensus: Interval, quotient: Interval
-) -> str:
-    if quotient.index is None or consensus.index is None:
-        return ""
-    if outcome is Outcome.UNDECIDED:
-        return _overlap(consensus, quotient)
-    i, j = quotient.index
-    h_c, h_q = value.values[consensus.index[1]], value.values[j]
-    return compared(
-        outcome,
-        _shown(consensus),
-        _shown(quotient),
-        f"h = {number(complex(h_c))}, a = 1",
-        f"h = {number(complex(h_q))}, a = {number(complex(attention.values[i]))}",
-    )
 
 
 def generic_limits(case: Layer, comparison: Comparison) -> Limits:

@@ -364,7 +364,11 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
         return False
     M, error = _operator(case, n)
     start = _stacked(X0[:n])
-    return _by_eigenvectors(M, error, start, rest) or _by_subspaces(M, error, start, rest)
+    pairs = left_vectors(M, error)
+    above = (vector for mu, vector in pairs if modulus_interval(mu, 0.0).low > rest)
+    vectors = (vector() for vector in islice(above, _TRIED))
+    by_one = any(w is not None and (w @ start).nonzero.any() for w in vectors)
+    return by_one or _by_subspaces(M, error, start, rest)
 
 
 def limits_of_heads(case: ManyHeads, X0: Array | None) -> Limits:
@@ -416,15 +420,8 @@ def rank_at_least(X: Bounded, rank: int) -> bool:
     return int(np.count_nonzero(~np.isin(discs.component, bad))) >= rank
 
 
-def _by_eigenvectors(M: Array, error: Array, start: Bounded, rest: float) -> bool:
-    pairs = left_vectors(M, error)
-    above = (vector for mu, vector in pairs if modulus_interval(mu, 0.0).low > rest)
-    vectors = (vector() for vector in islice(above, _TRIED))
-    return any(w is not None and (w @ start).nonzero.any() for w in vectors)
-
-
 def _by_subspaces(M: Array, error: Array, start: Bounded, rest: float) -> bool:
-    """The same where eigenvalues repeat within a part: by invariant subspaces in balls."""
+    """`heads_contained` where eigenvalues repeat within a part: by invariant subspaces in balls."""
     # Loaded for what eigenvectors leave open.
     import flint
 

@@ -11,7 +11,6 @@ and no limit rests on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
 
@@ -229,8 +228,8 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
             return None
     there = np.abs(C) > DOUBT * EPS * n * np.abs(C).max()
     balanced = cell.case.may_balance and bool((np.abs(A.sum(axis=0) - 1) <= n * EPS).all())
-    expansion = _Expansion(a, h.astype(np.complex128), U, C)
-    moduli = np.abs(expansion.mu)
+    mu = multipliers(a, h.astype(np.complex128))
+    moduli = np.abs(mu)
     rho = float(moduli[there].max(initial=0.0))
     if rho <= 0:
         return None
@@ -246,8 +245,10 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
         mean[:, : n - classes] = 0.0
     for image in (hfc, mean):
         image[:, np.abs(image).max(axis=0) <= DOUBT * EPS * n] = 0.0
-    whole, _ = expansion.series(V, there)
-    (of_hfc, up), (of_mean, down) = (expansion.series(image, there) for image in (hfc, mean))
+    scaled, logs = mu / moduli.max(), _log_moduli(np.multiply.outer(a, h))
+    (whole, _), (of_hfc, up), (of_mean, down) = (
+        _series(image, there, scaled, logs, C, U) for image in (V, hfc, mean)
+    )
     assert whole is not None
     each = int(np.clip(_WORK / (n * d * (n + d)), _FEWEST, EACH))
     return onset(Sides(whole, of_hfc, of_mean, up - down, each=each), tends_to)
@@ -268,52 +269,39 @@ def _tokens(A: Array) -> tuple[Complex, Complex, int]:
     return V, a, m
 
 
-@dataclass(frozen=True)
-class _Expansion:
-    """The eigenvalues of A [n] and H [d], the eigenvectors U [d, d] of H, coefficients C [n, d]."""
+def _series(
+    image: Complex, kept: NDArray[np.bool_], mu: Complex, logs: Array, C: Complex, U: Complex
+) -> tuple[Series | None, float]:
+    """A part of X_L and the logarithm of its leading modulus; None where nothing of it is left.
 
-    attention: Complex
-    value: Complex
-    U: Complex
-    C: Complex
+    image: what the part takes of the eigenvectors of A. mu, logs: the multipliers [n, d] up to
+    scale, and log |mu|; C [n, d]: the coefficients, U [d, d]: the eigenvectors of H.
+    """
+    lengths = np.multiply.outer(np.linalg.norm(image, axis=0), np.linalg.norm(U, axis=0))
+    with np.errstate(divide="ignore"):
+        size = np.log(np.abs(C)) + np.log(lengths)
+    there = kept & (lengths > 0)
+    top = logs[there].max(initial=-np.inf)
+    if np.isneginf(top):
+        return None, 0.0
+    leads = there & (logs >= top + np.log1p(-GAP))
+    rate = np.where(leads, 0.0, logs - top) + 1j * np.angle(mu * mu[leads][0].conj())
+    phases = np.exp(1j * np.angle(C))
+    units = np.divide(phases, lengths, out=np.zeros_like(phases), where=lengths > 0)
 
-    @cached_property
-    def mu(self) -> Complex:
-        return multipliers(self.attention, self.value)
+    def combined(weights: Complex) -> Complex:
+        full = np.zeros(there.shape, dtype=np.complex128)
+        full[there] = weights
+        return np.asarray(image @ (full * units) @ U.T)
 
-    def series(self, image: Complex, kept: NDArray[np.bool_]) -> tuple[Series | None, float]:
-        """A part of X_L and the logarithm of its leading modulus; None where nothing of it is left.
+    powers = np.zeros(int(there.sum()))
+    return Series(rate[there], powers, size[there], leads[there], combined), float(top)
 
-        image: what the part takes of the eigenvectors of A.
-        """
-        C, U = self.C, self.U
-        lengths = np.multiply.outer(np.linalg.norm(image, axis=0), np.linalg.norm(U, axis=0))
-        with np.errstate(divide="ignore"):
-            logs = self._log_moduli()
-            size = np.log(np.abs(C)) + np.log(lengths)
-        there = kept & (lengths > 0)
-        top = logs[there].max(initial=-np.inf)
-        if np.isneginf(top):
-            return None, 0.0
-        leads = there & (logs >= top + np.log1p(-GAP))
-        mu = self.mu / np.abs(self.mu).max()
-        turned = np.angle(mu * mu[leads][0].conj())
-        rate = np.where(leads, 0.0, logs - top) + 1j * turned
-        phases = np.exp(1j * np.angle(C))
-        units = np.divide(phases, lengths, out=np.zeros_like(phases), where=lengths > 0)
 
-        def combined(weights: Complex) -> Complex:
-            full = np.zeros(there.shape, dtype=np.complex128)
-            full[there] = weights
-            return np.asarray(image @ (full * units) @ U.T)
-
-        powers = np.zeros(int(there.sum()))
-        return Series(rate[there], powers, size[there], leads[there], combined), float(top)
-
-    def _log_moduli(self) -> Array:
-        """log |1 + h a|, with all its digits where h a is small."""
-        z = np.multiply.outer(self.attention, self.value)
-        near = np.abs(z) < 0.5
-        small = np.where(near, z, 0.0)
-        logs = 0.5 * np.log1p(2 * small.real + np.abs(small) ** 2)
+def _log_moduli(z: Complex) -> Array:
+    """log |1 + z|, with all its digits where z is small."""
+    near = np.abs(z) < 0.5
+    small = np.where(near, z, 0.0)
+    logs = 0.5 * np.log1p(2 * small.real + np.abs(small) ** 2)
+    with np.errstate(divide="ignore"):
         return np.asarray(np.where(near, logs, np.log(np.abs(1 + z))))

@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, inflated, mean_of
 from oversmoothing.theory.verdict.formulas import Outcome
-
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -178,18 +176,14 @@ def limits_of(modes: Any, outcome: Outcome) -> Limits:
         return ZERO
     common: Limits | None = None
     for top in modes.leading():
-        limits = _of_leading(modes, top) if top else UNKNOWN
+        limits = _by_directions(modes, top) if top else UNKNOWN
+        if top and limits.tends_to is None:
+            falls = all(modes.without_mean(mode.attention) for mode in top)
+            limits = infinite(limits.limit_rank) if falls else limits
         common = limits if common is None else agreed(common, limits)
     common = common or UNKNOWN
     # A state of one feature has no other rank.
     return replace(common, limit_rank=1) if min(modes.shape) == 1 and modes.lasts() else common
-
-
-def _of_leading(modes: Any, top: list[Any]) -> Limits:
-    limits = _by_directions(modes, top)
-    if limits.tends_to is None and all(modes.without_mean(mode.attention) for mode in top):
-        return infinite(limits.limit_rank)
-    return limits
 
 
 def _by_directions(modes: Any, top: list[Any]) -> Limits:
@@ -269,5 +263,5 @@ def _of_pair(modes: Any, half: list[Any]) -> Limits:
     return Limits("oscillates" if oscillates else None, None, rank)
 
 
-def _distinct(items: Iterable[_Item]) -> list[_Item]:
+def _distinct(items: Iterable[Any]) -> list[Any]:
     return list({id(x): x for x in items}.values())

@@ -20,7 +20,6 @@ from typing import Any
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import Entries, Layer
@@ -88,19 +87,14 @@ def drawn_limits(case: Layer) -> Iterator[Limits]:
     """Limits of two seeded draws of X_0, in fractions."""
     rng = np.random.default_rng(2401_04301)
     for _ in range(2):
-        yield _of_draw(case, rng.integers(-(10**6), 10**6, size=(case.n, case.d)))
-
-
-def _of_draw(case: Layer, draw: NDArray[np.int64]) -> Limits:
-    start = [[Fraction(int(x)) for x in row] for row in draw]
-    content = _content(case, start, QUICK_WORK, False)
-    if content is None:
-        if _is_plain(case):
-            answer = by_projectors(case, start)
-            if answer.limits.tends_to is not None:
-                return answer.limits
-        content = _content(case, start, LARGEST_WORK, False)
-    return UNKNOWN if content is None else content.limits
+        draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
+        start, limits = [[Fraction(int(x)) for x in row] for row in draw], UNKNOWN
+        content = _content(case, start, QUICK_WORK, False)
+        if content is None and _is_plain(case):
+            limits = by_projectors(case, start).limits
+        if content is None and limits.tends_to is None:
+            content, limits = _content(case, start, LARGEST_WORK, False), UNKNOWN
+        yield limits if content is None else content.limits
 
 
 def limits_of_start(
@@ -120,8 +114,7 @@ def limits_of_start(
 
 
 def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
-    A, H = case.rational_A, case.rational_H
-    return start_content(A, H, X0, begins, case.others, work)
+    return start_content(case.rational_A, case.rational_H, X0, begins, case.others, work)
 
 
 def _of_content(content: Content, case: Layer) -> Decided:
@@ -343,7 +336,8 @@ class _Parts:
             pairs = dict.fromkeys(combinations(range(n), 2), one)
             return Decided(outcome, ZERO, tokens=TokenLimits((growth,) * n, pairs, one, one))
         pair = len(leads) == 2 and _are_conjugate(*leads)
-        turns = pair and not _is_real_and_simple(leads[0].attention)
+        a = leads[0].attention
+        turns = pair and not (a is not None and a.is_real and a.factor.multiplicity == 1)
         steady = all(map(_is_real, leads)) and len({bool(x.real > 0) for x in mu}) == 1
         if not (pair or steady):
             return Decided(outcome, open_)
@@ -428,10 +422,6 @@ def _roots(mode: Mode) -> list[Eigenvalue]:
 
 def _is_real(mode: Mode) -> bool:
     return all(root.is_real for root in _roots(mode))
-
-
-def _is_real_and_simple(a: Eigenvalue | None) -> bool:
-    return a is not None and a.is_real and a.factor.multiplicity == 1
 
 
 def _are_conjugate(first: Mode, second: Mode) -> bool:

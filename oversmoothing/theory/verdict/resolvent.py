@@ -14,13 +14,13 @@ generic one rest on the same decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import product
 from math import factorial, inf, prod
-from typing import Any, Protocol
+from typing import Any
 
 import flint
 
@@ -41,8 +41,8 @@ class Part:
     """A linear image T Z_L [r, d] of the states: its numerators, row by row, over what p is left.
 
     numerators: fmpz_poly, one an entry. factors: (irreducible factor, exponent >= 1), those of the
-    denominator in lowest terms; none where the image is 0 at every depth. order: what tells moduli
-    of its roots apart, `Multipliers` or another `Moduli`.
+    denominator in lowest terms; none where the image is 0 at every depth. order: whose `compare`
+    tells moduli of its roots apart, `Multipliers` but for powers of roots.
     """
 
     numerators: tuple[flint.fmpz_poly, ...]
@@ -116,7 +116,7 @@ class Resolvent:
 
 
 def in_lowest_terms(
-    numerators: list[flint.fmpz_poly], factors: Iterable[tuple[Factor, int]], order: Moduli
+    numerators: list[flint.fmpz_poly], factors: Iterable[tuple[Factor, int]], order: Any
 ) -> Part:
     """The part with these numerators over prod factor^exponent, without what divides them all."""
     left = []
@@ -307,13 +307,6 @@ class Growth:
 
     roots: tuple[Eigenvalue, ...]
     power: int
-
-
-class Moduli(Protocol):
-    """What tells moduli of roots apart."""
-
-    @property
-    def compare(self) -> Callable[[Eigenvalue, Eigenvalue], int]: ...
 
 
 def compare_growth(one: Part, other: Part) -> int:

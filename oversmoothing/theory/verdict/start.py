@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
+from typing import Any
 
 import flint
 import numpy as np
@@ -28,7 +29,6 @@ from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
-    Moduli,
     OutOfReachError,
     Part,
     Resolvent,
@@ -287,7 +287,7 @@ def series(part: Part, exponent: int = 0) -> Series:
     )
 
 
-def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Moduli) -> flint.arb:
+def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Any) -> flint.arb:
     """log(|first| / |second|), 0 where they are equal. Raises `OutOfReachError`."""
     if not order.compare(first, second):
         return flint.arb(0)
