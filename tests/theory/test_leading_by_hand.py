@@ -130,7 +130,7 @@ def test_T14h_roots_that_share_a_power_must_agree_on_what_is_larger():
 )
 def test_T14h_the_period_is_that_of_the_orders_and_of_the_signs(first, second, period):
     tokens = tuple(Some(growth=Some(roots=roots(*of))) for of in (first, second))
-    assert period_of(tokens, real_power) == period
+    assert period_of(tokens) == period
 
 
 def test_T14h_roots_of_integers_turn_by_parts_of_a_turn_up_to_the_degree_looked_at():

@@ -60,7 +60,12 @@ class Mode:
             return True
         if other.value is not self.value or not self.full:
             return False
-        return bool(_difference(self, other) > 0)
+        # |1 + h a|^2 - |1 + h b|^2 over one h, up to a positive factor.
+        h, gap = self.value.value, other.attention.s - self.attention.s
+        size = h.real * h.real + h.imag * h.imag
+        turned = other.multiplier.conjugate() * h * gap
+        difference = 2 * turned.real + size * (gap.real * gap.real + gap.imag * gap.imag)
+        return bool(difference > 0)
 
     def equals(self, other: "Mode") -> bool:
         """The same modulus by structure: one h or its conjugate and a = 1 both, or 1 + 0."""
@@ -71,15 +76,6 @@ class Mode:
         if self.value is other.value:
             return self.full and other.full
         return other.value.columns == self.value.conjugate
-
-
-def _difference(first: Mode, second: Mode) -> flint.arb:
-    """|1 + h a|^2 - |1 + h b|^2 over one h, up to a positive factor."""
-    h, s, t = first.value.value, first.attention.s, second.attention.s
-    size = h.real * h.real + h.imag * h.imag
-    gap = t - s
-    other = second.multiplier.conjugate() * h * gap
-    return 2 * other.real + size * (gap.real * gap.real + gap.imag * gap.imag)
 
 
 class CellModes:

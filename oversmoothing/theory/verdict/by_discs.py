@@ -249,30 +249,25 @@ def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
     """
     m, shares = len(A), check_attention(A)
     size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
+    # A token that all see is in the one closed class.
+    seen: list[bool] = np.any(np.all(A > 0, axis=-2), axis=-1).tolist()
     for start in range(0, m, size):
         part = slice(start, start + size)
-        yield from _decide_together(A[part], shares[part], H[part])
-
-
-def _decide_together(given: Array, A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
-    attention = attention_discs_all(*shares_within(A, given > 0, UNIT), keep=True)
-    W = Bounded.near(np.ascontiguousarray(H.swapaxes(1, 2)))
-    value = enclose_all(W.value, W.error, keep=True)
-    # A token that all see is in the one closed class.
-    seen: list[bool] = np.any(np.all(given > 0, axis=-2), axis=-1).tolist()
-    # Infinite radii, of layers that are decided by themselves, bound nothing.
-    with np.errstate(over="ignore", invalid="ignore"):
-        fixed, pairs = pair_moduli(attention, value)
-        consensus = fixed.radii()
-        quotient = pairs.radii() if A.shape[-1] > 1 else [Interval(0.0, 0.0)] * len(A)
-    for i, radii in enumerate(zip(consensus, quotient, strict=True)):
-        a, h = attention[i], value[i]
-        simple = seen[i] or len(closed_classes(given[i])) == 1
-        if simple and isinstance(a, Discs) and isinstance(h, Discs):
-            yield _decided(a, h, 0, *radii), a, h
-        else:
-            cell = cell_discs(Layer.of(given[i], H[i]))
-            yield decide_cell(cell), cell.attention, cell.value
+        W = Bounded.near(np.ascontiguousarray(H[part].swapaxes(1, 2)))
+        value = enclose_all(W.value, W.error, keep=True)
+        attention = attention_discs_all(*shares_within(shares[part], A[part] > 0, UNIT), keep=True)
+        # Infinite radii, of layers that are decided by themselves, bound nothing.
+        with np.errstate(over="ignore", invalid="ignore"):
+            fixed, pairs = pair_moduli(attention, value)
+            quotient = pairs.radii() if A.shape[-1] > 1 else [Interval(0.0, 0.0)] * len(value)
+            radii = zip(fixed.radii(), quotient, strict=True)
+        for i, (a, h, both) in enumerate(zip(attention, value, radii, strict=True), start):
+            simple = seen[i] or len(closed_classes(A[i])) == 1
+            if simple and isinstance(a, Discs) and isinstance(h, Discs):
+                yield _decided(a, h, 0, *both), a, h
+            else:
+                cell = cell_discs(Layer.of(A[i], H[i]))
+                yield decide_cell(cell), cell.attention, cell.value
 
 
 def decide_heads(case: ManyHeads, dense_size: int) -> Decision:

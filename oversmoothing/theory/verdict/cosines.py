@@ -32,7 +32,6 @@ from oversmoothing.theory.verdict.tokens import (
     cosine_of,
     every,
     period_of,
-    real_power,
     rounded,
     same,
     signs,
@@ -185,7 +184,6 @@ class TokensOfStart:
     def __init__(self, series: Resolvent, sides: tuple[Part, Part] | None = None) -> None:
         """sides: n P X_L and 1^T X_L."""
         self._series, self._sides, self._n = series, sides, int(series.table.nrows())
-        self._order: Callable[[Eigenvalue], int | None] = cache(real_power)
         self._at_residue = cache(self._every)
 
     @cached_property
@@ -243,7 +241,7 @@ class TokensOfStart:
             return None
         tokens = first, second
         try:
-            period = period_of(tokens, self._order)
+            period = period_of(tokens)
             if period is not None:
                 return self._by_residue(pair, tokens, period)
             cosines: list[flint.arb] = []

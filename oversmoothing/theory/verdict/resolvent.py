@@ -136,14 +136,13 @@ def resolvent_seconds(A: Matrix, H: Matrix, others: Heads = ()) -> float:
 
 
 def resolvent(
-    A: Matrix, H: Matrix, X0: Matrix, others: Heads = (), work: float | None = None
+    A: Matrix, H: Matrix, X0: Matrix, others: Heads = (), work: float = LARGEST_WORK
 ) -> Resolvent | None:
-    """The resolvent of X_0 [n, d], None where it would take more work (LARGEST_WORK) to compute.
+    """The resolvent of X_0 [n, d], None where it would take more work to compute.
 
     A [n, n] and H [d, d] are rational; nothing else is asked of them.
     """
     step, start = in_integers(A, H, X0, others)
-    work = LARGEST_WORK if work is None else work
     for prime in PRIMES:
         size = start.nrows() * start.ncols()
         most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)

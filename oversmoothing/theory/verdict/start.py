@@ -29,6 +29,7 @@ from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
+    LARGEST_WORK,
     OutOfReachError,
     Part,
     Resolvent,
@@ -73,7 +74,7 @@ def start_content(
     X0: Matrix,
     begins: bool = True,
     others: Heads = (),
-    work: float | None = None,
+    work: float = LARGEST_WORK,
 ) -> Content | None:
     """Decompose X_0 (not 0). None where its resolvent is too large to compute.
 
@@ -91,7 +92,11 @@ def start_content(
     comparison = first = None
     behaviour = UNKNOWN
     try:
-        comparison = _compare(consensus, hfc)
+        if hfc.is_zero or consensus.is_zero:
+            # X_0 is not 0: it has one of them.
+            comparison = 1 if hfc.is_zero else -1
+        else:
+            comparison = whole.order.compare(consensus.growth.roots[0], hfc.growth.roots[0])
         behaviour = _limits(whole, hfc, mean, (n, len(H)))
         if begins and not whole.dies:
             first = onset_of_start(
@@ -133,15 +138,6 @@ def _consensus(transform: Resolvent, whole: Part, heads: Heads) -> Part:
     own = (to_flint(total) * transform.scale).charpoly().numer()
     factors = tuple((f, e) for f, e in whole.factors if (own % f.polynomial).is_zero())
     return Part((), factors, whole.order)
-
-
-def _compare(consensus: Part, hfc: Part) -> int:
-    # X_0 is not 0: it has one of them.
-    if hfc.is_zero:
-        return 1
-    if consensus.is_zero:
-        return -1
-    return int(hfc.order.compare(consensus.growth.roots[0], hfc.growth.roots[0]))
 
 
 def _limits(whole: Part, hfc: Part, mean: Part, shape: tuple[int, int]) -> Limits:
@@ -261,7 +257,7 @@ def series(part: Part, exponent: int = 0) -> Series:
             ]
         if all(size.rel_accuracy_bits() >= _KNOWN for _, _, size, _ in terms):
             break
-    rates, powers, sizes, leads, units = [], [], [], [], []
+    rows = []
     with at_precision(bits):
         for root, power, size, G in terms:
             # A lower coefficient may be 0.
@@ -275,16 +271,13 @@ def series(part: Part, exponent: int = 0) -> Series:
                 turned = math.pi if turned == -math.pi else turned
                 log = _in_units(_log_quotient(root, first, part.order), exponent)
                 rate = complex(log, turned)
-            rates.append(rate)
-            powers.append(float(power))
             # C(2^e t, k) is about 2^(e k) C(t, k).
-            sizes.append(float(size.log().mid()) + exponent * power * math.log(2))
-            leads.append(power == growth.power and root in growth.roots)
-            units.append([complex((x / size).mid()) for x in G])
-    table = np.array(units)
-    return Series(
-        np.array(rates), np.array(powers), np.array(sizes), np.array(leads), lambda w: w @ table
-    )
+            log_size = float(size.log().mid()) + exponent * power * math.log(2)
+            leads = power == growth.power and root in growth.roots
+            unit = [complex((x / size).mid()) for x in G]
+            rows.append((rate, float(power), log_size, leads, unit))
+    *columns, table = map(np.array, zip(*rows, strict=True))
+    return Series(*columns, lambda w: w @ table)
 
 
 def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Any) -> flint.arb:

@@ -10,7 +10,7 @@ Where some power of a root is real, residues of L have limits of their own (T14h
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from math import lcm
 
@@ -170,6 +170,7 @@ class UnknownPhaseError(ArithmeticError):
     """Whether a power of a root is real is not decided."""
 
 
+@lru_cache(maxsize=256)
 def real_power(x: Eigenvalue) -> int | None:
     """The least k >= 1 with x^k real, None where no power is. Raises `UnknownPhaseError`.
 
@@ -203,15 +204,13 @@ def _is_real(x: Eigenvalue, k: int) -> bool:
     return near == {True}
 
 
-def period_of(tokens: tuple[Token, Token], order: Callable[[Eigenvalue], int | None]) -> int | None:
+def period_of(tokens: tuple[Token, Token]) -> int | None:
     """A period N in L of the cosine of the two leading sums, by their phases alone; None where they
     have none. Raises `UnknownPhaseError`, also where it is too long.
 
-    order: `real_power`.
-
     All x^N of one token are real and of one sign, and the signs of the two tokens agree.
     """
-    orders = [order(x) for token in tokens for x in token.growth.roots]
+    orders = [real_power(x) for token in tokens for x in token.growth.roots]
     if any(k is None for k in orders):
         return None
     period = lcm(*(k for k in orders if k is not None))

@@ -172,8 +172,6 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
 
 # Distance from 1 to the next number, by the name of the type in numpy and torch.
 EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-# Half of the binary digits of each: a softmax gives a matrix of such numbers by chance alone.
-_DIGITS = {"float32": 12, "float16": 5, "bfloat16": 4}
 
 
 def precision(value: Any) -> str | None:
@@ -225,11 +223,13 @@ def rounded_layer(
 
 
 def _is_short(value: Any) -> bool:
-    """Whether numbers of a type in EPS have half its digits at most, as few rounded ones do."""
+    """Whether numbers of a type in EPS have half its binary digits at most."""
     kind = precision(value)
     if kind is None:
         return True
-    mantissas = np.frexp(rows_of(value, "a matrix"))[0] * 2.0 ** _DIGITS[kind]
+    # A softmax gives a matrix of such numbers by chance alone.
+    half = int(1 - np.log2(EPS[kind])) // 2
+    mantissas = np.frexp(rows_of(value, "a matrix"))[0] * 2.0**half
     return bool((mantissas == np.round(mantissas)).all())
 
 

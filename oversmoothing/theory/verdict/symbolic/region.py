@@ -138,7 +138,7 @@ class Region:
     def _slice(self, verdict: SymbolicVerdict, fixed: dict[Any, Fraction]) -> Slice:
         from scipy import ndimage
 
-        rational = {s: sp.Rational(x.numerator, x.denominator) for s, x in fixed.items()}
+        rational = {s: sp.Rational(x) for s, x in fixed.items()}
         here = verdict.subs(rational) if fixed else verdict
         polynomials = list(dict.fromkeys([*here.boundaries, *here.edges]))
         axes = [self.points(k) for k in range(2)]
@@ -155,7 +155,7 @@ class Region:
                 depth = ndimage.distance_transform_edt(np.pad(part, 1))[1:-1, 1:-1]
                 row, column = np.unravel_index(int(np.argmax(depth)), part.shape)
                 at = zip(self.axes, (axes[0][column], axes[1][row]), strict=False)
-                point = {s: sp.Rational(x.numerator, x.denominator) for s, x in at}
+                point = {s: sp.Rational(x) for s, x in at}
                 outcome = here.exactly(point)
                 if outcome is not None:
                     where[part] = len(cells)
@@ -268,7 +268,7 @@ class Region:
 
     def _ends(self, s: Any, roots: list[Any]) -> list[Any]:
         """The ends of the range of s, and the roots between them."""
-        low, high = (sp.Rational(x.numerator, x.denominator) for x in self.ranges[s])
+        low, high = map(sp.Rational, self.ranges[s])
         return [low, *(root for root in roots if low < root < high), high]
 
     def _on_line(

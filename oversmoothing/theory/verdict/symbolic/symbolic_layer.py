@@ -250,7 +250,13 @@ class SymbolicLayer:
         for name, M in given.items():
             if name != "X0" and M.rows != M.cols:
                 raise InputError(f"{name} has shape {list(M.shape)}; it must be square")
-            self._refuse_others(M, name)
+            for place, entry in enumerate(M):
+                if not entry.is_rational_function(*self.parameters) or entry.has(sp.I):
+                    i, j = divmod(place, M.cols)
+                    raise InputError(
+                        f"{name}[{i}, {j}] = {entry} is no rational function of the parameters: "
+                        "give what is not rational a symbol of its own (w for exp(l))"
+                    )
         if self.X0 is not None and self.X0.shape != (self.n, self.d):
             raise InputError(
                 f"X0 has shape {list(self.X0.shape)}; A is {self.n} x {self.n} and H is "
@@ -273,15 +279,6 @@ class SymbolicLayer:
             if names.count(symbol.name) > 1:
                 raise InputError(f"two different symbols are called {symbol}: make them once")
         return symbols
-
-    def _refuse_others(self, M: Any, name: str) -> None:
-        for place, entry in enumerate(M):
-            if not entry.is_rational_function(*self.parameters) or entry.atoms(sp.I.__class__):
-                i, j = divmod(place, M.cols)
-                raise InputError(
-                    f"{name}[{i}, {j}] = {entry} is no rational function of the parameters: give "
-                    "what is not rational a symbol of its own (w for exp(l))"
-                )
 
     def _check_attention(self) -> None:
         for i in range(self.n):

@@ -19,8 +19,13 @@ from sympy.polys.matrices import DomainMatrix
 
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
-from oversmoothing.theory.verdict.symbolic.boundaries import three
-from oversmoothing.theory.verdict.symbolic.candidates import Candidates, Guarded, Radicals, plus
+from oversmoothing.theory.verdict.symbolic.boundaries import (
+    Candidates,
+    Guarded,
+    Radicals,
+    plus,
+    three,
+)
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
     EigenvalueClass,
     SymbolicLayer,

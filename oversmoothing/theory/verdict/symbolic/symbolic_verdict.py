@@ -22,7 +22,9 @@ from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.symbolic.boundaries import (
     Boundaries,
+    Candidates,
     between,
+    by_table,
     critical,
     in_ranges,
     intervals,
@@ -30,7 +32,6 @@ from oversmoothing.theory.verdict.symbolic.boundaries import (
     said_where,
     three,
 )
-from oversmoothing.theory.verdict.symbolic.candidates import Candidates, by_table
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import SymbolicLayer, said, truth
 
 WORDS = {
