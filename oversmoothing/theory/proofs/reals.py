@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -25,23 +25,18 @@ from typing import Any
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
 from oversmoothing.theory.proofs.solver import Answer, solve
 
-_COMPARISONS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = {
-    ast.Lt: ("(< {})", operator.lt),
-    ast.LtE: ("(<= {})", operator.le),
-    ast.Gt: ("(> {})", operator.gt),
-    ast.GtE: ("(>= {})", operator.ge),
-    ast.Eq: ("(= {})", operator.eq),
-    ast.NotEq: ("(not (= {}))", operator.ne),
+_SIGNS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "(< {})",
+    ast.LtE: "(<= {})",
+    ast.Gt: "(> {})",
+    ast.GtE: "(>= {})",
+    ast.Eq: "(= {})",
+    ast.NotEq: "(not (= {}))",
 }
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-_EXACTLY: dict[type[ast.operator], Callable[[Any, Any], Fraction]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
 _CONNECTIVES = {"Implies": "=>", "Iff": "="}
+# What a text of the language means to Python, whose own operators do the rest.
+_MEANS = {"Fraction": Fraction, "Implies": lambda p, q: not p or q, "Iff": operator.eq}
 
 
 @dataclass(frozen=True)
@@ -81,11 +76,11 @@ class Query:
 
     def hypotheses_hold(self, values: Mapping[str, Fraction]) -> bool:
         """Whether every hypothesis holds at these values, exactly."""
-        return all(bool(self._evaluate(text, values)) for text in self.hypotheses)
+        return all(self._evaluate(text, values) for text in self.hypotheses)
 
     def conclusion_holds(self, values: Mapping[str, Fraction]) -> bool:
         """Whether the conclusion holds at these values, exactly."""
-        return bool(self._evaluate(self.conclusion, values))
+        return self._evaluate(self.conclusion, values)
 
     def _parsed(self, text: str) -> ast.expr:
         table = {name: ast.parse(value, mode="eval").body for name, value in self.abbreviations}
@@ -102,18 +97,24 @@ class Query:
     def _translate(self, text: str) -> str:
         return _smt(self._parsed(text), set(self.variables))
 
-    def _evaluate(self, text: str, values: Mapping[str, Fraction]) -> bool | Fraction:
-        return _exact(self._parsed(text), values)
+    def _evaluate(self, text: str, values: Mapping[str, Fraction]) -> bool:
+        """In fractions. The translation to SMT-LIB has refused all that is not in the language."""
+        exact = ast.fix_missing_locations(_Fractions().visit(self._parsed(text)))
+        code = compile(ast.Expression(exact), "<query>", "eval")
+        return bool(eval(code, {**_MEANS, **values}))
+
+
+class _Fractions(ast.NodeTransformer):
+    """Integers as fractions: 1/2 is no float."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return ast.Call(ast.Name("Fraction", ast.Load()), [node], [])
 
 
 def _literal(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{value!r}: write integers and quotients of integers")
     return f"{value}.0"
-
-
-def _known(ops: list[ast.cmpop]) -> bool:
-    return all(type(op) in _COMPARISONS for op in ops)
 
 
 def _smt(node: ast.expr, variables: set[str]) -> str:
@@ -138,46 +139,15 @@ def _smt(node: ast.expr, variables: set[str]) -> str:
         case ast.BoolOp(op=op, values=values):
             word = "and" if isinstance(op, ast.And) else "or"
             return f"({word} {' '.join(_smt(value, variables) for value in values)})"
-        case ast.Compare(left=left, ops=ops, comparators=rest) if _known(ops):
+        case ast.Compare(left=left, ops=ops, comparators=rest) if {*map(type, ops)} <= {*_SIGNS}:
             parts = []
             for sign, right in zip(ops, rest, strict=True):
                 pair = f"{_smt(left, variables)} {_smt(right, variables)}"
-                parts.append(_COMPARISONS[type(sign)][0].format(pair))
+                parts.append(_SIGNS[type(sign)].format(pair))
                 left = right
             return parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
         case ast.Call(func=ast.Name(id=name), args=[first, second]) if name in _CONNECTIVES:
             return f"({_CONNECTIVES[name]} {_smt(first, variables)} {_smt(second, variables)})"
-    raise ValueError(f"'{ast.unparse(node)}' is not in the language of queries")
-
-
-def _exact(node: ast.expr, values: Mapping[str, Fraction]) -> bool | Fraction:
-    match node:
-        case ast.Name(id=name):
-            return values[name]
-        case ast.Constant(value=int(value)):
-            return Fraction(value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -Fraction(_exact(operand, values))
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _exact(operand, values)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _EXACTLY:
-            x, y = Fraction(_exact(left, values)), Fraction(_exact(right, values))
-            return Fraction(_EXACTLY[type(op)](x, y))
-        case ast.BoolOp(op=ast.And(), values=parts):
-            return all(_exact(part, values) for part in parts)
-        case ast.BoolOp(op=ast.Or(), values=parts):
-            return any(_exact(part, values) for part in parts)
-        case ast.Compare(left=first, ops=ops, comparators=rest) if _known(ops):
-            current = _exact(first, values)
-            for sign, part in zip(ops, rest, strict=True):
-                other = _exact(part, values)
-                if not _COMPARISONS[type(sign)][1](current, other):
-                    return False
-                current = other
-            return True
-        case ast.Call(func=ast.Name(id=name), args=[premise, consequence]):
-            p, q = bool(_exact(premise, values)), bool(_exact(consequence, values))
-            return (not p or q) if name == "Implies" else p == q
     raise ValueError(f"'{ast.unparse(node)}' is not in the language of queries")
 
 
