@@ -172,7 +172,7 @@ STATUS: dict[str, tuple[str, Change]] = {
     "a search that draws nothing": ("T1b", swapped(Searched, field(draws=st.nothing()))),
     "a law that a drawn example violates": (
         "T2b",
-        swapped(Searched, field(law=lambda A, h: asserts(h < 1))),
+        swapped(Searched, field(law=lambda A, a, h: asserts(h < 1))),
     ),
     "0 of 12 instances certified": (
         "T1g",
@@ -282,7 +282,7 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a diameter that falls by the step alone": (
         "N-clustering2026-norms",
-        swapped(Searched, field(law=lambda A, eps, x: asserts(dobrushin(A) <= 1 - eps))),
+        swapped(Searched, field(law=lambda A, X, eps: asserts(dobrushin(A) <= 1 - eps))),
     ),
     "LayerNorm said to keep the affine rank": (
         "N-2604.23681-linear-rank",

@@ -6,7 +6,7 @@ from itertools import product
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import squared_diameter
+from oversmoothing.theory.claims.lemmas import squared_diameter, with_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # -------------------------------------------------------------------- N-2206.03126-gradients
@@ -28,17 +28,10 @@ def _covariance(a: list[Fraction], X: Matrix) -> Matrix:
     return exact.product(exact.transposed(R), exact.diagonal(a), R)
 
 
-@st.composite
-def _states(pick: st.DrawFn) -> tuple[Matrix, Matrix, list[Fraction]]:
-    A = pick(draw.attention(1, 4, zeros=True))
-    return (
-        A,
-        pick(draw.states(len(A), pick(st.integers(1, 2)))),
-        pick(draw.lists(draw.fractions(-3, 3, 4), 2)),
-    )
-
-
-@search(_states())
+@search(
+    with_state(draw.attention(1, 4, zeros=True), st.integers(1, 2)),
+    draw.lists(draw.fractions(-3, 3, 4), 2),
+)
 def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
     """v^T Cov v <= |v|^2 D^2/4 for each row of A; and equal tokens do not feel A."""
     v = v[: len(X[0])]
@@ -55,27 +48,20 @@ DOUBLY_EACH = given.DOUBLY.said("A of each layer is doubly stochastic")
 
 
 @st.composite
-def _pairs(pick: st.DrawFn) -> tuple[draw.Known, draw.Known]:
+def _pairs(pick: st.DrawFn) -> tuple[draw.Known, draw.Known, Matrix]:
     size = pick(st.sampled_from([2, 4]))
     weights = draw.lists(st.integers(1, 9), size)
     first, second = (draw.walsh(draw.shares(pick(weights))) for _ in range(2))
-    return first, second
+    return first, second, pick(draw.states(size, 1))
 
 
-@search(
-    _pairs(),
-    draw.fractions(-2, 2, 4),
-    draw.fractions(0, 2, 4),
-    draw.lists(st.integers(-9, 9), 4),
-    at=lambda pair, *_: given.of_attention(pair[0][0]),
-)
+@search(_pairs(), draw.fractions(-2, 2, 4), draw.fractions(0, 2, 4), at="A")
 def law_scale(
-    pair: tuple[draw.Known, draw.Known], w: Fraction, scale: Fraction, x: list[int]
-) -> None:
+    A: Matrix, values: list[Fraction], B: Matrix, others: list[Fraction],
+    X: Matrix, w: Fraction, scale: Fraction,
+) -> None:  # fmt: skip
     """W = w or -w with equal chances, all 2^L of them; A is chosen by the state."""
-    (A, values), (B, others) = pair
-    sigma = max(a * a for a in [*values, *others])
-    X, depth = exact.from_integers([[k] for k in x[: len(A)]]), 3
+    sigma, depth = max(a * a for a in [*values, *others]), 3
     before = exact.squared_norms(X)
     assume(min(before) > 0)
     total = [Fraction(0), Fraction(0)]

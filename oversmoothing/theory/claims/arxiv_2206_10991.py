@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.claims.lemmas import squared_frobenius
+from oversmoothing.theory.claims.lemmas import squared_frobenius, with_state
 from oversmoothing.theory.proofs.kit import (
     Matrix,
     draw,
@@ -92,15 +92,9 @@ SYMMETRIC = given.Hypothesis(
 )
 
 
-@search(
-    draw.walsh_attention(),
-    draw.lists(st.integers(-9, 9), 16),
-    at=lambda walsh, _: given.of_attention(walsh[0]),
-)
-def law_no_residual(walsh: draw.Known, x: list[int]) -> None:
+@search(with_state(draw.walsh_attention(), 2), at="A")
+def law_no_residual(A: Matrix, values: list[Fraction], X: Matrix) -> None:
     """W = I: the energy's share falls by max a_i^2 at least, exactly, while the mean stays."""
-    A, values = walsh
-    X = exact.from_integers([x[2 * i : 2 * i + 2] for i in range(len(A))])
     bound = max(a * a for a in values)
     moved = exact.product(A, X)
     assert _energy(A, moved) <= bound * _energy(A, X)

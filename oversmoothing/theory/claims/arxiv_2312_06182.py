@@ -2,12 +2,11 @@
 
 from fractions import Fraction
 from itertools import product as pairs
-from typing import Any
 
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import logits
+from oversmoothing.theory.claims.lemmas import logits, with_state
 from oversmoothing.theory.depth.rates_measured import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
@@ -51,16 +50,9 @@ SYMMETRIC = given.Hypothesis(
 )
 
 
-@search(
-    draw.walsh_attention(),
-    draw.fractions(0, 3),
-    draw.lists(st.integers(-9, 9), 8),
-    at=lambda attention, *_: given.of_attention(attention[0]),
-)
-def law_bound(attention: draw.Known, w: Fraction, x: list[int]) -> None:
+@search(with_state(draw.walsh_attention(), 1), draw.fractions(0, 3), at="A")
+def law_bound(A: Matrix, values: list[Fraction], X: Matrix, w: Fraction) -> None:
     """W = w or -w with equal chances: E W = 0, E W^2 = s = w^2. Exactly, one feature."""
-    A, values = attention
-    X = exact.from_integers([[k] for k in x[: len(A)]])
     hfc, lfc = exact.squared_norms(X)
     assume(lfc != 0)
     s, gap = w * w, 1 - max(a * a for a in values)
@@ -155,10 +147,9 @@ def thresholds() -> None:
     equal(exact.squared_norms(X)[1], 0)
 
 
-@search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at=lambda case, tau: case)
-def law_remedy(attention: Any, tau: Any) -> None:
+@search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at="A H X0")
+def law_remedy(A: Matrix, H: Matrix, X0: Matrix, tau: Fraction) -> None:
     """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
-    A, H, X0 = attention
     expected = exact.characteristic(exact.scaled(1 - tau, exact.plus_identity(H)))
     quotient = exact.kronecker(H, rational_quotient(A))
     expected *= exact.characteristic(exact.plus_identity(quotient))
@@ -187,7 +178,7 @@ def cubic() -> list[sp.Expr]:
 
 
 @search(
-    st.tuples(st.integers(2, 4), st.integers(1, 2)).flatmap(lambda size: draw.states(*size)),
+    with_state(st.integers(2, 4), st.integers(1, 2)),
     draw.lists(draw.fractions(-2, 2, 4), 4),
     draw.lists(draw.fractions(-3, 3, 4), 2),
 )
@@ -228,11 +219,10 @@ def below_the_floor() -> None:
     draw.fractions(-3, 3),
     draw.fractions(-1, 3),
     st.sampled_from([AFTER, BEFORE]),
-    at=lambda attention, h, *_: (attention[0], [[h]]),
+    at="A h",
 )
-def law_remedy_limit(attention: Any, h: Any, tau: Any, place: Any) -> None:
+def law_remedy_limit(A: Matrix, a: Fraction, h: Fraction, tau: Fraction, place: str) -> None:
     """Two tokens: the mode is an eigenvector of the composed layer, with the predicted ratio."""
-    A, a = attention
     p, q = A[0][1], A[1][0]
     assume(h != 0 and p != q and (place == BEFORE or tau != 1))
     mu, weight = 1 + h * a, (1 - tau if place == AFTER else Fraction(1))

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import sympy as sp
 from hypothesis import assume, strategies as st
@@ -58,8 +57,8 @@ def _heads(pick: st.DrawFn) -> Heads:
     return pick(draw.heads(draw.attention(n, n, zeros=True), d, 3))
 
 
-@search(_heads().map(tuple), at=lambda *heads: given.of_attention(heads[0][0]))
-def law_heads(*heads: tuple[Matrix, Matrix]) -> None:
+@search(_heads(), at=lambda heads: given.of_attention(heads[0][0]))
+def law_heads(heads: Heads) -> None:
     """The characteristic polynomial of the layer is that of consensus times the quotient's."""
     n, d = len(heads[0][0]), len(heads[0][1])
     consensus, quotient, whole = map(exact.identity, (d, (n - 1) * d, n * d))
@@ -183,10 +182,9 @@ def neighbours(A: Matrix, H: Matrix) -> None:
     draw.two_token_attention(),
     st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
     draw.lists(draw.fractions(-1, 1), 3),
-    at=lambda attention, h_values, _: (attention[0], exact.diagonal(h_values)),
+    at=lambda A, a, h_values, _: (A, exact.diagonal(h_values)),
 )
-def law_rank_real(attention: Any, h_values: Any, above: Any) -> None:
-    A, a = attention
+def law_rank_real(A: Matrix, a: Fraction, h_values: list[Fraction], above: list[Fraction]) -> None:
     size = range(len(h_values))
     H = [[h_values[i] if i == j else above[i] * (j > i) for j in size] for i in size]
     moduli = {(i, j): abs(1 + h_values[j] * (a, 1)[i]) for i in (0, 1) for j in size}
@@ -324,9 +322,8 @@ def diverges_thm2_difference(A: Matrix, H: Matrix, X0: Matrix) -> None:
 # ----------------------------------------------------------------------- P-2401.04301v1-thm3
 
 
-@search(draw.attention(2, 3), draw.value_projections(2), at=lambda A, value: (A, value[0]))
-def law_thm3(A: Any, value: Any) -> None:
-    H, _ = value
+@search(draw.attention(2, 3), draw.value_projections(2), at="A H")
+def law_thm3(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
     answer = verdict(A=A, H=H)
     assume(answer.verdict in ("SMOOTHING", "NON_SMOOTHING"))
     assume(answer.tends_to is not None)

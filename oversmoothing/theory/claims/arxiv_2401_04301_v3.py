@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import squared_frobenius
+from oversmoothing.theory.claims.lemmas import squared_frobenius, with_state
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
 from oversmoothing.theory.proofs.kit import (
     Matrix,
@@ -57,15 +57,11 @@ def _norm(X: Matrix) -> float:
 
 
 @search(
-    draw.with_spectrum(draw.fractions(-1, 0), 0, 2, Fraction(0)),
-    draw.lists(st.integers(-9, 9), 9),
-    draw.attention(2, 3),
-    at=lambda value, numbers, A: (A, value[0]),
+    with_state(draw.attention(2, 3), draw.with_spectrum(draw.fractions(-1, 0), 0, 2, Fraction(0))),
+    at="A H",
 )
-def law_clip_tied(value: draw.Known, numbers: list[int], A: Matrix) -> None:
-    H, kinds = value
-    n, d = len(A), len(H)
-    X = exact.from_integers(numbers[i * 3 : i * 3 + d] for i in range(n))
+def law_clip_tied(A: Matrix, H: Matrix, kinds: list[Fraction], X: Matrix) -> None:
+    n = len(A)
     Pi = exact.transposed(spectra.projector(H, Fraction(0)))
     frozen = exact.product(exact.centred(X), Pi)
     assume(not is_zero(frozen))
@@ -154,13 +150,9 @@ ALL_POSITIVE = given.Hypothesis(
 )
 
 
-@search(
-    draw.attention(2, 4),
-    draw.with_spectrum(draw.fractions(0, 4).filter(bool), 1, 3),
-    at=lambda A, value: (A, value[0]),
-)
-def law_control_positive(A: Matrix, value: draw.Known) -> None:
-    assert exact_dominance(A, value[0]).comparison == 1
+@search(draw.attention(2, 4), draw.with_spectrum(draw.fractions(0, 4).filter(bool), 1, 3), at="A H")
+def law_control_positive(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
+    assert exact_dominance(A, H).comparison == 1
 
 
 # ------------------------------------------------------ P-2401.04301v3-control-some-positive

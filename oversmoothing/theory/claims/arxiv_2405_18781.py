@@ -73,7 +73,7 @@ def opposite() -> None:
     equal(exact.product(exact.AA, X), exact.scaled("1/2", X))
 
 
-@search(_hemisphere(), at=lambda A, X, W: (A, W, X))
+@search(_hemisphere(), at="A W X")
 def law_hemisphere(A: Matrix, X: Matrix, W: Matrix) -> None:
     """One layer from unit tokens of positive first entry, before the division by the norms."""
     v = [Fraction(1), Fraction(0)]

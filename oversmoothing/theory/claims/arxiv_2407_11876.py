@@ -2,10 +2,11 @@
 
 from fractions import Fraction
 
-from hypothesis import assume, strategies as st
+from hypothesis import assume
 
+from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.kit import draw, equal, exact, search, spectra
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
 # ------------------------------------------------------------------------ N-2407.11876-power
 
@@ -17,13 +18,11 @@ def _top(values: list[Fraction]) -> Fraction:
     return max(values, key=abs)
 
 
-@search(draw.value_projections(3), draw.value_projections(3), draw.lists(st.integers(-9, 9), 9))
-def law_power(attention: draw.Known, weights: draw.Known, x: list[int]) -> None:
+@search(with_state(draw.value_projections(3), draw.value_projections(3)))
+def law_power(A: Matrix, left: list[Fraction], H: Matrix, right: list[Fraction], X: Matrix) -> None:
     """X_L is made of blocks (a h)^L E_a X E_h^T, and the one of both tops has rank one at most."""
-    (A, left), (H, right) = attention, weights
     a, h = _top(left), _top(right)
     n, d = len(A), len(H)
-    X = exact.from_integers([x[i * d : (i + 1) * d] for i in range(n)])
     top = spectra.block(A, a, X, H, h)
     assert to_flint(top).rank() <= 1
     pairs = [(b, k) for b in {*left} for k in {*right}]

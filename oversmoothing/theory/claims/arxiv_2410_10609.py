@@ -3,10 +3,10 @@
 from fractions import Fraction
 
 import sympy as sp
-from hypothesis import assume, strategies as st
+from hypothesis import assume
 
-from oversmoothing.theory.claims.lemmas import rotations, squared_frobenius
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
+from oversmoothing.theory.claims.lemmas import rotations, squared_frobenius, with_state
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
 # ------------------------------------------------------------------------ N-2410.10609-bound
 
@@ -22,19 +22,16 @@ def attained() -> None:
 
 
 @search(
-    draw.walsh_attention().filter(lambda known: len(known[0]) < 8),
+    with_state(draw.walsh_attention().filter(lambda known: len(known[0]) < 8), 2),
     rotations(),
     draw.fractions(-2, 2, 4),
     draw.fractions(-4, 4, 4),
-    draw.lists(st.integers(-9, 9), 8),
-    at=lambda attention, *_: given.of_attention(attention[0]),
+    at="A",
 )
 def law_bound(
-    attention: draw.Known, turn: Matrix, w: Fraction, skip: Fraction, x: list[int]
+    A: Matrix, values: list[Fraction], Y: Matrix, turn: Matrix, w: Fraction, skip: Fraction
 ) -> None:
     """Symmetric A with rational eigenvalues and W = w times a rotation: k = max |a_i|, s = |w|."""
-    A, values = attention
-    Y = exact.from_integers([x[2 * i : 2 * i + 2] for i in range(len(A))])
     factor = abs(skip) - max(map(abs, values)) * abs(w)
     assume(factor > 0)
     W = exact.scaled(w, turn)

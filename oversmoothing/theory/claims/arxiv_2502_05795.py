@@ -36,11 +36,10 @@ def attained() -> None:
     draw.two_token_attention().filter(lambda known: known[1] >= 0),
     draw.inside(0, 3),
     draw.lists(draw.inside(0, 1), 1, 4),
-    at=lambda attention, h, scales: (attention[0], [[h]]),
+    at="A h",
 )
-def law_slows(attention: tuple[Matrix, Fraction], h: Fraction, scales: list[Fraction]) -> None:
+def law_slows(A: Matrix, a: Fraction, h: Fraction, scales: list[Fraction]) -> None:
     """Two tokens: layer by layer t, the share of differences, is multiplied by the factor."""
-    A, a = attention
     X, pi = exact.column("1 4"), spectra.stationary(A)
     for s in scales:
         factor = (1 + s * h * a) / (1 + s * h)

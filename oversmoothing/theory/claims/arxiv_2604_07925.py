@@ -5,8 +5,9 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import strategies as st
 
+from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.proofs.checks import symbolic
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
 # ----------------------------------------------------------------------- N-2604.07925-always
 
@@ -43,16 +44,9 @@ def _mean(X: Matrix) -> Matrix:
     return exact.product([[Fraction(1, len(X))] * len(X)], X)
 
 
-@search(
-    _doubly(),
-    draw.lists(st.integers(-5, 5), 4),
-    draw.lists(st.integers(-9, 9), 8),
-    at=lambda A, *_: given.of_attention(A),
-)
-def law_keeps_mean(A: Matrix, w: list[int], x: list[int]) -> None:
+@search(with_state(_doubly(), 2), draw.states(2, 2), at="A")
+def law_keeps_mean(A: Matrix, X: Matrix, W: Matrix) -> None:
     """Two features: the mean follows W alone, and A itself never raises HFC."""
-    X = exact.from_integers([x[2 * i : 2 * i + 2] for i in range(len(A))])
-    W = exact.from_integers([w[:2], w[2:]])
     equal(_mean(exact.product(A, X, W)), exact.product(_mean(X), W))
     moved = exact.plus(X, exact.product(A, X, W))
     equal(_mean(moved), exact.product(_mean(X), exact.plus_identity(W)))

@@ -5,6 +5,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.claims.t8 import attention, derivative
 from oversmoothing.theory.proofs.checks import L, induction, symbolic
 from oversmoothing.theory.proofs.kit import (
@@ -21,16 +22,9 @@ from oversmoothing.theory.proofs.kit import (
 # -------------------------------------------------------------------- N-2605.25619-direction
 
 
-@search(
-    draw.two_token_attention(),
-    draw.value_projections(3),
-    draw.lists(st.integers(-9, 9), 8),
-    at=lambda attention, value, x: (attention[0], value[0]),
-)
-def law_direction(attention: tuple[Matrix, Fraction], value: draw.Known, x: list[int]) -> None:
+@search(with_state(draw.two_token_attention(), draw.value_projections(3)), at="A H")
+def law_direction(A: Matrix, a: Fraction, H: Matrix, kinds: list[Fraction], X: Matrix) -> None:
     """X_L - mu^L 1 c_0 E^T is made of modes of smaller modulus, exactly."""
-    (A, a), (H, kinds) = attention, value
-    X = exact.from_integers(x[i * 4 : i * 4 + len(H)] for i in range(2))
     top = max(kinds, key=lambda h: abs(1 + h))
     others = [(b, h) for b in (Fraction(1), a) for h in {*kinds} if b != 1 or h != top]
     assert all(abs(1 + b * h) < abs(1 + top) for b, h in others)
@@ -87,10 +81,9 @@ def _eigenpairs(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix]:
     return H, kinds[0], [[row[0]] for row in S]
 
 
-@search(st.tuples(_eigenpairs(), draw.fractions(-1, 1)))
-def law_normalised(pair: tuple[Matrix, Fraction, Matrix], a: Fraction) -> None:
+@search(_eigenpairs(), draw.fractions(-1, 1))
+def law_normalised(H: Matrix, h: Fraction, u: Matrix, a: Fraction) -> None:
     """(I - u u^T/|u|^2)(I + a H) has 0 in the place of 1 + a h, and the rest of the spectrum."""
-    H, h, u = pair
     assume(h != -1)
     size = sum((x * x for (x,) in u), Fraction(0))
     R = exact.plus(exact.identity(len(H)), exact.product(u, exact.transposed(u)), -1 / size)

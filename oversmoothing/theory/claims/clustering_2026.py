@@ -2,10 +2,8 @@
 
 from fractions import Fraction
 
-from hypothesis import strategies as st
-
-from oversmoothing.theory.claims.lemmas import dobrushin, oscillation
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
+from oversmoothing.theory.claims.lemmas import dobrushin, oscillation, with_state
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
 # --------------------------------------------------------------------------------- averaging
 
@@ -38,15 +36,9 @@ def moved(A: Matrix, X0: Matrix) -> None:
 # -------------------------------------------------------------------- N-clustering2026-norms
 
 
-@search(
-    draw.attention(2, 4, zeros=True),
-    draw.fractions(0, 1),
-    draw.lists(st.integers(-9, 9), 4),
-    at=lambda A, *_: given.of_attention(A),
-)
-def law_norms(A: Matrix, eps: Fraction, x: list[int]) -> None:
+@search(with_state(draw.attention(2, 4, zeros=True), 1), draw.fractions(0, 1), at="A")
+def law_norms(A: Matrix, X: Matrix, eps: Fraction) -> None:
     """One layer, one feature."""
-    X = exact.from_integers([[k] for k in x[: len(A)]])
     moved = averaged(A, X, eps)
     before, after = (oscillation([row[0] for row in Y]) for Y in (X, moved))
     assert after <= (1 - eps * (1 - dobrushin(A))) * before

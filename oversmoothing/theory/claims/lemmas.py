@@ -1,9 +1,11 @@
 """What several chapters share: matrices of symbols, and softmax attention in fractions."""
 
 from fractions import Fraction
+from typing import Any
 
 import sympy as sp
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.numbers.exact import normalised_rows
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact
@@ -58,6 +60,18 @@ def spread(x: list[Fraction], y: list[Fraction]) -> Fraction:
 def squared_frobenius(M: Matrix) -> Fraction:
     """||M||_F^2."""
     return sum((entry * entry for row in M for entry in row), Fraction(0))
+
+
+@st.composite
+def with_state(
+    pick: st.DrawFn, A: SearchStrategy[Any], H: SearchStrategy[Any] | int, size: int = 0
+) -> tuple[Any, ...]:
+    """What A and H draw, matrices or matrices with what is known of them, and X_0 [n, d] in small
+    integers, or of that size and in general position. Either may be a number, n or d, alone."""
+    drawn = pick(A), H if isinstance(H, int) else pick(H)
+    n, d = (x if isinstance(x, int) else len(x[0] if isinstance(x, tuple) else x) for x in drawn)
+    X0 = draw.general_state(pick(draw.SEEDS), n, d, size) if size else pick(draw.states(n, d))
+    return *(x for x in drawn if not isinstance(x, int)), X0
 
 
 @st.composite

@@ -24,9 +24,8 @@ def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
 # --------------------------------------------------------------------------------------- T1c
 
 
-@search(draw.exact_cases(), st.integers(0, 4), at=lambda case, depth: case)
-def law_c(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
-    A, H, X = case
+@search(draw.exact_cases(), st.integers(0, 4), at="A H X")
+def law_c(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     B = rational_quotient(A)
     if B:
         apart = exact.layer(B, H, exact.differences(X), depth)
@@ -37,9 +36,8 @@ def law_c(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
 # --------------------------------------------------------------------------------------- T1d
 
 
-@search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
-def law_d(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
-    A, H, X = case
+@search(draw.exact_cases(), st.integers(0, 6), at="A H X")
+def law_d(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     n, pi = len(A), spectra.stationary(A)
     moved = exact.layer(A, H, X, depth)
     # c_L^T = (I + H)^L c_0^T, exactly.

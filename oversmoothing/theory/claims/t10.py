@@ -26,13 +26,8 @@ def rounded() -> None:
     assert (answer.verdict, answer.status) == ("NON_SMOOTHING", "certified")
 
 
-@search(
-    draw.two_token_attention(),
-    draw.fractions(-1, 1).filter(bool),
-    at=lambda attention, e: (attention[0], [[e]]),
-)
-def law_ball_certificates(attention: tuple[Matrix, Fraction], e: Fraction) -> None:
-    A, a = attention
+@search(draw.two_token_attention(), draw.fractions(-1, 1).filter(bool), at="A e")
+def law_ball_certificates(A: Matrix, a: Fraction, e: Fraction) -> None:
     h = -2 / (1 + a)
     assert verdict(A=A, H=[[h]]).verdict == "TIE" != verdict(A=A, H=[[h + e]]).verdict
 

@@ -14,6 +14,7 @@ from oversmoothing.theory.claims.lemmas import (
     dobrushin,
     symbolic_attention,
     symbolic_matrix,
+    with_state,
 )
 from oversmoothing.theory.claims.t7 import threshold as threshold
 from oversmoothing.theory.depth.ratios import ratio_of_squares
@@ -46,17 +47,10 @@ def undefined() -> None:
     assert [ratio.value for ratio in answer.hfc_lfc.values()] == [0, None, None]
 
 
-@search(
-    draw.value_projections(3),
-    draw.lists(st.integers(-3, 3), 3),
-    st.integers(0, 4),
-    at=lambda value, *_: (_ONE, value[0]),
-)
-def law_1(value: tuple[Matrix, object], entries: list[int], depth: int) -> None:
-    H, _ = value
-    X = exact.from_integers([entries[: len(H)]])
-    hfc, lfc = exact.squared_norms(exact.layer(_ONE, H, X, depth))
-    answer = verdict(A=_ONE, H=H, X0=X, depth=[depth])
+@search(with_state(st.just(_ONE), draw.value_projections(3)), st.integers(0, 4), at="A H")
+def law_1(A: Matrix, H: Matrix, values: list[Fraction], X: Matrix, depth: int) -> None:
+    hfc, lfc = exact.squared_norms(exact.layer(A, H, X, depth))
+    answer = verdict(A=A, H=H, X0=X, depth=[depth])
     assert hfc == 0
     assert answer.verdict == ("TRIVIAL" if any(X[0]) else "UNDEFINED")
     assert answer.hfc_lfc[depth].value == (0 if lfc else None)
@@ -448,7 +442,7 @@ def nothing_left() -> None:
     assert refused == 2, "a row without weights passed as attention"
 
 
-@search(draw.causal_attention(), draw.fractions(-4, 2), at=lambda A, h: (A, [[h]]))
+@search(draw.causal_attention(), draw.fractions(-4, 2), at="A h")
 def law_10(A: Matrix, h: Fraction) -> None:
     smallest = min(A[i][i] for i in range(1, len(A)))
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, smallest)

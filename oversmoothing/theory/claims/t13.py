@@ -40,8 +40,8 @@ def _mixing(pick: st.DrawFn) -> tuple[Matrix, Vector, Vector]:
     st.integers(1, 2).flatmap(lambda d: draw.matrices(draw.fractions(-2, 2, 4), d, d)),
     _mixing(),
 )
-def spectrum_law(A: Matrix, H: Matrix, mixing: tuple[Matrix, Vector, Vector]) -> None:
-    n, d, (R, p, q) = len(A), len(H), mixing
+def spectrum_law(A: Matrix, H: Matrix, R: Matrix, p: Vector, q: Vector) -> None:
+    n, d = len(A), len(H)
     whole = exact.plus(
         exact.kronecker(R, exact.identity(n * d)),
         exact.kronecker(_outer(p, q), exact.kronecker(H, A)),

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
 from oversmoothing.theory.numbers.exact import exact_stationary, from_flint, to_flint, to_float
 from oversmoothing.theory.proofs.kit import (
@@ -72,14 +73,8 @@ def law_a(A: Matrix) -> None:
 # -------------------------------------------------------------------------------------- T14b
 
 
-@search(
-    reducible(),
-    draw.with_jordan_blocks([(exact.matrix("1/2")[0][0], 2)]),
-    draw.SEEDS,
-    at=lambda A, H, seed: (A, H),
-)
-def law_b(A: Matrix, H: Matrix, seed: int) -> None:
-    X = draw.general_state(seed, len(A), len(H), 50)
+@search(with_state(reducible(), draw.with_jordan_blocks([(Fraction(1, 2), 2)]), 50), at="A H")
+def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
     pi, W = families(A)
     c, depth = exact.product(pi, X), 5
     R = exact.plus(X, exact.product(W, c), -1)
@@ -112,12 +107,9 @@ def one_state() -> None:
     assert alone.limit is not None and abs(alone.limit - math.sqrt(8)) < 1e-14
 
 
-@search(
-    reducible(), draw.fractions(Fraction(1, 4), 3, 4), draw.SEEDS, at=lambda A, h, seed: (A, [[h]])
-)
-def law_c(A: Matrix, h: Fraction, seed: int) -> None:
+@search(with_state(reducible(), 1, 20), draw.fractions(Fraction(1, 4), 3, 4), at="A h")
+def law_c(A: Matrix, X: Matrix, h: Fraction) -> None:
     """h > 0: R_L grows by |1 + h a| < 1 + h, and the limit is that of the absorbed class means."""
-    X = draw.general_state(seed, len(A), 1, 20)
     pi, W = families(A)
     c = [row[0] for row in exact.product(pi, X)]
     answer = verdict(A=A, H=[[h]], X0=X)
@@ -149,7 +141,7 @@ def off_one() -> None:
     assert verdict(A=causal, H=exact.matrix("1/2")).verdict == "SMOOTHING"
 
 
-@search(draw.causal_attention(4), draw.fractions(-2, 2, 8), at=lambda A, h: (A, [[h]]))
+@search(draw.causal_attention(4), draw.fractions(-2, 2, 8), at="A h")
 def law_d(A: Matrix, h: Fraction) -> None:
     answer = verdict(A=A, H=[[h]])
     if h > 0:
@@ -163,6 +155,8 @@ A_HAS_ONE_CLOSED = given.SIMPLE_ONE.said("A has one closed class of tokens")
 # -------------------------------------------------------------------------------------- T14e
 
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
+_SMALL = reducible().filter(lambda A: len(A) <= 5)
+_BLOCK = draw.with_jordan_blocks([(Fraction(-1, 2), 2)])
 
 
 def own_terms() -> None:
@@ -206,15 +200,9 @@ def _largest(
     return peaks
 
 
-@search(
-    reducible().filter(lambda A: len(A) <= 5),
-    draw.with_jordan_blocks([(exact.matrix("-1/2")[0][0], 2)]),
-    draw.SEEDS,
-    at=lambda A, H, seed: (A, H),
-)
-def law_e(A: Matrix, H: Matrix, seed: int) -> None:
+@search(with_state(_SMALL, _BLOCK, 9), at="A H")
+def law_e(A: Matrix, H: Matrix, X: Matrix) -> None:
     """Over a window of depths the largest ||x_i|| / (L^p rho^L) hardly changes from L to 2 L."""
-    X = draw.general_state(seed, len(A), len(H), 9)
     known = [g for g in given.content(A, H, X).tokens.growth if g is not None]
     assert len(known) == len(A)
     # Where the leading terms are small ones they show late.
@@ -285,13 +273,12 @@ def chained(draw_from: st.DrawFn) -> Matrix:
     return rows
 
 
-@search(chained(), st.integers(1, 2), draw.SEEDS, at=lambda A, *_: given.of_attention(A))
-def law_f(A: Matrix, block: int, seed: int) -> None:
+@search(with_state(chained(), st.integers(1, 2), 10**9), at="A")
+def law_f(A: Matrix, X: Matrix) -> None:
     """h = -1/2: the smallest diagonal on the paths from i leads with the longest chain at most; the
     bound is attained where that diagonal is 1/2, the largest but for the 1."""
-    h = Fraction(-1, 2)
+    h, block = Fraction(-1, 2), len(X[0])
     H = [[h * (k == m) + (m == k + 1) for m in range(block)] for k in range(block)]
-    X = draw.general_state(seed, len(A), block)
     for i, growth in enumerate(given.content(A, H, X).tokens.growth):
         assert growth is not None
         # 1 + h a is exact in binary, and so is a again.
@@ -344,15 +331,9 @@ def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
     return math.sqrt(squared) * (1 if inner > 0 else -1)
 
 
-@search(
-    chained(),
-    draw.with_jordan_blocks([(Fraction(-1, 2), 2)]),
-    draw.SEEDS,
-    at=lambda A, H, seed: (A, H),
-)
-def law_g(A: Matrix, H: Matrix, seed: int) -> None:
+@search(with_state(chained(), _BLOCK, 9), at="A H")
+def law_g(A: Matrix, H: Matrix, X: Matrix) -> None:
     """Cosines of the states after 600 layers, by hand, are near the limits said of them."""
-    X = draw.general_state(seed, len(A), len(H), 9)
     limits = given.content(A, H, X).tokens.cosines
     for depth in (600, 601):
         state = exact.layer(A, H, X, depth)
@@ -400,19 +381,17 @@ def constant() -> None:
 
 
 @search(
-    reducible().filter(lambda A: len(A) <= 5),
+    with_state(_SMALL, 2, 9),
     draw.fractions(-2, 2, 2),
     st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(2)]),
-    draw.SEEDS,
-    at=lambda A, x, y, seed: (A, [[x, -y], [y, x]]),
+    at=lambda A, X, x, y: (A, [[x, -y], [y, x]]),
 )
-def law_h(A: Matrix, x: Fraction, y: Fraction, seed: int) -> None:
+def law_h(A: Matrix, X: Matrix, x: Fraction, y: Fraction) -> None:
     """A turning H on several classes: limits are met at depth, and no limit shows two values."""
     H = [[x, -y], [y, x]]
     # 0.97^300 = 1e-4: what grows nearly as fast as the leading part hides its limit for longer.
     moduli = sorted(abs(1 + complex(x, y) * a) for a in np.linalg.eigvals(np.array(A, dtype=float)))
     assume(not any(0.97 < low / high < 1 - 1e-4 for low, high in pairwise(moduli) if high))
-    X = draw.general_state(seed, len(A), 2, 9)
     cosines = given.content(A, H, X).tokens.cosines
     depths = range(300, 312)
     states = [exact.layer(A, H, X, depths[0])]
@@ -474,13 +453,10 @@ def periodic(draw_from: st.DrawFn) -> Matrix:
     return rows
 
 
-@search(
-    periodic(), draw.fractions(-4, 2, 2).filter(bool), draw.SEEDS, at=lambda A, h, seed: (A, [[h]])
-)
-def law_i(A: Matrix, h: Fraction, seed: int) -> None:
+@search(with_state(periodic(), 1, 10**9), draw.fractions(-4, 2, 2).filter(bool), at="A h")
+def law_i(A: Matrix, X: Matrix, h: Fraction) -> None:
     n, p = len(A), period(A)
     assert p is not None and p > 1
-    X = draw.general_state(seed, n, 1)
     answer = verdict(A=A, H=[[h]], X0=X)
     assert answer.verdict == ("SMOOTHING" if h > 0 else "NON_SMOOTHING")
     assert answer.cosine_limits is not None

@@ -14,11 +14,8 @@ from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 # --------------------------------------------------------------------------------------- T2b
 
 
-@search(
-    draw.two_token_attention(), draw.fractions(-6, 3), at=lambda attention, h: (attention[0], [[h]])
-)
-def matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
-    A, a = attention
+@search(draw.two_token_attention(), draw.fractions(-6, 3), at="A h")
+def matrix_law(A: Matrix, a: Fraction, h: Fraction) -> None:
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, a)
     assert verdict(A=A, H=[[threshold(a)]]).verdict == "TIE"
 
@@ -26,13 +23,8 @@ def matrix_law(attention: tuple[Matrix, Fraction], h: Fraction) -> None:
 # --------------------------------------------------------------------------------------- T2d
 
 
-@search(
-    draw.walsh_attention(),
-    draw.value_projections(3),
-    at=lambda attention, value: (attention[0], value[0]),
-)
-def matrix_law_d(attention: draw.Known, value: draw.Known) -> None:
-    (A, a_values), (H, h_values) = attention, value
+@search(draw.walsh_attention(), draw.value_projections(3), at="A H")
+def matrix_law_d(A: Matrix, a_values: list[Fraction], H: Matrix, h_values: list[Fraction]) -> None:
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
     assert verdict(A=A, H=H).verdict == closed
 

@@ -26,15 +26,11 @@ def nonsingular(instance: given.Instance) -> bool:
 
 
 @search(
-    draw.circulant_attention(),
-    draw.gaussian_points(3),
-    st.integers(-2, 2).map(Fraction),
-    at=lambda attention, h, s: given.of_attention(attention[0]),
+    draw.circulant_attention(), draw.gaussian_points(3), st.integers(-2, 2).map(Fraction), at="A"
 )
 def matrix_law(
-    attention: tuple[Matrix, list[spectra.Gaussian]], h: spectra.Gaussian, s: Fraction
+    A: Matrix, a_values: list[spectra.Gaussian], x: Fraction, y: Fraction, s: Fraction
 ) -> None:
-    (A, a_values), (x, y) = attention, h
     # [[x, -y], [y, x]] in the basis (1, 0), (s, 1).
     H = [[x + s * y, -y * (1 + s * s)], [y, x - s * y]]
     expected = spectra.by_moduli([(x, y), (x, -y)], a_values)
@@ -50,19 +46,19 @@ _INSIDE = draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h)
 @search(
     draw.circulant_attention(),
     draw.lists(_INSIDE, 1, 2),
-    at=lambda attention, points: (
-        attention[0],
-        [[points[0][0], -points[0][1]], [points[0][1], points[0][0]]],
-    ),
+    at=lambda A, _, points: (A, _turning(*points[0])),
 )
 def matrix_law_c(
-    attention: tuple[Matrix, list[spectra.Gaussian]], points: list[spectra.Gaussian]
+    A: Matrix, a_values: list[spectra.Gaussian], points: list[spectra.Gaussian]
 ) -> None:
-    A, a_values = attention
     values = [(x, s * y) for x, y in points for s in (1, -1)]
     assert spectra.by_moduli(values, a_values) == "NON_SMOOTHING"
-    x, y = points[0]
-    assert verdict(A=A, H=[[x, -y], [y, x]]).verdict == "NON_SMOOTHING"
+    assert verdict(A=A, H=_turning(*points[0])).verdict == "NON_SMOOTHING"
+
+
+def _turning(x: Fraction, y: Fraction) -> Matrix:
+    """Of the eigenvalues x +- iy."""
+    return [[x, -y], [y, x]]
 
 
 IN_DISC = given.Hypothesis(
@@ -76,7 +72,7 @@ IN_DISC = given.Hypothesis(
 _INTERVAL = draw.fractions(-1, 0).filter(bool)
 
 
-@search(draw.attention(2, 4), _INTERVAL, at=lambda A, h: (A, [[h]]))
+@search(draw.attention(2, 4), _INTERVAL, at="A h")
 def matrix_law_d(A: Matrix, h: Fraction) -> None:
     value = spectra.spectrum([[h]])[0]
     for a in spectra.attention_values(A):
@@ -235,9 +231,8 @@ def one_pair(instance: given.Instance) -> bool:
     return simple and len({mode.structural for mode in modes}) == 1
 
 
-@search(draw.attention(3, 4), draw.with_complex_pair(), at=lambda A, value: (A, value[0]))
-def winner_law(A: Matrix, value: tuple[Matrix, complex]) -> None:
-    H, _ = value
+@search(draw.attention(3, 4), draw.with_complex_pair(), at="A H")
+def winner_law(A: Matrix, H: Matrix, value: complex) -> None:
     for mode in exact_dominance(A, H).quotient:
         assert mode.attention is not None
         if mode.value.is_real or mode.attention.is_real:

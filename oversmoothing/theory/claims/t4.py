@@ -12,6 +12,7 @@ from hypothesis import assume, strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.depth import rates_measured as measured
 from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
@@ -85,14 +86,8 @@ def converse() -> None:
 _INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
 
 
-@search(
-    draw.attention(2, 4),
-    draw.with_spectrum(_INSIDE, 1, 3),
-    draw.SEEDS,
-    at=lambda A, value, seed: (A, value[0]),
-)
-def law_b(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
-    H, _ = value
+@search(with_state(draw.attention(2, 4), draw.with_spectrum(_INSIDE, 1, 3), 10**9), at="A H")
+def law_b(A: Matrix, H: Matrix, values_H: list[Fraction], X0: Matrix) -> None:
     dominance = exact_dominance(A, H)
     assert dominance.comparison == -1, "h in [-1, 0) must not smooth"
     assume(given.single_pair(dominance))
@@ -102,7 +97,6 @@ def law_b(A: Matrix, value: tuple[Matrix, list[Fraction]], seed: int) -> None:
     moduli = np.abs(1 + np.outer(values, h))
     v = vectors[:, int(np.argmax(moduli.max(axis=1)))].real
     assume(np.abs(v).min() > 1e-3)
-    X0 = draw.general_state(seed, len(A), len(H))
     second = np.sort(moduli.ravel())[-2] / radii(dominance)[1]
     X = far_state(A, H, X0, float(second), 14)
     found_cosines = cosines(X)
@@ -216,18 +210,14 @@ def generic(case: given.Instance) -> bool:
 
 
 @search(
-    draw.with_spectrum(st.sampled_from(_A_VALUES), 1, 4),
-    draw.with_spectrum(st.sampled_from(_H_VALUES), 1, 3),
-    draw.SEEDS,
-    at=lambda attention, value, seed: (
-        attention[0],
-        value[0],
-        draw.general_state(seed, len(attention[1]), len(value[1]), 10**6),
+    with_state(
+        draw.with_spectrum(st.sampled_from(_A_VALUES), 1, 4),
+        draw.with_spectrum(st.sampled_from(_H_VALUES), 1, 3),
+        10**6,
     ),
+    at="A H X0",
 )
-def law_c(attention: draw.Known, value: draw.Known, seed: int) -> None:
-    (A, a), (H, h) = attention, value
-    X0 = draw.general_state(seed, len(a), len(h), 10**6)
+def law_c(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], X0: Matrix) -> None:
     blocks = {(x, y): spectra.block(A, x, X0, H, y) for x in set(a) for y in set(h)}
 
     def total(depth: int, chosen: list[tuple[Fraction, Fraction]]) -> Matrix:
@@ -292,13 +282,10 @@ def unbounded() -> None:
 
 
 @search(
-    draw.two_token_attention(),
-    draw.states(2, 1),
-    at=lambda attention, X0: (attention[0], [[-2 / (1 + attention[1])]], X0),
+    draw.two_token_attention(), draw.states(2, 1), at=lambda A, a, X0: (A, [[-2 / (1 + a)]], X0)
 )
-def law_d(attention: tuple[Matrix, Fraction], X0: Matrix) -> None:
+def law_d(A: Matrix, a: Fraction, X0: Matrix) -> None:
     """h = -2/(1+a) ties; the ratio is exactly what the projectors say, at every depth."""
-    A, a = attention
     h = -2 / (1 + a)
     assume(given.contains_both_radii(A, [[h]], X0))
     # X_L = (1+h)^L E_1 X_0 + (1+ha)^L E_a X_0, and 1 + ha = -(1+h) > 0.
@@ -371,7 +358,7 @@ def reinjection(effort: by.Effort) -> by.Measurements:
     yield by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
 
 
-@search(_special(), at=lambda A, a, H, *_: (A, H))
+@search(_special(), at="A H")
 def law_e(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: list[int]) -> None:
     rng = np.random.default_rng(7)
     X0 = exact.zeros(2, len(h))
@@ -485,10 +472,9 @@ def ratio() -> object:
     ]
 
 
-@search(draw.SEEDS, st.tuples(st.integers(2, 5), st.integers(2, 5)), draw.fractions(-50, 50))
-def law_g(seed: int, sizes: tuple[int, int], size: Fraction) -> None:
+@search(draw.SEEDS, st.integers(2, 5), st.integers(2, 5), draw.fractions(-50, 50))
+def law_g(seed: int, n: int, d: int, size: Fraction) -> None:
     """Interlacing, of drawn integers; a ball that is certainly larger would refute it."""
-    n, d = sizes
     Z, directions = draw.general_state(seed, n, d, 9), draw.general_state(seed + 1, 2, n + d, 5)
     X = with_sink(Z, size, directions[0][:n], directions[1][:d])
     whole, clean = _sigma(X), _sigma(Z)

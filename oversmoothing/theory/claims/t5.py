@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import angle as angle
+from oversmoothing.theory.claims.lemmas import angle as angle, with_state
 from oversmoothing.theory.claims.t4 import radii
 from oversmoothing.theory.depth import rates, rates_measured as measured
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls, power_depth, ratio_floor
@@ -171,16 +171,12 @@ def measure_b(effort: by.Effort) -> by.Measurements:
 
 
 @search(
-    draw.attention(2, 3),
-    draw.with_spectrum(draw.fractions(-2, 2, 4), 2, 3),
-    draw.SEEDS,
-    at=lambda A, value, seed: (A, value[0]),
+    with_state(draw.attention(2, 3), draw.with_spectrum(draw.fractions(-2, 2, 4), 2, 3), 10**9),
+    at="A H",
 )
-def slope_law(A: Matrix, value: draw.Known, seed: int) -> None:
+def slope_law(A: Matrix, H: Matrix, values: list[Fraction], X0: Matrix) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
-    H, values = value
     predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
-    X0 = draw.general_state(seed, len(A), len(H))
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
     ratios = [measured.sigma_ratio(X) for X in measured.states(A, H, X0, depths).values()]
     logs = [measured.log(s) / L for s, L in zip(ratios, depths, strict=True) if s > 0]
@@ -292,7 +288,7 @@ def defective(effort: by.Effort) -> by.Settled:
     yield f"HFC/LFC > 1/1000 at layer {bad[0]} >= {bound.depth}" if bad else True
 
 
-@search(_drawn(), at=lambda A, H, X0, eps: (A, H, X0))
+@search(_drawn(), at="A H X0")
 def law_d(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> None:
     bound = certified_depth_in_balls(A, H, X0, eps)
     assume(bound is not None and bound.depth < 5000)

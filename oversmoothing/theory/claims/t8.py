@@ -234,11 +234,10 @@ def one_real_value(instance: given.Instance) -> bool:
 @search(
     draw.circulant_attention(),
     draw.fractions(-6, 6),
-    at=lambda attention, h: (attention[0], [[h, -h], [Fraction(0), Fraction(0)]]),
+    at=lambda A, _, h: (A, [[h, -h], [Fraction(0), Fraction(0)]]),
 )
-def matrix_law(attention: tuple[Matrix, list[spectra.Gaussian]], h: Fraction) -> None:
+def matrix_law(A: Matrix, a_values: list[spectra.Gaussian], h: Fraction) -> None:
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
-    A, a_values = attention
     H = [[h, -h], [Fraction(0), Fraction(0)]]
     differ = verdict(A=A, H=H).verdict != verdict(A=A, H=exact.scaled(-1, H)).verdict
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))

@@ -78,10 +78,9 @@ def measure_a(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, math.log(second), slope(measured.hfc_lfc, A, H), tolerance)
 
 
-@search(draw.exact_cases(), st.integers(0, 6), at=lambda case, depth: case)
-def law_a(case: tuple[Matrix, Matrix, Matrix], depth: int) -> None:
+@search(draw.exact_cases(), st.integers(0, 6), at="A H X")
+def law_a(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     """Y_L = B'^L Y_0 W^L and c_L = c_0 W^L: for two tokens t falls by |lambda_2| where W is h."""
-    A, H, X = case
     moved, pi = _bare_layers(A, H, X, depth), spectra.stationary(A)
     apart, means = exact.differences(X), [exact.weighted_mean(pi, X)]
     assert exact.differences(moved) == _bare_layers(rational_quotient(A), H, apart, depth)
@@ -135,17 +134,12 @@ def measure_b(effort: by.Effort) -> by.Measurements:
 
 
 @search(
-    draw.two_token_attention(),
-    _two_features(),
-    draw.states(2, 2),
-    st.integers(0, 6),
-    at=lambda attention, value, X, depth: (attention[0], value[0], X),
+    draw.two_token_attention(), _two_features(), draw.states(2, 2), st.integers(0, 6), at="A H X"
 )
-def law_b(attention: tuple[Matrix, Fraction], value: draw.Known, X: Matrix, depth: int) -> None:
+def law_b(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], X: Matrix, depth: int) -> None:
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
-    (A, a), (H, (first, second)) = attention, value
     moved = exact.determinant(_bare_layers(A, H, X, depth))
-    assert moved == (a * first * second) ** depth * exact.determinant(X)
+    assert moved == (a * h[0] * h[1]) ** depth * exact.determinant(X)
 
 
 # --------------------------------------------------------------------------------------- T9c

@@ -50,10 +50,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.numbers.exact import Matrix
@@ -311,9 +313,33 @@ def _abbreviations(text: str) -> dict[str, str]:
     return {name: meaning for name, _, meaning in parts}
 
 
-def search(*draws: SearchStrategy[Any], at: At | None = None) -> Callable[[Law], Searched]:
-    """The decorator of a law that takes what the strategies draw, for a `search` line."""
-    return lambda holds: searched("", holds, *draws, at=at)
+def search(*draws: SearchStrategy[Any], at: At | str = "") -> Callable[[Law], Searched]:
+    """The decorator of a law for a `search` line: it takes what the strategies draw, a tuple entry
+    by entry.
+
+    at: which parameters are the instance, A and perhaps H and X_0 ("A H"; a number h is the matrix
+    [[h]]), or a function of all of them.
+    """
+    drawn = st.tuples(*draws).map(_flat)
+
+    def made(law: Law) -> Searched:
+        if not isinstance(at, str):
+            return searched("", law, drawn, at=at)
+        places = [[*signature(law).parameters].index(name) for name in at.split()]
+
+        def instance(*entries: Any) -> tuple[Any, ...]:
+            parts = (entries[place] for place in places)
+            A, *others = (part if isinstance(part, list) else [[part]] for part in parts)
+            return (A, *others) if others else shared.of_attention(A)
+
+        return searched("", law, drawn, at=instance if at else None)
+
+    return made
+
+
+def _flat(drawn: tuple[Any, ...]) -> tuple[Any, ...]:
+    entries = (_flat(part) if isinstance(part, tuple) else (part,) for part in drawn)
+    return tuple(chain.from_iterable(entries))
 
 
 def claims_of(python: Path, names: Mapping[str, Any]) -> dict[str, Claim]:
