@@ -116,6 +116,15 @@ def test_a_step_is_executed_where_a_search_draws(tmp_path: Path, most: int, hold
     assert proof.outcome.holds is holds
 
 
+@pytest.mark.parametrize(("equation", "holds"), [("4/6 == 2/3", True), ("-1/3 == -0.3", False)])
+def test_a_step_may_be_an_equation(tmp_path: Path, equation: str, holds: bool) -> None:
+    code = CODE.replace("def checked", "def _checked")
+    claims, _ = read(tmp_path, TEXT.replace("`checked`", f"`{equation}`"), code)
+    (proof,) = run_claim(claims["X1"], Effort(), frozenset({Kind.WRITTEN})).findings
+    assert proof.outcome.holds is holds
+    assert holds or "not so: -1/3 == -0.3" in proof.outcome.detail
+
+
 SHARP = """   - sharp: the square is smaller
      - given `0 < x; x < 1`, then `x*x < x`, at `x=1/2`
      - unless 0 is admitted: without `0 < x`, at `x=0`
@@ -160,6 +169,7 @@ WRONG = {
         "no line of x.md names 'small'",
     ),
     "a search without a title": ("`small`: in integers", "`small`", "line 25: it needs a name and"),
+    "an equation that is none": ("`checked`", "`1 == (`", "line 31: `1 == (` is no equation"),
     "a text without its step": ("`checked`", "`check`", "line 31: `check` is not one func"),
     "a step without its text": ("   - verified: `checked`\n", "", "x.py, line 11: .* 'checked'"),
     "an unknown scope": ("- verified:", "- proved:", "line 31: 'proved: `checked`' is none of"),

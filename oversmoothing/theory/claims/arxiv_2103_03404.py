@@ -29,12 +29,6 @@ def attention_any_weights(A: Matrix) -> None:
     vanishes(computed - symbolic(A))
 
 
-def fixed(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    equal(exact.product(A, X0, exact.transposed(H)), X0)
-    equal(exact.determinant(X0), 1)
-    equal(exact.squared_norms(X0), (1, 1))
-
-
 # ----------------------------------------------------------- N-2103.03404-doubly-exponential
 
 

@@ -10,16 +10,6 @@ from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, s
 # ------------------------------------------------------------------ N-2203.05962-every-start
 
 
-def eigenvector(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    equal(exact.weighted_mean(spectra.stationary(A), X0), [0])
-    equal(exact.product(A, X0, H), exact.scaled("1/4", X0))
-
-
-def ratio(X0: Matrix) -> None:
-    hfc, lfc = exact.squared_norms(X0)
-    equal(hfc, 9 * lfc)
-
-
 # --------------------------------------------------------------------- N-2203.05962-low-pass
 
 

@@ -5,29 +5,9 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius, with_state
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    draw,
-    equal,
-    exact,
-    given,
-    is_zero,
-    search,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, is_zero, search
 
 # -------------------------------------------------------------------- N-2206.10991-attention
-
-
-def by_the_rule(A: Matrix) -> None:
-    assert spectra.values(A) == [Fraction(1, 2), 1]
-    assert Fraction(1, 2) - 1 < Fraction(-1, 10)
-
-
-def in_truth(A: Matrix, H: Matrix) -> None:
-    assert spectra.by_moduli([Fraction(-1), Fraction(-1, 10)], [Fraction(1, 2)]) == "NON_SMOOTHING"
-    assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
 
 
 # ----------------------------------------------------------------------- N-2206.10991-graphs
@@ -42,11 +22,6 @@ def _graphs(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
         for j in range(i + 1):
             E[i][j] = E[j][i] = Fraction(pick(st.integers(int(j == i - 1), 3)))
     return E, pick(draw.states(n, 2))
-
-
-def unequal() -> None:
-    E = exact.matrix("1 1 0; 1 1 1; 0 1 1")
-    equal([sum(row) for row in E], [2, 3, 2])
 
 
 @search(_graphs())

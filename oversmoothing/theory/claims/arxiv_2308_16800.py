@@ -7,16 +7,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, induction
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    draw,
-    equal,
-    exact,
-    given,
-    search,
-    vanishes,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, vanishes
 
 # -------------------------------------------------------------------- N-2308.16800-any-state
 
@@ -91,7 +82,3 @@ def state(A: Matrix, H: Matrix, X0: Matrix) -> None:
     slow, fast = sp.Rational(3, 4) ** L, sp.Rational(5, 8) ** L
     shares = sp.Matrix([[1 + slow, slow - fast], [1 - slow, slow + fast]]) / 2
     vanishes([*(state - shares * two).applyfunc(sp.powsimp)])
-
-
-def verdict_sums(A: Matrix, H: Matrix) -> None:
-    equal(verdict(A=A, H=H).verdict, "SMOOTHING")

@@ -67,10 +67,6 @@ def law_bound(A: Matrix, values: list[Fraction], X: Matrix, w: Fraction) -> None
 # ---------------------------------------------------------- N-2312.06182-bound-any-attention
 
 
-def gap(A_1: Matrix) -> None:
-    equal(spectra.values(A_1), [Fraction(1, 4), 1])
-
-
 def on_average(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
     hfc, lfc = exact.squared_norms(X0_1)
     equal(lfc / (hfc + lfc), Fraction(1, 17))
@@ -94,10 +90,6 @@ _V = exact.column("-2 1 1")
 def collapse_alone(A_1: Matrix, A_2: Matrix) -> None:
     for A in (A_1, A_2):
         assert given.consensus(exact.product(A, A)), "the tokens differ"
-
-
-def survives(A_1: Matrix, A_2: Matrix) -> None:
-    equal(exact.product(A_2, A_1, _V), exact.scaled("1/16", _V))
 
 
 # --------------------------------------------------------------- N-2312.06182-changing-bound
@@ -252,10 +244,6 @@ def modes(A: Matrix, H: Matrix) -> None:
             equal(moved, exact.scaled(grows, mode))
 
 
-def x_0_1_1(X0: Matrix) -> None:
-    equal(X0, exact.plus(_ALONG, _ACROSS))
-
-
 # --------------------------------------------------------------------- N-2312.06182-residual
 
 
@@ -272,7 +260,3 @@ def reversed(A: Matrix, X0: Matrix) -> None:
     state = around(sp.Rational(1, 2) ** L, sp.Rational(3, 4) ** L)
     induction(A, exact.matrix("-1/2"), X0, state)
     ratio_is(state, sp.Rational(9, 4) ** L)
-
-
-def lambda_2_1_2(A: Matrix) -> None:
-    equal([str(a) for a in spectra.values(A)], ["1/2", "1"])

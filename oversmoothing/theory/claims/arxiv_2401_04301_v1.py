@@ -41,10 +41,6 @@ def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
-def both_eigenvalues_of_h(H: Matrix) -> None:
-    equal(spectra.values(H), [0, 0])
-
-
 # ---------------------------------------------------------------------- P-2401.04301v1-heads
 
 Heads = list[tuple[Matrix, Matrix]]
@@ -245,11 +241,6 @@ def smallest() -> None:
         assert _fits(value, expected, _UNIT / 2)
 
 
-def eigenvalues() -> None:
-    assert all(_fits(value, 12 * 768) for value in _BASE)
-    assert not _fits(_TINY[0], 12 * 192)
-
-
 # --------------------------------------------------------------- P-2401.04301v1-thm1-complex
 
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
@@ -295,11 +286,6 @@ def decided(A: Matrix, H: Matrix) -> None:
 _STATE_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
 
-def single(A: Matrix, H: Matrix) -> None:
-    h_values, a_values = spectra.values(H), spectra.values(A)
-    equal({1 + h * a for h in h_values for a in a_values}, {1, 2})
-
-
 def diverges(A: Matrix, H: Matrix, X0: Matrix) -> None:
     induction(A, H, X0, _STATE_ANY_WEIGHTS)
     equal(sp.limit((_STATE_ANY_WEIGHTS / 2**L)[0, 0], L, sp.oo), sp.oo)
@@ -333,11 +319,6 @@ def law_thm3(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
 # ----------------------------------------------------------- P-2401.04301v1-thm3-every-state
 
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
-
-
-def dominance(A: Matrix) -> None:
-    equal(spectra.values(A), [Fraction(1, 4), Fraction(1)])
-    equal([1 + a for a in spectra.values(A)], [Fraction(5, 4), Fraction(2)])
 
 
 def forever_thm3_every_state(A: Matrix, H: Matrix, X0: Matrix) -> None:
@@ -382,9 +363,3 @@ def consensus_untied() -> None:
     once = exact.product(exact.matrix("0 1"), _frame("1"))
     equal(exact.product(once, _frame("1")), exact.scaled("4/5", once))
     equal(exact.dot(once[0], once[0]), 1)
-
-
-def measured(X0_1: Matrix) -> None:
-    ratios = [exact.squared_ratio(X) for X in states(_VALUES, _DEPTH, X0_1)]
-    equal(ratios[1], Fraction(1))
-    assert ratios[12] < Fraction(1, 10), f"(HFC/LFC)^2 = {float(ratios[12])} after 12 layers"

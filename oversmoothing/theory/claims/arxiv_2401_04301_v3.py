@@ -110,10 +110,6 @@ def ratios(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
         equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
 
 
-def both_h_have_the(H_1: Matrix, H_2: Matrix) -> None:
-    equal((spectra.values(H_1), spectra.values(H_2)), ([-1, Fraction(-1, 2)],) * 2)
-
-
 # -------------------------------------------------------- P-2401.04301v3-control-every-state
 
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.

@@ -68,11 +68,6 @@ def _hemisphere(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
     return A, X, pick(rotations())
 
 
-def opposite() -> None:
-    X = exact.matrix("3/5 4/5; -3/5 -4/5")
-    equal(exact.product(exact.AA, X), exact.scaled("1/2", X))
-
-
 @search(_hemisphere(), at="A W X")
 def law_hemisphere(A: Matrix, X: Matrix, W: Matrix) -> None:
     """One layer from unit tokens of positive first entry, before the division by the norms."""

@@ -19,11 +19,6 @@ def attention(A: Matrix) -> None:
     equal(weights.applyfunc(sp.simplify), symbolic(A))
 
 
-def fixed(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    equal(exact.product(A, X0, exact.transposed(H)), X0)
-    equal(exact.product(exact.transposed(X0), X0), exact.identity(2, 2))
-
-
 # ------------------------------------------------------------------- N-2604.07925-keeps-mean
 
 

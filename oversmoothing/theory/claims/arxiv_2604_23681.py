@@ -35,11 +35,6 @@ NOT_CONSTANT = given.Hypothesis(
 )
 
 
-def line(X0: Matrix) -> None:
-    equal(centred_rows(X0), X0)
-    equal(affine_rank(X0), 1)
-
-
 def normalised(X0: Matrix) -> None:
     normalised = exact.product(_DIVISORS, X0)
     equal(normalised, exact.matrix("1 -1 0; 1 0 -1; 0 -1 1"))

@@ -8,16 +8,7 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.claims.t8 import attention, derivative
 from oversmoothing.theory.proofs.checks import L, induction, symbolic
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    draw,
-    equal,
-    exact,
-    search,
-    spectra,
-    vanishes,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra, vanishes
 
 # -------------------------------------------------------------------- N-2605.25619-direction
 
@@ -95,11 +86,6 @@ def law_normalised(H: Matrix, h: Fraction, u: Matrix, a: Fraction) -> None:
 # ----------------------------------------------------------- N-2605.25619-normalised-verdict
 
 
-def linear(A: Matrix, H: Matrix) -> None:
-    equal(spectra.values(A), [Fraction(9, 10), 1])
-    assert verdict(A=A, H=H).verdict == "NON_SMOOTHING"
-
-
 def normalised(H: Matrix) -> None:
     h, mu = H[1][1], 1 + H[0][0]
     rates = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
@@ -150,7 +136,3 @@ def another(H: Matrix) -> None:
     principal = sp.Matrix([alpha, 1])
     vanishes(steered * principal - alpha * principal)
     assert (steered * sp.Matrix([1, 0]))[1] == 1
-
-
-def tokens(A: Matrix, H: Matrix) -> None:
-    assert verdict(A=A, H=H).verdict == "SMOOTHING"

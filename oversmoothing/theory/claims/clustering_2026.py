@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from oversmoothing.theory.claims.lemmas import dobrushin, oscillation, with_state
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search, spectra
 
 # --------------------------------------------------------------------------------- averaging
 
@@ -21,16 +21,6 @@ def gap(A: Matrix) -> Fraction:
 # ----------------------------------------------------------------- N-clustering2026-diameter
 
 # 9/10 of the lazy walk on a cycle of six, 1/10 of 11^T/6: symmetric and positive.
-
-
-def gap_diameter(A: Matrix) -> None:
-    equal(gap(A), Fraction(13, 40))
-
-
-def moved(A: Matrix, X0: Matrix) -> None:
-    moved = averaged(A, X0, Fraction(1))
-    equal(oscillation([row[0] for row in moved]), Fraction(9, 10))
-    assert Fraction(9, 10) > 1 - gap(A)
 
 
 # -------------------------------------------------------------------- N-clustering2026-norms

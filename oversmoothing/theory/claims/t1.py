@@ -8,7 +8,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.numbers.exact import normalised_rows, to_flint
+from oversmoothing.theory.numbers.exact import normalised_rows
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 
@@ -137,21 +137,6 @@ def bias() -> sp.Expr:
     return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
 
 
-def not_semidefinite() -> None:
-    assert exact.characteristic(exact.AQ) == flint.fmpq_poly(
-        [flint.fmpq(-1, 2), flint.fmpq(-1, 2), 1]
-    )
-
-
-def needed() -> None:
-    assert not spectra.is_real(exact.C3)
-
-
-def equal_tokens() -> None:
-    A = _normalised(exact.matrix("4 4 1; 4 4 1; 1 1 2"), [1, 1, 1])
-    assert to_flint(A).det() == 0
-
-
 def _normalised(S: Matrix, g: list[int]) -> Matrix:
     """A_ij = S_ij g_j / sum_k S_ik g_k."""
     return normalised_rows(exact.product(S, exact.diagonal(g)))
@@ -223,13 +208,6 @@ def _on_the_diagonal(A: Matrix) -> bool:
     """det(x - A) is the product of x - A_ii."""
     diagonal = exact.diagonal(A[i][i] for i in range(len(A)))
     return bool(exact.characteristic(A) == exact.characteristic(diagonal))
-
-
-def attained_h() -> None:
-    # v = (0, 1, 1) is a mode of exact.CAUSAL at 1/2, and its ratio is exactly 1/sqrt 2.
-    v = exact.matrix("0; 1; 1")
-    assert exact.layer(exact.CAUSAL, exact.matrix("1"), v) == exact.matrix("0; 3/2; 3/2")
-    assert exact.squared_ratio(v) == Fraction(1, 2)
 
 
 def first_token() -> None:

@@ -16,7 +16,6 @@ from oversmoothing.theory.claims.lemmas import (
     symbolic_matrix,
     with_state,
 )
-from oversmoothing.theory.claims.t7 import threshold as threshold
 from oversmoothing.theory.depth.ratios import ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.layer import softmax
@@ -124,11 +123,6 @@ def golden() -> None:
     assert {v.verdict for v in (five, two, distinct)} == {"NON_SMOOTHING"}
     assert (five.limit_rank, two.limit_rank, distinct.limit_rank) == (3, 2, 1)
     assert verdict(A=_A, H=exact.diagonal("1/2 1/2")).limit_rank == 1
-
-
-def multiplicity() -> None:
-    (one, other) = sorted(factors(_A), key=lambda f: f.multiplicity)
-    assert (one.multiplicity, other.multiplicity, other.jordan) == (1, 3, (1, 1, 1))
 
 
 def balls_refuse() -> None:
@@ -261,12 +255,6 @@ def law_6(A: Matrix, H: Matrix) -> None:
 
 
 # ------------------------------------------------------------------------------------- T11.7
-
-
-def rows() -> None:
-    # A zero row does not stay zero, and a row may pass through zero.
-    assert exact.layer(exact.AA, exact.matrix("1"), exact.matrix("0; 4")) == exact.matrix("1; 7")
-    assert exact.layer(exact.AA, exact.matrix("1"), exact.matrix("1; -7")) == exact.matrix("0; -12")
 
 
 @st.composite

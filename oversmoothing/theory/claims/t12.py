@@ -276,12 +276,6 @@ def opposite() -> None:
 # -------------------------------------------------------------------------------------- T12d
 
 
-def not_invariant() -> None:
-    X, P0 = exact.matrix("1 2; 1 2"), exact.matrix("1 0; -1 0")
-    assert exact.squared_norms(X)[0] == 0
-    assert exact.squared_norms(exact.plus(X, P0))[0] == Fraction(2)
-
-
 def measured_d(effort: by.Effort) -> by.Measurements:
     """Three tokens under a causal mask, moved in the last one."""
     for seed in (0, 3):

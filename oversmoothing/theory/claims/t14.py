@@ -91,11 +91,6 @@ _HALF = exact.matrix("1/2")
 _PAIRS = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
 
 
-def generic() -> None:
-    assert verdict(A=_PAIRS, H=_HALF).verdict == "TIE"
-    assert verdict(A=_PAIRS, H=exact.matrix("-1/2")).verdict == "NON_SMOOTHING"
-
-
 def one_state() -> None:
     even = verdict(A=_PAIRS, H=_HALF, X0=exact.matrix("1; 3; 0; 4"))
     assert (even.verdict_x0, even.tends_to) == ("SMOOTHING", "zero")

@@ -426,12 +426,6 @@ def _layers_e(pick: st.DrawFn) -> list[Heads]:
     return pick(draw.lists(draw.heads(draw.causal_attention(n, n), d, 2), 1, 3))
 
 
-def threshold() -> None:
-    # min A_ii = 1/4: the threshold is -8/5, and consensus wins again below it.
-    names = [verdict(A=exact.CAUSAL, H=[[h]]).verdict for h in ("-2", "-8/5", "-1", "0", "1")]
-    assert names == ["SMOOTHING", "TIE", "NON_SMOOTHING", "TIE", "SMOOTHING"]
-
-
 @search(_layers_e(), at=lambda layers: given.of_attention(layers[0][0][0]))
 def law_e(layers: list[Heads]) -> None:
     """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""

@@ -66,11 +66,6 @@ def special_state() -> None:
         assert exact.squared_ratio(X) == 4**depth
 
 
-def nilpotent() -> None:
-    X = _bare_layers(exact.AA, exact.matrix("0 1; 0 0"), exact.matrix("1 2; 3 5"), 2)
-    assert exact.zeros(2, 2) == X
-
-
 def measure_a(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, _, block) in SYSTEMS.items():
         # The Jordan block adds the same power of L to HFC and to LFC.
@@ -107,12 +102,6 @@ def wedge() -> list[sp.Expr]:
     left, right = symbolic_matrix(2, 3, "p"), symbolic_matrix(2, 2, "z")
     value = (compound(left) * compound(X) * compound(right))[0]
     return [sp.expand(value - (left * X * right).det())]
-
-
-def special_state_b() -> None:
-    X = _bare_layers(exact.AA, exact.diagonal("1 1/4"), exact.matrix("1 1; -1 1"), 6)
-    # Columns (2^-6, -2^-6) and (4^-6, 4^-6): singular values in the ratio 2^-6, not 8^-6.
-    assert exact.matrix("1/64 1/4096; -1/64 1/4096") == X
 
 
 @st.composite

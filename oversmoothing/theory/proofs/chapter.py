@@ -29,7 +29,9 @@ The Markdown file is the chapter as it is read; it names the functions of the Py
     1. [1, 2] A step in words for clauses 1 and 2. The claims that it names are those it rests on.
     2. [1] A step that is executed.
        - illustrated: `function`                    or verified, or illustrated at a fixed size
-    3. [2] A step that is executed at instances that the search of a law draws.
+    3. [2] A step that is an equation, n/m a fraction in it.
+       - illustrated: `spectra.values(exact.AA) == [1/2, 1]`
+    4. [2] A step that is executed at instances that the search of a law draws.
        - illustrated: `matrix_law`
 
     Counterexample: its title
@@ -44,10 +46,12 @@ not there.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from inspect import signature
 from itertools import chain
@@ -59,7 +63,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.proofs import hypotheses as shared
+from oversmoothing.theory.proofs import (
+    exact_spectrum as spectra,
+    hypotheses as shared,
+    instances as exact,
+)
 from oversmoothing.theory.proofs.checks import meets
 from oversmoothing.theory.proofs.claim import Claim, Evidence, Hypothesis, Instance, Scope, Status
 from oversmoothing.theory.proofs.coq import Formal, statement
@@ -76,6 +84,7 @@ from oversmoothing.theory.proofs.items import Item, Section, sections
 from oversmoothing.theory.proofs.reals import CORNERS, ForAllReals, Sharp, for_all
 from oversmoothing.theory.proofs.search import At, Searched, searched
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.verdict import verdict
 
 Law = Callable[..., object]
 _FIELDS = ("setting", "wording", "further")
@@ -87,6 +96,8 @@ _SCOPES = {
 _READING = {Status.REFUTED_WORDS, Status.REFUTED_READING, Status.REFUTED}
 _PART = r"(given|without|then|at|where) `([^`]+)`"
 _NAMED = re.compile(r"`(\w+)`(?:: (.+))?")
+_EQUATION = re.compile(r"`(.+ == .+)`")
+_IN_EQUATIONS = {"Fraction": Fraction, "exact": exact, "spectra": spectra, "verdict": verdict}
 _CASE = re.compile(r"A = (\[\[.+?\]\]), H = (\[\[.+?\]\])(?:, X_0 = (\[\[.+?\]\]))?")
 
 
@@ -244,6 +255,8 @@ class Reader:
             return None, Scope.INSTANCE
         child, *more = item.children
         scope, _, value = child.read(*_SCOPES)
+        if (equation := _EQUATION.fullmatch(value)) and not more:
+            return self._equation(child, equation[1]), _SCOPES[scope]
         named = _NAMED.fullmatch(value)
         check = self.find(named[1]) if named and named[2] is None else None
         if more or not callable(check):
@@ -255,6 +268,21 @@ class Reader:
             raise self.section.error(child.line, f"{value} takes {lacking[0]}, and no case has it")
         self.taken |= takes.keys()
         return partial(check, **{name: self.numbers[name] for name in takes}), _SCOPES[scope]
+
+    def _equation(self, item: Item, text: str) -> Callable[[], None]:
+        """The check that it holds, of the numbers of a case and what the Python file has."""
+        try:
+            tree = ast.parse(text, mode="eval")
+        except SyntaxError as error:
+            raise self.section.error(item.line, f"`{text}` is no equation") from error
+        self.taken |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        code = compile(ast.fix_missing_locations(_Quotients().visit(tree)), text, "eval")
+        names = {**_IN_EQUATIONS, **self.names, **self.numbers}
+
+        def holds() -> None:
+            assert eval(code, names), f"not so: {text}"
+
+        return holds
 
     def _step(self, item: Item) -> Step:
         match = re.fullmatch(r"(?:\[([\d, ]+)\] )?(.+)", item.text)
@@ -295,6 +323,20 @@ class Reader:
         if line is None:
             raise self.section.error(item.line, "a case is A = [[...]], H = [[...]], X_0 = [[...]]")
         return Instance(*(read(part) for part in line.groups() if part))
+
+
+class _Quotients(ast.NodeTransformer):
+    """n/m as a fraction."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        match node:
+            case ast.BinOp(
+                left=ast.Constant() | ast.UnaryOp(operand=ast.Constant()),
+                op=ast.Div(),
+                right=ast.Constant(),
+            ):
+                return ast.Call(ast.Name("Fraction", ast.Load()), [node.left, node.right], [])
+        return self.generic_visit(node)
 
 
 def _at_drawn(law: Searched, hypotheses: Sequence[Hypothesis]) -> None:
