@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import numpy as np
@@ -205,13 +206,10 @@ def transverse_eigenvalue(layers: Sequence[AtConsensus]) -> complex:
     if n == 1:
         return 0j
     if all(each.uniform for each in layers):
-        return _largest(_product([each.block(np.zeros(len(each.A))) for each in layers]))
+        return _largest([each.block(np.zeros(len(each.A))) for each in layers])
     if all(each.causal for each in layers):
-        eigenvalues = [
-            _largest(_product([each.block(each.A[:, i, i]) for each in layers]))
-            for i in range(1, n)
-        ]
-        return max(eigenvalues, key=abs)
+        blocks = ([each.block(each.A[:, i, i]) for each in layers] for i in range(1, n))
+        return max(map(_largest, blocks), key=abs)
     Q = complement_basis(n)
 
     def across(y: Array) -> Array:
@@ -222,23 +220,16 @@ def transverse_eigenvalue(layers: Sequence[AtConsensus]) -> complex:
 
     size = (n - 1) * d
     if size < 8:
-        return _largest(np.stack([across(e) for e in np.eye(size)], axis=1))
+        return _largest([np.stack([across(e) for e in np.eye(size)], axis=1)])
     start = np.random.default_rng(0).standard_normal(size)
     operator = LinearOperator((size, size), matvec=across, dtype=np.float64)
     values = eigs(operator, k=2, v0=start, return_eigenvectors=False)
     return complex(max(values, key=abs))
 
 
-def _product(blocks: Sequence[Array]) -> Array:
-    """The last of them leftmost."""
-    product = blocks[0]
-    for each in blocks[1:]:
-        product = each @ product
-    return product
-
-
-def _largest(M: Array) -> complex:
-    values = np.linalg.eigvals(M)
+def _largest(blocks: Sequence[Array]) -> complex:
+    """The eigenvalue of largest modulus of the product, the last of the blocks leftmost."""
+    values = np.linalg.eigvals(reduce(lambda product, each: each @ product, blocks))
     return complex(values[np.argmax(np.abs(values))])
 
 

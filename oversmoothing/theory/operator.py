@@ -8,7 +8,7 @@ H u = h u, so that they are kept as pairs (u, v); Jordan chains are sums of such
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from scipy.linalg import eig, schur
 from scipy.sparse.linalg import LinearOperator
 
 from oversmoothing.theory.layer.layer import Layer
-from oversmoothing.theory.numbers.exact import Matrix, transposed
+from oversmoothing.theory.numbers.exact import transposed
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.spectra.chains import Chain, jordan_chains, product_chains
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, stacked, through_heads
@@ -65,9 +65,6 @@ class KroneckerOperator(LinearOperator):
         """[n d, k]: each column is the vec of a state."""
         return self._applied(np.asarray(x), self._attention, self._weights)
 
-    def _matvec(self, x: Any) -> Any:
-        return self._matmat(np.reshape(x, (-1, 1))).reshape(np.shape(x))
-
     def _rmatmat(self, x: Any) -> Any:
         """The transpose: X + sum_h A_h^T X W_h^T."""
         turned = self._attention.swapaxes(1, 2)
@@ -105,7 +102,7 @@ class KroneckerOperator(LinearOperator):
 
     def eigenpairs(self) -> Eigenpairs:
         """All pairs (h, a) with their vectors; see `Eigenpairs`. Raises `InputError` for heads."""
-        return Eigenpairs.of(self.layer)
+        return Eigenpairs(self.layer)
 
     def __repr__(self) -> str:
         heads = "" if self.heads == 1 else f", {self.heads} heads"
@@ -205,16 +202,12 @@ class Eigenpairs(Sequence[Eigenpair]):
     (((((1), (1, 1)),),),)
     """
 
-    def __init__(self, source: _Exact | _Floats) -> None:
-        self._source = source
-        self._pairs = source.pairs()
-
-    @staticmethod
-    def of(layer: Layer) -> Eigenpairs:
+    def __init__(self, layer: Layer) -> None:
         """Raises `InputError` for several heads."""
         if layer.heads > 1:
             raise InputError(_MANY)
-        return Eigenpairs(_Exact(layer) if layer.decidable else _Floats(layer))
+        self._source = _Exact(layer) if layer.decidable else _Floats(layer)
+        self._pairs = self._source.pairs()
 
     @property
     def exact(self) -> bool:
@@ -285,12 +278,10 @@ class _Exact:
 
     def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
         h, a = self.h_values[place[0]], self.a_values[place[1]]
-        of_h, of_a = (self._chains(M, left) for M in (self.H, self.A))
+        of_h, of_a = (
+            _kept_chains(tuple(map(tuple, transposed(M) if left else M))) for M in (self.H, self.A)
+        )
         return tuple(product_chains(h, _with(h, of_h), a, _with(a, of_a)))
-
-    @staticmethod
-    def _chains(M: Matrix, left: bool) -> list[Chain]:
-        return _kept_chains(tuple(map(tuple, transposed(M) if left else M)))
 
     def subspaces(self) -> tuple[InvariantSubspace, ...]:
         return ()
@@ -332,17 +323,15 @@ class _Side:
             np.linalg.norm(self.M.T @ self.left - self.left * self.values, axis=0) + hidden,
         ]
 
-    def clusters(self) -> Iterator[list[int]]:
-        """Places of eigenvalues that rounding may have mixed up, more than one each."""
+    def clusters(self) -> list[list[int]]:
+        """Places of eigenvalues that rounding may have mixed up, those of one alone at the end."""
         from scipy.sparse.csgraph import connected_components
 
         reach = self.moved[:, None] + self.moved
         near = np.abs(self.values[:, None] - self.values) <= np.minimum(reach, self.size)
         count, label = connected_components(near, directed=False)
-        for k in range(count):
-            members = np.flatnonzero(label == k).tolist()
-            if len(members) > 1:
-                yield members
+        groups = [np.flatnonzero(label == k).tolist() for k in range(count)]
+        return sorted(groups, key=lambda members: len(members) == 1)
 
     def subspace(self, members: list[int]) -> tuple[Complex, Complex, Complex, float]:
         """(eigenvalues, V, T, residual) of an invariant subspace with orthonormal columns."""
@@ -401,14 +390,12 @@ class _Floats:
         return ((((u[:, j], v[:, i]),),),)
 
     def subspaces(self) -> tuple[InvariantSubspace, ...]:
-        a_clusters, h_clusters = list(self.of_a.clusters()), list(self.of_h.clusters())
-        if not a_clusters and not h_clusters:
+        a_clusters, h_clusters = self.of_a.clusters(), self.of_h.clusters()
+        if all(len(c) == 1 for c in a_clusters + h_clusters):
             return ()
-        alone = [[k] for k in range(len(self.a_values)) if not any(k in c for c in a_clusters)]
-        others = [[k] for k in range(len(self.h_values)) if not any(k in c for c in h_clusters)]
-        sides = [(c, self.of_a.subspace(c)) for c in a_clusters + alone]
+        sides = [(c, self.of_a.subspace(c)) for c in a_clusters]
         subspaces = []
-        for h_members in h_clusters + others:
+        for h_members in h_clusters:
             h, U, T_h, error_h = self.of_h.subspace(h_members)
             for a_members, (a, V, T_a, error_a) in sides:
                 if len(a_members) > 1 or len(h_members) > 1:

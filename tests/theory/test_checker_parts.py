@@ -139,7 +139,7 @@ def test_T6b_modes_at_another_precision_are_those_chosen_and_no_others(A, H):
     modes = Modes(matrix(A), matrix(H))
     for side, pairs in enumerate(modes.pairs(64)):
         for pair in pairs:
-            found = modes.refined(([pair], []) if side == 0 else ([], [pair]), 128)
+            found = modes.pairs(128, ([pair], []) if side == 0 else ([], [pair]))
             assert len(found[side]) == 1 and not found[1 - side]
             assert found[side][0].multiplier.overlaps(pair.multiplier)
 

@@ -271,9 +271,13 @@ def proof(monkeypatch, answers, needed=NEEDED):
     asked = []
     monkeypatch.setattr(ties, "equal", lambda c, q, bits: answers(bits)[c, q])
     monkeypatch.setattr(ties, "equality_bits", lambda c, q: needed[c, q])
-    modes = SimpleNamespace(
-        pairs={320: SIDES}.get, refined=lambda sides, bits: asked.append(bits) or sides
-    )
+
+    def pairs(bits, of=None):
+        if of is not None:
+            asked.append(bits)
+        return of or {320: SIDES}[bits]
+
+    modes = SimpleNamespace(pairs=pairs)
     return ties.tied(modes, lambda sides, bits: sides), asked
 
 

@@ -5,16 +5,24 @@ for small matrices as roots of exact characteristic polynomials of A itself (the
 divided out), for larger ones and for softmax by Gershgorin discs after a similarity with LEFT
 eigenvectors. Every stated interval must contain what is enclosed here. Ties are checked by the norm
 of the difference, claims about one X_0 by its Krylov vectors, by powers of the operator and by its
-coefficient in the dominant mode. A digest that fits is not evidence.
+coefficient in the dominant mode, from left eigenvectors. A digest that fits is not evidence.
 """
 
+from collections.abc import Iterator
 from fractions import Fraction
+from math import prod
 from typing import Any
 
+import flint
+
+from oversmoothing.theory.checker.depth import check_depth, squared
+from oversmoothing.theory.checker.krylov import minimal_polynomial, systems
 from oversmoothing.theory.checker.reading import (
+    Bounds,
     Check,
     Claim,
     Given,
+    Matrix,
     NotACertificate,
     contained,
     digest,
@@ -23,9 +31,21 @@ from oversmoothing.theory.checker.reading import (
     read_input,
     show,
 )
-from oversmoothing.theory.checker.spectra import enclosures
-from oversmoothing.theory.checker.start import check_x0
-from oversmoothing.theory.checker.ties import check_tie
+from oversmoothing.theory.checker.spectra import (
+    POLYNOMIAL_SIZE,
+    TIE_SIZE,
+    Discs,
+    attention_balls,
+    attention_discs,
+    enclosures,
+    exact,
+    has_polynomial,
+    left_eigenvector,
+    maximum,
+    roots,
+    value_discs,
+)
+from oversmoothing.theory.checker.ties import Modes, Pair, Sides, check_tie, tied
 
 
 def check_certificate(text: str) -> Check:
@@ -114,3 +134,190 @@ def compared(claim: Claim, rho_c: Any, rho_q: Any, margin: Any) -> tuple[str, st
     if not larger > smaller:
         missing = f"{verdict} could not be confirmed: the radii are too close to tell"
     return "", missing
+
+
+# Side of the largest operator whose powers are computed.
+DEPTH_SIDE = 96
+
+
+def check_x0(given: Given, claim: Claim) -> Check:
+    """The coefficient of the dominant mode in X_0, the verdict for X_0, and the depth from which
+    HFC/LFC <= eps.
+
+    The modes that a start contains are the roots of its minimal polynomial under the operator:
+    computed exactly from its Krylov vectors, without eigenvectors. Where the matrices are too large
+    for that, or a softmax, a non-zero coefficient settles the verdict.
+    """
+    words = []
+    for check in _checks_of_start(given, claim):
+        if not check.accepted:
+            return check
+        words.append(check.words)
+    return Check(True, "; ".join(words))
+
+
+def _checks_of_start(given: Given, claim: Claim) -> Iterator[Check]:
+    """Of one claim after the other, where it is made."""
+    if claim.coefficient is not None:
+        yield check_genericity(given, claim.coefficient, claim.verdict == "SMOOTHING")
+    if claim.verdict_x0 is not None:
+        yield _check_verdict_x0(given, claim)
+    if claim.depth is None or claim.eps is None:
+        return
+    if given.A is None or not given.H or given.X0 is None:
+        limit = "for A and H in fractions or binary64 only"
+    elif (given.n - 1) * given.d > DEPTH_SIDE:
+        limit = f"up to (n - 1) d = {DEPTH_SIDE} only"
+    elif all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
+        yield check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
+        return
+    else:
+        limit = f"up to n, d = {TIE_SIZE} only, and with no endless numbers"
+    yield Check(False, f"a depth is confirmed {limit}", beyond=True)
+
+
+def _check_verdict_x0(given: Given, claim: Claim) -> Check:
+    stated, X = claim.verdict_x0, given.X0
+    assert X is not None
+    outcome = None
+    if not any(map(any, X)):
+        outcome = "UNDEFINED"
+    elif claim.coefficient is not None:
+        # The dominant mode stays for ever, so that the state never becomes 0.
+        outcome = "TRIVIAL" if len(set(map(tuple, X))) == 1 else claim.verdict
+    elif given.A is not None and all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
+        outcome = verdict_of(given.A, given.H, X)
+    if outcome is None:
+        return Check(False, "the modes of this X_0 could not be confirmed", beyond=True)
+    if outcome != stated:
+        return Check(False, f"for this X_0 the verdict is {outcome}, not {stated}")
+    return Check(True, f"{outcome} for this X_0")
+
+
+def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
+    """The verdict over the modes that X_0 contains; None where it takes too long to tell."""
+    if not any(map(any, X)):
+        return "UNDEFINED"
+    value = exact(H)
+    polynomials = [minimal_polynomial(T, value, start) for T, start in systems(A, X)]
+    if polynomials[0] is None or polynomials[1] is None:
+        return None
+    on_c, on_q = (roots(polynomial, 160) for polynomial in polynomials)
+    # Minimal polynomials: x^k stands for what is 0 after k layers.
+    if all(root == 0 for root in on_c + on_q):
+        return "UNDEFINED"
+    if not on_q:
+        return "TRIVIAL"
+    if not on_c:
+        return "NON_SMOOTHING"
+
+    def order(*precisions: int) -> str | None:
+        """Which of the largest roots is larger, where so many bits tell."""
+        for bits in precisions:
+            with flint.ctx.workprec(bits):
+                tops = [maximum([abs(x) for x in roots(p, bits)]) for p in polynomials]
+            if tops[0] > tops[1]:
+                return "SMOOTHING"
+            if tops[0] < tops[1]:
+                return "NON_SMOOTHING"
+        return None
+
+    def chosen(sides: Sides, bits: int) -> Sides:
+        """The modes that may be a largest root of the minimal polynomial of their side."""
+        return _among(sides[0], polynomials[0], bits), _among(sides[1], polynomials[1], bits)
+
+    outcome = order(160, 2560)
+    if outcome is not None:
+        return outcome
+    tie = tied(Modes(A, H), chosen)
+    if isinstance(tie, tuple):
+        return "TIE"
+    return order(40960) if tie is None else None
+
+
+def _among(pairs: list[Pair], polynomial: Any, bits: int) -> list[Pair]:
+    """Those whose multiplier may be a largest root of the polynomial."""
+    with flint.ctx.workprec(bits):
+        zeros = roots(polynomial, bits)
+        top = maximum([abs(root) for root in zeros])
+        tops = [root for root in zeros if not abs(root) < top]
+    return [pair for pair in pairs if any(pair.multiplier.overlaps(root) for root in tops)]
+
+
+def check_genericity(given: Given, stated: Bounds, consensus: bool) -> Check:
+    """|w^T X_0 z| / (||w|| ||z|| ||X_0||) is not 0 and lies in the stated interval."""
+    missing = "the coefficient of the dominant mode could not be confirmed"
+    # More bits for contents close to 0, where they are quick.
+    more = (640, 2560) if max(given.n, given.d) <= POLYNOMIAL_SIZE else ()
+    for bits in (160, 288, *more):
+        ball = coefficient(given, consensus, bits)
+        if ball is None or not ball > 0:
+            continue
+        # By the inequality of Cauchy and Schwarz it is at most 1.
+        inside = contained(ball, stated, Fraction(0), Fraction(1))
+        if inside is False:
+            return Check(False, f"the coefficient is {show(ball)}, outside the stated interval")
+        if inside:
+            return Check(True, f"X_0 contains the dominant mode with coefficient {show(ball)}")
+    return Check(False, missing, beyond=True)
+
+
+def coefficient(given: Given, consensus: bool, bits: int) -> Any:
+    """The coefficient in a ball, None where the dominant pair could not be singled out."""
+    value, lift, _ = value_discs(given, bits)
+    attention = None if consensus else attention_discs(given, bits)
+    if value is None or (attention is None and not consensus):
+        return None
+    with flint.ctx.workprec(bits):
+        pair = dominant(attention, value)
+        if pair is None:
+            return None
+        z = left_eigenvector(value, pair[1]).transpose()
+        if lift is not None:
+            z = lift * z
+        if attention is None:
+            w = _stationary(given, bits)
+        else:
+            # The differences z_i = x_1 - x_(i+1): v^T z = w^T x with w = (sum v, -v).
+            v = left_eigenvector(attention, pair[0]).entries()
+            w = [sum(v, flint.acb(0)), *(-x for x in v)]
+        if w is None:
+            return None
+        X0 = flint.acb_mat(exact(given.X0 or []))
+        size = abs((flint.acb_mat([w]) * X0 * z)[0, 0])
+        lengths = (squared(x).sqrt() for x in (w, z.entries(), X0.entries()))
+        return size / prod(lengths, start=flint.arb(1))
+
+
+def dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
+    """The pair of largest |1 + h a| (a = 1 without attention), alone but for its conjugate."""
+    sides = ([flint.acb(1)], [True]), (value.boxes, value.single)
+    if attention is not None:
+        sides = (attention.boxes, attention.single), (value.boxes, value.single)
+    (a_boxes, a_single), (h_boxes, h_single) = sides
+    pairs = [(abs(1 + a * h), i, j) for i, a in enumerate(a_boxes) for j, h in enumerate(h_boxes)]
+    # Balls are compared where they are disjoint, as one that wins is from all others.
+    best, i, j = max(pairs)
+    if not (a_single[i] and h_single[j]):
+        return None
+    mirror = _mirror(a_boxes, a_single, i), _mirror(h_boxes, h_single, j)
+    rivals = {(k, m) for modulus, k, m in pairs if not modulus < best}
+    return (i, j) if rivals <= {(i, j), mirror} else None
+
+
+def _mirror(boxes: list[Any], single: list[bool], i: int) -> int | None:
+    """The box of the conjugate of the eigenvalue in box i, None unless it is alone there."""
+    indices = [k for k, box in enumerate(boxes) if box.overlaps(boxes[i].conjugate())]
+    return indices[0] if len(indices) == 1 and single[indices[0]] else None
+
+
+def _stationary(given: Given, bits: int) -> list[Any] | None:
+    """pi in balls: the first equation of pi^T (A - I) = 0 replaced by sum pi = 1."""
+    n, A = given.n, attention_balls(given, bits).tolist()
+    system = [[flint.arb(1)] * n]
+    system += [[A[j][i] - int(i == j) for j in range(n)] for i in range(1, n)]
+    try:
+        pi = flint.arb_mat(system).solve(flint.arb_mat(n, 1, [1] + [0] * (n - 1)))
+    except ZeroDivisionError:
+        return None
+    return [flint.acb(x) for x in pi.entries()]

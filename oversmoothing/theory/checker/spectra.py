@@ -5,6 +5,7 @@ Gershgorin's discs of U M U^-1 in balls, with approximate left eigenvectors U re
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import flint
@@ -110,14 +111,9 @@ def merged(U: Any, similar: list[list[Any]]) -> Discs:
         for k, before in enumerate(boxes[:i]):
             if box.overlaps(before):
                 group[group == group[k]] = group[i]
-    hulls = []
-    for i in range(len(boxes)):
-        hull = boxes[i]
-        for j in np.flatnonzero(group == group[i]):
-            other = boxes[int(j)]
-            hull = flint.acb(hull.real.union(other.real), hull.imag.union(other.imag))
-        hulls.append(hull)
-    return Discs(hulls, [int((group == g).sum()) == 1 for g in group], U, similar)
+    met = [[boxes[j] for j in np.flatnonzero(group == g)] for g in group]
+    hulls = [reduce(flint.acb.union, several) for several in met]
+    return Discs(hulls, [len(several) == 1 for several in met], U, similar)
 
 
 def left_eigenvector(spectrum: Discs, i: int) -> Any:

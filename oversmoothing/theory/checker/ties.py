@@ -108,31 +108,25 @@ class Modes:
     def __init__(self, A: Matrix, H: Matrix) -> None:
         self._h, self._a = polynomials(H), polynomials(A, without_one=True)
 
-    def pairs(self, bits: int) -> Sides:
-        """The modes of consensus and of the quotient."""
+    def pairs(self, bits: int, of: Sides | None = None) -> Sides:
+        """The modes of consensus and of the quotient: all, or those of some known at another
+        precision, and no others but what is as near to them."""
         with flint.ctx.workprec(bits):
-            h_roots, a_roots = self._roots(self._h, 0), self._roots(self._a, len(self._h))
-            consensus = [_pair(h, None) for h in h_roots]
-            return consensus, [_pair(h, a) for h in h_roots for a in a_roots]
-
-    def refined(self, sides: Sides, bits: int) -> Sides:
-        """Those of these modes at another precision, and no others but what is as near to them."""
-        with flint.ctx.workprec(bits):
-            kept = {root.number for side in sides for p in side for root in (p.h, p.a) if root}
+            kept = None if of is None else {
+                root.number for side in of for p in side for root in (p.h, p.a) if root
+            }  # fmt: skip
             h_roots = self._roots(self._h, 0, kept)
             a_roots = self._roots(self._a, len(self._h), kept)
 
-            def near(side: list[Pair], h: Root, a: Root | None) -> bool:
-                return any(_same((p.h, h)) and _same((p.a, a)) for p in side)
+            def near(k: int, h: Root, a: Root | None) -> bool:
+                return of is None or any(_same(p.h, h) and _same(p.a, a) for p in of[k])
 
             return (
-                [_pair(h, None) for h in h_roots if near(sides[0], h, None)],
-                [_pair(h, a) for h in h_roots for a in a_roots if near(sides[1], h, a)],
+                [_pair(h, None) for h in h_roots if near(0, h, None)],
+                [_pair(h, a) for h in h_roots for a in a_roots if near(1, h, a)],
             )
 
-    def _roots(
-        self, factors: list[Polynomial], first: int, kept: set[int] | None = None
-    ) -> list[Root]:
+    def _roots(self, factors: list[Polynomial], first: int, kept: set[int] | None) -> list[Root]:
         roots = []
         for number, factor in enumerate(factors, first):
             if kept is not None and number not in kept:
@@ -149,9 +143,8 @@ class Modes:
         return roots
 
 
-def _same(pair: tuple[Root | None, Root | None]) -> bool:
+def _same(first: Root | None, second: Root | None) -> bool:
     """Whether two balls may hold one root."""
-    first, second = pair
     if first is None or second is None:
         return first is second
     return first.number == second.number and bool(first.ball.overlaps(second.ball))
@@ -260,7 +253,7 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
     """
     sides = modes.pairs(_FIRST_BITS[0])
     for bits in _FIRST_BITS:
-        sides = chosen(modes.refined(sides, bits), bits)
+        sides = chosen(modes.pairs(bits, sides), bits)
         answers = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
         if answers == {False}:
             return None
@@ -271,7 +264,7 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
         return needed
     # Balls lose some bits to cancellation.
     bits = max(_FIRST_BITS[-1], int(needed) + 512)
-    sides = chosen(modes.refined(sides, bits), bits)
+    sides = chosen(modes.pairs(bits, sides), bits)
     answers = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
     if answers == {False}:
         return None

@@ -56,40 +56,18 @@ def whole_number(name: str, value: Any, least: int | None = None) -> int:
     return number
 
 
-EXTRA_OF = {
-    **dict.fromkeys(
-        (
-            "PIL",
-            "annotated_types",
-            "jinja2",
-            "joblib",
-            "markupsafe",
-            "pandas",
-            "pydantic",
-            "rich",
-            "safetensors",
-            "threadpoolctl",
-            "tqdm",
-            "typer",
-        ),
-        "commands",
-    ),
-    "cvc5": "prove",
-    "latex2mathml": "prove",
-    "z3": "prove",
-    "gguf": "models",
-    "transformers": "models",
-    "huggingface_hub": "models",
-    "sklearn": "models",
-    "accelerate": "models",
-    "kornia": "training",
-    "lightning": "training",
-    "pytorch_lightning": "training",
-    "psutil": "figures",
-    "pyarrow": "sweep",
-    "dask": "cluster",
-    "distributed": "cluster",
+# What each extra brings, by the names that are imported.
+_BROUGHT = {
+    "commands": "PIL annotated_types jinja2 joblib markupsafe pandas pydantic rich safetensors "
+    "threadpoolctl tqdm typer",
+    "prove": "cvc5 latex2mathml z3",
+    "models": "gguf transformers huggingface_hub sklearn accelerate",
+    "training": "kornia lightning pytorch_lightning",
+    "figures": "psutil",
+    "sweep": "pyarrow",
+    "cluster": "dask distributed",
 }
+EXTRA_OF = {name: extra for extra, names in _BROUGHT.items() for name in names.split()}
 
 
 # Digits of a number as it is written out in full: those it has, and those its exponent adds. Python
