@@ -19,9 +19,12 @@ import pytest
 import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.theory.numbers.exact import to_fractions
-from oversmoothing.theory.streams.agreement import agreement_depth, contractions
-from oversmoothing.theory.streams.stream_modes import compare_moduli
-from oversmoothing.theory.streams.stream_numerics import largest_root
+from oversmoothing.theory.streams.stream_modes import (
+    agreement_depth,
+    compare_moduli,
+    contractions,
+    largest_root,
+)
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams, roots_of
 

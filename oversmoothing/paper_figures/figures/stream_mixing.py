@@ -31,9 +31,8 @@ from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM, evolv
 from oversmoothing.simulations.engine.layers import Drawn, Fixed
 from oversmoothing.simulations.generators.attention import draw_mixing
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-from oversmoothing.theory.streams.agreement import contractions
 from oversmoothing.theory.streams.stream_answer import safe_band
-from oversmoothing.theory.streams.stream_numerics import enclosed_radii
+from oversmoothing.theory.streams.stream_modes import contractions, enclosed_radii
 from oversmoothing.theory.streams.streams import make_mixing
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome

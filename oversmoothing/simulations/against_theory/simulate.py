@@ -32,7 +32,7 @@ from oversmoothing.simulations.generators.attention import ATTENTION, Causal, So
 from oversmoothing.simulations.generators.options import choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.streams.agreement import agreement_depth, contractions
+from oversmoothing.theory.streams.stream_modes import agreement_depth, contractions
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams
 from oversmoothing.theory.support.errors import InputError

@@ -1,4 +1,4 @@
-"""rho_C against rho_Q for several streams, decided exactly on fractions (T13a).
+"""What several streams do, exactly or in balls: rho_C, rho_Q (T13a), and when they are one (T13b).
 
 rho_C = max_j rho(R + h_j p q^T), rho_Q = max over i < n and j of rho(R + a_i h_j p q^T). With g, u,
 v of `streams` the eigenvalues are the roots of g and those of prod (u - t v) = sum_k psi_k u^k
@@ -8,23 +8,42 @@ Moduli of algebraic numbers are compared exactly, equality included, without a g
 |x|^2 of a root x of f is a root of the polynomial of the products x_i x_j, i < j (of the squares,
 where x is real). Of its irreducible factors one has |x|^2 as a root; two moduli are equal iff they
 are the same root of the same factor.
+
+From balls around spec(A) and spec(H) each pair gives t = h a in a ball and the active eigenvalues
+as roots of u - t v. Smith's discs enclose them: with distinct x_i, every root of P lies within
+D |P(x_i)| / |lead prod_{j != i} (x_i - x_j)| of some x_i, and each connected component of discs
+holds as many roots as discs.
+
+R >= 0 with R 1 = 1 is to streams what attention is to tokens: in any norm max_{k,l} ||x_k - x_l||
+contracts by Dobrushin's tau(R) = max_{k,l} sum_j |R_kj - R_lj| / 2 a layer, whatever the branch,
+where p is a multiple of 1. Over layers the product R_L ... R_1 has a tau of its own, at most the
+product of theirs, and attained by some start.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, reduce
 from itertools import combinations
+from typing import Any
 
 import flint
+import numpy as np
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers import exact as exact
-from oversmoothing.theory.numbers.exact import Matrix
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.exact import Matrix, identity, to_flint
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart, squared_modulus
+from oversmoothing.theory.spectra.blocks import clusters
 from oversmoothing.theory.spectra.chains import companion
-from oversmoothing.theory.streams.streams import Mixing, roots_of
+from oversmoothing.theory.streams.streams import Mixing, factors_of, make_mixing, roots_of
+from oversmoothing.theory.support.errors import CloseRootsError, InputError
+from oversmoothing.theory.support.sizes import DEPTH, Complex
 from oversmoothing.theory.verdict.by_fractions import Leading, largest_modes
+from oversmoothing.theory.verdict.formulas import Outcome
 
 # Bits that moduli are parted with before they are asked whether they are equal, and at most.
 _FIRST, _FINE, _MOST = 64, 1024, 2**15
@@ -89,8 +108,7 @@ def _squares(coefficients: Coefficients, real: bool) -> list[Factor] | None:
     C = companion(flint.fmpq_poly(list(coefficients)) / coefficients[-1])
     pairs = list(combinations(range(degree), 2))
     minors = [[C[i, k] * C[j, m] - C[i, m] * C[j, k] for k, m in pairs] for i, j in pairs]
-    _, factors = (C * C if real else flint.fmpq_mat(minors)).charpoly().numer().factor()
-    return [Factor(factor, int(power), ()) for factor, power in factors]
+    return factors_of((C * C if real else flint.fmpq_mat(minors)).charpoly())
 
 
 # Up to this degree of the polynomial of the quotient, s d (n - 1), cases are decided exactly.
@@ -104,24 +122,12 @@ def active_values(mixing: Mixing, psi: flint.fmpq_poly) -> list[Eigenvalue]:
         return []
     # Factor by factor of psi: their polynomials in mu have smaller degrees.
     values: list[Eigenvalue] = []
-    seen: set[tuple[int, ...]] = set()
-    for root in roots_of(psi):
-        coefficients = _key(root.factor)
-        if coefficients not in seen:
-            seen.add(coefficients)
-            values += roots_of(_homogenised(coefficients, u, v))
+    for factor in factors_of(psi):
+        total, power = flint.fmpq_poly([0]), flint.fmpq_poly([1])
+        for c in map(int, reversed(factor.polynomial.coeffs())):
+            total, power = total * u + c * power, power * v
+        values += roots_of(total)
     return values
-
-
-def _homogenised(
-    coefficients: tuple[int, ...], u: flint.fmpq_poly, v: flint.fmpq_poly
-) -> flint.fmpq_poly:
-    """sum_k psi_k u^k v^(D-k)."""
-    total, power = flint.fmpq_poly([0]), flint.fmpq_poly([1])
-    for c in reversed(coefficients):
-        total = total * u + c * power
-        power = power * v
-    return total
 
 
 def exact_modes(A: Matrix, H: Matrix, mixing: Mixing) -> Leading[Eigenvalue]:
@@ -135,3 +141,234 @@ def exact_modes(A: Matrix, H: Matrix, mixing: Mixing) -> Leading[Eigenvalue]:
     quotient, also = largest_modulus([*idle, *active_values(mixing, psi)])
     comparison = compare_moduli(consensus[0], quotient[0])
     return Leading(consensus, quotient, comparison if sure and also else None)
+
+
+# Bits that radii are enclosed with.
+_BALL_BITS = 160
+
+
+@dataclass(frozen=True)
+class EnclosedRadii:
+    """Balls around three radii: what both families share for certain, and what each adds.
+
+    shared: idle eigenvalues, and the family t = 0 where H is singular for certain. consensus,
+    quotient: the active eigenvalues of each. repeated: the eigenvalue 1 of A repeats, so that the
+    quotient has all that consensus has, beside what `quotient` holds.
+    """
+
+    shared: flint.arb
+    consensus: flint.arb
+    quotient: flint.arb
+    repeated: bool = False
+
+    @property
+    def rho_consensus(self) -> flint.arb:
+        """A ball around rho_C."""
+        return largest([self.shared, self.consensus])
+
+    @property
+    def rho_quotient(self) -> flint.arb:
+        """A ball around rho_Q."""
+        more = [self.consensus] if self.repeated else []
+        return largest([self.shared, self.quotient, *more])
+
+    def outcome(self) -> Outcome:
+        """The verdict, UNDECIDED where the balls overlap.
+
+        It is a tie where neither side exceeds what they share.
+        """
+        c, q = self.consensus, self.quotient
+        if self.repeated:
+            floor = largest([self.shared, c])
+            if q > floor:
+                return Outcome.NON_SMOOTHING
+            return Outcome.TIE if q.upper() <= floor.lower() else Outcome.UNDECIDED
+        if c > q and c > self.shared:
+            return Outcome.SMOOTHING
+        if q > c and q > self.shared:
+            return Outcome.NON_SMOOTHING
+        if max(c.upper(), q.upper()) <= self.shared.lower():
+            return Outcome.TIE
+        return Outcome.UNDECIDED
+
+
+def enclosed_radii(
+    mixing: Mixing,
+    attention: Sequence[flint.acb],
+    value: Sequence[flint.acb],
+    zero: bool = False,
+    repeated: bool = False,
+) -> EnclosedRadii:
+    """The radii for balls around spec(A) without its eigenvalue 1, and around spec(H).
+
+    Each ball must hold an eigenvalue, and every eigenvalue lie in one. zero: H has the eigenvalue 0
+    exactly, beside those in `value`. Raises `CloseRootsError`.
+    """
+    with at_precision(_BALL_BITS):
+        shared = largest(abs(x.ball(_BALL_BITS)) for x in mixing.idle_values)
+        if zero:
+            shared = largest([shared, _active_radius(mixing, flint.acb(0))])
+        consensus = largest(_active_radius(mixing, h) for h in value)
+        quotient = largest(_active_radius(mixing, h * a) for h in value for a in attention)
+    return EnclosedRadii(shared, consensus, quotient, repeated)
+
+
+def _active_radius(mixing: Mixing, t: flint.acb) -> flint.arb:
+    """A ball around the largest modulus of a root of u - t v."""
+    u, v = mixing.active
+    if u.degree() < 1:
+        return flint.arb(0)
+    if u.degree() == 1:
+        return abs(t * flint.acb(v[0]) - flint.acb(u[0]))
+    return largest_root(flint.acb_poly(u) - flint.acb_poly(v) * t)
+
+
+def largest_root(polynomial: flint.acb_poly) -> flint.arb:
+    """A ball around the largest modulus of a root of a monic polynomial with balls as coefficients.
+
+    Raises `CloseRootsError` where roots agree to more digits than are parted here.
+    """
+    degree = int(polynomial.degree())
+    middle = flint.acb_poly([c.mid() for c in polynomial.coeffs()])
+    roots = np.roots([complex(c) for c in reversed(middle.coeffs())]).astype(np.complex128)
+    # Distinct for certain: Smith's discs hold for whichever points.
+    spread = 1e-9 * max(1.0, float(np.abs(roots).max(initial=0.0)))
+    points = start = [flint.acb(complex(z)) for z in _apart(roots, spread)]
+    for _ in range(8):
+        points = [x - _weierstrass(middle, points, i) for i, x in enumerate(points)]
+        points = [x.mid() for x in points]
+        if not all(x.is_finite() for x in points):
+            points = start
+            break
+    radii = [abs(_weierstrass(polynomial, points, i)).upper() * degree for i in range(degree)]
+    boxes = [around(x, r) for x, r in zip(points, radii, strict=True)]
+    if not all(box.is_finite() for box in boxes):
+        raise CloseRootsError(
+            "eigenvalues of R + t p q^T agree to more digits than are parted here: not decided"
+        )
+    groups = clusters(degree, lambda i, j: bool(boxes[i].overlaps(boxes[j])))
+    return largest(reduce(flint.arb.union, (abs(boxes[k]) for k in group)) for group in groups)
+
+
+def around(x: flint.acb, radius: Any) -> flint.acb:
+    """The ball of that radius more around x."""
+    return x + flint.acb(flint.arb(0, radius), flint.arb(0, radius))
+
+
+def _weierstrass(P: flint.acb_poly, points: list[flint.acb], i: int) -> flint.acb:
+    """P(x_i) / prod_{j != i} (x_i - x_j)."""
+    product = flint.acb(1)
+    for j, y in enumerate(points):
+        if j != i:
+            product = product * (points[i] - y)
+    return P(points[i]) / product
+
+
+def _apart(values: Complex, spread: float) -> list[complex]:
+    """The values, those that nearly agree moved onto a small circle."""
+    turn = np.exp(2j * np.pi * np.arange(len(values)) / max(1, len(values)))
+    near = np.abs(values[:, None] - values[None, :]) < spread
+    return [z + (spread * w if group.sum() > 1 else 0) for z, w, group in zip(
+        values.tolist(), turn.tolist(), near, strict=True)]  # fmt: skip
+
+
+_BITS = 192
+
+
+def contraction(R: flint.arb_mat) -> flint.arb:
+    """A ball around tau(R) for R [s, s] with equal row sums, 0 for one stream."""
+    tau = flint.arb(0)
+    for row, other in combinations(R.tolist(), 2):
+        tau = tau.max(sum(abs(x - y) for x, y in zip(row, other, strict=True)) / 2)
+    return tau
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """After so many layers: an upper bound of the product of tau(R_l), and of tau(R_L ... R_1).
+
+    Whatever the branches were, max_{k,l} ||x_k - x_l|| is at most `of_product` times what it was
+    (p_l a multiple of 1 in each of these layers).
+    """
+
+    depth: int
+    product_of_each: float
+    of_product: float
+
+
+def contractions(mixings: Iterable[Any]) -> Iterator[Contraction]:
+    """The certificate after each of the layers R_1, R_2, ..., each row-stochastic (`make_mixing`).
+
+    Raises `InputError` for an R_l that is not.
+    """
+    each = flint.arb(1)
+    together: flint.arb_mat | None = None
+    for depth, R in enumerate(mixings, start=1):
+        mixing = make_mixing(R, claimed="row-stochastic")
+        with at_precision(_BITS):
+            layer = flint.arb_mat(to_flint(mixing.R))
+            together = layer if together is None else layer * together
+            each = each * contraction(layer)
+            yield Contraction(depth, _up(each), _up(contraction(together)))
+
+
+def agreement_depth(mixing: Mixing, eps: float) -> int | None:
+    """The least L with tau(R^L) <= eps: from L on, streams differ by at most eps of the start.
+
+    For p a multiple of 1 and R row-stochastic, whatever A, H, branch and start; at L - 1 some start
+    differs by more (of those whose digits 192 bits tell). None where tau(R^L) does not get there
+    within 10^15 layers. Raises `InputError` for other R and p, and unless 0 < eps < 1.
+    """
+    if not 0 < eps < 1:
+        raise InputError(f"eps = {eps} must lie between 0 and 1: a share of the first difference")
+    if "row-stochastic" not in mixing.kinds or mixing.keeps_equal_streams is None:
+        raise InputError(
+            "streams come to agree whatever the branch only for a row-stochastic R and p a "
+            "multiple of 1"
+        )
+    with at_precision(_BITS):
+        one = flint.arb_mat(to_flint(mixing.R))
+
+        def agrees(R: flint.arb_mat) -> bool:
+            return bool(contraction(R) <= flint.arb(eps))
+
+        # R, R^2, R^4, ... until one contracts enough, then binary descent: tau(R^L) never grows.
+        powers = [one]
+        while not agrees(powers[-1]):
+            if 2 ** len(powers) > DEPTH:
+                return None
+            powers.append(powers[-1] * powers[-1])
+        depth, so_far = 0, flint.arb_mat(to_flint(identity(mixing.streams)))
+        for exponent in range(len(powers) - 1, -1, -1):
+            longer = powers[exponent] * so_far
+            if not agrees(longer):
+                depth, so_far = depth + 2**exponent, longer
+    return depth + 1 if mixing.streams > 1 else 0
+
+
+def _up(x: flint.arb) -> float:
+    """A float at least as large, at most 1 as tau is."""
+    return min(1.0, float(np.nextafter(float(x.upper()), np.inf)))
+
+
+def differences_alone(mixing: Mixing, H: Matrix) -> list[Eigenvalue] | None:
+    """The eigenvalues of differences between streams, where no branch has part in them: H = 0 adds
+    nothing to any stream (a nilpotent H does)."""
+    branch = any(x for row in H for x in row)
+    c = mixing.keeps_equal_streams if branch else mixing.common_row_sum
+    if c is None:
+        return None
+    one = flint.fmpq_poly([flint.fmpq(-c.numerator, c.denominator), 1])
+    return roots_of(mixing.characteristic // one)
+
+
+def lone_family(mixing: Mixing) -> tuple[Fraction, Fraction] | None:
+    """(mu, t) with (R + t p q^T) 1 = mu 1, where there is just one such t; else None."""
+    ones = sum(mixing.q)
+    sums = [sum(row) for row in mixing.R]
+    k = next((k for k, x in enumerate(mixing.p) if x != mixing.p[0]), None)
+    if k is None or ones == 0:
+        return None
+    t = -(sums[k] - sums[0]) / (ones * (mixing.p[k] - mixing.p[0]))
+    moved = {total + t * ones * x for total, x in zip(sums, mixing.p, strict=True)}
+    return (moved.pop(), t) if len(moved) == 1 else None

@@ -6,26 +6,50 @@ where these overlap.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import flint
+import numpy as np
 
 from oversmoothing.theory.layer.attention import rational_quotient
+from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
-from oversmoothing.theory.streams.agreement import agreement_depth, differences_alone, lone_family
+from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.streams.stream_answer import (
     StreamMode,
     StreamVerdict,
     reason_of,
     safe_band,
 )
-from oversmoothing.theory.streams.stream_modes import EXACT_DEGREE, exact_modes, largest_modulus
-from oversmoothing.theory.streams.stream_numerics import verdict_from_balls
+from oversmoothing.theory.streams.stream_modes import (
+    EXACT_DEGREE,
+    EnclosedRadii,
+    agreement_depth,
+    around,
+    differences_alone,
+    enclosed_radii,
+    exact_modes,
+    largest_modulus,
+    lone_family,
+)
 from oversmoothing.theory.streams.streams import Mixing, Streams
-from oversmoothing.theory.support.errors import CloseRootsError
+from oversmoothing.theory.support.errors import CloseRootsError, InputError
+from oversmoothing.theory.support.sizes import Complex
+from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.by_fractions import Leading
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.stages import (
+    BALL_SIZE,
+    attention_boxes,
+    ball_side,
+    value_core,
+    value_spectra,
+)
 
 _BITS = 256
 
@@ -118,12 +142,9 @@ def _mix(mixing: Mixing, mu: flint.acb) -> tuple[complex, ...]:
     with at_precision(_BITS):
         entries = [flint.acb_poly(e)(mu) for e in mixing.pattern]
         top = max(entries, key=lambda e: float(abs(e).mid()))
-        return tuple(_tidy(complex((e / top).mid())) for e in entries)
-
-
-def _tidy(z: complex) -> complex:
-    """Without the dust that 256 bits leave of what is real."""
-    return complex(z.real, 0.0 if abs(z.imag) < 1e-30 else z.imag)
+        parts = (complex((e / top).mid()) for e in entries)
+        # Without the dust that 256 bits leave of what is real.
+        return tuple(complex(z.real, 0.0 if abs(z.imag) < 1e-30 else z.imag) for z in parts)
 
 
 def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None, bool | None]:
@@ -167,3 +188,173 @@ def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None,
 
 def _modulus(x: Eigenvalue) -> float:
     return float(abs(x.ball(128)).mid())
+
+
+# ------------------------------------------------------------------------------------- from balls
+
+# Pairs (h, a) whose eigenvalues are enclosed for an estimate, the largest ones.
+_LEADING = 64
+# Bits of a radius from which it is a number; below that its enclosure is said.
+_BITS_KNOWN = 10
+
+
+def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) -> StreamVerdict:
+    """Estimated, or certified; known: fields of the answer that are known already."""
+    mixing, layer = case.asked, case.layer
+    cell = cell_discs(layer)
+    spectra = cell.spectra
+    outcome, radii = Outcome.UNDECIDED, None
+    stages = (
+        _certified(case) if certified else iter([_estimated(mixing, cell.attention, cell.value)])
+    )
+    for radii in stages:
+        outcome = radii.outcome()
+        if outcome is not Outcome.UNDECIDED:
+            break
+    status = "certified" if certified else "estimated"
+    if radii is None:
+        reason = (
+            "spec(A) or spec(H) was not enclosed: too large, or eigenvectors not proved "
+            "independent."
+        )
+        return StreamVerdict(outcome, status, None, None, reason, **known)
+    rho_c, rho_q = _known(radii.rho_consensus), _known(radii.rho_quotient)
+    mode = _leading_mode(mixing, *spectra, radii, outcome)
+    reason = reason_of(outcome, _words(radii.rho_consensus), _words(radii.rho_quotient), mode)
+    if outcome is Outcome.UNDECIDED:
+        reason = (
+            f"rounding decides: rho_C = {radii.rho_consensus.str(12)} and rho_Q = "
+            f'{radii.rho_quotient.str(12)} overlap. Write the entries as fractions ("-4/3") for '
+            "an exact decision."
+        )
+    if layer.n == 1:
+        outcome = Outcome.TRIVIAL
+    rate, one = _agreement_in_balls(case, radii)
+    return StreamVerdict(
+        outcome, status, rho_c, None if layer.n == 1 else rho_q, reason, tuple(mode), rate, one,
+        **known,
+    )  # fmt: skip
+
+
+def _known(radius: flint.arb) -> float | None:
+    """The middle of a ball; None where rounding leaves no digit of it."""
+    return None if radius.rel_accuracy_bits() < _BITS_KNOWN else float(radius.mid())
+
+
+def _words(radius: flint.arb) -> str:
+    known = _known(radius)
+    if known is not None:
+        return f"{known:.6g}"
+    low, high = max(0.0, float(radius.lower())), float(radius.upper())
+    return f"{0.99 * low:.3g} to {1.01 * high:.3g}"  # outwards, by more than printing rounds
+
+
+def _certified(case: Streams) -> Iterator[EnclosedRadii]:
+    """Finer and finer radii from spectra enclosed in balls."""
+    layer = case.layer
+    if ball_side(layer) > BALL_SIZE:
+        return
+    zeros = bool(value_core(layer)[1])
+    a_boxes: Any = attention_boxes(layer) if layer.n > 1 else iter([[]] * 4)
+    # A causal A comes as one endless enclosure.
+    for boxes, value in islice(zip(a_boxes, value_spectra(layer), strict=False), 4):
+        yield enclosed_radii(case.asked, boxes, value.boxes, zeros)
+
+
+def _estimated(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
+    """From discs in float64; the pairs far below the largest, by values in floats, are left out."""
+    if not np.isfinite(value.centres).all():
+        raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
+    one = (attention.radii == 0) & (attention.centres == 1)
+    zero = (value.radii == 0) & (value.centres == 0)
+    a, h = _balls(attention), _balls(value)
+    everything = [h[j] for j in np.flatnonzero(~zero)]
+    radii = enclosed_radii(mixing, [], everything, bool(zero.any()), bool(one.any()))
+    pairs = _leading(mixing, attention, value, ~one, ~zero)
+    rest = enclosed_radii(mixing, [], [h[j] * a[i] for i, j in pairs])
+    return replace(radii, quotient=rest.consensus)
+
+
+def _leading(
+    mixing: Mixing, attention: Discs, value: Discs, rows: Any, columns: Any
+) -> list[tuple[int, int]]:
+    """The pairs (i, j) with the largest moduli in float64."""
+    i, j = (np.flatnonzero(x) for x in (rows, columns))
+    if not len(i) or not len(j):
+        return []
+    t = attention.centres[i][:, None] * value.centres[j][None, :]
+    moduli = _float_radii(mixing, t).ravel()
+    order = np.argsort(-moduli, kind="stable")[:_LEADING]
+    return [(int(i[k // len(j)]), int(j[k % len(j)])) for k in order.tolist()]
+
+
+def _families(mixing: Mixing, t: Complex) -> Complex:
+    """R + t p q^T for each t."""
+    outer = np.outer(to_float([mixing.p])[0], to_float([mixing.q])[0])
+    whole: Complex = to_float(mixing.R) + t[..., None, None] * outer
+    return whole
+
+
+def _float_radii(mixing: Mixing, t: Complex) -> Any:
+    """rho(R + t p q^T) for each t, in float64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = _families(mixing, t)
+    if not np.isfinite(whole).all():
+        raise InputError("H times p and q is beyond the range of binary64 (1.8e308): scale H")
+    scaled, power = _scaled(whole)
+    with np.errstate(over="ignore"):  # an eigenvalue may be beyond the floats where no entry is
+        return np.ldexp(np.abs(np.linalg.eigvals(scaled)).max(-1), power)
+
+
+def _scaled(matrices: Complex) -> tuple[Complex, Any]:
+    """Each matrix times 2^-power, near 1: LAPACK's products overflow where entries are near the
+    largest float."""
+    power = np.frexp(np.maximum(np.abs(matrices).max((-2, -1)), np.finfo(float).tiny))[1]
+    return matrices * np.ldexp(1.0, -power)[..., None, None], power
+
+
+def _balls(discs: Discs) -> list[flint.acb]:
+    """For each disc a ball around its component, which holds an eigenvalue."""
+    balls = [
+        around(flint.acb(complex(z)), float(r))
+        for z, r in zip(discs.centres, discs.radii, strict=True)
+    ]
+    for i in np.flatnonzero(~discs.alone).tolist():
+        for j in np.flatnonzero(discs.component == discs.component[i]).tolist():
+            balls[i] = balls[i].union(balls[j])
+    return balls
+
+
+def _leading_mode(
+    mixing: Mixing, attention: Spectrum, value: Spectrum, radii: EnclosedRadii, outcome: Outcome
+) -> list[StreamMode]:
+    """The mode that decides, as float64 has it."""
+    if outcome not in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
+        return []
+    side = "consensus" if outcome is Outcome.SMOOTHING else "quotient"
+    a = np.ones(1, dtype=complex) if side == "consensus" else attention.values
+    t = a[:, None] * value.values[None, :]
+    i, j = divmod(int(np.argmax(_float_radii(mixing, t))), t.shape[1])
+    scaled, power = _scaled(_families(mixing, t[i, j]))
+    values, vectors = np.linalg.eig(scaled)
+    k = int(np.argmax(np.abs(values)))
+    top = complex(np.ldexp(values[k].real, power), np.ldexp(values[k].imag, power))
+    w = vectors[:, k] / vectors[np.argmax(np.abs(vectors[:, k])), k]
+    return [
+        StreamMode(side, top, complex(value.values[j]), complex(a[i]), tuple(complex(x) for x in w))
+    ]
+
+
+def _agreement_in_balls(case: Streams, radii: EnclosedRadii) -> tuple[float | None, bool | None]:
+    mixing = case.mixing
+    if case.start == "equal" or mixing.streams == 1:
+        return None, None
+    top = radii.rho_consensus.max(radii.rho_quotient)
+    rest = differences_alone(mixing, case.layer.rational_H)
+    if rest is None:
+        # 1 is an eigenvector of one family at most, which rounding cannot name.
+        special = lone_family(mixing) is not None or sum(mixing.q) == 0
+        return (None, None) if special else (float(top.mid()), False)
+    rate = abs(largest_modulus(rest)[0][0].ball(128))
+    one = True if rate < top else False if rate >= top else None
+    return float(rate.mid()), one

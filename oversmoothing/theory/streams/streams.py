@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import flint
@@ -49,11 +50,6 @@ class Mixing:
     def streams(self) -> int:
         """s."""
         return len(self.R)
-
-    @property
-    def gain(self) -> Fraction:
-        """kappa = q^T p, what a branch adds to what the next one reads."""
-        return exact.dot(self.q, self.p)
 
     @cached_property
     def characteristic(self) -> flint.fmpq_poly:
@@ -98,8 +94,7 @@ class Mixing:
     @property
     def keeps_equal_streams(self) -> Fraction | None:
         """c where R 1 = c 1 and p is a multiple of 1: equal streams then stay equal (T13b)."""
-        c = self.common_row_sum
-        return c if len(set(self.p)) == 1 else None
+        return self.common_row_sum if len(set(self.p)) == 1 else None
 
     @property
     def common_row_sum(self) -> Fraction | None:
@@ -162,14 +157,14 @@ def make_mixing(R: Any, p: Any = None, q: Any = None, claimed: str | None = None
     vectors = {name: read_entries([_vector(value, name, s)], name) for name, value in given.items()}
     everything = [read, *vectors.values()]
     for name, entries in zip(("R", "p", "q"), everything, strict=True):
-        if not all(map(_finite, entries.floats.ravel().tolist())):
+        if not np.isfinite(entries.floats).all():
             raise InputError(f"{name} has entries that are NaN or infinite: replace them")
         if np.abs(entries.floats).max() > _LARGEST:
             raise InputError(f"{name} has an entry beyond {_LARGEST:g}: scale it")
     is_exact = all(entries.written is not None for entries in everything)
     matrix = read.fractions
     tolerance = Fraction(0) if is_exact else Fraction(row_sum_tolerance(s))
-    kinds = tuple(kind for kind in KINDS if _is(kind, matrix, tolerance))
+    kinds = tuple(kind for kind in KINDS if not _why_not(kind, matrix, tolerance))
     if claimed is not None and claimed not in KINDS:
         raise InputError(f"mixing '{claimed}' is none of {', '.join(KINDS)}")
     if claimed is not None and claimed not in kinds:
@@ -179,12 +174,17 @@ def make_mixing(R: Any, p: Any = None, q: Any = None, claimed: str | None = None
     return Mixing(matrix, vectors["p"].fractions[0], vectors["q"].fractions[0], is_exact, kinds)
 
 
-def roots_of(polynomial: flint.fmpq_poly) -> list[Eigenvalue]:
-    """The distinct roots, by irreducible factors."""
+def factors_of(polynomial: flint.fmpq_poly) -> list[Factor]:
+    """The irreducible factors, none of a constant; their Jordan blocks are not looked for."""
     if polynomial.degree() < 1:
         return []
     _, pairs = polynomial.numer().factor()
-    return eigenvalues([Factor(factor, int(power), ()) for factor, power in pairs])
+    return [Factor(factor, int(power), ()) for factor, power in pairs]
+
+
+def roots_of(polynomial: flint.fmpq_poly) -> list[Eigenvalue]:
+    """The distinct roots, by irreducible factors."""
+    return eigenvalues(factors_of(polynomial))
 
 
 def _vector(value: Any, name: str, s: int) -> list[Any]:
@@ -194,14 +194,6 @@ def _vector(value: Any, name: str, s: int) -> list[Any]:
     if wrong or any(isinstance(x, Sequence) and not isinstance(x, str) for x in value):
         raise InputError(f"{name} must be a list of {s} numbers, one a stream, as R is {s} x {s}")
     return list(value)
-
-
-def _finite(x: float) -> bool:
-    return abs(x) < float("inf")
-
-
-def _is(kind: str, R: Matrix, tolerance: Fraction) -> bool:
-    return not _why_not(kind, R, tolerance)
 
 
 def _why_not(kind: str, R: Matrix, tolerance: Fraction) -> str:
@@ -215,10 +207,9 @@ def _why_not(kind: str, R: Matrix, tolerance: Fraction) -> str:
         off = max(abs(gram[k][j] - int(k == j)) for k in range(s) for j in range(s))
         # s products a sum, each rounded, of entries that are themselves rounded.
         return f"R^T R is {float(off):.3g} from I" if off > 3 * s * tolerance else ""
-    for k in range(s):
-        for j in range(s):
-            if R[k][j] < 0:
-                return f"R[{k}, {j}] = {_short(R, k, j)} is negative"
+    for k, j in product(range(s), repeat=2):
+        if R[k][j] < 0:
+            return f"R[{k}, {j}] = {_short(R, k, j)} is negative"
     tables = [("row", R)]
     if kind == "doubly-stochastic":
         tables.append(("column", exact.transposed(R)))
@@ -252,9 +243,10 @@ def _coordinates(E: Matrix, Y: Matrix) -> Matrix:
     return from_flint((turned * to_flint(E)).solve(turned * to_flint(Y)))
 
 
-_LAYER = ("A", "logits", "H", "W_V", "W_proj")
-_MIXING = ("R", "p", "q", "mixing", "start")
-_KEYS = {*_LAYER, *_MIXING, "X0", "schema_version", "comment"}
+_KEYS = {
+    "A", "logits", "H", "W_V", "W_proj", "X0", "R", "p", "q", "mixing", "start",
+    "schema_version", "comment",
+}  # fmt: skip
 STARTS = ("generic", "equal")
 
 
@@ -335,13 +327,9 @@ def load_streams(path: str, data: Any = None) -> Streams:
         )
     pair = (data.get("W_V"), data.get("W_proj"))
     return read_streams(
-        A=data.get("A"),
-        logits=data.get("logits"),
-        H=data.get("H"),
         factors=None if pair == (None, None) else pair,
-        X0=data.get("X0"),
         start=data.get("start", "generic"),
-        **{name: data.get(name) for name in ("R", "p", "q", "mixing")},
+        **{name: data.get(name) for name in ("R", "p", "q", "mixing", "A", "logits", "H", "X0")},
     )
 
 
