@@ -13,10 +13,18 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import DEPTH_SIDE
-from oversmoothing.theory.checker import check as start, depth as depths, spectra
+from oversmoothing.theory.checker import check as start, krylov as depths, spectra
 from oversmoothing.theory.checker.check import check_x0, coefficient, verdict_of
-from oversmoothing.theory.checker.depth import View, check_depth, consensus_modes, norm, two_norm
-from oversmoothing.theory.checker.krylov import closed_classes, stationary, systems
+from oversmoothing.theory.checker.krylov import (
+    View,
+    check_depth,
+    closed_classes,
+    consensus_modes,
+    norm,
+    stationary,
+    systems,
+    two_norm,
+)
 from oversmoothing.theory.checker.reading import Bounds, Check, Claim, Given
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.numbers.exact import from_flint

@@ -15,8 +15,7 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.checker.depth import check_depth, squared
-from oversmoothing.theory.checker.krylov import minimal_polynomial, systems
+from oversmoothing.theory.checker.krylov import check_depth, minimal_polynomial, squared, systems
 from oversmoothing.theory.checker.reading import (
     Bounds,
     Check,

@@ -363,31 +363,21 @@ def read_claim(claim: Any) -> Claim:
     for first, second in (("jordan_consensus", "jordan_quotient"), ("eps", "depth")):
         if (first in claim) != (second in claim):
             raise NotACertificate(f"{first} and {second} go together")
-    radii = {
-        name: _bounds(claim[name]) if name in claim else None
-        for name in ("rho_consensus", "rho_quotient", "margin")
-    }
-    jordan = None
+    names = ("rho_consensus", "rho_quotient", "margin")
+    parts: dict[str, Any] = {name: _bounds(claim[name]) for name in names if name in claim}
     if "jordan_consensus" in claim:
         if verdict != "TIE":
             raise NotACertificate("Jordan blocks are claimed at a tie only")
-        jordan = _count(claim["jordan_consensus"]), _count(claim["jordan_quotient"])
-    verdict_x0 = _word(claim["verdict_x0"], OUTCOMES_X0) if "verdict_x0" in claim else None
-    eps = depth = None
+        parts["jordan"] = _count(claim["jordan_consensus"]), _count(claim["jordan_quotient"])
+    if "verdict_x0" in claim:
+        parts["verdict_x0"] = _word(claim["verdict_x0"], OUTCOMES_X0)
     if "depth" in claim:
-        eps, depth = ratio(claim["eps"]), _count(claim["depth"])
-        if eps <= 0 or verdict_x0 != "SMOOTHING":
+        parts["eps"], parts["depth"] = ratio(claim["eps"]), _count(claim["depth"])
+        if parts["eps"] <= 0 or parts.get("verdict_x0") != "SMOOTHING":
             raise NotACertificate("a depth goes with an eps above 0 and an X_0 that smooths")
-    coefficient = _coefficient(claim["genericity"], verdict) if "genericity" in claim else None
-    return Claim(
-        verdict,
-        jordan=jordan,
-        coefficient=coefficient,
-        verdict_x0=verdict_x0,
-        eps=eps,
-        depth=depth,
-        **radii,
-    )
+    if "genericity" in claim:
+        parts["coefficient"] = _coefficient(claim["genericity"], verdict)
+    return Claim(verdict, **parts)
 
 
 def _word(value: Any, known: tuple[str, ...]) -> str:

@@ -65,7 +65,7 @@ def discs(M: Any, bits: int) -> Discs | None:
     try:
         with flint.ctx.workprec(bits):
             middle = np.array([[float(x.real.mid()) for x in row] for row in M.tolist()])
-            U = _matrix(np.linalg.eig(middle.T)[1].T)
+            U = flint.acb_mat(np.linalg.eig(middle.T)[1].T.tolist())
             similar = _similar(U, M)
             for _ in range(bits // 96):
                 R = np.array([[complex(x.mid()) for x in row] for row in similar])
@@ -74,15 +74,11 @@ def discs(M: Any, bits: int) -> Discs | None:
                 with np.errstate(all="ignore"):
                     gap = np.diag(R)[:, None] - np.diag(R)[None, :]
                     np.divide(R, gap, out=step, where=np.abs(gap) / 4 > np.abs(R))
-                U = (U + _matrix(step) * U).mid()
+                U = (U + flint.acb_mat(step.tolist()) * U).mid()
                 similar = _similar(U, M)
             return merged(U, similar)
     except (np.linalg.LinAlgError, ZeroDivisionError):
         return None
-
-
-def _matrix(values: Any) -> Any:
-    return flint.acb_mat([[complex(x) for x in row] for row in values])
 
 
 def _similar(U: Any, M: Any) -> list[list[Any]]:
@@ -157,12 +153,15 @@ def enclosures(given: Given) -> Iterator[tuple[Any, Any, Any]]:
     None at all where no spectra are enclosed.
     """
     for bits, size in steps(given):
-        pair = radii(given, bits, size)
-        if pair is not None:
-            rho_c, rho_q = pair
-            with flint.ctx.workprec(bits):
-                margin = None if rho_q is None else rho_c - rho_q
-            yield rho_c, rho_q, margin
+        spectra = eigenvalues(given, bits, size)
+        if spectra is None:
+            continue
+        a, h = spectra
+        with flint.ctx.workprec(bits):
+            rho_c = maximum([abs(1 + x) for x in h])
+            rho_q = maximum([abs(1 + x * y) for x in h for y in a]) if a else None
+            margin = None if rho_q is None else rho_c - rho_q
+        yield rho_c, rho_q, margin
 
 
 def attention_balls(given: Given, bits: int) -> Any:
@@ -239,17 +238,6 @@ def roots(polynomial: Any, bits: int) -> list[Any]:
     """The different roots of a polynomial of integers, in balls."""
     with flint.ctx.workprec(bits):
         return [root for root, _ in polynomial.complex_roots()]
-
-
-def radii(given: Given, bits: int, size: int = POLYNOMIAL_SIZE) -> tuple[Any, Any] | None:
-    """Balls around rho_C and rho_Q (None for n = 1), by polynomials up to that size."""
-    spectra = eigenvalues(given, bits, size)
-    if spectra is None:
-        return None
-    a, h = spectra
-    with flint.ctx.workprec(bits):
-        products = [abs(1 + x * y) for x in h for y in a]
-        return maximum([abs(1 + x) for x in h]), maximum(products) if a else None
 
 
 def maximum(values: list[Any]) -> Any:
