@@ -167,32 +167,23 @@ def layer_at_consensus(
         )
     none = TokenNorm("none", np.ones(len(c)), np.zeros(len(c)))
     behind, behind_ffn = behind or none, behind_ffn or none
-    eye, zero = np.eye(len(c)), np.zeros((len(c), len(c)))
-    inner = outer = eye
-    seen = c
-    if placement != "post":
-        inner, seen = norm.jacobian(c), norm(c)
-    added = W.sum(0).T @ seen + bias
-    middle = c + behind(added)
-    back = behind.jacobian(added)
-    if placement == "post":
-        outer, middle = norm.jacobian(middle), norm(middle)
-    tail, side, image = eye, zero, middle
+    before, after = (none, norm) if placement == "post" else (norm, none)
+    before_ffn, after_ffn = (none, norm_ffn) if placement == "post" else (norm_ffn, none)
+    added = W.sum(0).T @ before(c) + bias
+    inner, back, middle = before.jacobian(c), behind.jacobian(added), c + behind(added)
+    outer, middle = after.jacobian(middle), after(middle)
+    tail, side, image = np.eye(len(c)), np.zeros((len(c), len(c))), middle
     if ffn is not None:
         base = c if placement == "parallel" else middle
-        given = middle if placement == "post" else norm_ffn(base)
-        branch = ffn.jacobian(given)
-        if placement != "post":
-            branch = branch @ norm_ffn.jacobian(base)
+        given = before_ffn(base)
         value = ffn.value(given)
-        branch = behind_ffn.jacobian(value) @ branch
-        image = middle + behind_ffn(value)
+        branch = behind_ffn.jacobian(value) @ (ffn.jacobian(given) @ before_ffn.jacobian(base))
         if placement == "parallel":
             side = branch
         else:
-            tail = eye + branch
-        if placement == "post":
-            tail, image = norm_ffn.jacobian(image) @ tail, norm_ffn(image)
+            tail = tail + branch
+        image = middle + behind_ffn(value)
+        tail, image = after_ffn.jacobian(image) @ tail, after_ffn(image)
     return AtConsensus(image, A, W, inner, back, outer, tail, side)
 
 

@@ -33,19 +33,9 @@ from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum
 from oversmoothing.theory.spectra.layer_discs import Interval
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import to_json
+from oversmoothing.theory.verdict import stages
 from oversmoothing.theory.verdict.by_fractions import jordan_size
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.stages import (
-    BALL_SIZE,
-    CertifiedDominance,
-    End,
-    attention_balls,
-    attention_spectra,
-    ball_side,
-    decide,
-    outward,
-    value_spectra,
-)
 from oversmoothing.theory.verdict.start import start_content
 
 
@@ -57,18 +47,18 @@ def genericity(case: Layer, start: Entries, verdict: Outcome) -> tuple[dict[str,
     mode = {Outcome.SMOOTHING: "consensus", Outcome.NON_SMOOTHING: "quotient"}.get(verdict)
     if mode is None:
         return None, f"{verdict}: no single mode dominates"
-    if ball_side(case) > BALL_SIZE:
-        return None, f"matrices beyond side {BALL_SIZE} are not enclosed in balls"
+    if stages.ball_side(case) > stages.BALL_SIZE:
+        return None, f"matrices beyond side {stages.BALL_SIZE} are not enclosed in balls"
     reason = "no eigenvectors were proved independent"
-    sides = repeat(None) if mode == "consensus" else attention_spectra(case)
-    for attention, value in zip(sides, value_spectra(case), strict=False):
+    sides = repeat(None) if mode == "consensus" else stages.attention_spectra(case)
+    for attention, value in zip(sides, stages.value_spectra(case), strict=False):
         with at_precision(BITS):
             pair = dominant(attention, value)
             if isinstance(pair, str):
                 reason = pair
                 continue
             ball = _coefficient(case, start, attention, value, pair)
-        low, high = outward(ball)
+        low, high = stages.outward(ball)
         # Below the smallest binary64 number a bound above 0 cannot be written.
         if low > 0:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
@@ -117,7 +107,7 @@ def _coefficient(
         # z = W_V u for u^T (W_proj W_V)^T = h u^T.
         z = flint.acb_mat(to_flint(case.rational_factors[0])) * z
     if attention is None:
-        w = [flint.acb(x) for x in stationary_balls(attention_balls(case), case.classes)]
+        w = [flint.acb(x) for x in stationary_balls(stages.attention_balls(case), case.classes)]
     else:
         # In y_k = x_k - x_n, k < n: v^T y = w^T x with w = (v, -sum v).
         v = attention.left_vector(i)
@@ -204,9 +194,13 @@ def make_certificate(
     certified. What the checker cannot confirm is left out. Raises `InputError` where the file could
     not be read back, `RequirementError` where the checker finds a claim to be false.
     """
-    answer, exact = decide(case)
+    answer, exact = stages.decide(case)
     left_out: list[str] = []
-    parts = [_verdict(answer)]
+    bounds = {
+        "rho_consensus": answer.consensus, "rho_quotient": answer.quotient, "margin": answer.margin
+    }  # fmt: skip
+    texts = {name: interval_texts(x) for name, x in bounds.items() if x is not None}
+    parts: list[dict[str, Any]] = [{"verdict": str(answer.verdict), **texts}]
     if exact is not None and answer.verdict is Outcome.TIE:
         # The largest Jordan blocks at a tie, which decide it (T6b).
         sides = {"jordan_consensus": exact.consensus, "jordan_quotient": exact.quotient}
@@ -292,19 +286,7 @@ def _texts(entries: Entries) -> list[list[str]]:
     return [["-inf" if x is None else fraction_text(x) for x in row] for row in entries.written]
 
 
-def _verdict(dominance: CertifiedDominance) -> dict[str, Any]:
-    claim: dict[str, Any] = {"verdict": str(dominance.verdict)}
-    for name, bounds in (
-        ("rho_consensus", dominance.consensus),
-        ("rho_quotient", dominance.quotient),
-        ("margin", dominance.margin),
-    ):
-        if bounds is not None:
-            claim[name] = interval_texts(bounds)
-    return claim
-
-
-def interval_texts(bounds: Interval | tuple[End, End]) -> list[str]:
+def interval_texts(bounds: Interval | tuple[stages.End, stages.End]) -> list[str]:
     """Both ends, floats in hexadecimal; "-inf" or "inf" where there is none within binary64."""
     ends = (bounds.low, bounds.high) if isinstance(bounds, Interval) else bounds
     return [fraction_text(x) if isinstance(x, Fraction) else float(x).hex() for x in ends]

@@ -57,9 +57,21 @@ def communicating(positive: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
 
 
 def _irreducible_stationary(A: Array) -> Array:
-    """pi of an irreducible A."""
+    """pi of an irreducible A. Raises `InputError` where its ratios are beyond binary64, as of
+    entries near 1e-320."""
     result: Array = _eliminated(A[None])[0]
-    return result if np.isfinite(result).all() else _beyond_floats(A)
+    if np.isfinite(result).all():
+        return result
+    mixed = _mixing_stationary(A)
+    if mixed is not None:
+        return mixed
+    if len(A) > _SMALL_IN_FRACTIONS:
+        raise InputError(
+            "the stationary distribution of A is beyond binary64: rates of exit of its tokens are "
+            "too far apart. Set entries near 1e-300 to 0 and divide the rows by their sums"
+        )
+    exact = exact_stationary(normalised_rows(to_fractions(A.tolist(), "A")), [range(len(A))])
+    return np.array([float(x) for x in exact])
 
 
 def _eliminated(A: Array) -> Array:
@@ -83,20 +95,6 @@ def _eliminated(A: Array) -> Array:
             pi[:, k] = (pi[:, :k] * P[:, :k, k]).sum(axis=-1)
         result: Array = pi / pi.sum(axis=-1, keepdims=True)
     return result
-
-
-def _beyond_floats(A: Array) -> Array:
-    """pi where its ratios are beyond binary64, as of entries near 1e-320. Raises `InputError`."""
-    mixed = _mixing_stationary(A)
-    if mixed is not None:
-        return mixed
-    if len(A) > _SMALL_IN_FRACTIONS:
-        raise InputError(
-            "the stationary distribution of A is beyond binary64: rates of exit of its tokens are "
-            "too far apart. Set entries near 1e-300 to 0 and divide the rows by their sums"
-        )
-    exact = exact_stationary(normalised_rows(to_fractions(A.tolist(), "A")), [range(len(A))])
-    return np.array([float(x) for x in exact])
 
 
 def _mixing_stationary(A: Array) -> Array | None:

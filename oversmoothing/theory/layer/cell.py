@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import factorial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers import flint
 from oversmoothing.theory.numbers.rounding import (
     UNIT,
     at_precision,
@@ -35,11 +35,6 @@ from oversmoothing.theory.numbers.rounding import (
     to_ball,
 )
 from oversmoothing.theory.support.sizes import Array
-
-if TYPE_CHECKING:
-    import flint
-else:
-    from oversmoothing.theory.numbers import flint
 
 # Half a unit in the last place, relative, and the most that a subnormal number can be off.
 _UNIT, _LEAST = 2.0**-53, 2.0**-1074

@@ -276,7 +276,15 @@ def read_layer(
         # What is computed with and what a certificate says must be the same numbers.
         given = {name: Entries(entries.floats, None) for name, entries in given.items()}
     if "logits" in given:
-        attention = check_attention(softmax(_checked_logits(given["logits"].floats)))
+        logits = given["logits"].floats
+        masked = np.isneginf(logits)
+        check_square(np.where(masked, 0.0, logits), name="logits")
+        empty = np.flatnonzero(masked.all(axis=1))
+        if len(empty):
+            raise InputError(
+                f"row {empty[0]} of the logits is all -inf: nothing is left to attend to"
+            )
+        attention = check_attention(softmax(logits))
     elif given["A"].written is not None:
         _check_exact_attention(given["A"].fractions)
         attention = check_attention(given["A"].floats, tolerance=1e-6)
@@ -298,16 +306,6 @@ def read_layer(
     if start is not None:
         check_states(start.floats, layer.n, layer.d)
     return layer, start
-
-
-def _checked_logits(table: Array) -> Array:
-    """Raises `InputError` unless the logits are square, finite but for -inf, none masked whole."""
-    masked = np.isneginf(table)
-    check_square(np.where(masked, 0.0, table), name="logits")
-    empty = np.flatnonzero(masked.all(axis=1))
-    if len(empty):
-        raise InputError(f"row {empty[0]} of the logits is all -inf: nothing is left to attend to")
-    return table
 
 
 def softmax(logits: Array) -> Array:

@@ -1,6 +1,6 @@
 """Numbers that floats cannot hold: fractions, balls, scaled values, accurate products."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class _Lazy:
@@ -14,4 +14,7 @@ class _Lazy:
         return attribute
 
 
-flint: Any = _Lazy()
+if TYPE_CHECKING:
+    import flint as flint
+else:
+    flint = _Lazy()

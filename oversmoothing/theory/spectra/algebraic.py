@@ -228,23 +228,15 @@ def factors(matrix: Sequence[Sequence[Fraction]]) -> list[Factor]:
     if not matrix:
         return []
     M = to_flint(matrix)
-    size = M.nrows()
     _, pairs = M.charpoly().numer().factor()
-    result = []
-    for polynomial, multiplicity in pairs:
-        if multiplicity == 1:
-            blocks: tuple[int, ...] = (1,)
-        else:
-            blocks = _jordan_sizes(M, polynomial, int(multiplicity), size)
-        result.append(Factor(polynomial, int(multiplicity), blocks))
-    return result
+    return [Factor(f, int(m), (1,) if m == 1 else _jordan_sizes(M, f, int(m))) for f, m in pairs]
 
 
 def _jordan_sizes(
-    M: flint.fmpq_mat, polynomial: flint.fmpz_poly, multiplicity: int, size: int
+    M: flint.fmpq_mat, polynomial: flint.fmpz_poly, multiplicity: int
 ) -> tuple[int, ...]:
     """Block sizes of each root of `polynomial`, from the nullities of its powers at M."""
-    degree = int(polynomial.degree())
+    size, degree = M.nrows(), int(polynomial.degree())
     value, power = polynomial_at(polynomial, M), to_flint(identity(size))
     # By k = 1, 2, ... the number of blocks of size >= k: the conjugate partition.
     at_least: list[int] = []

@@ -195,7 +195,7 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
         if count != len(group):
             return None
         parts.append(Z[:, :count])
-    S = _matrix(np.hstack(parts))
+    S = flint.acb_mat(np.hstack(parts).tolist())
     try:
         inverse, similar = S.inv(), S.solve(flint.acb_mat(M) * S)
     except ZeroDivisionError:
@@ -263,9 +263,7 @@ def _disc(block: Complex, error: flint.arb) -> flint.acb:
     """Around all eigenvalues of every matrix this close to the block: |z| <= ||K^p||^(1/p)."""
     m = len(block)
     centre = complex(np.trace(block)) / m
-    K = flint.acb_mat(_balls(block, error)) - flint.acb_mat(
-        [[centre if p == q else 0 for q in range(m)] for p in range(m)]
-    )
+    K = flint.acb_mat(_balls(block, error)) - flint.acb_mat((centre * np.eye(m)).tolist())
     power, radius = K, _frobenius(K)
     for p in range(2, 2 * m + 1):
         power = power * K
@@ -339,7 +337,7 @@ def enclose_in_balls(M: flint.acb_mat) -> Iterator[BallSpectrum]:
     """
     middle = np.array([[float(x.real.mid()) for x in row] for row in M.tolist()])
     try:
-        V = _matrix(np.linalg.eig(middle)[1])
+        V = flint.acb_mat(np.linalg.eig(middle)[1].tolist())
         for bits in _SCHEDULE:
             with at_precision(bits):
                 spectrum = _discs(V, M, bits)
@@ -349,10 +347,6 @@ def enclose_in_balls(M: flint.acb_mat) -> Iterator[BallSpectrum]:
         return
 
 
-def _matrix(values: Complex) -> flint.acb_mat:
-    return flint.acb_mat([[complex(x) for x in row] for row in values])
-
-
 def _refined(spectrum: BallSpectrum) -> flint.acb_mat:
     R = np.array([[complex(x.mid()) for x in row] for row in spectrum.similar.tolist()])
     # What overflows is not refined.
@@ -360,7 +354,7 @@ def _refined(spectrum: BallSpectrum) -> flint.acb_mat:
         gap = np.diag(R)[None, :] - np.diag(R)[:, None]
         # Within a cluster the step would not be small: its members stay together.
         F = np.where(np.abs(R) < np.abs(gap) / 4, R / gap, 0.0)
-    return (spectrum.basis + spectrum.basis * _matrix(F)).mid()
+    return (spectrum.basis + spectrum.basis * flint.acb_mat(F.tolist())).mid()
 
 
 def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:

@@ -97,14 +97,16 @@ def _chains_of(M: flint.fmpq_mat, factor: Factor) -> Iterator[Chain]:
     reached: list[list[Any]] = []
     for size in sorted(set(factor.jordan), reverse=True):
         wanted = len(reached) + factor.jordan.count(size) * factor.degree
-        for c in _null_vectors(powers[size]):
+        kernel, nullity = powers[size].numer_denom()[0].nullspace()
+        for column in kernel.transpose().tolist()[: int(nullity)]:
             if len(reached) == wanted:
                 break
+            c = flint.fmpz_mat([[x] for x in column])
             z = powers[size - 1] * c
-            if flint.fmpq_mat([*reached, _column(z)]).rank() == len(reached):
+            if flint.fmpq_mat([*reached, z.entries()]).rank() == len(reached):
                 continue
             for _ in range(factor.degree):
-                reached.append(_column(z))
+                reached.append(z.entries())
                 z = M * z
             yield Chain(factor, _chain(M, f, c, size))
 
@@ -141,17 +143,6 @@ def companion(f: flint.fmpq_poly) -> flint.fmpq_mat:
     return flint.fmpq_mat([*rows, [-f[j] for j in range(k)]])
 
 
-def _null_vectors(M: flint.fmpq_mat) -> list[flint.fmpz_mat]:
-    """A basis of the kernel, [n, 1] each."""
-    kernel, nullity = M.numer_denom()[0].nullspace()
-    columns = kernel.transpose().tolist()[: int(nullity)]
-    return [flint.fmpz_mat([[x] for x in column]) for column in columns]
-
-
-def _column(z: flint.fmpq_mat) -> list[Any]:
-    return [row[0] for row in z.tolist()]
-
-
 # ----------------------------------------------------------------- chains of the product
 
 
@@ -165,10 +156,6 @@ class _Side:
     @property
     def modulus(self) -> flint.fmpq_poly:
         return _monic(self.chain.factor)
-
-    @property
-    def zero(self) -> bool:
-        return self.root.is_zero
 
     def top(self, t: int | None = None) -> Coefficients:
         last = len(self.chain) - 1 if t is None else t
@@ -229,21 +216,24 @@ def product_chains(
         for second in of_a:
             u, v = _Side(first, h), _Side(second, a)
             for chain in _coordinates(u, v):
-                chains.append(tuple(_vectors(u, v, _shorter(u, v, pairs)) for pairs in chain))
+                short = (_shorter(u, v, pairs) for pairs in chain)
+                vectors = (tuple((u.vector(x), v.vector(y)) for x, y in pairs) for pairs in short)
+                chains.append(tuple(vectors))
     return sorted(chains, key=len, reverse=True)
 
 
 def _coordinates(u: _Side, v: _Side) -> Iterator[list[Pairs]]:
     p, q = len(u.chain), len(v.chain)
-    if u.zero and v.zero:
+    h_is_zero, a_is_zero = u.root.is_zero, v.root.is_zero
+    if h_is_zero and a_is_zero:
         for r, s in [(p, s) for s in range(1, q + 1)] + [(r, q) for r in range(1, p)]:
             k = min(r, s)
             yield [[(u.top(r - k + t), v.top(s - k + t))] for t in range(k)]
-    elif v.zero:
+    elif a_is_zero:
         for r in range(p):
             powers = list(_iterates(u.applied, u.top(r), q))
             yield [[(powers[q - 1 - t], v.top(t))] for t in range(q)]
-    elif u.zero:
+    elif h_is_zero:
         for s in range(q):
             powers = list(_iterates(v.applied, v.top(s), p))
             yield [[(u.top(t), powers[p - 1 - t])] for t in range(p)]
@@ -299,7 +289,3 @@ def _shorter(u: _Side, v: _Side, pairs: Pairs) -> Pairs:
         if any(x.degree() >= 0 for x in rest):
             short.append((side.top(t), rest))
     return short if side is u else [(second, first) for first, second in short]
-
-
-def _vectors(u: _Side, v: _Side, pairs: Pairs) -> PairVector:
-    return tuple((u.vector(first), v.vector(second)) for first, second in pairs)

@@ -75,13 +75,9 @@ class Failure:
 def with_zeros(discs: Discs, count: int) -> Discs:
     """The spectrum with `count` >= 1 exact zeros added; components are found for one of them."""
     centres, radii = np.append(discs.centres, 0.0), np.append(discs.radii, 0.0)
-    component = components(centres, radii)
-    again = np.zeros(count - 1)
-    return Discs(
-        np.append(centres, again),
-        np.append(radii, again),
-        np.append(component, np.full(count - 1, component[-1])),
-    )
+    parts = centres, radii, components(centres, radii)
+    centres, radii, component = (np.append(x, np.repeat(x[-1], count - 1)) for x in parts)
+    return Discs(centres, radii, component)
 
 
 @dataclass(frozen=True)

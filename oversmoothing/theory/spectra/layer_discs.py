@@ -5,24 +5,23 @@ Structure is used before numerics: the Perron eigenvalue 1 is split off through 
 (T1c), a triangular matrix shows its spectrum on the diagonal (T1h), and a head of rank r has its
 d - r zero eigenvalues exactly, the rest in the r x r core W_proj W_V.
 
-A consensus radius is the maximum with a = 1 alone; radii are taken over discs, and in balls.
-
 A acts on differences between tokens through B = Q^T A Q (T1c), formed as in `layer.attention`
 (`both_sides`): with m the means of the columns and C = A - 1 m^T. Each term there passes fewer than
 eleven roundings: one for C, three for each 1 / rho and two for the sums. A change of A, and what
-rounding does to m, go through the same four terms. A causal A shows its spectrum on the diagonal.
+rounding does to m, go through the same four terms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.layer.attention import both_sides, closed_classes, communicating, quotient
+from oversmoothing.theory.numbers import flint
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -43,11 +42,6 @@ from oversmoothing.theory.spectra.discs import (
     with_zeros,
 )
 from oversmoothing.theory.support.sizes import Array, Complex
-
-if TYPE_CHECKING:
-    import flint
-else:
-    from oversmoothing.theory.numbers import flint
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -144,13 +138,9 @@ class Interval:
     centre: float | None = None
 
     @property
-    def middle(self) -> float:
-        return self.low + 0.5 * (self.high - self.low)
-
-    @property
     def shown(self) -> float:
         """The value to say: that at the centres of the discs, which no radius of theirs blurs."""
-        return self.middle if self.centre is None else self.centre
+        return self.low + 0.5 * (self.high - self.low) if self.centre is None else self.centre
 
 
 def consensus_radius(value: Discs) -> Interval:
