@@ -11,9 +11,8 @@ import numpy as np
 
 from benchmarks.benchmark import Row, measurement
 from benchmarks.steering import steer as thresholds
-from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.bounds import certified_depth_in_balls
-from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.depth import recurrence as measured
+from oversmoothing.theory.depth.bounds import certified_depth_in_balls, rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import Matrix, exact_stationary, normalised_rows, to_float

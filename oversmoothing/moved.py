@@ -55,6 +55,8 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "layer.golden": (_T + "claims.golden",),
     _T + "consensus": (),
     _T + "consensus.loops": (_T + "at_consensus",),
+    _T + "depth.accurate": (_T + "numbers.rounding",),
+    _T + "depth.rates": (_T + "depth.bounds",),
     _T + "layer.case": (_T + "layer.layer",),
     _T + "layer.perron": (_T + "layer.attention",),
     _T + "layer.quotient": (_T + "layer.attention",),

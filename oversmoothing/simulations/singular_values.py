@@ -20,7 +20,7 @@ from oversmoothing.simulations.state import (
     scale,
     split,
 )
-from oversmoothing.theory.depth.accurate import to_quotient, two_product
+from oversmoothing.theory.numbers.rounding import to_quotient, two_product
 
 # An SVD has sigma2 / sigma1 to eps: below this, to less than ten digits.
 _LOST = 1e-6

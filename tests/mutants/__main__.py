@@ -53,10 +53,10 @@ _MODULES = {
     "theory": "certificate",
     "theory/verdict": """formulas verdict answer decide by_discs limits disc_modes disc_start
     by_fractions resolvent leading start of_start tokens cosines by_cells stages""",
-    "theory/depth": "rates closed_form rates_measured bounds ratios onset",
+    "theory/depth": "closed_form recurrence bounds ratios onset",
     "theory/spectra": "algebraic layer_discs discs blocks",
     "theory/layer": "layer attention cell",
-    "theory/checker": "check depth krylov reading spectra ties",
+    "theory/checker": "check krylov reading spectra ties",
 }
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]
 # The quick tests of the theory. Which of them a mutant meets is read off the lines they reach.

@@ -250,7 +250,7 @@ def test_ill_shaped_states_are_refused() -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 3), SEEDS)
 def test_coordinates_of_the_quotient(n: int, d: int, seed: int) -> None:
-    from oversmoothing.theory.depth.accurate import to_quotient
+    from oversmoothing.theory.numbers.rounding import to_quotient
 
     X = torch.tensor(np.random.default_rng(seed).standard_normal((n, d)))
     hfc = X - X.mean(0)

@@ -36,9 +36,9 @@ from oversmoothing.simulations.sweep.points import (
     iterate,
     outcome,
 )
-from oversmoothing.theory.depth.accurate import ScaledState
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.spectra.heads_radius import Radius
 from oversmoothing.theory.support.errors import InputError

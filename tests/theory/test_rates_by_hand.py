@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.claims.t6 import block_sizes
-from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth import recurrence as measured
 from oversmoothing.theory.depth.bounds import (
     certified_depth_in_balls,
     depth_from_constants,
+    effective_rank_excess,
     hfc_floor,
     power_depth,
+    rank_rate,
     ratio_floor,
 )
-from oversmoothing.theory.depth.rates import effective_rank_excess, rank_rate
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import to_float

@@ -11,7 +11,6 @@ import pytest
 from mpmath import mp, mpf
 
 from oversmoothing.theory.depth import ratios
-from oversmoothing.theory.depth.accurate import ScaledState
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes, closed_form
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
@@ -26,6 +25,7 @@ from oversmoothing.theory.depth.ratios import (
 )
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
+from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, matrix
 

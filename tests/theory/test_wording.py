@@ -11,7 +11,7 @@ import pytest
 import oversmoothing
 from oversmoothing.commands.options import table_text
 from oversmoothing.simulations.drawing.wording import as_html, signed
-from oversmoothing.theory.depth.accurate import ratio_text
+from oversmoothing.theory.numbers.rounding import ratio_text
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 

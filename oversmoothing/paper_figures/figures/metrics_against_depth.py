@@ -26,8 +26,8 @@ from oversmoothing.simulations.generators.attention import Softmax, SymmetricInd
 from oversmoothing.simulations.generators.value_projection import chosen_spectrum
 from oversmoothing.simulations.state import join
 from oversmoothing.simulations.state_metrics import metrics
+from oversmoothing.theory.depth.bounds import rank_rate
 from oversmoothing.theory.depth.closed_form import closed_form
-from oversmoothing.theory.depth.rates import rank_rate
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, largest_modulus
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, dominance, threshold

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from oversmoothing.theory.depth.accurate import ratio_text
+from oversmoothing.theory.numbers.rounding import ratio_text
 
 if TYPE_CHECKING:
     import pandas as pd

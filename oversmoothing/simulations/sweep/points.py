@@ -37,11 +37,11 @@ from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import PARAMETERS, SCHEMA_VERSION, Config, Value
 from oversmoothing.simulations.sweep.heads_together import Powers, couplings
-from oversmoothing.theory.depth.accurate import ScaledState
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import iterated
 from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.layer.layer import Entries, Layer
+from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, stacked
 from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
 from oversmoothing.theory.support.errors import InputError

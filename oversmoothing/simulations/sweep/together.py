@@ -37,11 +37,11 @@ from oversmoothing.simulations.sweep.points import (
     squares,
     verdict_columns,
 )
-from oversmoothing.theory.depth.accurate import to_quotient
 from oversmoothing.theory.depth.closed_form import from_quotient
 from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
 from oversmoothing.theory.layer.layer import row_sum_tolerance
+from oversmoothing.theory.numbers.rounding import to_quotient
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex

@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import logits, with_state
-from oversmoothing.theory.depth.rates_measured import layer_rows
+from oversmoothing.theory.depth.recurrence import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra

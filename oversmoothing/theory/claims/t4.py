@@ -13,8 +13,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from oversmoothing.theory.claims.lemmas import with_state
-from oversmoothing.theory.depth import rates_measured as measured
-from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.depth import recurrence as measured
+from oversmoothing.theory.depth.bounds import rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision

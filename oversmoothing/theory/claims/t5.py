@@ -11,9 +11,14 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import angle as angle, with_state
 from oversmoothing.theory.claims.t4 import radii
-from oversmoothing.theory.depth import rates, rates_measured as measured
-from oversmoothing.theory.depth.bounds import certified_depth_in_balls, power_depth, ratio_floor
-from oversmoothing.theory.depth.rates import rank_rate
+from oversmoothing.theory.depth import recurrence as measured
+from oversmoothing.theory.depth.bounds import (
+    certified_depth_in_balls,
+    effective_rank_excess,
+    power_depth,
+    rank_rate,
+    ratio_floor,
+)
 from oversmoothing.theory.depth.ratios import ball_ratios
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
@@ -232,7 +237,7 @@ def law_c(values: list[Fraction]) -> None:
         excess, slack = _excess(s), flint.arb(2) ** -300
         assert excess + slack > S + E + E * E / (2 * (1 + S)), "below the lower bound"
         assert excess - slack < S + E + E * E / 2 * E.exp(), "above the upper bound"
-    floats = rates.effective_rank_excess([float(v) for v in values])
+    floats = effective_rank_excess([float(v) for v in values])
     assert abs(floats / float(excess.mid()) - 1) < 1e-12
 
 

@@ -10,7 +10,7 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import angle as angle, symbolic_matrix
-from oversmoothing.theory.depth import rates_measured as measured
+from oversmoothing.theory.depth import recurrence as measured
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint

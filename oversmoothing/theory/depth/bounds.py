@@ -1,6 +1,9 @@
-"""Depth bounds that hold at every depth: when smoothing is certain, and floors below it (T5d).
+"""Rates per layer, the effective rank they lead to (T4c, T5), and depth bounds (T5d).
 
-In float64, and the certified depth L*(eps) once more with every constant enclosed in balls.
+Of rates spectra come in as plain arrays: `a` [n-1] the eigenvalues of attention without one copy of
+1 (T1c), `h` [d] those of H = W^T. Depth bounds hold at every depth: when smoothing is certain, and
+floors below it; in float64, and the certified depth L*(eps) once more with every constant enclosed
+in balls.
 """
 
 import math
@@ -21,21 +24,57 @@ from oversmoothing.theory.layer.attention import (
     stationary_distribution,
 )
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.exact import (
-    Matrix,
-    exact_stationary,
-    identity,
-    kronecker,
-    plus_identity,
-    product,
-    to_flint,
-    uniform,
-    weighted_mean,
-)
+from oversmoothing.theory.numbers import exact
+from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm, to_ball
 from oversmoothing.theory.spectra.layer_discs import largest_modulus, multipliers, radius_in_balls
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.support.sizes import Array, Complex
+
+
+def _values(values: ArrayLike, name: str) -> Complex:
+    array = np.asarray(values, dtype=np.complex128)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise InputError(f"{name} must be a list of finite eigenvalues, not shape {array.shape}")
+    return array
+
+
+def rank_rate(a: ArrayLike, h: ArrayLike) -> float:
+    """r_sigma = max |mu_ij mu_kl| / rho^2 over i != k and j != l, indices with multiplicity: the
+    rate of sigma_2/sigma_1 of X_L for generic X_0 (T4c, T5b). 0.0 where n = 1 or d = 1. Its square
+    is that of the largest 1 - |cos| over pairs of tokens: in SMOOTHING, and wherever all dominant
+    pairs share one simple real a whose eigenvector has no zero entry.
+
+    In O(n d): with (I, J) any pair of largest modulus, unique or not,
+    r_sigma = max{ max_{i!=I, j!=J} |mu_ij| / rho,  max_{j!=J} |mu_Ij| max_{i!=I} |mu_iJ| / rho^2 }.
+    Raises `InputError` on other shapes.
+    """
+    attention, value = _values(a, "a"), _values(h, "h")
+    if len(value) == 0:
+        raise InputError("h is empty: H has at least one eigenvalue")
+    modulus = np.abs(multipliers(np.append(attention, 1.0), value))
+    rho = float(modulus.max())
+    if rho == 0:
+        return 0.0
+    row, column = np.unravel_index(int(np.argmax(modulus)), modulus.shape)
+    rest = np.delete(np.delete(modulus, row, axis=0), column, axis=1)
+    along = float(np.delete(modulus[row], column).max(initial=0.0))
+    across = float(np.delete(modulus[:, column], row).max(initial=0.0))
+    return max(float(rest.max(initial=0.0)) / rho, along * across / rho**2)
+
+
+def effective_rank_excess(ratios: ArrayLike) -> float:
+    """erank - 1 from s_i = sigma_i / sigma_1, i >= 2, exactly: (1 + S) e^(E/(1+S)) - 1 (T5c).
+
+    S = sum s_i, E = sum s_i log(1/s_i); ratios: [m] in [0, 1]. No cancellation for small s.
+    """
+    s = np.asarray(ratios, dtype=np.float64).ravel()
+    if not ((s >= 0) & (s <= 1)).all():
+        raise InputError("ratios must be sigma_i / sigma_1 for i >= 2, between 0 and 1")
+    s = s[s > 0]
+    S, E = s.sum(), -(s * np.log(s)).sum()
+    return float(S + (1 + S) * np.expm1(E / (1 + S)))
+
 
 # Share of ||X_0|| below which a mode counts as absent.
 _PRESENT = 1e-10
@@ -130,10 +169,7 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     with np.errstate(divide="ignore"):
         content = np.log(part)
         growth = np.log(np.abs(multipliers(a, h)))
-        bounds = [
-            np.where(L * growth > -np.inf, L * growth + content, -np.inf) if L else content
-            for L in depths
-        ]
+        bounds = [L * growth + content if L else content for L in depths]
     return np.array([float(bound.max(initial=-np.inf)) for bound in bounds])
 
 
@@ -193,19 +229,21 @@ def first_depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, depth: int) -> 
     n, d = len(A), len(H)
     if depth * (n * d) ** 2 > _LOOKED_AT:
         return depth
-    pi, away = exact_stationary(A, [list(range(n))]), plus_identity(uniform(n), -1)
+    pi = exact.exact_stationary(A, [list(range(n))])
+    away = plus_identity(exact.uniform(n), -1)
     eta = [Fraction(1, n) - p for p in pi]
     with at_precision(256):
         # HFC and c row by row; the mean is c + (1/n - pi)^T HFC (T1d).
         T, C = (
-            flint.arb_mat(to_flint(plus_identity(M))) for M in (kronecker(product(away, A), H), H)
+            flint.arb_mat(to_flint(plus_identity(M)))
+            for M in (exact.kronecker(exact.product(away, A), H), H)
         )
-        starts = product(away, X0), [weighted_mean(pi, X0)]
+        starts = exact.product(away, X0), [exact.weighted_mean(pi, X0)]
         hfc, c = (
             Powers(M, [to_ball(x) for row in X for x in row])
             for M, X in zip((T, C), starts, strict=True)
         )
-        E = flint.arb_mat(to_flint(kronecker([eta], identity(d))))
+        E = flint.arb_mat(to_flint(exact.kronecker([eta], exact.identity(d))))
         bound = to_ball(eps * eps * n)
         for start in range((depth - 1) // _AT_ONCE * _AT_ONCE, -1, -_AT_ONCE):
             y, z = (flint.arb_mat([[x] for x in part.at(start)]) for part in (hfc, c))
@@ -225,10 +263,10 @@ def first_depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, depth: int) -> 
 def _depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> CertifiedDepth | None:
     """At the precision set. Raises ValueError or ZeroDivisionError where that is too low."""
     n = len(A)
-    pi = exact_stationary(A, [list(range(n))])
+    pi = exact.exact_stationary(A, [list(range(n))])
     a, _, kappa_b = _ball_basis(_orthonormal_quotient(A))
     h, left, kappa_h = _ball_basis(flint.acb_mat(to_flint(H)))
-    c0 = [to_ball(x) for x in weighted_mean(pi, X0)]
+    c0 = [to_ball(x) for x in exact.weighted_mean(pi, X0)]
     hfc = to_ball(squared_norms(X0)[0]).sqrt()
     upper_q = radius_in_balls(a, h).upper()
     k_squared = n * sum((p - Fraction(1, n)) ** 2 for p in pi)

@@ -178,11 +178,8 @@ class CausalStates:
         for depth, F in zip(depths, self._sums(depths), strict=True):
             inside = self._q
             if depth and self._basis.pairs:
-                real, imag = (
-                    flint.arb_mat([[getattr(x, part) for x in row] for row in F])
-                    for part in ("real", "imag")
-                )
-                inside = self._V * (real * left[0] + imag * left[1])
+                sums = flint.acb_mat(F)
+                inside = self._V * (sums.real * left[0] + sums.imag * left[1])
             elif depth:
                 inside = self._V * (flint.arb_mat(F) * left[0])
             whole = flint.arb_mat(self.n, self._width)
@@ -281,40 +278,31 @@ class CausalStates:
         if own:
             moved = (matrix([X[i] for i in own]) * basis.M).tolist()
             for i, row in zip(own, moved, strict=True):
-                a = flint.arb(self._centre[i])
-                moved_row = [a * y for y in row]
-                before = image.get(i)
-                image[i] = (
-                    [x + y for x, y in zip(before, moved_row, strict=True)] if before else moved_row
-                )
+                before, a = image.get(i, [0] * size), flint.arb(self._centre[i])
+                image[i] = [x + a * y for x, y in zip(before, row, strict=True)]
         return image
 
     def _tail(self, group: int, cut: int, depth: int) -> list[flint.arb]:
         """What the terms from `cut` on come to in each token of a cluster, at most."""
         members, basis = self._groups[group], self._basis
         with at_precision(64):
-            size = [
-                [abs(self._N[i][j]) if j != i else flint.arb(0) for j in members] for i in members
-            ]
-            U = flint.arb_mat(size)
+            U = flint.arb_mat([[abs(self._N[i][j]) * (j != i) for j in members] for i in members])
             off = _largest(flint.arb(self._off[i]) for i in members).upper()
             a = abs(flint.arb(self._centre[members[0]]))
             h, rho = _largest(basis.values).upper(), self._rho[group].upper()
             v = flint.arb_mat([[sum(map(abs, self._C[i]), flint.arb(0))] for i in members])
             total, M = v * 0, basis.M
-            power = norm = None
+            power, norm = None, flint.arb(1)
             for order in range(basis.index):
                 if order:
                     v = v * (a + off) + U * v
                     power = M if power is None else power * M
                     norm = _largest(sum(map(abs, row), flint.arb(0)) for row in power.tolist())
-                w = v * math.comb(depth, order) * (1 if norm is None else norm)
+                w = v * math.comb(depth, order) * norm
                 L, K = depth - order, cut - order
                 for e in range(self._chain[group] + 1):
-                    left = (
-                        math.comb(L - e, K - e) * (h * off) ** (K - e) * (rho + h * off) ** (L - K)
-                    )
-                    total += w * (math.comb(L, e) * h**e * left)
+                    left = (h * off) ** (K - e) * (rho + h * off) ** (L - K)
+                    total += w * (math.comb(L, e) * math.comb(L - e, K - e) * h**e * left)
                     w = U * w
             return [x.upper() for x in total.entries()]
 

@@ -78,27 +78,22 @@ class Weights:
                 powers.append(right.entries())
                 others.append(left.entries())
                 right, left = W * right, left * W
-            quotients = [self._quotient(h, index) for h, _, index in roots]
-            q = [
-                flint.arb_mat([[getattr(x, part) for x in row] for row in quotients])
-                for part in ("real", "imag")
-            ]
-            K, U = flint.arb_mat(powers), flint.arb_mat(others)
-            columns: list[list[list[flint.acb]]] = []
-            rows: list[list[list[flint.acb]]] = []
+            q = flint.acb_mat([self._quotient(h, index) for h, _, index in roots])
+            columns: Rows = []
+            rows: Rows = []
             blocks = []
-            V, R = ([part * base for part in q] for base in (K, U))
+            V, R = ((q.real * base, q.imag * base) for base in map(flint.arb_mat, (powers, others)))
             for k, (h, m, index) in enumerate(roots):
-                # What belongs to a real h is real: no ball around 0 in its imaginary part.
-                entry = _real if h.imag == 0 else _complex
-                v = flint.acb_mat([[entry(V, k, i * wide + j) for j in range(m)] for i in range(d)])
-                u = flint.acb_mat([[entry(R, k, i * d + j) for j in range(d)] for i in range(m)])
-                u = _inverse(u * v, h.imag == 0) * u
-                columns.append(v.transpose().tolist())
-                rows.append(u.tolist())
+                real = h.imag == 0
+                v = flint.acb_mat([_part(V, real, k, i * wide, m) for i in range(d)])
+                u = flint.acb_mat([_part(R, real, k, i * d, d) for i in range(m)])
+                inverse = flint.acb_mat((u * v).real.inv()) if real else (u * v).inv()
+                u = inverse * u
+                columns += v.transpose().tolist()
+                rows += u.tolist()
                 blocks.append((h, m, index, u * (flint.acb_mat(W) * v) if index > 1 else None))
         with at_precision(bits):
-            return self._packed(columns, rows, blocks)
+            return _packed(columns, rows, blocks)
 
     def _quotient(self, h: flint.acb, index: int) -> list[flint.acb]:
         """The coefficients of psi(t) / (t - h)^index, psi the minimal polynomial."""
@@ -110,49 +105,33 @@ class Weights:
             c = coefficients[::-1]
         return c + [flint.acb(0)] * (self._minimal.degree() - len(c))
 
-    @staticmethod
-    def _packed(columns: Any, rows: Any, blocks: Any) -> Features:
-        values = [x for h, m, _, _ in blocks for x in [h] * m]
-        size = len(values)
-        twice = [1 if h.imag == 0 else 2 for h in values]
-        S = [x for block in columns for x in block]
-        left = [x for block in rows for x in block]
-        indices = [index for _, m, index, _ in blocks for _ in range(m)]
-        M = None
-        if max(indices) > 1:
-            M = flint.acb_mat(size, size)
-            first = 0
-            for h, m, _, full in blocks:
-                for i in range(m if full is not None else 0):
-                    for j in range(m):
-                        M[first + i, first + j] = full[i, j] - (h if i == j else 0)
-                first += m
-        real = [[f * x.real for x in row] for f, row in zip(twice, left, strict=True)]
-        imag = [[-f * x.imag for x in row] for f, row in zip(twice, left, strict=True)]
-        pairs = [k for k, h in enumerate(values) if h.imag != 0]
-        return Features(
-            values if pairs else [x for h, m, _, _ in blocks for x in [h.real] * m],
-            pairs,
-            (
-                flint.arb_mat([[x.real for x in column] for column in S]).transpose(),
-                flint.arb_mat([[x.imag for x in column] for column in S]).transpose(),
-            ),
-            (flint.arb_mat(real), flint.arb_mat(imag)),
-            M if M is None or pairs else M.real,
-            indices,
-        )
+
+def _part(parts: Sequence[flint.arb_mat], real: bool, i: int, first: int, m: int) -> list[Any]:
+    """m entries of a row. What belongs to a real h is real: no ball around 0 in its imaginary
+    part."""
+    x, y = parts
+    return [flint.acb(x[i, j], 0 if real else y[i, j]) for j in range(first, first + m)]
 
 
-def _inverse(G: flint.acb_mat, real: bool) -> flint.acb_mat:
-    return flint.acb_mat(G.real.inv()) if real else G.inv()
-
-
-def _real(parts: list[flint.arb_mat], i: int, j: int) -> flint.acb:
-    return flint.acb(parts[0][i, j])
-
-
-def _complex(parts: list[flint.arb_mat], i: int, j: int) -> flint.acb:
-    return flint.acb(parts[0][i, j], parts[1][i, j])
+def _packed(columns: Rows, rows: Rows, blocks: Any) -> Features:
+    values = [x for h, m, _, _ in blocks for x in [h] * m]
+    indices = [index for _, m, index, _ in blocks for _ in range(m)]
+    M: Any = None
+    if max(indices) > 1:
+        M = flint.acb_mat(len(values), len(values))
+        first = 0
+        for h, m, _, full in blocks:
+            for i in range(m if full is not None else 0):
+                for j in range(m):
+                    M[first + i, first + j] = full[i, j] - (h if i == j else 0)
+            first += m
+    pairs = [k for k, h in enumerate(values) if h.imag != 0]
+    # A pair stands for both: X = 2 Re(C left), its parts as in `Features`.
+    twice = [[(1 + (k in pairs)) * x.conjugate() for x in row] for k, row in enumerate(rows)]
+    S, left = flint.acb_mat(columns).transpose(), flint.acb_mat(twice)
+    if not pairs:
+        values, M = [h.real for h in values], None if M is None else M.real
+    return Features(values, pairs, (S.real, S.imag), (left.real, left.imag), M, indices)
 
 
 def clusters(values: Sequence[flint.fmpq], limit: flint.fmpq) -> list[list[int]]:

@@ -5,8 +5,7 @@ A head W = P Q of rank r needs the basis of its r x r core G = Q P alone, whose 
 W's but d - r zeros:
     X_L = X_0 + A (sum_l Z_l) Q,   Z_0 = X_0 P,   a sum_{l<L} (1 + a g)^l = ((1 + a g)^L - 1) / g.
 
-Where a depth of 1e9 multiplies the error of an eigenvalue by 1e9, its residual is formed in more
-digits than float64 (`accurate_product`).
+Residuals of eigenvalues that a great depth needs are formed by `accurate_product`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,13 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.accurate import (
-    ScaledState,
-    accurate_product,
-    to_quotient,
-    two_product,
-    two_sum,
-)
 from oversmoothing.theory.depth.eigenbasis import (
     DEEP,
     EPS,
@@ -33,7 +25,14 @@ from oversmoothing.theory.depth.eigenbasis import (
 )
 from oversmoothing.theory.layer.attention import both_sides, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.rounding import add
+from oversmoothing.theory.numbers.rounding import (
+    ScaledState,
+    accurate_product,
+    add,
+    to_quotient,
+    two_product,
+    two_sum,
+)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 
@@ -315,14 +314,13 @@ class ClosedForm:
 
     def _multipliers(self, rows: Indices | None, columns: Indices) -> Multipliers:
         basis, h = self.tokens.basis, self.features.basis
-        consensus = rows is None
-        a_shift = np.zeros(1, dtype=np.complex128) if rows is None else basis.shift[rows]
-        a_error = np.zeros(1) if rows is None else basis.error[rows]
+        one = np.ones(1, dtype=np.complex128)
+        a, a_shift, a_error = one, 0 * one, np.zeros(1)
+        if rows is not None:
+            a, a_shift, a_error = basis.values[rows], basis.shift[rows], basis.error[rows]
         changing = (a_shift, h.shift[columns], a_error, h.error[columns])
-        if consensus not in self._known:
-            a = np.ones(1, dtype=np.complex128) if rows is None else basis.values[rows]
-            self._known[consensus] = Multipliers(a, h.values[columns], self.residual, *changing)
-        return self._known[consensus].shifted(*changing)
+        known = Multipliers(a, h.values[columns], self.residual, *changing)
+        return self._known.setdefault(rows is None, known).shifted(*changing)
 
 
 def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[ScaledState]:

@@ -348,7 +348,9 @@ class Multipliers:
             phase = np.remainder(depth * log.imag, 2 * np.pi)
         if depth >= DEEP:
             size = modulus + log_weight
-            for i, j in _largest(size):
+            rows, columns = np.nonzero(within_reach(size))
+            order = np.argsort(-size[rows, columns], kind="stable")[:_IN_BALLS]
+            for i, j in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
                 modulus[i, j], phase[i, j] = self._in_balls(i, j, depth)
         return modulus, phase
 
@@ -391,12 +393,6 @@ def within_reach(size: Array) -> NDArray[np.bool_]:
     top = size.max(initial=-np.inf)
     result: NDArray[np.bool_] = size > top - REACH
     return result & np.isfinite(size)
-
-
-def _largest(size: Array) -> list[tuple[int, int]]:
-    i, j = np.nonzero(within_reach(size))
-    order = np.argsort(-size[i, j], kind="stable")[:_IN_BALLS]
-    return list(zip(i[order].tolist(), j[order].tolist(), strict=True))
 
 
 def _acb(value: complex, shift: complex) -> flint.acb:

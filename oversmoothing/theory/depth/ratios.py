@@ -10,15 +10,16 @@ cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whos
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.accurate import ScaledState, ratio_text
 from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
 from oversmoothing.theory.layer.attention import (
     complement_basis,
@@ -28,20 +29,22 @@ from oversmoothing.theory.layer.attention import (
 )
 from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
 from oversmoothing.theory.layer.layer import Entries, Layer
+from oversmoothing.theory.numbers import exact
 from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
-    fraction_text,
-    identity,
-    kronecker,
-    layer,
-    on_vectors,
-    plus_identity,
     squared_norms as squared_norms,
     to_flint,
-    weighted_mean,
 )
-from oversmoothing.theory.numbers.rounding import add, at_precision, doublings, normalise, to_ball
+from oversmoothing.theory.numbers.rounding import (
+    ScaledState,
+    add,
+    at_precision,
+    doublings,
+    normalise,
+    ratio_text,
+    to_ball,
+)
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -76,7 +79,7 @@ class Ratio:
         said = f"HFC/LFC = {ratio_text(self.value, self.log, 3)}"
         if self.squared is None:
             return said
-        text = fraction_text(self.squared)
+        text = exact.fraction_text(self.squared)
         long = f"a fraction of {len(text)} characters (see --json)"
         return f"{said}, squared {text if len(text) <= 60 else long}"
 
@@ -86,7 +89,7 @@ def exact_state(A: Matrix, H: Matrix, X0: Matrix, depths: Sequence[int]) -> dict
     states: dict[int, Matrix] = {}
     before, X = 0, X0
     for depth in sorted(set(depths)):
-        X = layer(A, H, X, depth - before)
+        X = exact.layer(A, H, X, depth - before)
         before, states[depth] = depth, X
     return states
 
@@ -109,9 +112,8 @@ def _ratio_of_ball(squared: flint.arb) -> Ratio:
     1 where the ball holds it: the middle of its logarithm would be noise."""
     exponent = squared.log() / 2
     log = 0.0 if exponent.contains(0) else float(exponent.mid())
-    if log > _LARGEST_LOG:
-        return Ratio(math.inf, log)
-    return Ratio(float(squared.sqrt().mid()) if log > -708 else math.exp(log), log)
+    normal = -708 < log <= _LARGEST_LOG
+    return Ratio(float(squared.sqrt().mid()), log) if normal else ratio_of_log(log)
 
 
 def ratio_of_log(log: float) -> Ratio:
@@ -128,8 +130,20 @@ def ball_ratios(
     indistinguishable from 0, each comes from the shortest recurrence that it obeys: a mean that is
     exactly 0 is so at every depth. A depth gets no value only where these cannot tell either.
     """
-    asked = set(depths)
-    result = _with_enough_bits(lambda wanted, _: _try(A, H, X0, pi, wanted), asked)
+    n, asked = len(X0), set(depths)
+    c0, y0 = [[x] for x in exact.weighted_mean(pi, X0)], _from_the_last(X0)
+    # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
+    consensus = to_flint(exact.plus_identity(H))
+    block = to_flint(exact.plus_identity(exact.kronecker(rational_quotient(A), H)))
+    # A part with only mu = 0 is gone after at most its size; no ball could show that.
+    deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
+
+    def attempt(wanted: list[int], bits: int) -> dict[int, Ratio]:
+        eta = [to_ball(Fraction(1, n) - p) for p in pi]
+        c = Powers(flint.arb_mat(consensus), [to_ball(x) for (x,) in c0])
+        return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, wanted)
+
+    result = _with_enough_bits(attempt, asked)
     result |= _by_recurrences(A, H, X0, sorted(asked - result.keys()))
     return dict(sorted(result.items()))
 
@@ -159,21 +173,6 @@ def _by_recurrences(
             with at_precision(320):
                 ratios[depth] = _ratio_of_ball(hfc / lfc)
     return ratios
-
-
-def _try(
-    A: Matrix, H: Matrix, X0: Matrix, pi: list[Fraction], depths: list[int]
-) -> dict[int, Ratio]:
-    n = len(X0)
-    c0, y0 = [[x] for x in weighted_mean(pi, X0)], _from_the_last(X0)
-    # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
-    consensus = to_flint(plus_identity(H))
-    block = to_flint(plus_identity(kronecker(rational_quotient(A), H)))
-    # A part with only mu = 0 is gone after at most its size; no ball could show that.
-    deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
-    eta = [to_ball(Fraction(1, n) - p) for p in pi]
-    c = Powers(flint.arb_mat(consensus), [to_ball(x) for (x,) in c0])
-    return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, depths)
 
 
 def _decoupled(
@@ -295,45 +294,26 @@ def iterated(
         yield ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
 
 
-def softmax_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
-    """HFC/LFC at each of the depths, to about 1e-17 relative, of a layer with logits, n > 1.
-
-    No value where `MAX_BITS` bits do not tell HFC or LFC from 0.
-    """
-    ratios = _with_enough_bits(partial(_try_in_balls, case, start), set(depths))
-    return dict.fromkeys(depths, Ratio(None, None)) | ratios
-
-
 def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
+    """Of a layer with logits, n > 1."""
     X0, H, n, d = start.fractions, case.rational_H, case.n, case.d
     A = softmax_balls(case.given["logits"].masked, bits)
     # A doubly stochastic A has pi = 1/n exactly, so that a mean of 0 stays 0.
     pi = None if case.may_balance else stationary_balls(A, case.classes)
-    uniform = to_ball(Fraction(1, n))
-    eta = [flint.arb(0) if pi is None else uniform - pi[i] for i in range(n)]
+    uniform, eta = Fraction(1, n), [flint.arb(0)] * n
     if pi is None:
-        c0 = [to_ball(sum((row[j] for row in X0), Fraction(0)) / n) for j in range(d)]
+        c0 = [to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
     else:
+        eta = [to_ball(uniform) - x for x in pi]
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
-    consensus = to_flint(plus_identity(H))
-    c, deaths = Powers(flint.arb_mat(consensus), c0), (death(consensus, identity(d)), None)
-    return _decoupled(X0, c, _differences(A, H), eta, deaths, depths)
-
-
-def _differences(A: flint.arb_mat, H: Matrix) -> flint.arb_mat:
-    """I + B' (x) H for the differences to the last token, B'_ij = A_ij - A_nj (T1c)."""
-    m, d = A.nrows() - 1, len(H)
-    return flint.arb_mat(
-        [
-            [
-                (A[i, j] - A[m, j]) * to_ball(H[k][q]) + int((i, k) == (j, q))
-                for j in range(m)
-                for q in range(d)
-            ]
-            for i in range(m)
-            for k in range(d)
-        ]
-    )
+    consensus = to_flint(exact.plus_identity(H))
+    c, deaths = Powers(flint.arb_mat(consensus), c0), (death(consensus, exact.identity(d)), None)
+    # I + B' (x) H as of fractions.
+    table: Any = A.tolist()
+    value: Any = [[to_ball(x) for x in row] for row in H]
+    rows: Any = exact.kronecker(rational_quotient(table), value)
+    block = flint.arb_mat(rows) + flint.arb_mat(to_flint(exact.identity(len(rows))))
+    return _decoupled(X0, c, block, eta, deaths, depths)
 
 
 def _from_the_last(X0: Matrix) -> Matrix:
@@ -346,29 +326,27 @@ ITERATED_DEPTH = 5000
 
 
 def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
-    """HFC/LFC from X_0: in fractions to EXACT_DEPTH (for exact input), then in balls.
-
-    In float64 where the state is too large for balls: by iteration, and by the closed form beyond
-    ITERATED_DEPTH where the eigenbases allow it.
-    """
+    """HFC/LFC from X_0: in fractions to EXACT_DEPTH (for exact input), then in balls, in float64
+    where the state is too large for these."""
     if not depths:
         return {}
     several = isinstance(case, ManyHeads)
     small = (case.n - (not several)) * case.d <= BALL_SIZE
     if small and case.n > 1 and case.logits is not None:
-        return dict(sorted(softmax_ratios(case, start, depths).items()))
-    ratios: dict[int, Ratio] = {}
+        ratios = _with_enough_bits(partial(_try_in_balls, case, start), set(depths))
+        return {depth: ratios.get(depth, Ratio(None, None)) for depth in sorted(set(depths))}
+    ratios = {}
     if case.decidable or small:
         A, H, X0 = case.rational_A, case.rational_H, start.fractions
         # The operator of several takes vec X_0 for its start.
-        alone = on_vectors(A, H, X0, case.others) if several else (A, H, X0)
+        alone = exact.on_vectors(A, H, X0, case.others) if several else (A, H, X0)
         shallow = [depth for depth in depths if depth <= EXACT_DEPTH] if case.exact else []
         for depth, state in exact_state(*alone, shallow).items():
             entries = [x for row in state for x in row]
             rows = [entries[k : k + case.d] for k in range(0, len(entries), case.d)]
             ratios[depth] = ratio_of_squares(*squared_norms(rows))
-        if small:
-            rest = sorted(set(depths) - ratios.keys())
+        rest = sorted(set(depths) - ratios.keys())
+        if small and rest:
             # Of several nothing is decoupled: powers of the operator would lose what cancels.
             if several:
                 ratios |= _by_recurrences(A, H, X0, rest, case.others)
@@ -398,10 +376,8 @@ def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int,
     if deep:
         from oversmoothing.theory.depth.closed_form import closed_form
 
-        try:
+        # Without well-conditioned eigenbases there is only iteration left.
+        with suppress(InputError):
             ratios = _of_states(closed_form(A=case.A, H=case.H, X0=X0, depths=deep))
-        except InputError:
-            # No well-conditioned eigenbasis: there is only iteration left.
-            ratios = {}
     shallow = [depth for depth in depths if depth not in ratios]
     return dict(sorted((ratios | numerical_ratios(case.A, case.H, X0, shallow)).items()))

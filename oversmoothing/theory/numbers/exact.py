@@ -15,17 +15,13 @@ from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.numbers import flint
 from oversmoothing.theory.support.errors import InputError, refuse_endless
-
-if TYPE_CHECKING:
-    import flint
-else:
-    from oversmoothing.theory.numbers import flint
 
 Matrix = list[list[Fraction]]
 # The heads (A_h, H_h) of a layer beside its first one.
@@ -183,15 +179,13 @@ def exact_stationary(A: Matrix, closed: Sequence[Sequence[int]]) -> list[Fractio
     """pi with pi^T A = pi^T, pi^T 1 = 1, exactly; the mean over the given closed classes."""
     pi = [Fraction(0)] * len(A)
     for members in closed:
-        block = [[A[i][j] for j in members] for i in members]
-        k = len(block)
+        k = len(members)
         # (A^T - I) pi = 0 with its last equation replaced by sum(pi) = 1.
-        system = [[block[j][i] - (1 if i == j else 0) for j in range(k)] for i in range(k - 1)]
+        system = [[A[j][i] - int(i == j) for j in members] for i in members[:-1]]
         system.append([Fraction(1)] * k)
-        right = [[Fraction(0)]] * (k - 1) + [[Fraction(1)]]
-        solution = from_flint(to_flint(system).solve(to_flint(right)))
-        for i, row in zip(members, solution, strict=True):
-            pi[int(i)] = row[0] / len(closed)
+        solution = to_flint(system).solve(flint.fmpq_mat(k, 1, [0] * (k - 1) + [1]))
+        for i, (share,) in zip(members, from_flint(solution), strict=True):
+            pi[int(i)] = share / len(closed)
     return pi
 
 
