@@ -94,7 +94,7 @@ def _slow(n: int) -> Matrix:
 
 
 def _slopes(name: str, A: Matrix, H: Matrix, X0: Matrix, depths: tuple[int, int]) -> list[RateRow]:
-    a, h = attention_spectrum(to_float(A)).values, eigenvalues(to_float(H)).values
+    a, h = attention_spectrum(to_float(A)), eigenvalues(to_float(H))
 
     def slope(measure: measured.Measure) -> float:
         return measured.slope(measure, A, H, X0, depths)

@@ -352,12 +352,7 @@ class _Floats:
     def __init__(self, layer: Layer) -> None:
         self.of_a, self.of_h = _Side(layer.A, one=True), _Side(layer.H, one=False)
         self.a_values, self.h_values = self.of_a.values, self.of_h.values
-
-    @cached_property
-    def multipliers(self) -> Complex:
-        """[d, n]."""
-        multipliers: Complex = 1 + np.outer(self.h_values, self.a_values)
-        return multipliers
+        self.multipliers: Complex = 1 + np.outer(self.h_values, self.a_values)
 
     def pairs(self) -> list[Eigenpair]:
         a_errors, h_errors = (np.maximum(*side.errors) for side in (self.of_a, self.of_h))

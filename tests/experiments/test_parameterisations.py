@@ -77,9 +77,9 @@ def test_minus_beyond_the_safe_interval_smooths_and_is_not_clipped() -> None:
     module = signed("minus", 3, 1.0, 0)
     with torch.no_grad():
         module.psi.fill_(3**0.5)
-    a = attention_spectrum(np.full((4, 4), 0.25)).values
+    a = attention_spectrum(np.full((4, 4), 0.25))
     assert safe_interval(a) == pytest.approx(2.0)
-    result = dominance(a, eigenvalues(module().detach().numpy()).values)
+    result = dominance(a, eigenvalues(module().detach().numpy()))
     assert result.rho_consensus == pytest.approx(2.0)
     assert result.margin > 0.9
 
@@ -255,8 +255,8 @@ def test_a_form_stays_on_its_side_under_every_attention(
         assert module.form.refresh(A) > 1
         with torch.no_grad():
             module.psi.fill_(20.0)  # the far end
-    h = eigenvalues(module().detach().numpy()).values
-    margin = dominance(attention_spectrum(A).values, h).margin
+    h = eigenvalues(module().detach().numpy())
+    margin = dominance(attention_spectrum(A), h).margin
     assert margin > 0 if form == "plus" else margin < 0
 
 
@@ -268,13 +268,13 @@ def test_the_interval_is_a_guarantee_for_the_attention_measured_only() -> None:
     assert module.form.refresh(uniform) == pytest.approx(2)
     module.start_at(-3 * torch.eye(3, dtype=torch.float64))
     assert module.inside()
-    h = eigenvalues(module().detach().numpy()).values
-    assert dominance(attention_spectrum(uniform).values, h).margin < 0
-    assert dominance(attention_spectrum(other).values, h).margin > 0
+    h = eigenvalues(module().detach().numpy())
+    assert dominance(attention_spectrum(uniform), h).margin < 0
+    assert dominance(attention_spectrum(other), h).margin > 0
     # Measured on both, the smaller interval counts, and H moves into it.
     assert module.form.refresh(uniform, other) == pytest.approx(4 / 3)
-    h = eigenvalues(module().detach().numpy()).values
-    assert dominance(attention_spectrum(other).values, h).margin < 0
+    h = eigenvalues(module().detach().numpy())
+    assert dominance(attention_spectrum(other), h).margin < 0
     with pytest.raises(InputError, match="at least two tokens"):
         module.form.refresh(np.ones((1, 1)))
 
@@ -295,8 +295,8 @@ def test_the_clip_fails_and_the_band_holds_where_weights_rotate_from_layer_to_la
     clipped, band = parameterisation("clip-minus"), parameterisation("band", p=0.6)
     smooths = rotating((-1.0, -0.05), 300)
     assert all(clipped.inside(torch.from_numpy(W.T)) for W in smooths)
-    h = eigenvalues(smooths[7].T).values
-    assert dominance(attention_spectrum(AA).values, h).margin < 0  # one layer, tied
+    h = eigenvalues(smooths[7].T)
+    assert dominance(attention_spectrum(AA), h).margin < 0  # one layer, tied
     run = lasting_bound([AA] * 300, smooths, start)
     rate = (run.table["hfc_lfc"].iloc[-1] / run.table["hfc_lfc"].iloc[100]) ** (1 / 200)
     assert rate == pytest.approx(0.9187, abs=2e-3)

@@ -272,7 +272,7 @@ class MeasuredInterval(Form):
 
     def measured(self, *attention: ArrayLike) -> float:
         """The smallest s of attention matrices [n, n]; 0 for none."""
-        safe = [safe_interval(attention_spectrum(np.asarray(A)).values) for A in attention]
+        safe = [safe_interval(attention_spectrum(np.asarray(A))) for A in attention]
         return min(safe, default=0.0)
 
     @torch.no_grad()

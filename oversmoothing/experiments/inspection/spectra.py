@@ -209,7 +209,7 @@ def own_dominance(A: NDArray[np.floating], value: ValueModes, head: int) -> dict
     """SPECTRAL by name, of one head's A [n, n] with its own H."""
     # Row sums are 1 to the model's rounding; one head is a mean of one.
     (one,), core = mean_attention(A[None, None].astype(np.float32)), value.own[head]
-    radii = dominance(attention_spectrum(one).values, np.append(core, 0.0) if value.zeros else core)
+    radii = dominance(attention_spectrum(one), np.append(core, 0.0) if value.zeros else core)
     larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
     numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
     return dict(zip(SPECTRAL, numbers, strict=True))

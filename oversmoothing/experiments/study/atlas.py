@@ -183,7 +183,7 @@ class _Seen:
             if not self.model.layers[number].sinks:  # rows that sum to 1
                 alone = mean_attention(A[:, None].astype(np.float32))
                 for k, (one, h) in enumerate(zip(alone, self.own[number], strict=True)):
-                    radii = dominance(attention_spectrum(one).values, h)
+                    radii = dominance(attention_spectrum(one), h)
                     said[k] = float(radii.margin > _ROUNDING * radii.rho_consensus)
             self.values.setdefault(("consensus", number), []).append(said)
 

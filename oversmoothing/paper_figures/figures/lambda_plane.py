@@ -62,7 +62,7 @@ def data(context: Context) -> pd.DataFrame:
     """
     parts = []
     for number, (panel, A) in enumerate(attentions(context.seed).items()):
-        a = attention_spectrum(A).values
+        a = attention_spectrum(A)
         floor = -np.log(np.sqrt(TOKENS) * perron_deviation(stationary_distribution(A)))
         rng = np.random.default_rng([context.seed, number])
         grid = grid_of_h()

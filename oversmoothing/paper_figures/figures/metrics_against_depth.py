@@ -45,7 +45,7 @@ def cases(seed: int) -> list[tuple[str, dict[str, Any], int]]:
     streams = np.random.default_rng(seed).spawn(5)
     A = SymmetricIndefinite(temperature=0.6, dim=8).draw(TOKENS, rng=streams[0])
     balanced = sinkhorn(A)
-    lowest = float(attention_spectrum(balanced).values.real.min())
+    lowest = float(attention_spectrum(balanced).real.min())
     twisted = _complex_dominant(streams[1])
 
     def H(*eigenvalues: complex) -> Array:
@@ -67,7 +67,7 @@ def _complex_dominant(rng: np.random.Generator) -> Array:
     """The first softmax attention drawn whose dominant mode at h = -1/2 + 0.45i is non-real."""
     while True:
         A = Softmax(temperature=0.5, dim=8).draw(TOKENS, rng=rng)
-        a = attention_spectrum(A).values
+        a = attention_spectrum(A)
         answer = dominance(a, np.array([-0.5 + 0.45j, -0.5 - 0.45j]))
         assert answer.quotient_index is not None
         if abs(a[answer.quotient_index[0]].imag) > 0.3:
@@ -123,7 +123,7 @@ def data(context: Context) -> pd.DataFrame:
         table["verdict"] = Outcome.TIE if name == "tie" else answer.verdict
         table["rho_consensus"], table["rho_quotient"] = answer.rho_consensus, answer.rho_quotient
         table["log_rate"] = np.log(answer.rate if answer.rate else np.nan)
-        table["log_r_sigma"] = np.log(rank_rate(attention_spectrum(layer["A"]).values, h))
+        table["log_r_sigma"] = np.log(rank_rate(attention_spectrum(layer["A"]), h))
         table["limit"] = np.nan if answer.limit is None else answer.limit
         table["limit_rank"] = np.nan if answer.limit_rank is None else answer.limit_rank
         table["cos_mean_limit"] = cosine_limit(layer["A"], layer["H"], answer.verdict)

@@ -71,10 +71,7 @@ def data(context: Context) -> pd.DataFrame:
 
 def _outcome(panel: str, h: float, amount: float) -> Outcome:
     mixing = make_mixing(mixing_of(panel, amount))
-    a = [
-        flint.acb(float(x))
-        for x in sorted(set(np.round(attention_spectrum(ATTENTION).values.real, 12)))
-    ]
+    a = [flint.acb(float(x)) for x in sorted(set(np.round(attention_spectrum(ATTENTION).real, 12)))]
     return enclosed_radii(mixing, a, [flint.acb(h)]).outcome()
 
 

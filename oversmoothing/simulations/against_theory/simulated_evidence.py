@@ -74,7 +74,7 @@ def non_smoothing(effort: Effort) -> Iterator[Measurement]:
 def rate(effort: Effort) -> Iterator[Measurement]:
     """T5a: the slope of log HFC/LFC between layers 2000 and 4000 against log r."""
     for name, case in _cases(effort.seed, [0.5, 0.3, -0.2], 4):
-        a, h = attention_spectrum(case["A"]).values, eigenvalues(case["H"]).values
+        a, h = attention_spectrum(case["A"]), eigenvalues(case["H"])
         predicted = math.log(np.abs(1 + np.outer(a, h)).max() / np.abs(1 + h).max())
         logs = _iterated(**case, depth=[2000, 4000])["log_hfc_lfc"]
         slope = float(logs.iloc[-1] - logs.iloc[-2]) / 2000

@@ -91,7 +91,7 @@ def law_b(A: Matrix, H: Matrix, values_H: list[Fraction], X0: Matrix) -> None:
     dominance = exact_dominance(A, H)
     assert dominance.comparison == -1, "h in [-1, 0) must not smooth"
     assume(given.single_pair(dominance))
-    a = attention_spectrum(to_float(A)).values
+    a = attention_spectrum(to_float(A))
     h = np.linalg.eigvals(to_float(H))
     values, vectors = np.linalg.eig(to_float(A))
     moduli = np.abs(1 + np.outer(values, h))

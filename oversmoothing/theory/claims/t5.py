@@ -168,7 +168,7 @@ def measure_b(effort: by.Effort) -> by.Measurements:
     ]
     for seed, n, d in ((1, 4, 3), (3, 3, 3), (5, 2, 2)):
         A, H, X0 = measured.random_case(seed, n, d, Fraction(1, 2))
-        spectra = attention_spectrum(to_float(A)).values, np.linalg.eigvals(to_float(H))
+        spectra = attention_spectrum(to_float(A)), np.linalg.eigvals(to_float(H))
         for what, power, measure in (("sigma_2/sigma_1", 1, sigma), ("1 - |cos|", 2, worst)):
             name = f"random case {seed}, n = {n}, d = {d}: {what}"
             rate = rank_rate(*spectra) ** power
@@ -181,7 +181,7 @@ def measure_b(effort: by.Effort) -> by.Measurements:
 )
 def slope_law(A: Matrix, H: Matrix, values: list[Fraction], X0: Matrix) -> None:
     """limsup over a window of (log sigma_2/sigma_1)/L, in balls, against r_sigma."""
-    predicted = rank_rate(attention_spectrum(to_float(A)).values, [float(v) for v in values])
+    predicted = rank_rate(attention_spectrum(to_float(A)), [float(v) for v in values])
     depths = range(600, 606) if predicted > 0.05 else range(20, 23)
     ratios = [measured.sigma_ratio(X) for X in measured.states(A, H, X0, depths).values()]
     logs = [measured.log(s) / L for s, L in zip(ratios, depths, strict=True) if s > 0]

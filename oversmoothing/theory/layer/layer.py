@@ -360,10 +360,9 @@ def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
 
 
 def real_array(value: ArrayLike, name: str) -> Array:
+    value = plain(value, name)
     try:
-        raw = np.asarray(plain(value, name))
-    except InputError:
-        raise
+        raw = np.asarray(value)
     except ValueError as error:
         raise InputError(f"{name} is ragged: every row must have the same length") from error
     if raw.dtype.kind == "c":

@@ -28,15 +28,8 @@ from oversmoothing.theory.layer.layer import (
     read_entries,
     real_array,
 )
-from oversmoothing.theory.numbers.exact import (
-    Heads,
-    Matrix,
-    identity,
-    plain,
-    rows_of,
-    to_fraction,
-    transposed,
-)
+from oversmoothing.theory.numbers import exact
+from oversmoothing.theory.numbers.exact import Heads, Matrix, identity
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -143,10 +136,10 @@ def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries 
     start = None if X0 is None else read_entries(X0, "X0")
     pair = isinstance(W, tuple) and len(W) == 2
     named = {"A": A} | ({"W_V": W[0], "W_O": W[1]} if pair else {"W": W})
-    values = [plain(value, name) for name, value in named.items()]
+    values = [exact.plain(value, name) for name, value in named.items()]
     given = list(map(_listed, values))
-    exact = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
-    if exact and (start is None or start.written is not None):
+    fractions = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
+    if fractions and (start is None or start.written is not None):
         layer = _heads_in_fractions(*([x] if _depth(x) == 2 else x for x in given))
     else:
         values = [x if y is None else _without_text(y) for x, y in zip(values, given, strict=True)]
@@ -181,7 +174,7 @@ def _is_exact(value: Any) -> bool:
 def _without_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_text(x) for x in value]
-    return float(to_fraction(value, "an entry")) if isinstance(value, str) else value
+    return float(exact.to_fraction(value, "an entry")) if isinstance(value, str) else value
 
 
 def _heads_in_fractions(A: Any, *weights: Any) -> Layer:
@@ -195,7 +188,7 @@ def _heads_in_fractions(A: Any, *weights: Any) -> Layer:
             if len(w) == 2:
                 parts.append(Layer.of(a, factors=(w[0], w[1])))
             else:
-                parts.append(Layer.of(a, transposed(rows_of(w[0], "W"))))
+                parts.append(Layer.of(a, exact.transposed(exact.rows_of(w[0], "W"))))
         except InputError as error:
             raise InputError(f"head {i}: {error}") from error
     shapes = [[M.floats.shape for M in head.given.values()] for head in parts]

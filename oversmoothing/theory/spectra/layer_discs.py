@@ -64,14 +64,14 @@ def _is_triangular(M: Array) -> bool:
     return not np.tril(M, -1).any() or not np.triu(M, 1).any()
 
 
-def eigenvalues(M: Array, rounded: bool = False) -> Spectrum:
+def eigenvalues(M: Array, rounded: bool = False) -> Complex:
     """Spectrum of a real square M [k, k] by LAPACK.
 
     A triangular M that is not `rounded` from another matrix is taken at its word.
     """
     k = len(M)
     if k == 0 or (not rounded and _is_triangular(M)):
-        return Spectrum(np.diag(M).astype(np.complex128), np.ones(k, dtype=bool))
+        return np.diag(M).astype(np.complex128)
     size = float(np.abs(M).max())
     exponent = 0 if not size or 1e-140 < size < 1e140 else int(np.frexp(size)[1])
     # Squares would leave the range: a power of two changes no digit.
@@ -80,32 +80,21 @@ def eigenvalues(M: Array, rounded: bool = False) -> Spectrum:
     values: Complex = roots.astype(np.complex128)
     with np.errstate(over="ignore"):
         values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
-    return Spectrum(values, np.zeros(k, dtype=bool))
+    return values
 
 
-def attention_spectrum(A: Array) -> Spectrum:
+def attention_spectrum(A: Array) -> Complex:
     """spec(A) minus one copy of the eigenvalue 1, for a row-stochastic A [n, n]: n - 1 values.
 
     Where the eigenvalue 1 repeats (A reducible with several closed classes) the further copies are
-    entered as exact ones. Triangular A (a causal mask, T1h): the diagonal.
+    exact ones. Triangular A (a causal mask, T1h): the diagonal.
     """
-    n = len(A)
     if _is_triangular(A):
-        # A row that attends to itself alone gives a 1, a diagonal that rounds to 1 does not.
-        alone = np.count_nonzero(A, axis=1) == np.count_nonzero(np.diag(A)[:, None], axis=1)
-        order = np.lexsort((alone, np.diag(A)))[: n - 1]
-        diagonal = np.diag(A)[order]
-        # Dividing a row by its sum rounds its diagonal entry; 0 stays what it is.
-        return Spectrum(diagonal.astype(np.complex128), (diagonal == 0) | alone[order])
+        return np.sort(np.diag(A))[:-1].astype(np.complex128)
     repeated = len(closed_classes(A)) - 1
-    spectrum = eigenvalues(quotient(A), rounded=True)
-    if repeated == 0:
-        return spectrum
-    keep = np.sort(np.argsort(np.abs(spectrum.values - 1))[repeated:])
-    values, exact = np.ones(repeated), np.ones(repeated, dtype=bool)
-    return Spectrum(
-        np.append(values, spectrum.values[keep]), np.append(exact, spectrum.exact[keep])
-    )
+    values = eigenvalues(quotient(A), rounded=True)
+    keep = np.sort(np.argsort(np.abs(values - 1))[repeated:])
+    return np.append(np.ones(repeated), values[keep])
 
 
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:
@@ -386,7 +375,7 @@ def within_norm(H: Array, error: Array | float = 0.0) -> Discs:
     # What overflows is infinite, and bounds nothing.
     with np.errstate(over="ignore"):
         size = float(upper_sum(inflated(np.abs(H) + error, 2)).max())
-        return _within(eigenvalues(H, rounded=True).values, size)
+        return _within(eigenvalues(H, rounded=True), size)
 
 
 def _within(centres: NDArray[Any], size: float) -> Discs:

@@ -178,18 +178,15 @@ class EnclosedRadii:
         It is a tie where neither side exceeds what they share.
         """
         c, q = self.consensus, self.quotient
-        if self.repeated:
-            floor = largest([self.shared, c])
-            if q > floor:
-                return Outcome.NON_SMOOTHING
-            return Outcome.TIE if q.upper() <= floor.lower() else Outcome.UNDECIDED
-        if c > q and c > self.shared:
-            return Outcome.SMOOTHING
         if q > c and q > self.shared:
             return Outcome.NON_SMOOTHING
-        if max(c.upper(), q.upper()) <= self.shared.lower():
-            return Outcome.TIE
-        return Outcome.UNDECIDED
+        if self.repeated:
+            tie = q.upper() <= self.rho_consensus.lower()
+        elif c > q and c > self.shared:
+            return Outcome.SMOOTHING
+        else:
+            tie = max(c.upper(), q.upper()) <= self.shared.lower()
+        return Outcome.TIE if tie else Outcome.UNDECIDED
 
 
 def enclosed_radii(

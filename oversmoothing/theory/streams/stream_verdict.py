@@ -40,16 +40,10 @@ from oversmoothing.theory.streams.stream_modes import (
 from oversmoothing.theory.streams.streams import Mixing, Streams
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import Complex
+from oversmoothing.theory.verdict import stages
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.by_fractions import Leading
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.stages import (
-    BALL_SIZE,
-    attention_boxes,
-    ball_side,
-    value_core,
-    value_spectra,
-)
 
 _BITS = 256
 
@@ -204,10 +198,9 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
     cell = cell_discs(layer)
     spectra = cell.spectra
     outcome, radii = Outcome.UNDECIDED, None
-    stages = (
-        _certified(case) if certified else iter([_estimated(mixing, cell.attention, cell.value)])
-    )
-    for radii in stages:
+    for radii in (
+        _certified(case) if certified else [_estimated(mixing, cell.attention, cell.value)]
+    ):
         outcome = radii.outcome()
         if outcome is not Outcome.UNDECIDED:
             break
@@ -252,12 +245,12 @@ def _words(radius: flint.arb) -> str:
 def _certified(case: Streams) -> Iterator[EnclosedRadii]:
     """Finer and finer radii from spectra enclosed in balls."""
     layer = case.layer
-    if ball_side(layer) > BALL_SIZE:
+    if stages.ball_side(layer) > stages.BALL_SIZE:
         return
-    zeros = bool(value_core(layer)[1])
-    a_boxes: Any = attention_boxes(layer) if layer.n > 1 else iter([[]] * 4)
+    zeros = bool(stages.value_core(layer)[1])
+    a_boxes: Any = stages.attention_boxes(layer) if layer.n > 1 else iter([[]] * 4)
     # A causal A comes as one endless enclosure.
-    for boxes, value in islice(zip(a_boxes, value_spectra(layer), strict=False), 4):
+    for boxes, value in islice(zip(a_boxes, stages.value_spectra(layer), strict=False), 4):
         yield enclosed_radii(case.asked, boxes, value.boxes, zeros)
 
 
