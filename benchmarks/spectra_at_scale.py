@@ -24,8 +24,7 @@ from benchmarks.timing import timed
 from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
-from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
-from oversmoothing.simulations.spectra.head_values import HeadValues, head_values
+from oversmoothing.simulations.spectra.head_values import HeadValues, head_values, spectral_verdicts
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, dominance, outcome_of
 from oversmoothing.theory.verdict.verdict import heads_verdict

@@ -12,7 +12,7 @@ _E = "oversmoothing.experiments."
 _I = "oversmoothing.experiments.inspection."
 _S = "oversmoothing.simulations."
 _T = "oversmoothing.theory."
-# The new homes of what a module held; a package that is gone has none.
+# The new homes of what a module held.
 MOVED: dict[str, tuple[str, ...]] = {
     _D + "augmentation": (_D + "training_loop",),
     _D + "cifar": (_D + "data",),
@@ -22,38 +22,29 @@ MOVED: dict[str, tuple[str, ...]] = {
     _E + "enclosures.boxing": (_E + "enclosures.enclosing",),
     _E + "enclosures.statement_check": (_E + "enclosures.statement",),
     _E + "ladder.result": (_E + "ladder.scores",),
-    _E + "loops": (),
     _E + "loops.predictors": (_E + "repeated.predictors",),
-    _E + "parameterisations": (),
     _E + "parameterisations.choose": (_E + "forms.regions",),
     _E + "parameterisations.lasting_bound": (_E + "forms.lasting_bound",),
-    _E + "reparameterised": (),
     _E + "reparameterised.split_heads": (_E + "forms.reparameterise",),
-    _E + "sign_flips": (),
     _E + "sign_flips.flips": (_E + "repeated.flips",),
     _E + "study.adjudicate": (_E + "study.answers",),
     _E + "study.study_models": (_D + "vit", _D + "training_config"),
     _E + "study.run_measures": (_E + "study.study_runs",),
-    _E + "stability": (),
     _E + "stability.growth": (_E + "repeated.growth",),
     _E + "stability.stability": (_E + "repeated.stability",),
     _I + "account": (_I + "observe",),
     _I + "head_table": (_I + "heads_and_why",),
     _I + "sinks": (_I + "states",),
     _I + "why": (_I + "heads_and_why",),
-    _S + "heads": (),
+    _S + "drawing.result_files": (_S + "drawing.result",),
     _S + "heads.lyapunov": (_S + "against_theory.exponents",),
-    _S + "metrics": (),
     _S + "metrics.cosine": (_S + "state_metrics",),
     _S + "metrics.singular_values": (_S + "singular_values",),
-    _S + "states": (),
     _S + "states.split_state": (_S + "state",),
     _S + "sweep.parameters": (_S + "sweep.config",),
-    _T + "certificates": (),
     _T + "certificates.certificate": (_T + "certificate",),
     _T + "certificates.enclosure": (_T + "spectra.discs", _T + "spectra.layer_discs"),
     _T + "layer.golden": (_T + "claims.golden",),
-    _T + "consensus": (),
     _T + "consensus.loops": (_T + "at_consensus",),
     _T + "depth.accurate": (_T + "numbers.rounding",),
     _T + "depth.rates": (_T + "depth.bounds",),
@@ -68,6 +59,9 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "verdict.onset": (_T + "depth.onset",),
     _T + "verdict.outcome": (_T + "verdict.formulas",),
 }
+_FOLDERS = {home.rpartition(".")[0] for homes in MOVED.values() for home in homes}
+# A package that is gone has no home.
+MOVED |= {folder: () for folder in {name.rpartition(".")[0] for name in MOVED} - _FOLDERS}
 
 
 class MovedModule(ModuleType):

@@ -21,8 +21,13 @@ from oversmoothing.experiments.digits.training_state import load_run, save_run
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.simulations.drawing.picture import write_figure
-from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table
-from oversmoothing.simulations.drawing.result_files import write as write_result
+from oversmoothing.simulations.drawing.result import (
+    UNTESTED,
+    Result,
+    Sentence,
+    Table,
+    write as write_result,
+)
 from oversmoothing.simulations.sweep.config import parse
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table

@@ -325,7 +325,7 @@ def finish(
 
     Raises `InputError` where a file cannot be written.
     """
-    from oversmoothing.simulations.drawing.result_files import saved
+    from oversmoothing.simulations.drawing.result import saved
     from oversmoothing.theory.support.files import to_json
 
     if result.picture is None:

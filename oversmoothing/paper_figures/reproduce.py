@@ -36,7 +36,7 @@ from oversmoothing.paper_figures.models_shown import digits_model
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.drawing.picture import FigureFiles
-from oversmoothing.simulations.drawing.result_files import write
+from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.claims.golden import golden_cases
@@ -66,10 +66,8 @@ class Kept:
         self.context, self.path = context, context.results / RECORD
         self._known: dict[str, Any] = {}
         if self.path.exists() and not (fresh or os.environ.get("CI")):
-            try:
+            with contextlib.suppress(ValueError, TypeError):
                 self._known = dict(json.loads(self.path.read_text("utf-8")))
-            except (ValueError, TypeError):
-                self._known = {}
         self._code = _of_code(context)
         self._before = self._digests() if self._known else {}
 
@@ -83,11 +81,9 @@ class Kept:
         same = isinstance(entry, dict) and entry.get("digest") == self._before[name]
         return entry if same else None
 
-    def checks(self) -> list[Check] | None:
+    def checks(self) -> list[Check]:
         """Those of the run before, if all held and nothing changed."""
-        entry = self._entry(_CHECKS)
-        if entry is None:
-            return None
+        entry = self._entry(_CHECKS) or {"rows": []}
         return [Check(**row, kept=entry["date"]) for row in entry["rows"]]
 
     def figure(self, name: str) -> Drawn | None:
@@ -111,8 +107,8 @@ class Kept:
             entries[_CHECKS] = {"date": made[0].kept or today, "rows": rows}
         for name, drawn in figures.items():
             files = [_of_file(path) for path in drawn.files]
-            own = {"date": drawn.kept or today, "seconds": drawn.seconds, "files": files}
-            entries[name] = own
+            date_of = drawn.kept or today
+            entries[name] = {"date": date_of, "seconds": drawn.seconds, "files": files}
         record = {name: {"digest": now[name], **entry} for name, entry in entries.items()}
         write_atomically(self.path, to_json(record))
 

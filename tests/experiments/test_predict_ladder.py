@@ -42,7 +42,7 @@ from oversmoothing.experiments.ladder.regression import (
 from oversmoothing.experiments.ladder.scores import score
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.drawing.result_files import write
+from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.errors import InputError
 from tests.support.tiny_transformers import tiny

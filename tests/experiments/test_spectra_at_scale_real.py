@@ -12,7 +12,7 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.readings import readings_of
-from oversmoothing.simulations.spectra.batch_verdicts import spectral_verdicts
+from oversmoothing.simulations.spectra.head_values import spectral_verdicts
 
 FOLDER = real_inputs()
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="real inputs: set OVERSMOOTHING_DATA")

@@ -15,15 +15,18 @@ from hypothesis import given, settings, strategies as st
 import oversmoothing
 from oversmoothing.simulations.drawing.picture import new_figure
 from oversmoothing.simulations.drawing.result import (
+    ROWS,
     UNTESTED,
     Evidence,
     Result,
     Sentence,
     Table,
+    contents,
     measured,
+    page,
     proved,
+    write,
 )
-from oversmoothing.simulations.drawing.result_files import ROWS, contents, page, write
 from oversmoothing.theory.support.errors import InputError
 
 # Of every kind that a column may have.

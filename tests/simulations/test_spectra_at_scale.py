@@ -14,9 +14,14 @@ from oversmoothing.simulations.generators.attention import (
     SymmetricPsd,
 )
 from oversmoothing.simulations.generators.value_projection import LowRank
-from oversmoothing.simulations.spectra import batch_verdicts
-from oversmoothing.simulations.spectra.batch_verdicts import Powers, spectral_verdicts
-from oversmoothing.simulations.spectra.head_values import dense_values, head_values, hull_corners
+from oversmoothing.simulations.spectra import head_values as at_scale
+from oversmoothing.simulations.spectra.head_values import (
+    Powers,
+    dense_values,
+    head_values,
+    hull_corners,
+    spectral_verdicts,
+)
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.support.errors import InputError
@@ -123,7 +128,7 @@ def test_steps_and_lapack_agree_on_matrices_of_every_kind(
     heads = [head_values(*gaussian_factors(k, 12, 4, 2.0)) for k in range(8)]
     pairs = np.tile(np.arange(8), (4, 1))
     fast = spectral_verdicts(A, heads, pairs)
-    monkeypatch.setattr(batch_verdicts, "_powers", lambda A, low, size: np.full(low.shape, np.inf))
+    monkeypatch.setattr(at_scale, "_powers", lambda A, low, size: np.full(low.shape, np.inf))
     slow = spectral_verdicts(A, heads, pairs)
     np.testing.assert_array_equal(fast.verdict, slow.verdict)
     assert (fast.method == "powers").any() and not (slow.method == "powers").any()

@@ -15,11 +15,11 @@ from torch import Tensor
 from oversmoothing import Trajectory, evolve
 from oversmoothing.simulations.engine.errors import (
     Errors,
+    Nudge,
     States,
     _log_parts,
     _lost,
     errors_by_twins,
-    nudge_of,
     unknown,
 )
 from oversmoothing.simulations.engine.problem import (
@@ -63,7 +63,7 @@ def kronecker(
         # Both parts are read from X itself: the smaller is known to eps of the larger at best.
         twins = errors_by_twins(found, run, problem, precision)
         now = _log_parts(found)
-        lost = _lost(now.amax(-1, keepdim=True) - now, nudge_of(0, precision).unit)
+        lost = _lost(now.amax(-1, keepdim=True) - now, Nudge(0, precision).unit)
         return Errors(torch.maximum(twins.parts, lost), twins.rows)
 
     return Trajectory(depths, problem.batch, replace(found, errors=errors), "kronecker", "as asked")

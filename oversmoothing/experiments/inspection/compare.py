@@ -26,8 +26,15 @@ from oversmoothing.experiments.inspection.sentences import NARROW
 from oversmoothing.experiments.intervals import in_words, mean_interval, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
-from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
-from oversmoothing.simulations.drawing.result_files import contents, saved
+from oversmoothing.simulations.drawing.result import (
+    UNTESTED,
+    Result,
+    Sentence,
+    Table,
+    contents,
+    measured,
+    saved,
+)
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError

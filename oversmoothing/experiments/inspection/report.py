@@ -55,8 +55,8 @@ from oversmoothing.simulations.drawing.result import (
     Table,
     measured,
     plain_table,
+    saved,
 )
-from oversmoothing.simulations.drawing.result_files import saved
 from oversmoothing.simulations.provenance import provenance
 
 if TYPE_CHECKING:

@@ -36,17 +36,15 @@ from oversmoothing.experiments.study.value_spectra import (
 )
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.spectra.batch_verdicts import (
-    normalised,
-    quotient_values,
-    spectral_verdicts,
-    values_error,
-)
 from oversmoothing.simulations.spectra.head_values import (
     CLASSES as LAYER_CLASSES,
     SAFETY,
     HeadValues,
     mean_attention,
+    normalised,
+    quotient_values,
+    spectral_verdicts,
+    values_error,
 )
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads

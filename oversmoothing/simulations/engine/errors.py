@@ -189,11 +189,12 @@ _ENOUGH = 1e-9
 
 
 class Nudge:
-    """Relative changes of single entries, by between a quarter of `unit` and all of it."""
+    """Relative changes of single entries, by between a quarter of `unit` and all of it: some units
+    in the last place of this precision."""
 
-    def __init__(self, seed: int | tuple[int, ...], unit: float) -> None:
+    def __init__(self, seed: int | tuple[int, ...], dtype: torch.dtype) -> None:
         self._rng = np.random.default_rng(seed)
-        self.unit = unit
+        self.unit = _UNITS * float(torch.finfo(dtype).eps)
 
     def draw(self, shape: tuple[int, ...]) -> Array:
         size = self._rng.uniform(0.25, 1.0, shape) * self._rng.choice((-1.0, 1.0), shape)
@@ -230,20 +231,11 @@ class Twin(Problem):
     def start_rows(self) -> tuple[Array, Exponents]:
         Z, exponents = self.original.start_rows
         Z = self.nudge(Z)
-        lost = np.broadcast_to(self.original.lost_in_c, self.batch)[..., None]
-        size = np.linalg.norm(Z[..., -1, :], axis=-1, keepdims=True)
-        size = np.where(np.isfinite(lost), size * np.where(np.isfinite(lost), lost, 0.0), 1.0)
-        Z[..., -1, :] += (
-            np.where(lost > 1.0, size * _EPS, 0.0)
-            * self.nudge.draw(Z[..., -1, :].shape)
-            / self.nudge.unit
-        )
+        c, lost = Z[..., -1, :], np.broadcast_to(self.original.lost_in_c, self.batch)[..., None]
+        size = np.linalg.norm(c, axis=-1, keepdims=True) * np.where(np.isfinite(lost), lost, 0.0)
+        size = np.where(np.isfinite(lost), size, 1.0)
+        c += np.where(lost > 1.0, size * _EPS, 0.0) * self.nudge.draw(c.shape) / self.nudge.unit
         return Z, exponents
-
-
-def nudge_of(seed: int | tuple[int, ...], dtype: torch.dtype) -> Nudge:
-    """The nudge of a twin in this precision."""
-    return Nudge(seed, _UNITS * float(torch.finfo(dtype).eps))
 
 
 def errors_by_twins(
@@ -252,12 +244,10 @@ def errors_by_twins(
     """The errors of `states`, which `run` made of this problem."""
 
     def twin(seed: int) -> Twin:
-        nudge = nudge_of(seed, dtype)
-        A, W, P, Q, X0 = (
-            None if M is None else nudge(M)
-            for M in (problem.A, problem.W, problem.P, problem.Q, problem.X0)
-        )
-        assert A is not None and X0 is not None
+        nudge = Nudge(seed, dtype)
+        A = nudge(problem.A)
+        W, P, Q = (None if M is None else nudge(M) for M in (problem.W, problem.P, problem.Q))
+        X0 = nudge(problem.X0)
         return Twin(A, W, P, Q, X0, problem.batch, problem.residual, problem, nudge)
 
     return distances(states, [run(twin(seed)) for seed in SEEDS], dtype)
@@ -290,9 +280,9 @@ def with_cancellation(errors: Errors, states: States, start: States, dtype: torc
     Every state is the start plus something, tokens included. Twins that cancel to the same last bit
     do not show it.
     """
-    eps = _UNITS * float(torch.finfo(dtype).eps)
+    unit = Nudge(0, dtype).unit
     y, c, *rows = (
-        _lost(_log_size(*first) - _log_size(*own), eps)
+        _lost(_log_size(*first) - _log_size(*own), unit)
         for first, own in zip(_parts(start), _parts(states), strict=True)
     )
     of_rows = None if errors.rows is None else torch.maximum(errors.rows, rows[0])
@@ -349,7 +339,7 @@ def _as_error(estimates: list[Tensor], eps: float) -> Tensor:
 
 def nudged(Z: Tensor, seed: int) -> Tensor:
     """The start of a twin."""
-    units = nudge_of(seed, Z.dtype).draw(tuple(Z.shape))
+    units = Nudge(seed, Z.dtype).draw(tuple(Z.shape))
     return Z * (1.0 + torch.as_tensor(units)).to(Z.device, torch.float64).to(Z.dtype)
 
 

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import Nudge, nudge_of
+from oversmoothing.simulations.engine.errors import Nudge
 from oversmoothing.simulations.engine.problem import norm_bounds, row_tolerance
 from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.state import normalise
@@ -322,15 +322,10 @@ class Stack:
         if layer == 0:
             self.tokens = bool((A == 0).any())
         own = self._over_batch(A if nudge is None else nudge(A), layer) if self.tokens else None
-        norms = norm_bounds(extended).reshape(-1, A.shape[-3]).max(axis=0)
         # The mean itself passes with weight 1.
-        norms = np.maximum(norms, 1.0)
-        return (
-            self._tensor(extended),
-            bool(g.any()),
-            norms,
-            None if own is None else self._tensor(own),
-        )
+        norms = np.maximum(norm_bounds(extended).reshape(-1, A.shape[-3]).max(axis=0), 1.0)
+        kept = None if own is None else self._tensor(own)
+        return self._tensor(extended), bool(g.any()), norms, kept
 
     def _tensor(self, x: Array) -> Tensor:
         return torch.as_tensor(np.array(x)).to(self.where, self.dtype)
@@ -350,4 +345,4 @@ class Stack:
         return x.reshape(-1, *x.shape[-3:])
 
     def _nudge(self, stream: int) -> Nudge | None:
-        return None if self.seed is None else nudge_of((self.seed, stream), self.dtype)
+        return None if self.seed is None else Nudge((self.seed, stream), self.dtype)
