@@ -12,7 +12,6 @@ models or its data are not at hand the verdict says that it cannot be checked, a
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -104,16 +103,15 @@ def sign(
     interval with zero in it, or none, decides nothing.
     """
     mean, low, high = interval
-    ours = f"{signed(mean)} [{signed(low)}, {signed(high)}]"
-    shown: tuple[float, float, float] | None = interval
+    rule = "the whole interval has one sign"
     if not (math.isfinite(low) and math.isfinite(high)):
-        ours, verdict, why = signed(mean), UNCHECKED, f"{why}; there is no interval"
-        shown = None
-    elif low <= 0 <= high:
+        why = f"{why}; there is no interval"
+        return Comparison(what, paper, signed(mean), rule, UNCHECKED, why)
+    verdict = REPRODUCED if (low > 0) == positive else DIFFERS
+    if low <= 0 <= high:
         verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
-    else:
-        verdict = REPRODUCED if (low > 0) == positive else DIFFERS
-    return Comparison(what, paper, ours, "the whole interval has one sign", verdict, why, shown)
+    ours = f"{signed(mean)} [{signed(low)}, {signed(high)}]"
+    return Comparison(what, paper, ours, rule, verdict, why, interval)
 
 
 def at_accuracy(compared: Comparison, ours: float, paper: float) -> Comparison:
@@ -133,10 +131,6 @@ def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:
 # ------------------------------------------------------------------------- a figure
 
 
-def _none(table: pd.DataFrame) -> list[Comparison]:
-    return []
-
-
 @dataclass(frozen=True)
 class PaperFigure:
     """One figure; its name is that of its file.
@@ -154,7 +148,7 @@ class PaperFigure:
     data: Callable[[Context], pd.DataFrame]
     draw: Callable[[pd.DataFrame], Figure]
     words: Callable[[pd.DataFrame], str]
-    compared: Callable[[pd.DataFrame], list[Comparison]] = _none
+    compared: Callable[[pd.DataFrame], list[Comparison]] = lambda _: []
     name: str = ""
 
     def caption(self, table: pd.DataFrame) -> str:
@@ -210,10 +204,9 @@ def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     low, high = axis.get_ylim()
     taken = -math.inf
     for y, text, colour in sorted(ends):
-        place = max((y - low) / (high - low), taken + 0.1)
-        taken = place
+        taken = max((y - low) / (high - low), taken + 0.1)
         axis.annotate(
-            text, (1.02, place), xycoords="axes fraction", color=colour, va="center",
+            text, (1.02, taken), xycoords="axes fraction", color=colour, va="center",
             annotation_clip=False,
         )  # fmt: skip
 
@@ -225,10 +218,9 @@ def processor_seconds() -> float:
     A figure whose worker processes descend from a server that outlives it (`costs`), or wait for
     more work, is counted whole. Off Linux the finished children of a living child are not counted.
     """
-    own = os.times()
-    total = own.user + own.system + own.children_user + own.children_system
-    for child in psutil.Process().children(recursive=True):
+    total, own = 0.0, psutil.Process()
+    for process in (own, *own.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # finished meanwhile
-            spent = child.cpu_times()
+            spent = process.cpu_times()
             total += spent.user + spent.system + spent.children_user + spent.children_system
     return total

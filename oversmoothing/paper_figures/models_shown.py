@@ -206,26 +206,23 @@ def in_words(config: TrainConfig) -> str:
 def cifar_runs(results: Path) -> dict[str, TrainedModel]:
     """By variant, the run of CIFAR-100 in a folder of results with the most parameters, then the
     most training images seen, the largest share of them, the least seed; {} where there is none."""
-    best: dict[str, tuple[tuple[float, ...], TrainedModel]] = {}
-    for folder in sorted(results.glob("cifar100-vit*")):
-        if not (folder / "manifest.json").exists():
-            continue
-        run = load_model(folder)
+
+    def rank(run: TrainedModel) -> tuple[float, ...]:
         config = run.config
         seen = config.epochs * config.fraction
-        rank = (run.run.metrics["parameters"], seen, config.fraction, -config.seed)
-        if config.variant in TRAINED and (
-            config.variant not in best or rank > best[config.variant][0]
-        ):
-            best[config.variant] = rank, run
-    return {variant: best[variant][1] for variant in TRAINED if variant in best}
+        return run.run.metrics["parameters"], seen, config.fraction, -config.seed
+
+    folders = sorted(results.glob("cifar100-vit*"))
+    runs = [load_model(each) for each in folders if (each / "manifest.json").exists()]
+    own = {name: [run for run in runs if run.config.variant == name] for name in TRAINED}
+    return {name: max(each, key=rank) for name, each in own.items() if each}
 
 
 def on_imagenet(images: int) -> Shown | None:
     """DeiT-Ti on photographs of ImageNet's kind, where both are there."""
-    if not (Path(within(DEIT, None)).exists() and Path(within("photographs", None)).exists()):
+    folder, label = Path(within(DEIT, None)), "DeiT-Ti, ImageNet"
+    if not (folder.exists() and Path(within("photographs", None)).exists()):
         return None
     pictures = named_pictures("photographs", images, None)
-    label = "DeiT-Ti, ImageNet"
-    model = open_model(Path(within(DEIT, None))).renamed(label)
+    model = open_model(folder).renamed(label)
     return Shown(label, "DeiT-B/16", "vit", "ImageNet", model, pictures, len(pictures))

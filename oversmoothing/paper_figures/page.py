@@ -208,11 +208,8 @@ def _observed(figures: dict[str, Drawn]) -> list[dict[str, Any]]:
     if "metrics_by_layer" not in figures:
         return []
     table = pd.read_csv(figures["metrics_by_layer"].files.csv)
-    first = table[table["data"] == "digits"].groupby("variant", sort=False).first()
-    return [
-        {"model": LABEL[str(name)], "factor": f"{np.exp(row['change']):.2f}"}
-        for name, row in first.iterrows()
-    ]
+    changes = table[table["data"] == "digits"].groupby("variant", sort=False)["change"].first()
+    return [{"model": LABEL[str(k)], "factor": f"{np.exp(x):.2f}"} for k, x in changes.items()]
 
 
 def _link(path: Path, folder: Path) -> str:

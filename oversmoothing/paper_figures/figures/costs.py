@@ -19,6 +19,7 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.stats import linregress
 
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
@@ -105,15 +106,15 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
     """
     if len(sizes) < 2 or not (np.asarray(values, float) > 0).all():
         return math.nan, math.nan
-    x, y = np.log(sizes), np.log(values)
-    if len(x) == 2:
-        return float(np.polyfit(x, y, 1)[0]), math.nan
-    fit, covariance = np.polyfit(x, y, 1, cov=True)
-    return float(fit[0]), math.sqrt(covariance[0, 0])
+    fit = linregress(np.log(sizes), np.log(values))
+    return float(fit.slope), float(fit.stderr) if len(sizes) > 2 else math.nan
 
 
-def growth_rows(series: Series, seconds: Sequence[float]) -> list[dict[str, Any]]:
-    """The rows of a series, from the seconds at its sizes, with the exponent in each."""
+def growth_rows(series: Series, seconds: Sequence[float] | None = None) -> list[dict[str, Any]]:
+    """The rows of a series with the exponent in each, from the seconds at its sizes: given, or as
+    they are measured."""
+    if seconds is None:
+        seconds = [series.run(size, REPEATS) for size in series.sizes]
     slope, error = exponent(series.sizes, seconds)
     return [
         {"kind": "growth", "what": series.name, "variable": series.variable, "size": size,
@@ -122,17 +123,13 @@ def growth_rows(series: Series, seconds: Sequence[float]) -> list[dict[str, Any]
     ]  # fmt: skip
 
 
-def _grown(series: Series) -> list[dict[str, Any]]:
-    return growth_rows(series, [series.run(size, REPEATS) for size in series.sizes])
-
-
 def data(context: Context) -> pd.DataFrame:
     """Some 20 s of a core. kind 'growth': a row a series and size, with the least seconds of some
     runs, the exponent (slope of a least squares line in log-log), its error and that of theory.
     kind 'proof': a row a number of tokens and answer, with processor seconds (medians of runs in
     turn), `ratio` to its yardstick, and the verdict ('' where it gives none)."""
     work: list[Callable[[], list[dict[str, Any]]]] = [
-        *(partial(_grown, each) for each in SERIES),
+        *(partial(growth_rows, each) for each in SERIES),
         *(partial(proof_rows, n, context.seed) for n in TOKENS),
     ]
     with one_thread():
@@ -232,8 +229,7 @@ def _growth(axis: Axes, name: str, part: pd.DataFrame, colour: str) -> None:
     size, value = part["size"].to_numpy(float), part["seconds"].to_numpy(float)
     slope = float(part["exponent"].iloc[0])
     axis.plot(size, np.where(value > 0, value, np.nan), "o", color=colour)
-    line = np.full(len(size), np.nan)
-    if math.isfinite(slope):
+    with np.errstate(invalid="ignore"):
         line = np.exp(np.log(value).mean() + slope * (np.log(size) - np.log(size).mean()))
     axis.plot(size, line, "-", color=colour, label=f"{name}:\n{_exponent(part)}")
 

@@ -88,9 +88,8 @@ def _windows(
     depths = [layer for end in (DEPTH // 2, DEPTH) for layer in range(end - WINDOW + 1, end + 1)]
     early, late = np.zeros(len(grid)), np.zeros(len(grid))
     for real in (True, False):
-        chosen = (grid.imag == 0) == real
+        chosen, d = (grid.imag == 0) == real, 1 if real else 2
         h = grid[chosen]
-        d = 1 if real else 2
         H = np.zeros((len(h), d, d))
         H[:, 0, 0] = h.real
         if not real:  # [[x, y], [-y, x]] has the eigenvalues x +- iy
@@ -171,10 +170,8 @@ def _dots(axis: Axes, runs: pd.DataFrame) -> None:
                 markersize=2.1, zorder=3,
             )  # fmt: skip
         off = half[half["measured"] != half["predicted"]]
-        axis.plot(
-            off["re"], sign * off["im"], "o", color="black", markerfacecolor="none",
-            markersize=6.5, zorder=5,
-        )  # fmt: skip
+        ring: Any = {"color": "black", "markerfacecolor": "none", "markersize": 6.5}
+        axis.plot(off["re"], sign * off["im"], "o", zorder=5, **ring)
 
 
 def words(data: pd.DataFrame) -> str:
@@ -203,13 +200,14 @@ def words(data: pd.DataFrame) -> str:
             )
             # Between the windows log HFC/LFC moves by about log r a layer.
             close = bool((off["log_rate"].abs() * (DEPTH // 2) < 2 * DECAY).all())
-            one = len(off) == 1
-            sentence += f"; the other{'s' * (not one)}, at h = {places}, "
-            sentence += (
-                f"{'lies' if one else 'lie'} so near the boundary that {DEPTH // 2} layers change "
-                "the ratio too little to tell"
+            others, lie, are = (
+                ("other", "lies", "is") if len(off) == 1 else ("others", "lie", "are")
+            )
+            sentence += f"; the {others}, at h = {places}, " + (
+                f"{lie} so near the boundary that {DEPTH // 2} layers change the ratio too little "
+                "to tell"
                 if close
-                else f"{'is' if one else 'are'} not explained by nearness to the boundary"
+                else f"{are} not explained by nearness to the boundary"
             )
         if len(stay):
             low = float(np.exp(stay["mean_log"].min()))

@@ -26,13 +26,9 @@ def data(context: Context) -> pd.DataFrame:
     """kind 'block': medians over inputs by block; kind 'score': agreement on collapse of each
     predictor on all runs, 95 % interval over blocks and inputs."""
     run = recorded_run("repeated", "loop_deit_tiny.json")
-    blocks = pd.DataFrame(
-        [{name: row[name] for name in ("block", "exponent", "collapsed", *SERIES)}
-         for row in run["by_block"]]
-    )  # fmt: skip
-    scores = pd.DataFrame(
-        [{"predictor": name, **values} for name, values in run["all_runs_nothing_chosen"].items()]
-    )
+    blocks = pd.DataFrame(run["by_block"])[["block", "exponent", "collapsed", *SERIES]]
+    scores = pd.DataFrame.from_dict(run["all_runs_nothing_chosen"], orient="index")
+    scores.insert(0, "predictor", scores.index)
     known = {"loops": run["loops"], "collapsed_at": run["collapsed_at"]}
     return pd.concat(
         [blocks.assign(kind="block", **known), scores.assign(kind="score", **known)],

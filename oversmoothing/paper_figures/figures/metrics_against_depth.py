@@ -105,14 +105,8 @@ def data(context: Context) -> pd.DataFrame:
         ).metrics()
         run.insert(0, "source", "simulation")
         states = closed_form(**layer, depths=every)
-        values = metrics(
-            join(
-                torch.tensor(np.array([s.hfc for s in states])),
-                torch.tensor(np.array([s.mean for s in states])),
-                torch.tensor([int(s.log2_hfc_scale) for s in states]),
-                torch.tensor([int(s.log2_mean_scale) for s in states]),
-            )
-        )
+        held = [(s.hfc, s.mean, s.log2_hfc_scale, s.log2_mean_scale) for s in states]
+        values = metrics(join(*(torch.tensor(np.array(x)) for x in zip(*held, strict=True))))
         curve = pd.DataFrame({k: v.numpy() for k, v in values.items()})
         curve.insert(0, "depth", list(every))
         curve.insert(0, "source", "theory")
@@ -150,9 +144,9 @@ def draw(data: pd.DataFrame) -> Figure:
         colour = VERDICT_COLOUR[first["verdict"]]
         top, middle, bottom = axes[0, column], axes[1, column], axes[2, column]
         top.set_title(f"{_HEADS[name]}\n$r$ = {np.exp(first['log_rate']):.3g}", linespacing=1.3)
-        _ratio_panel(top, theory, run, first, colour)
-        _cosine_panel(middle, theory, run, first, colour)
-        _rank_panel(bottom, theory, run, first, colour)
+        _ratio_panel(top, theory, run, colour)
+        _cosine_panel(middle, theory, run, colour)
+        _rank_panel(bottom, theory, run, colour)
         bottom.set_xlabel("layer")
         depth = int(theory["depth"].max())
         bottom.set_xticks([0, depth // 2, depth])
@@ -187,12 +181,10 @@ def _guide(axis: Axes, x: pd.Series, y: pd.Series | float) -> None:
     axis.plot(x, y, "--", color=PALETTE["grey"], linewidth=1.0, zorder=1)
 
 
-def _ratio_panel(
-    axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, first: pd.Series, colour: str
-) -> None:
+def _ratio_panel(axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, colour: str) -> None:
     plot_log(axis, theory["depth"], theory["log_hfc_lfc"], color=colour)
     _points(axis, run["depth"], run["log_hfc_lfc"] / np.log(10), colour)
-    last = theory.iloc[-1]
+    first, last = theory.iloc[0], theory.iloc[-1]
     if first["verdict"] == Outcome.SMOOTHING:
         line = last["log_hfc_lfc"] + first["log_rate"] * (theory["depth"] - last["depth"])
         _guide(axis, theory["depth"], line / np.log(10))
@@ -201,13 +193,12 @@ def _ratio_panel(
     decade_axis(axis)
 
 
-def _cosine_panel(
-    axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, first: pd.Series, colour: str
-) -> None:
+def _cosine_panel(axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, colour: str) -> None:
     # Every other layer carries the one symbol or the other: where both are 1 neither hides.
     for start, (name, marker, line) in enumerate((("cos_mean", "o", "-"), ("cos_min", "v", ":"))):
         axis.plot(theory["depth"], theory[name], line, color=colour)
         _points(axis, run["depth"].iloc[start::2], run[name].iloc[start::2], colour, marker)
+    first = theory.iloc[0]
     if first["verdict"] == Outcome.TIE:
         axis.text(0.98, 0.72, "two modes of\nequal size", ha="right", transform=axis.transAxes)
     if np.isfinite(first["cos_mean_limit"]):
@@ -216,17 +207,16 @@ def _cosine_panel(
     axis.set_yticks([-1, -0.5, 0, 0.5, 1])
 
 
-def _rank_panel(
-    axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, first: pd.Series, colour: str
-) -> None:
+def _rank_panel(axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, colour: str) -> None:
     axis.plot(theory["depth"], _drawn_rank(theory) / np.log(10), color=colour)
     _points(axis, run["depth"], _drawn_rank(run) / np.log(10), colour)
-    if first["log_r_sigma"] < -1e-3:
+    rate = theory["log_r_sigma"].iloc[0]
+    if rate < -1e-3:
         # erank - 1 ~ eps (1 + log 1/eps), eps ~ r_sigma^L (T5c), through the last point drawn.
         y = _drawn_rank(theory)
         last = int(np.flatnonzero(np.isfinite(y))[-1])
         end = theory["log_sigma2_sigma1"].iloc[last]
-        log_eps = end + first["log_r_sigma"] * (theory["depth"] - theory["depth"].iloc[last])
+        log_eps = end + rate * (theory["depth"] - theory["depth"].iloc[last])
         shown = (log_eps < 0) & (theory["depth"] <= theory["depth"].iloc[last])
         line = (log_eps + np.log1p(-log_eps.where(shown))) / np.log(10)
         _guide(axis, theory["depth"], line)

@@ -31,6 +31,7 @@ from oversmoothing.paper_figures.figure_base import (
 from oversmoothing.paper_figures.models_shown import (
     CIFAR,
     COLOUR,
+    LABEL,
     PAPER_ERROR,
     on_imagenet,
     trained_here,
@@ -46,8 +47,8 @@ PANELS = (
     ("rank_share", "effective rank / min(n, d)"),
 )
 # Of a model: its name at the end of its line.
-NAMES = {"vit-random": "untrained", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
-_COLOUR = COLOUR | {"vit-random": PALETTE["grey"], "vit": PALETTE["black"]}
+NAMES = LABEL | {"vit-random": "untrained"}
+_COLOUR = COLOUR | {"vit-random": PALETTE["grey"]}
 
 
 def data(context: Context) -> pd.DataFrame:
@@ -76,10 +77,8 @@ def layer_metrics(model: Model, inputs: Any) -> pd.DataFrame:
     change, change_low, change_high: of log_hfc_lfc from input to output, in every row.
     """
     report = inspect(model, inputs, budget=Plan(ranks=sys.maxsize))
-    frame = report.to_frame()
-    width = model.width
-    most = min(int(report.tokens or width), width)
-    frame = frame[["layer", *(f"{name}{end}" for name in STREAM for end in _ENDS)]]
+    most = min(int(report.tokens or model.width), model.width)
+    frame = report.to_frame()[["layer", *(f"{name}{end}" for name in STREAM for end in _ENDS)]]
     frame = frame.assign(rank_share=frame["effective_rank"] / most, most=most)
     return frame.assign(**named("change", mean_interval(report.change)))
 

@@ -46,10 +46,7 @@ def data(context: Context) -> pd.DataFrame:
 
 def _codes(panel: Panel) -> NDArray[np.int64]:
     """[rows, columns]: 1 where it is said to hold, 2 to fail, 0 where nothing is said."""
-    x, y = np.meshgrid(
-        np.array([float(each) for each in panel.columns]),
-        np.array([float(each) for each in panel.rows]),
-    )
+    x, y = np.meshgrid(*(np.array(each, dtype=float) for each in (panel.columns, panel.rows)))
     holds, fails = panel.said(x, y)
     return np.asarray(np.where(holds, 1, np.where(fails, 2, 0)))
 
@@ -93,16 +90,11 @@ def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataF
         row, column = np.unravel_index(place, codes.shape)
         x, y = panel.columns[column], panel.rows[row]
         holds, fails = panel.said(x, y)
-        holds_there = panel.checked(x, y)
-        rows.append(
-            {
-                "x": float(x),
-                "y": float(y),
-                "said": HOLDS if holds else FAILS if fails else NOTHING,
-                "checked": OPEN if holds_there is None else HOLDS if holds_there else FAILS,
-            }
-        )
-    return pd.DataFrame(rows).assign(kind="point", claim=panel.claim, check=panel.check)
+        said = HOLDS if holds else FAILS if fails else NOTHING
+        checked = {None: OPEN, True: HOLDS, False: FAILS}[panel.checked(x, y)]
+        rows.append((float(x), float(y), said, checked))
+    points = pd.DataFrame(rows, columns=["x", "y", "said", "checked"])
+    return points.assign(kind="point", claim=panel.claim, check=panel.check)
 
 
 def agrees(points: pd.DataFrame) -> pd.Series:
@@ -139,12 +131,10 @@ def draw(table: pd.DataFrame) -> Figure:
 def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
     across, up = _edges(panel.columns), _edges(panel.rows)
     raster = np.zeros((len(panel.rows), len(panel.columns)))
-    heights = np.array([float(each) for each in panel.rows])
+    heights = np.array(panel.rows, dtype=float)
     columns = {float(x): place for place, x in enumerate(panel.columns)}
     bands = table[table["kind"] == "band"]
-    for x, low, high, said in zip(
-        *(bands[name] for name in ("x", "low", "high", "said")), strict=True
-    ):
+    for x, low, high, said in bands[["x", "low", "high", "said"]].itertuples(index=False):
         raster[(heights > low) & (heights < high), columns[x]] = CODES.index(said)
     axis.imshow(
         raster, origin="lower", aspect="auto", extent=(*across, *up), interpolation="nearest",

@@ -72,7 +72,7 @@ def draw(table: pd.DataFrame) -> Figure:
         table.groupby("run", sort=False), ("vermillion", "blue"), strict=True
     ):
         axis.plot(own["layer"], own["log_hfc_lfc"], color=PALETTE[colour])
-        ends.append((float(own["log_hfc_lfc"].iloc[-1]), f"{name}", PALETTE[colour]))
+        ends.append((float(own["log_hfc_lfc"].iloc[-1]), str(name), PALETTE[colour]))
     turning = table[table["run"] == "in turn"]
     slope = np.log(turning["rate"])
     middle = turning["log_hfc_lfc"].mean() - turning["layer"].mean() * slope

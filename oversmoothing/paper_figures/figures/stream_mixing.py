@@ -71,8 +71,8 @@ def data(context: Context) -> pd.DataFrame:
 
 def _outcome(panel: str, h: float, amount: float) -> Outcome:
     mixing = make_mixing(mixing_of(panel, amount))
-    a = [flint.acb(float(x)) for x in sorted(set(np.round(attention_spectrum(ATTENTION).real, 12)))]
-    return enclosed_radii(mixing, a, [flint.acb(h)]).outcome()
+    a = sorted(set(np.round(attention_spectrum(ATTENTION).real, 12)))
+    return enclosed_radii(mixing, [flint.acb(float(x)) for x in a], [flint.acb(h)]).outcome()
 
 
 def _cells(panel: str) -> list[dict[str, Any]]:
@@ -220,11 +220,8 @@ def words(data: pd.DataFrame) -> str:
         "tokens win for every positive A; right R turns by x right angles. Dots: runs of "
         f"{DEPTH} layers, judged by whether log HFC/LFC moves by more than {_MOVES:g} a layer: "
         f"{right} of {len(runs)} do what the verdict says"
-        + (
-            "."
-            if not len(off)
-            else f"; the others have |slope| up to {off['slope'].abs().max():.1e}."
-        )
+        + (f"; the others have |slope| up to {off['slope'].abs().max():.1e}" if len(off) else "")
+        + "."
     ]
     for name, part in data[data["kind"] == "layer"].groupby("panel"):
         at = {

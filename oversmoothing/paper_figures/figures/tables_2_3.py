@@ -34,7 +34,7 @@ from oversmoothing.paper_figures.figure_base import (
     mark,
     unchecked,
 )
-from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY
+from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY, LABEL
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.drawing.wording import signed
 
@@ -50,7 +50,6 @@ DATA = {
 PIXELS = {"cifar100-32": "32 x 32 pixels, ", "cifar100": "16 x 16 pixels, ", "digits": ""}
 # Form of H in the study -> the paper's model.
 VARIANT = {"ord": "vit", "plus": "vit+", "minus": "vit-"}
-LABEL = {"vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 # Of a question, what is kept.
 _ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decision")
 # What shows no effect was checked: the paper reports one.
@@ -177,15 +176,12 @@ def draw(table: pd.DataFrame) -> Figure:
     if len(sources) == 1:
         words = "no runs of ours in this folder:\noversmoothing study core"
         second.text(0.5, 0.9, words, ha="center", va="top", transform=second.transAxes)
-    handles = [mark(_whose(source), **_look(source, PALETTE["grey"], "s")) for source in sources]
+    whose = {PAPER: "CIFAR-100, the paper"} | {name: f"{said}, ours" for name, said in DATA.items()}
+    handles = [mark(whose[each], **_look(each, PALETTE["grey"], "s")) for each in sources]
     handles += [mark(LABEL[each], marker, color=COLOUR[each]) for each, marker in _MARKER.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     label_panels(axes)
     return figure
-
-
-def _whose(source: str) -> str:
-    return "CIFAR-100, the paper" if source == PAPER else f"{DATA[source]}, ours"
 
 
 def _look(source: str, colour: str, marker: str) -> dict[str, Any]:
@@ -206,9 +202,8 @@ def _panel(axis: Axes, part: pd.DataFrame, sources: list[str]) -> None:
         own = part[(part["source"] == source) & (part["variant"] == variant)]
         aside = 0.11 * (number - (len(series) - 1) / 2)
         where = own["x"].map(places) + aside
-        reach = None
-        if source != PAPER:
-            reach = [own["gap"] - own["gap_low"], own["gap_high"] - own["gap"]]
+        ends = [own["gap"] - own["gap_low"], own["gap_high"] - own["gap"]]
+        reach = None if source == PAPER else ends
         axis.errorbar(
             where, own["gap"], reach, linestyle="none", linewidth=0.8,
             **_look(source, COLOUR[variant], _MARKER[variant]),
@@ -267,9 +262,7 @@ def _order(row: pd.Series, where: str) -> Comparison:
         return unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
     models = f"{row['seeds']:.0f} seeds of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
-    ends: tuple[float, float, float] | None = (row["value"], row["low"], row["high"])
-    if np.isnan(row["low"]):
-        ends = None
+    ends = None if np.isnan(row["low"]) else (row["value"], row["low"], row["high"])
     if row["decision"] not in ("supported", "refuted"):
         why += f"; {row['decision']}"
     return Comparison(
