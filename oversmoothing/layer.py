@@ -94,9 +94,9 @@ class Layer:
             _ = self.core  # refused at once, not when it is asked
 
     def _read_batch(self) -> None:
-        names = [one_of(self._given["H"], self._given["W"])]
-        names += [name for name in ("A", "logits") if self._given[name] is not None]
-        arrays = {name: self._given[name] for name in names}
+        _ = one_of(self._given["H"], self._given["W"])
+        arrays = {name: self._given[name] for name in ("H", "W", "A", "logits")}
+        arrays = {name: M for name, M in arrays.items() if M is not None}
         if any(isinstance(M, tuple) for M in arrays.values()):
             raise InputError("a batch takes W [*batch, d, d], not its factors")
         shapes = {name: tuple(np.shape(M)) for name, M in arrays.items()}
@@ -164,18 +164,17 @@ class Layer:
     @property
     def n(self) -> int:
         """Tokens."""
-        if self.has_parameters:
-            return int(self._symbols.layer.n)
-        M = self._given["A"] if self._given["logits"] is None else self._given["logits"]
-        return int(np.shape(M)[-1]) if self._batch is not None else self.core.n
+        return self._size("n", "A", "logits")
 
     @property
     def d(self) -> int:
         """Features."""
-        if self.has_parameters:
-            return int(self._symbols.layer.d)
-        M = self._given["H"] if self._given["W"] is None else self._given["W"]
-        return int(np.shape(M)[-1]) if self._batch is not None else self.core.d
+        return self._size("d", "H", "W")
+
+    def _size(self, name: str, *given: str) -> int:
+        if self._batch is None:
+            return int(getattr(self._symbols.layer if self.has_parameters else self.core, name))
+        return next(int(np.shape(M)[-1]) for M in map(self._given.get, given) if M is not None)
 
     @property
     def numbers(self) -> str:
@@ -188,14 +187,12 @@ class Layer:
         """The layer at a place of a batch."""
         if self._batch is None:
             raise TypeError("the layer is no batch")
-        matrices = {
-            name: np.broadcast_to(_floats(M, name, many=True), (*self._batch, *np.shape(M)[-2:]))[
-                place
-            ]
-            for name, M in self._given.items()
-            if M is not None
-        }
-        return Layer(**matrices)
+        layers = {}
+        for name, M in self._given.items():
+            if M is not None:
+                M = _floats(M, name, many=True)
+                layers[name] = np.broadcast_to(M, (*self._batch, *M.shape[-2:]))[place]
+        return Layer(**layers)
 
     def __len__(self) -> int:
         if self._batch is None:

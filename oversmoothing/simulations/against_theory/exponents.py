@@ -83,8 +83,7 @@ def lyapunov_exponents(
         raise InputError("discard must be at least 0")
     A_rule, W_rule = as_rule(attention), as_rule(weights)
     rng, own = np.random.default_rng(0), float(residual)
-    c: Array = np.empty(0)
-    y: Array = np.empty(0)
+    c, y = np.empty(0), np.empty(0)
     logs: list[tuple[float, float]] = []
     for layer in range(discard + layers):
         W = weights_at(W_rule, layer).dense()
@@ -109,8 +108,7 @@ def lyapunov_exponents(
         if layer >= discard:
             logs.append((log_c, log_y))
     of_c, of_y = np.array(logs).T
-    difference = of_y - of_c
-    error = 0.0
+    difference, error = of_y - of_c, 0.0
     if len(y):
         blocks = difference.reshape(_BLOCKS, -1).mean(axis=1)
         error = float(blocks.std(ddof=1)) / math.sqrt(_BLOCKS)
@@ -204,8 +202,7 @@ def ensemble(name: str, n: int, d: int, heads: int, scale: float, seed: int) -> 
         stacks = [(draw_A(rng), draw_W(rng)) for _ in range(_KINDS)]
         # Drawn once and for all, so that any layer can be asked for again.
         moves, kinds = rng.random(2**16) > _STAYS, rng.integers(_KINDS, size=2**16)
-        places = np.maximum.accumulate(np.where(moves, np.arange(2**16), 0))
-        chain = kinds[places]
+        chain = kinds[np.maximum.accumulate(np.where(moves, np.arange(2**16), 0))]
 
         def part_of(part: int) -> PerLayer:
             return PerLayer(lambda layer: stacks[chain[layer % 2**16]][part])
@@ -241,15 +238,14 @@ def exponent_run(
         attention=taken, weights=weights, layers=layers - first, residual=residual, discard=first
     )
     ends = [run.state(k) for k in (depths.index(first), len(depths) - 1)]
-    log_hfc = [_log_hfc(state) for state in ends]
-    ratio = [float(log_hfc_lfc_ratio(state)) for state in ends]
-    span = layers - first
-    slope = (ratio[1] - ratio[0]) / span
-    gap = rates.gap
-    heads = weights_at(weights, 0).heads
+    slope, of_hfc = (
+        (float(measure(ends[1])) - float(measure(ends[0]))) / (layers - first)
+        for measure in (log_hfc_lfc_ratio, _log_hfc)
+    )
     return ExponentRun(
-        name, n, d, heads, layers, rates.gamma_consensus, rates.gamma_quotient, rates.gap_error,
-        min(gap, 0.0), slope, (log_hfc[1] - log_hfc[0]) / span, time.process_time() - began,
+        name, n, d, weights_at(weights, 0).heads, layers, rates.gamma_consensus,
+        rates.gamma_quotient, rates.gap_error, min(rates.gap, 0.0), slope, of_hfc,
+        time.process_time() - began,
     )  # fmt: skip
 
 

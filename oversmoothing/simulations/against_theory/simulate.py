@@ -7,7 +7,6 @@ together is held here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,8 +43,7 @@ class Configuration:
     """What one run is made of; the same configuration gives the same table on the same machine.
 
     attention, value: names in ATTENTION and VALUE_PROJECTION; attention_options, value_options:
-    further keywords of these generators. n tokens, d features, depth in layers, points: about how
-    many log-spaced layers are measured.
+    further keywords of these generators. points: about how many log-spaced layers are measured.
     """
 
     attention: str = "softmax"
@@ -151,12 +149,9 @@ _EXPONENT_LAYERS = 2000
 
 @dataclass(frozen=True)
 class HeadsConfiguration:
-    """What one run of a stack is made of.
-
-    attention: 'fixed' (one A for all layers), 'drawn' (for each) or 'state' (computed from X);
-    weights: 'fixed' or 'drawn'. n tokens, d features, rank of a head's W_V W_O (None: d / heads, at
-    least 1); scale of sum_h W_h. points: about how many log-spaced layers are measured.
-    """
+    """As `Configuration`. attention: 'fixed' (one A for all layers), 'drawn' (for each) or 'state'
+    (computed from X); weights: 'fixed' or 'drawn'. rank: of a head's W_V W_O (None: d / heads, at
+    least 1). scale: of sum_h W_h."""
 
     heads: int = 4
     n: int = 16
@@ -222,15 +217,17 @@ def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
         W_O = size * rng.standard_normal((heads, rank, d)) / math.sqrt(heads * rank)
         return W_V, W_O
 
-    def by_layer(rule: Callable[[np.random.Generator], Any], stream: int, drawn: bool) -> Any:
-        every = Drawn(rule, c.seed)
-        return every if drawn else Fixed(every.at(0, stream))
-
-    follows = c.attention == "state"
+    attention = Drawn(draw_from_state if c.attention == "state" else draw_A, c.seed)
+    weights = Drawn(draw_W, c.seed)
     return (
-        by_layer(draw_from_state if follows else draw_A, ATTENTION_STREAM, c.attention == "drawn"),
-        by_layer(draw_W, WEIGHT_STREAM, c.weights == "drawn"),
+        attention if c.attention == "drawn" else _the_first(attention, ATTENTION_STREAM),
+        weights if c.weights == "drawn" else _the_first(weights, WEIGHT_STREAM),
     )
+
+
+def _the_first(rule: Drawn, stream: int) -> Fixed:
+    """What is drawn for layer 0, in every layer."""
+    return Fixed(rule.at(0, stream))
 
 
 def _theory(attention: Any, weights: Any, residual: bool) -> tuple[Sentence, dict[str, Any]]:
@@ -274,14 +271,10 @@ _LOOKED_AT = 5000
 
 @dataclass(frozen=True)
 class StreamsConfiguration:
-    """What one run is made of.
-
-    mixing: one of the `MIXINGS`, the same in every layer or, with changing, for each. n tokens, d
-    features, s streams. scale: the entries of W are N(0, scale^2/d). mixing_temperature: of the
-    softmax that stochastic mixings come from. any_p, any_q: drawn from N(0, 1) instead of 1 and
-    1/s. points: about how many log-spaced layers are measured. agree_to: the share of their first
-    difference to which streams shall agree.
-    """
+    """As `Configuration`. mixing: one of the `MIXINGS`, the same in every layer or, with changing,
+    for each. scale: the entries of W are N(0, scale^2/d). mixing_temperature: of the softmax that
+    stochastic mixings come from. any_p, any_q: drawn from N(0, 1) instead of 1 and 1/s. agree_to:
+    the share of their first difference to which streams shall agree."""
 
     mixing: str = "doubly-stochastic"
     streams: int = 4
@@ -319,7 +312,7 @@ def simulate_streams(
     rule = Drawn(
         lambda draws: draw_mixing(c.mixing, s, rng=draws, temperature=c.mixing_temperature), c.seed
     )
-    mixing = rule if c.changing else Fixed(rule.at(0, MIXING_STREAM))
+    mixing = rule if c.changing else _the_first(rule, MIXING_STREAM)
 
     def run(depths: list[int], shown: bool) -> StreamTrajectory:
         return evolve_streams(
@@ -357,18 +350,16 @@ def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> dict[str, int 
     certified = each = None
     stochastic = c.mixing in ("doubly-stochastic", "row-stochastic", "uniform", "identity")
     last = min(c.depth, _LOOKED_AT)
-    if stochastic and not c.any_p:
-        if c.changing:
-            certified, each = _first(mixing, c.agree_to, last)
-        else:
-            R = make_mixing(mixing.at(0, MIXING_STREAM))
-            certified = agreement_depth(R, c.agree_to)
-            tau = next(iter(contractions([mixing.at(0, MIXING_STREAM)]))).product_of_each
-            each = None if tau == 1 else 1
-            if 0 < tau < 1:
-                each = math.ceil(math.log(c.agree_to) / math.log(tau))
-        if certified is not None:
-            last = min(last, certified)
+    if stochastic and not c.any_p and c.changing:
+        certified, each = _first(mixing, c.agree_to, last)
+    elif stochastic and not c.any_p:
+        R = mixing.at(0, MIXING_STREAM)
+        certified = agreement_depth(make_mixing(R), c.agree_to)
+        tau = next(iter(contractions([R]))).product_of_each
+        each = None if tau == 1 else 1
+        if 0 < tau < 1:
+            each = math.ceil(math.log(c.agree_to) / math.log(tau))
+    last = last if certified is None else min(last, certified)
     spread = np.array(run(list(range(last + 1)), False).log_spread)
     with np.errstate(invalid="ignore"):
         below = np.flatnonzero(spread <= spread[0] + math.log(c.agree_to))
@@ -394,9 +385,8 @@ def _words(c: StreamsConfiguration, simulated: int | None, certified: int | None
     if c.streams == 1:
         return "one stream: there is nothing to agree."
     to = f"to {c.agree_to:g} of their first difference"
-    if simulated is None:
-        seen = f"The streams did not agree {to} in the layers looked at"
-    else:
+    seen = f"The streams did not agree {to} in the layers looked at"
+    if simulated is not None:
         seen = f"The streams agree {to} from layer {simulated} on in this run"
     if certified is None:
         return f"{seen}; no certificate says when they do."

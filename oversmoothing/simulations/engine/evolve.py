@@ -227,7 +227,8 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     """
     problem, depths, _, precision = asked
     small = problem.n * problem.d <= BALL_SIZE
-    limit = _limit(precision, small)
+    usual = max(_ERROR_LIMIT, 64 * float(torch.finfo(precision).eps))
+    limit = max(_SMALL_ERROR_LIMIT, 64 * float(torch.finfo(precision).eps)) if small else usual
     seconds = costs(asked)
     method, least = _cheapest(seconds, *_ITERATIONS, "closed_form")
     others = ", ".join(
@@ -265,8 +266,7 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     if not small and method != "closed_form":
         return method, reason, states
     # No token of an irreducible A needs more than y and c.
-    known = problem.reach is None and states.errors().parts.max() <= _limit(precision, small=False)
-    if not small and known:
+    if not small and problem.reach is None and states.errors().parts.max() <= usual:
         return method, reason, states
     errors = _worst(states)
     worst = float(errors.max())
@@ -285,8 +285,3 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     if float(_worst(again).max()) < worst:
         return other, uncertain, again
     return method, f"{reason}; {other} is no more exact", states
-
-
-def _limit(precision: torch.dtype, small: bool) -> float:
-    limit = _SMALL_ERROR_LIMIT if small else _ERROR_LIMIT
-    return max(limit, 64 * float(torch.finfo(precision).eps))

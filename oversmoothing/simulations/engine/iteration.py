@@ -304,12 +304,10 @@ def _sum_of(start: Scaled, moved: Scaled, by_rows: bool) -> Scaled:
     """The sum, token by token or of the rows of y and c each."""
     if by_rows:
         return normalised_sum(moved, start, trailing=1)
-    sums = []
-    for k, rows in enumerate((slice(0, -1), slice(-1, None))):
-        terms = [(x[:, rows].to(torch.float64), e[:, k]) for x, e in (start, moved)]
-        if terms[0][0].numel():
-            sums.append(normalised_sum(*terms, trailing=2))
-        else:
-            sums.append(terms[0])
-    (y, y_exponent), (c, c_exponent) = sums
+    (y, y_exponent), (c, c_exponent) = (
+        normalised_sum(
+            *((x[:, rows].to(torch.float64), e[:, k]) for x, e in (start, moved)), trailing=2
+        )
+        for k, rows in enumerate((slice(0, -1), slice(-1, None)))
+    )
     return torch.cat((y, c), dim=-2).to(start[0].dtype), torch.stack((y_exponent, c_exponent), -1)

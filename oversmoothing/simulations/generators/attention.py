@@ -9,6 +9,7 @@ Mixings of residual streams (T13), which are such matrices and others, come from
 """
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import numpy as np
@@ -80,11 +81,7 @@ class AttentionGenerator(Options):
 
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         """X W_Q W_K^T X^T."""
-        return _products(X @ _weights(X, rng), X @ _weights(X, rng))
-
-
-def _products(Q: Array, K: Array) -> Array:
-    return Q @ np.swapaxes(K, -1, -2)
+        return X @ _weights(X, rng) @ np.matrix_transpose(X @ _weights(X, rng))
 
 
 def _weights(X: Array, rng: np.random.Generator) -> Array:
@@ -105,7 +102,7 @@ class SymmetricPsd(AttentionGenerator):
 
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         queries = X @ _weights(X, rng)
-        return _products(queries, queries)
+        return queries @ np.matrix_transpose(queries)
 
 
 class SymmetricIndefinite(AttentionGenerator):
@@ -116,7 +113,7 @@ class SymmetricIndefinite(AttentionGenerator):
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         W = _weights(X, rng)
         signs = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
-        return _products(X @ (W * signs), X @ W)
+        return X @ (W * signs) @ np.matrix_transpose(X @ W)
 
 
 class Causal(AttentionGenerator):
@@ -199,10 +196,10 @@ class Asymmetric(AttentionGenerator):
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         size = (*X.shape[:-2], self.dim, self.dim)
         first, second = rng.standard_normal(size), rng.standard_normal(size)
-        S, K = first + np.swapaxes(first, -1, -2), second - np.swapaxes(second, -1, -2)
+        S, K = first + np.matrix_transpose(first), second - np.matrix_transpose(second)
         t = self.asymmetry
         M = (math.sqrt(1.0 - t) * S + math.sqrt(t) * K) / math.sqrt(2.0 * self.dim)
-        return _products(X @ M, X)
+        return X @ M @ np.matrix_transpose(X)
 
 
 class NearlyReducible(AttentionGenerator):
@@ -221,7 +218,7 @@ class NearlyReducible(AttentionGenerator):
             raise InputError(f"blocks must lie between 1 and n = {n}, not {self.blocks}")
         full = super().draw(n, rng=rng, batch=batch)
         group = np.arange(n) * self.blocks // n
-        inside = np.where(group[:, None] == group[None, :], full, 0.0)
+        inside = np.where(group[:, None] == group, full, 0.0)
         inside = inside / inside.sum(axis=-1, keepdims=True)
         A = (1.0 - self.coupling) * inside + self.coupling * full
         return np.asarray(A / A.sum(axis=-1, keepdims=True))
@@ -243,7 +240,15 @@ Attention = Annotated[
 ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(Attention)
 
 
-MIXINGS = ("doubly-stochastic", "row-stochastic", "orthogonal", "identity", "uniform", "gaussian")
+# R [s, s] of a kind, from s, randomness and a temperature.
+MIXINGS: dict[str, Callable[[int, np.random.Generator, float], Array]] = {
+    "doubly-stochastic": lambda s, rng, t: DoublyStochastic(temperature=t).draw(s, rng=rng),
+    "row-stochastic": lambda s, rng, t: Softmax(temperature=t).draw(s, rng=rng),
+    "orthogonal": lambda s, rng, _: random_orthogonal(s, rng=rng),
+    "identity": lambda s, _, __: np.eye(s),
+    "uniform": lambda s, _, __: np.full((s, s), 1.0 / s),
+    "gaussian": lambda s, rng, _: rng.standard_normal((s, s)) / np.sqrt(s),
+}
 
 
 def draw_mixing(kind: str, s: int, *, rng: np.random.Generator, temperature: float = 1.0) -> Array:
@@ -255,16 +260,6 @@ def draw_mixing(kind: str, s: int, *, rng: np.random.Generator, temperature: flo
     """
     if s < 1:
         raise InputError(f"{s} streams: there must be at least 1")
-    if kind == "identity":
-        return np.eye(s)
-    if kind == "uniform":
-        return np.full((s, s), 1.0 / s)
-    if kind == "doubly-stochastic":
-        return np.asarray(DoublyStochastic(temperature=temperature).draw(s, rng=rng))
-    if kind == "row-stochastic":
-        return np.asarray(Softmax(temperature=temperature).draw(s, rng=rng))
-    if kind == "gaussian":
-        return np.asarray(rng.standard_normal((s, s)) / np.sqrt(s))
-    if kind == "orthogonal":
-        return random_orthogonal(s, rng=rng)
-    raise InputError(f"mixing '{kind}' is none of {', '.join(MIXINGS)}")
+    if kind not in MIXINGS:
+        raise InputError(f"mixing '{kind}' is none of {', '.join(MIXINGS)}")
+    return np.asarray(MIXINGS[kind](s, rng, temperature))

@@ -108,13 +108,13 @@ class Parameter:
 def _parameters() -> dict[str, Parameter]:
     kinds: dict[str, type[Options]] = {kind: ATTENTION[kind] for kind in ATTENTION_KINDS}
     kinds |= {kind: VALUE_PROJECTION[kind] for kind in VALUE_KINDS}
-    fields = {name: field for name, field in EveryPoint.model_fields.items() if name != "kind"}
+    fields = dict(EveryPoint.model_fields)
     users: dict[str, frozenset[str]] = {}
     for kind, model in kinds.items():
         for name, field in model.model_fields.items():
-            if name != "kind":
-                fields.setdefault(name, field)
-                users[name] = users.get(name, frozenset()) | {kind}
+            fields.setdefault(name, field)
+            users[name] = users.get(name, frozenset()) | {kind}
+    del fields["kind"]
     # The order of the columns of every table so far.
     fields["basis"] = fields.pop("basis")
     # The size of a Jordan block is a number in a table, not "as large as d".

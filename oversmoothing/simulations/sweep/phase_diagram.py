@@ -102,6 +102,8 @@ def cells(table: pd.DataFrame, x: str, y: str, panel: str | None = None) -> pd.D
 def draw(table: pd.DataFrame) -> Figure:
     """A column a panel: above the share, below the slope (where it was measured), from `cells`."""
     panels = list(dict.fromkeys(table["panel"]))
+    names = (str(table[f"{name}_name"].iloc[0]) for name in ("x", "y", "panel"))
+    across, up, by = (_WORDS.get(name, name) for name in names)
     measured = bool(table["slope"].notna().any())
     rows = 2 if measured else 1
     with style():
@@ -124,18 +126,18 @@ def draw(table: pd.DataFrame) -> Figure:
         for row, ((name, colours, label), norm) in enumerate(zip(what, norms, strict=False)):
             for column, panel in enumerate(panels):
                 axis: Axes = axes[row, column]
-                grid = _grid(table[table["panel"] == panel], table, name)
+                part = table[table["panel"] == panel]
+                grid = _grid(part, table, name)
                 image = axis.pcolormesh(grid, cmap=colours, norm=norm, rasterized=True)
                 axis.patch.set(**_NOTHING)
                 axis.grid(False)
-                _boundary(axis, _grid(table[table["panel"] == panel], table, "share"))
-                if row == 0 and table["panel_name"].iloc[0]:
-                    words = _words(str(table["panel_name"].iloc[0]))
-                    axis.set_title(f"{words} = {label_of(panel)}")
+                _boundary(axis, _grid(part, table, "share"))
+                if row == 0 and by:
+                    axis.set_title(f"{by} = {label_of(panel)}")
                 if row == rows - 1:
-                    axis.set_xlabel(_words(str(table["x_name"].iloc[0])))
+                    axis.set_xlabel(across)
                 if column == 0:
-                    axis.set_ylabel(_words(str(table["y_name"].iloc[0])))
+                    axis.set_ylabel(up)
             bar = figure.colorbar(image, ax=list(axes[row]), label=label, pad=0.01, aspect=14)
             if isinstance(norm, SymLogNorm):
                 bar.set_ticks(_symmetric_ticks(float(norm.vmax or 1.0)))
@@ -143,10 +145,6 @@ def draw(table: pd.DataFrame) -> Figure:
         _ticks(axes[0, 0], table)
         _legend(figure, table)
     return figure
-
-
-def _words(name: str) -> str:
-    return _WORDS.get(name, name)
 
 
 def _legend(figure: Figure, table: pd.DataFrame) -> None:
@@ -212,11 +210,8 @@ def shown_ticks(values: list[Any]) -> range:
     steps = [s for s in range(1, count) if (count - 1) % s == 0 and 3 <= (count - 1) // s + 1 <= 6]
     if count <= 3 or not steps:
         return range(0, count, -(-count // 6))
-
-    def width(step: int) -> tuple[int, int]:
-        return max(len(label_of(v).lstrip("\u2212")) for v in values[::step]), step
-
-    return range(0, count, min(steps, key=width))
+    length = [len(label_of(value).lstrip("\u2212")) for value in values]
+    return range(0, count, min(steps, key=lambda step: max(length[::step])))
 
 
 def label_of(value: Any) -> str:

@@ -25,6 +25,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,8 +209,7 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 def _verdict(layer: Layer) -> dict[str, Any]:
     if layer.heads == 1:
         radii = compare_radii(layer)
-        rho_c, error = radii.rho_consensus, radii.error
-        rho_q = radii.rho_quotient
+        rho_c, rho_q, error = radii.rho_consensus, radii.rho_quotient, radii.error
         name, status = radii.outcome, radii.status
         if layer.n == 1:
             return {"status": status, "verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
@@ -263,12 +263,9 @@ def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[Scal
     """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
     A, H = layer.given["A"].floats, layer.H
     if layer.heads == 1:
-        try:
-            states = closed_form(A=A, H=H, X0=X0, depths=depths)
-        except InputError:
-            pass  # defective or nearly so; the column `method` says that it was iterated
-        else:
-            return states, "closed form"
+        # Defective or nearly so: the column `method` says that it was iterated.
+        with suppress(InputError):
+            return closed_form(A=A, H=H, X0=X0, depths=depths), "closed form"
     return iterate(stacked(A), stacked(H), X0, depths), "iteration"
 
 

@@ -141,10 +141,9 @@ class Dask:
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
-        cluster = self.client.cluster
-        self.client.close()
-        if cluster is not None:
-            cluster.close()
+        for each in (self.client, self.client.cluster):
+            if each is not None:
+                each.close()
 
 
 def connect(address: str) -> Dask:
@@ -203,12 +202,9 @@ def run_sweep(
         if there:
             print(f"resumed: {there:,} of {len(points):,} points are there", file=sys.stderr)
 
-        def works() -> Iterator[Work]:
-            for part in missing:
-                yield part, [points[k] for k in part], config.measures
-
+        works = ((part, [points[k] for k in part], config.measures) for part in missing)
         with Bar(len(points) - there, "point", progress) as bar:
-            for done, rows in backend(works()):
+            for done, rows in backend(works):
                 store.add(done, (points[k] for k in done), rows)
                 bar.update(len(done))
                 after_chunk(done)
@@ -226,5 +222,5 @@ def chosen_backend(workers: int | None, cluster: bool, scheduler: str | None) ->
         return connect(scheduler)
     number = 1 if workers is None else workers
     if number < 1:
-        raise InputError(f"--workers must be at least 1, not {workers}")
+        raise InputError(f"--workers must be at least 1, not {number}")
     return local_cluster(number) if cluster else processes(number)
