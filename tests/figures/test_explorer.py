@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 import oversmoothing
 from oversmoothing.paper_figures.explorer.explorer_page import PRESETS, write_explorer
 from oversmoothing.simulations.generators.attention import row_softmax
-from oversmoothing.simulations.sweep.points import States, cosine_extremes, effective_rank, iterate
+from oversmoothing.simulations.sweep.points import cosine_extremes, effective_rank, iterate
 from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
@@ -217,7 +217,7 @@ def test_three_metrics_are_those_of_python_at_every_layer(computed: Any) -> None
             ]
         else:
             scaled = iterate(A, H, X, list(depths))
-            states, log = [States.of(s).dense()[0] for s in scaled], [s.log_hfc_lfc for s in scaled]
+            states, log = [s.dense()[0] for s in scaled], [s.log_hfc_lfc[0] for s in scaled]
         cosines = [cosine_extremes(state_) for state_ in states]
         ranks = [effective_rank(state_) for state_ in states]
         expected = np.array([np.divide(log, np.log(10)), *np.transpose(cosines), ranks])

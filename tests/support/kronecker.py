@@ -20,9 +20,9 @@ from oversmoothing.simulations.engine.errors import (
     _log_parts,
     _lost,
     errors_by_twins,
-    unknown,
 )
 from oversmoothing.simulations.engine.problem import (
+    Asked,
     Problem,
     check_depths,
     choose_precision,
@@ -54,14 +54,15 @@ def kronecker(
     depths, cpu, precision = check_depths(depth), choose_device("cpu"), choose_precision(X0, dtype)
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
 
-    def run(of: Problem) -> States:
-        return States(*_states(of, depths, cpu, precision), of.flat_offset(cpu), unknown)
+    def run(of: Asked) -> States:
+        return States(*_states(*of), of.problem.flat_offset(cpu))
 
-    found = run(problem)
+    asked = Asked(problem, depths, cpu, precision)
+    found = run(asked)
 
     def errors() -> Errors:
         # Both parts are read from X itself: the smaller is known to eps of the larger at best.
-        twins = errors_by_twins(found, run, problem, precision)
+        twins = errors_by_twins(found, run, asked)
         now = _log_parts(found)
         lost = _lost(now.amax(-1, keepdim=True) - now, Nudge(0, precision).unit)
         return Errors(torch.maximum(twins.parts, lost), twins.rows)

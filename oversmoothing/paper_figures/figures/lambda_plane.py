@@ -113,8 +113,7 @@ def draw(data: pd.DataFrame) -> Figure:
         part = data[data["panel"] == panel]
         _plane(axis, part[part["kind"] == "eigenvalue"])
         _dots(axis, part[part["kind"] == "run"])
-        axis.set_title(f"$A$ with {panel}")
-        axis.set_xlabel("Re $h$, an eigenvalue of $H$")
+        axis.set(title=f"$A$ with {panel}", xlabel="Re $h$, an eigenvalue of $H$")
     axes[0, 0].set_ylabel("Im $h$")
     label_panels(axes)
     ring: Any = {"markersize": 7.5, "markerfacecolor": "none", "color": "black"}
@@ -155,9 +154,7 @@ def _plane(axis: Axes, spectrum: pd.DataFrame) -> None:
     for y, said in ((-2.4, "tokens become alike"), (-0.75, "tokens stay apart")):
         axis.text(-1.5, y, said, ha="center", va="center", bbox=box, zorder=6)
     axis.grid(False)
-    axis.set_aspect("equal")
-    axis.set_xlim(*X_RANGE)
-    axis.set_ylim(-Y_MAX, Y_MAX)
+    axis.set(aspect="equal", xlim=X_RANGE, ylim=(-Y_MAX, Y_MAX))
 
 
 def _dots(axis: Axes, runs: pd.DataFrame) -> None:

@@ -186,10 +186,8 @@ def _plane(axis: Axes, part: pd.DataFrame) -> None:
             chosen["h"], chosen["amount"], marker=marker, s=14, linewidths=0.5, edgecolors="white",
             c=[VERDICT_COLOUR[name] for name in chosen["measured"]], zorder=3,
         )  # fmt: skip
-    axis.set_xlabel("$h$")
+    axis.set(xlabel="$h$", xlim=H_RANGE, ylim=(0, 1))
     axis.grid(False)
-    axis.set_xlim(*H_RANGE)
-    axis.set_ylim(0, 1)
 
 
 def _layers(axis: Axes, table: pd.DataFrame) -> None:

@@ -26,7 +26,7 @@ from oversmoothing.simulations.state import fetched, for_eigenvalues
 from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, Parts, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.recurrence import Recurrence
-from oversmoothing.theory.numbers.exact import normalised_rows, to_flint, to_fractions
+from oversmoothing.theory.numbers.exact import identity, normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision, normalise
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -205,9 +205,7 @@ class _Element:
             else problem.reach[problem.element(problem.reach, 2, place)]
         )
         mean = flint.fmpq_mat([[flint.fmpq(1, n)] * n])
-        away = flint.fmpq_mat(
-            [[flint.fmpq(n * (i == j) - 1, n) for j in range(n)] for i in range(n)]
-        )
+        away = to_flint(identity(n)) - flint.fmpq_mat([[1]] * n) * mean
         last = flint.fmpq_mat(
             [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
         )
@@ -243,15 +241,13 @@ class _Element:
         """Token k [1, d]: from differences and mean where these do not cancel, else by itself."""
         if y is not None and mean is not None:
             with at_precision(2 * GOOD_BITS):
-                row = []
-                for j in range(mean.ncols()):
-                    column = [y[i, j] for i in range(self.n - 1)] + [flint.arb(0)]
-                    average = sum(column, flint.arb(0)) / self.n
-                    row.append(mean[0, j] + (column[k] - average))
-                size = max((abs(x.mid()) for x in row), key=lambda x: x)
-                radius = max((flint.arb(x.rad()) for x in row), key=lambda x: x)
-                parts = max(abs(x.mid()) for x in (*mean.entries(), *y.entries()))
-                whole = self.row_share == 1 or size * _NOT_CANCELLED > parts
+                rows = [*y.tolist(), [flint.arb(0)] * mean.ncols()]
+                average = [sum(x, flint.arb(0)) / self.n for x in zip(*rows, strict=True)]
+                parts = zip(mean.entries(), rows[k], average, strict=True)
+                row = [m + (x - a) for m, x, a in parts]
+                size, radius = max(abs(x.mid()) for x in row), max(flint.arb(x.rad()) for x in row)
+                largest = max(abs(x.mid()) for x in (*mean.entries(), *y.entries()))
+                whole = self.row_share == 1 or size * _NOT_CANCELLED > largest
                 if whole and size > radius * 2**_ENOUGH_BITS:
                     return flint.arb_mat([row])
         if k not in self._rows:

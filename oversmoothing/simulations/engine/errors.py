@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.problem import Exponents, Problem
+from oversmoothing.simulations.engine.problem import Asked, Exponents, Problem
 from oversmoothing.simulations.state import (
     Scaled,
     SplitState,
@@ -39,6 +39,10 @@ class Errors:
     rows: Float64[Tensor, "depths N n"] | None = None
 
 
+def _unknown() -> Errors:
+    raise AssertionError("an iteration's errors are those of its twins")
+
+
 @dataclass(frozen=True)
 class States:
     """states [depths, N, n, d]: the rows of y and then c; exponents [depths, N, 2] of the two.
@@ -52,7 +56,7 @@ class States:
     states: Float[Tensor, "depths N n d"]
     exponents: Int64[Tensor, "depths N 2"]
     offset: Float64[Tensor, "N n"]
-    errors: Callable[[], Errors]
+    errors: Callable[[], Errors] = _unknown
     rows: Scaled | None = None
 
 
@@ -238,28 +242,26 @@ class Twin(Problem):
         return Z, exponents
 
 
-def errors_by_twins(
-    states: States, run: Callable[[Problem], States], problem: Problem, dtype: torch.dtype
-) -> Errors:
-    """The errors of `states`, which `run` made of this problem."""
+def errors_by_twins(states: States, run: Callable[[Asked], States], asked: Asked) -> Errors:
+    """The errors of `states`, which `run` made of what was asked."""
 
-    def twin(seed: int) -> Twin:
-        nudge = Nudge(seed, dtype)
+    def twin(seed: int) -> Asked:
+        problem, nudge = asked.problem, Nudge(seed, asked.dtype)
         A = nudge(problem.A)
         W, P, Q = (None if M is None else nudge(M) for M in (problem.W, problem.P, problem.Q))
         X0 = nudge(problem.X0)
-        return Twin(A, W, P, Q, X0, problem.batch, problem.residual, problem, nudge)
+        nudged = Twin(A, W, P, Q, X0, problem.batch, problem.residual, problem, nudge)
+        return asked._replace(problem=nudged)
 
-    return distances(states, [run(twin(seed)) for seed in SEEDS], dtype)
+    return distances(states, [run(twin(seed)) for seed in SEEDS], asked.dtype)
 
 
-def errors_by_norms(
-    states: States, problem: Problem, depths: tuple[int, ...], dtype: torch.dtype
-) -> Errors | None:
+def errors_by_norms(states: States, asked: Asked) -> Errors | None:
     """For few layers a bound by norms is enough, and costs nothing: None where it says too little.
 
     A rounding made in one layer grows by at most 1 + ||B'|| ||W|| in each that follows.
     """
+    problem, depths, _, dtype = asked
     lost = float(np.max(problem.lost_in_c))
     if states.rows is not None or not np.isfinite(lost):
         return None
@@ -268,7 +270,7 @@ def errors_by_norms(
     grown = torch.log(units * lost * (L + 1.0)) + L * math.log1p(problem.norm)
     Z, exponents = (torch.as_tensor(x) for x in problem.start_rows)
     Z, exponents = Z.reshape(1, -1, *Z.shape[-2:]), exponents.reshape(1, -1, 2)
-    start = States(Z, exponents, states.offset, unknown)
+    start = States(Z, exponents, states.offset)
     sizes = _log_parts(states).cpu()
     error = (grown + _log_parts(start) - sizes).exp()
     return Errors(error) if float(error.max()) <= _ENOUGH else None
@@ -341,8 +343,3 @@ def nudged(Z: Tensor, seed: int) -> Tensor:
     """The start of a twin."""
     units = Nudge(seed, Z.dtype).draw(tuple(Z.shape))
     return Z * (1.0 + torch.as_tensor(units)).to(Z.device, torch.float64).to(Z.dtype)
-
-
-def unknown() -> Errors:
-    """For states whose errors their distance to twins will say."""
-    raise AssertionError("an iteration's errors are those of its twins")

@@ -31,7 +31,6 @@ from oversmoothing.simulations.engine.errors import (
     errors_by_twins,
     errors_of,
     put_in,
-    unknown,
     with_cancellation,
 )
 from oversmoothing.simulations.engine.iteration import iterated
@@ -195,19 +194,16 @@ def _by(asked: Asked, progress: bool, name: str) -> States:
         return closed_form_states(asked)
     if name == "balls":
         return in_balls(asked)
-    problem, precision = asked.problem, asked.dtype
 
     def run(asked: Asked) -> States:
         if name in _ITERATIONS:
             return iterated(asked, progress, in_core=name == "core")
-        return States(*squaring(asked), asked.problem.flat_offset(asked.device), unknown)
+        return States(*squaring(asked), asked.problem.flat_offset(asked.device))
 
     def errors() -> Errors:
-        twins = errors_by_twins(
-            states, lambda twin: run(asked._replace(problem=twin)), problem, precision
-        )
-        if name == "core" and problem.residual:
-            return with_cancellation(twins, states, run(asked._replace(depths=(0,))), precision)
+        twins = errors_by_twins(states, run, asked)
+        if name == "core" and asked.problem.residual:
+            return with_cancellation(twins, states, run(asked._replace(depths=(0,))), asked.dtype)
         return twins
 
     states = run(asked)
@@ -242,7 +238,7 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     if small and method != "closed_form":
         states = by(method)
         # By norms they cost nothing, unlike twins.
-        bound = errors_by_norms(states, problem, depths, precision) if method == "plain" else None
+        bound = errors_by_norms(states, asked) if method == "plain" else None
         if bound is not None and _worst(replace(states, errors=lambda: bound)).max() <= limit:
             return method, reason, states
         # Its error would cost three runs more: the closed form knows its own.

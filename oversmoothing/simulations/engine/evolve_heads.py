@@ -30,7 +30,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import SEEDS, States, distances, nudged, unknown
+from oversmoothing.simulations.engine.errors import SEEDS, States, distances, nudged
 from oversmoothing.simulations.engine.iteration import (
     GROWTH_BITS,
     Iteration,
@@ -252,7 +252,7 @@ def evolve_heads(
 
         kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
         known = None if None in rows else stacked(rows)
-        return States(*stacked(kept), offset, unknown, known)
+        return States(*stacked(kept), offset, rows=known)
 
     states = run(None)
     return Trajectory(

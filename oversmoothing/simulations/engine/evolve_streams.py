@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import States, unknown
+from oversmoothing.simulations.engine.errors import States
 from oversmoothing.simulations.engine.iteration import (
     GROWTH_BITS,
     Iteration,
@@ -307,7 +307,7 @@ def _trajectory(depths: tuple[int, ...], kept: Sequence[Scaled], n: int) -> Traj
     return Trajectory(
         depths,
         (),
-        States(states, exponents, offset, unknown),
+        States(states, exponents, offset),
         method="streams",
         reason="streams are mixed: iterated layer by layer",
     )

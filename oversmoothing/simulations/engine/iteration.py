@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import States, start_of, unknown
+from oversmoothing.simulations.engine.errors import States, start_of
 from oversmoothing.simulations.engine.problem import Asked, norm_bound
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.simulations.state import (
@@ -292,12 +292,12 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
     parts = run(problem.quotient, problem.norm, of_parts, None)
     offset = problem.flat_offset(device)
     if problem.reach is None:
-        return States(*parts, offset, unknown)
+        return States(*parts, offset)
     # The tokens' scales only shrink the entries of A.
     norm = norm_bound(W) * norm_bound(problem.A)
     tokens = normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
-    return States(*parts, offset, unknown, run(problem.A, norm, tokens, reach))
+    return States(*parts, offset, rows=run(problem.A, norm, tokens, reach))
 
 
 def _sum_of(start: Scaled, moved: Scaled, by_rows: bool) -> Scaled:

@@ -36,9 +36,12 @@ def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
     Raises `InputError` unless they are increasing integers from 0 to 2^53.
     """
     single = isinstance(depth, int | float | np.number) and not isinstance(depth, bool)
-    values = [depth] if single else depth
+    values: Any = [depth] if single else depth
     try:
-        asked = [_whole(v) for v in values]  # type: ignore[union-attr]
+        # Also what is written as a float (1e6).
+        asked = [
+            int(v if isinstance(v, float) and v.is_integer() else v.__index__()) for v in values
+        ]
     except (TypeError, AttributeError) as error:
         raise InputError(
             f"depth must be an integer or a sequence of them, not {depth!r}"
@@ -50,12 +53,6 @@ def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
     if single and asked[0] > 0:
         asked = [0, *asked]
     return tuple(asked)
-
-
-def _whole(value: Any) -> int:
-    """An integer, also one that is written as a float (1e6)."""
-    whole = isinstance(value, float) and value.is_integer()
-    return int(value) if whole else int(value.__index__())
 
 
 def row_tolerance(A: Any) -> float | None:

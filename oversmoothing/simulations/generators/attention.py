@@ -241,7 +241,7 @@ ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(Attention)
 
 
 # R [s, s] of a kind, from s, randomness and a temperature.
-MIXINGS: dict[str, Callable[[int, np.random.Generator, float], Array]] = {
+_MIXED: dict[str, Callable[[int, np.random.Generator, float], Array]] = {
     "doubly-stochastic": lambda s, rng, t: DoublyStochastic(temperature=t).draw(s, rng=rng),
     "row-stochastic": lambda s, rng, t: Softmax(temperature=t).draw(s, rng=rng),
     "orthogonal": lambda s, rng, _: random_orthogonal(s, rng=rng),
@@ -249,6 +249,7 @@ MIXINGS: dict[str, Callable[[int, np.random.Generator, float], Array]] = {
     "uniform": lambda s, _, __: np.full((s, s), 1.0 / s),
     "gaussian": lambda s, rng, _: rng.standard_normal((s, s)) / np.sqrt(s),
 }
+MIXINGS = tuple(_MIXED)
 
 
 def draw_mixing(kind: str, s: int, *, rng: np.random.Generator, temperature: float = 1.0) -> Array:
@@ -260,6 +261,6 @@ def draw_mixing(kind: str, s: int, *, rng: np.random.Generator, temperature: flo
     """
     if s < 1:
         raise InputError(f"{s} streams: there must be at least 1")
-    if kind not in MIXINGS:
+    if kind not in _MIXED:
         raise InputError(f"mixing '{kind}' is none of {', '.join(MIXINGS)}")
-    return np.asarray(MIXINGS[kind](s, rng, temperature))
+    return np.asarray(_MIXED[kind](s, rng, temperature))

@@ -255,17 +255,18 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
 
 def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
     (early, late), method = states_at(layer, X0, [depth // 2, depth])
-    columns, _ = measured(States.of(early), States.of(late), depth, measures)
+    columns, _ = measured(early, late, depth, measures)
     return {"method": method} | {name: float(column[0]) for name, column in columns.items()}
 
 
-def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
+def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list["States"], str]:
     """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
     A, H = layer.given["A"].floats, layer.H
     if layer.heads == 1:
         # Defective or nearly so: the column `method` says that it was iterated.
         with suppress(InputError):
-            return closed_form(A=A, H=H, X0=X0, depths=depths), "closed form"
+            states = closed_form(A=A, H=H, X0=X0, depths=depths)
+            return [States.of(state) for state in states], "closed form"
     return iterate(stacked(A), stacked(H), X0, depths), "iteration"
 
 
@@ -285,7 +286,7 @@ def iterate(
     H: Float64[Array, "heads d d"],
     X0: Float64[Array, "n d"],
     depths: Sequence[int],
-) -> list[ScaledState]:
+) -> list["States"]:
     """X' = X + sum_h A_h X H_h^T at increasing depths >= 0; A [heads, n, n], H [heads, d, d].
 
     Raises `InputError` where one layer leaves the range of floats.
@@ -293,13 +294,11 @@ def iterate(
     n, d = X0.shape
     if 0 < (n - 1) * d <= min(SQUARED, max(depths, default=0) - 1):
         powers = Powers(A[None], H[None]).states(X0[None], depths)
-        states = [
-            ScaledState(depth, hfc[0], mean[0, 0], float(hfc_scale[0]), float(mean_scale[0]))
-            for depth, (hfc, mean, hfc_scale, mean_scale) in zip(depths, powers, strict=True)
-        ]
+        states = [States(*each) for each in powers]
     else:
         pi, weights = (x[0] for x in couplings(A[None], complement_basis(n)))
-        states = list(iterated(A, np.swapaxes(H, -1, -2), X0, depths, pi, weights))
+        one_by_one = iterated(A, np.swapaxes(H, -1, -2), X0, depths, pi, weights)
+        states = [States.of(state) for state in one_by_one]
     if not all(np.isfinite(state.hfc + state.mean).all() for state in states):
         raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
     return states

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,17 @@ def _shape(point: Point) -> tuple[int, int, int, int]:
     return (0, 0, 0, 0) if alone or n == 1 else (n, d, heads, depth)
 
 
+class _Asked(NamedTuple):
+    """What is asked of points of one shape."""
+
+    depth: int
+    measures: tuple[str, ...]
+
+
+# Columns by the place of a point.
+_Rows = dict[int, dict[str, Any]]
+
+
 def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any] | None]:
     """Of points of one shape; None where a point has to go by itself."""
     table: list[dict[str, Any] | None] = [None] * len(points)
@@ -120,17 +131,15 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
         places = np.flatnonzero(good)
         if len(places) < len(points):
             A, H, X0 = A[places], H[places], X0[places]
-        depth = int(points[0]["depth"])
-        rows = (_of_one if A.shape[1] == 1 else _of_heads)(A, H, X0, depth, measures)
+        asked = _Asked(int(points[0]["depth"]), measures)
+        rows = (_of_one if A.shape[1] == 1 else _of_heads)(A, H, X0, asked)
     names = columns(measures)
     for i, row in rows.items():
         table[places[i]] = {name: row.get(name) for name in names}
     return table
 
 
-def _of_one(
-    A: Array, H: Array, X0: Array, depth: int, measures: tuple[str, ...]
-) -> dict[int, dict[str, Any]]:
+def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
     """The columns by place, of one head; X0 is empty where no state is asked for."""
     A, H = A[:, 0], H[:, 0]
     decided = list(decide_stack(A, H))
@@ -140,16 +149,14 @@ def _of_one(
         return rows
     seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
     kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
-    state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, depth, measures)
+    state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, asked)
     return {i: rows[i] | row for i, row in state_rows.items()}
 
 
-def _of_heads(
-    A: Array, H: Array, X0: Array, depth: int, measures: tuple[str, ...]
-) -> dict[int, dict[str, Any]]:
+def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
     """The same of several heads."""
     powers = Powers(A, H / A.shape[1])
-    rows = dict[int, dict[str, Any]]()
+    rows = _Rows()
     for i, (fixed, moving) in enumerate(zip(powers.consensus_radii(), powers.radii(), strict=True)):
         if fixed is not None and moving is not None:
             rho_c, rho_q = fixed.shown, moving.shown
@@ -159,8 +166,8 @@ def _of_heads(
                 rows[i] = verdict_columns("estimated", outcome, rho_c, rho_q, error)
     if not X0.size:
         return rows
-    early, late = (States(*each) for each in powers.states(X0, [depth // 2, depth]))
-    state_rows = _measured(early, late, depth, range(len(A)), measures, "iteration")
+    states = [States(*each) for each in powers.states(X0, [asked.depth // 2, asked.depth])]
+    state_rows = _measured(states, range(len(A)), asked, "iteration")
     return {i: rows[i] | row for i, row in state_rows.items() if i in rows}
 
 
@@ -347,14 +354,8 @@ def _at_depths(
     return states
 
 
-def _states(
-    A: Array,
-    X0: Array,
-    spectra: dict[int, tuple[Discs, Discs]],
-    depth: int,
-    measures: tuple[str, ...],
-) -> dict[int, dict[str, Any]]:
-    """The columns of `measures` by place in A, where bases are plain and all of them finite."""
+def _states(A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], asked: _Asked) -> _Rows:
+    """The columns of the measures by place in A, where bases are plain and all of them finite."""
     places = [i for i, (a, h) in spectra.items() if a.basis is not None and h.basis is not None]
     while places:
         attention, value = (_Bases([spectra[i][side] for i in places]) for side in (0, 1))
@@ -364,20 +365,14 @@ def _states(
         places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
     else:
         return {}
-    early, late = _at_depths(A[places], X0[places], attention, value, [depth // 2, depth])
-    return _measured(early, late, depth, places, measures, "closed form")
+    depths = asked.depth // 2, asked.depth
+    states = _at_depths(A[places], X0[places], attention, value, depths)
+    return _measured(states, places, asked, "closed form")
 
 
-def _measured(
-    early: States,
-    late: States,
-    depth: int,
-    places: Sequence[int],
-    measures: tuple[str, ...],
-    method: str,
-) -> dict[int, dict[str, Any]]:
-    """The columns of `measures` of states at half the depth and there, where all are finite."""
-    values, good = measured(early, late, depth, measures)
+def _measured(states: list[States], places: Sequence[int], asked: _Asked, method: str) -> _Rows:
+    """The columns of the measures of states at half the depth and there, where all are finite."""
+    values, good = measured(states[0], states[1], *asked)
     for name, column in values.items():
         if not name.startswith("cos"):
             good &= np.isfinite(column)
