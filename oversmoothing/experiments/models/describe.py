@@ -117,15 +117,19 @@ def watched_model(
         modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
     unprepared = None
     if prepare is None:
+        tokenizer, prepare = settings.pop("tokenizer", None), tensors
         try:
-            prepare = _prepare(module, modality, settings)
+            if modality == "vision":
+                prepare = images_of(module, **settings)
+            elif modality == "text":
+                prepare = Texts.of(module, tokenizer)
         except InputError as error:  # said where the module is read, and only its images are not
             unprepared = error if reads and inputs is None else None
             prepare = None if unprepared else tensors
     said = [*notes, *getattr(prepare, "notes", ())]
     run = run or _run(module, reads)
-    if hides_at_random(module):
-        run = shown_whole(module, run)
+    if _hides_at_random(module):
+        run = partial(_shown_whole, module, run)
         said.append(SHOWN)
     with evaluating(module), in_float32(module), without_autocast():
         graph, count = _watched(module, run, candidates(module, modality, prepare, inputs))
@@ -292,15 +296,6 @@ def tensors(inputs: list[Any]) -> Tensor:
     return stacked(inputs)
 
 
-def _prepare(
-    module: nn.Module, modality: Modality, settings: dict[str, Any]
-) -> Callable[[list[Any]], Any]:
-    tokenizer = settings.pop("tokenizer", None)
-    if modality == "vision":
-        return images_of(module, **settings)
-    return Texts.of(module, tokenizer) if modality == "text" else tensors
-
-
 def _has_cls(
     module: nn.Module, learned: Mapping[str, Tensor], modality: Modality, causal: bool
 ) -> bool:
@@ -370,7 +365,8 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         yield normal(*shape)
         yield normal(getattr(config, "num_channels", 1), *shape[-2:])
     if modality == "text":
-        words = getattr(config, "vocab_size", None) or _words(module)
+        tables = (len(p) for p in module.parameters() if p.ndim == 2)
+        words = getattr(config, "vocab_size", None) or next(tables, 1)
         batch = ids(words, getattr(prepare, "longest", None))
         yield batch
         yield {"input_ids": batch["input_ids"]}
@@ -391,10 +387,6 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         yield normal(TOKENS, width)
     if first.ndim == 2:
         yield ids(len(first), None)["input_ids"]
-
-
-def _words(module: nn.Module) -> int:
-    return next((len(p) for p in module.parameters() if p.ndim == 2), 1)
 
 
 def _few(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
@@ -421,28 +413,22 @@ def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:
     return run
 
 
-def hides_at_random(module: nn.Module) -> bool:
+def _hides_at_random(module: nn.Module) -> bool:
     """Whether the module draws which patches it sees."""
-    config = getattr(module, "config", None)
-    return "noise" in inspect.signature(module.forward).parameters and bool(
-        getattr(config, "mask_ratio", 0)
-    )
+    noisy = "noise" in inspect.signature(module.forward).parameters
+    return noisy and bool(getattr(getattr(module, "config", None), "mask_ratio", 0))
 
 
-def shown_whole(module: nn.Module, run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _shown_whole(module: nn.Module, run: Callable[[Any], Any], batch: Any) -> Any:
     """`run`, with every patch shown; the module's config is as it was after each call."""
     config: Any = module.config
-
-    def show(batch: Any) -> Any:
-        given = dict(batch) if isinstance(batch, Mapping) else {"pixel_values": batch}
-        pixels = given["pixel_values"]
-        patches = (pixels.shape[-1] // config.patch_size) ** 2
-        # Patches are kept in the order of their noise.
-        order = torch.arange(float(patches), device=pixels.device).expand(len(pixels), -1)
-        ratio, config.mask_ratio = config.mask_ratio, 0.0
-        try:
-            return run({"noise": order, **given})
-        finally:
-            config.mask_ratio = ratio
-
-    return show
+    given = dict(batch) if isinstance(batch, Mapping) else {"pixel_values": batch}
+    pixels = given["pixel_values"]
+    patches = (pixels.shape[-1] // config.patch_size) ** 2
+    # Patches are kept in the order of their noise.
+    order = torch.arange(float(patches), device=pixels.device).expand(len(pixels), -1)
+    ratio, config.mask_ratio = config.mask_ratio, 0.0
+    try:
+        return run({"noise": order, **given})
+    finally:
+        config.mask_ratio = ratio

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
+from math import inf
 from typing import Any, Literal
 
 import torch
@@ -30,7 +31,6 @@ from oversmoothing.experiments.models.tape import (
     PRODUCT,
     SAME,
     SCALES,
-    Call,
     Node,
     NotReplayable,
 )
@@ -97,25 +97,40 @@ Pick = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Weight:
-    """Entries of a weight as a map [heads, d, r]: those at `lines`, columns of a weight [d, ..]
-    (`across`) or rows of one [.., d], times `scale`. name: of the weight in the module; '': it has
-    none, and is as it was `held`."""
+class Map:
+    """x -> x W + b, b [heads, r]. W [heads, d, r] is made of entries of a weight, times `scale`:
+    those at `lines` [heads, r], columns of one [d, ..] (`across`) or rows of one [.., d].
+
+    name: of the weight in the module; '': it has none, and is as it was `held`. error: against what
+    the pass computed. own: the bias as it is stored, where one with W's scale makes b. whole:
+    whether nothing follows that is no map.
+    """
 
     module: nn.Module
     name: str
     held: Tensor | None
     lines: Tensor
     across: bool
+    b: Tensor
     scale: Tensor | float = 1.0
+    error: float = inf
+    own: Tensor | None = None
+    whole: bool = True
+
+    @classmethod
+    def of(cls, module: nn.Module, W: Tensor, b: Tensor) -> Map:
+        """Of the numbers W [d, heads, r], which are in no one weight."""
+        held = W.flatten(1)
+        return cls(module, "", held, torch.arange(held.shape[1]).view(b.shape), True, b)
 
     @property
     def one(self) -> float | None:
         """The scale, where it is one number."""
         return self.scale if isinstance(self.scale, float) else None
 
-    def read(self) -> Tensor:
-        """The map as the module holds it now."""
+    @property
+    def W(self) -> Tensor:
+        """As the module holds it now."""
         weight: Any = self.held
         if self.name:
             weight = reduce(getattr, self.name.split("."), self.module)
@@ -130,45 +145,14 @@ class Weight:
         scale = torch.as_tensor(self.scale).to(W, non_blocking=True)
         return W * (scale if scale.ndim == 0 else scale[:, None])
 
-
-@dataclass(frozen=True)
-class Map:
-    """x -> x W + b, W [heads, d, r], b [heads, r]; weight: where W stands, if in one weight, else
-    its numbers; own: the bias as it is stored, where one with W's scale makes b; whole: whether
-    nothing follows that is no map."""
-
-    weight: Weight | Tensor
-    b: Tensor
-    error: float
-    own: Tensor | None = None
-    whole: bool = True
-
-    @property
-    def W(self) -> Tensor:
-        """As the module holds it now."""
-        return self.weight if isinstance(self.weight, Tensor) else self.weight.read()
-
     def by_head(self, width: int, times: int) -> Map:
         """Of one head: its columns as those of so many, each as often; something follows it."""
 
         def by(t: Any) -> Any:
             return t.reshape(width, -1, *t.shape[2:]).repeat_interleave(times, 0)
 
-        if isinstance(own := self.weight, Tensor):
-            return Map(by(own.mT).mT, by(self.b), self.error, whole=False)
-        scale = by(own.scale) if isinstance(own.scale, Tensor) else own.scale
-        weight = replace(own, lines=by(own.lines), scale=scale)
-        return Map(weight, by(self.b), self.error, whole=False)
-
-    @property
-    def name(self) -> str:
-        """Of the weight in the module; '' where W is in none."""
-        return self.placed.name if self.placed else ""
-
-    @property
-    def placed(self) -> Weight | None:
-        """Where W stands."""
-        return None if isinstance(self.weight, Tensor) else self.weight
+        scale = by(self.scale) if isinstance(self.scale, Tensor) else self.scale
+        return replace(self, lines=by(self.lines), b=by(self.b), scale=scale, own=None, whole=False)
 
 
 def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Tensor) -> Map:
@@ -181,15 +165,15 @@ def linear_map(g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Te
     constants = [v for v in g.constants(a, b) if g.values[v].ndim > 1]
     entries = "entries", seen.shape, g.alike(a, b)
     for way in (_as_before, _weight) if len(constants) == 1 else ():
-        before = g.known.get(entries)
-        weight, bias = way(g, module, a, b, constants[0], pick, perm, before)
-        if weight is not None and (W := weight.read()).shape[1] == tokens.shape[1]:
-            error = off(_mapped(tokens, W, bias := bias.to(seen)), seen)
+        made = way(g, module, a, b, constants[0], pick, perm, g.known.get(entries))
+        if made is not None and (W := made.W).shape[1] == tokens.shape[1]:
+            bias = made.b.to(seen)
+            error = off(_mapped(tokens, W, bias), seen)
             if error <= MAP_WITHIN:
-                g.known[entries] = weight
-                return Map(weight, bias, error, _own_bias(g, a, b, weight, bias))
-    W, bias = _by_units(g, a, b, pick, perm, tokens.shape[1])
-    return Map(W, bias, off(_mapped(tokens, W, bias), seen))
+                g.known[entries] = made
+                return replace(made, b=bias, error=error, own=_own_bias(g, a, b, made, bias))
+    made = _by_units(g, module, a, b, pick, perm, tokens.shape[1])
+    return replace(made, error=off(_mapped(tokens, made.W, made.b), seen))
 
 
 def _mapped(X: Tensor, W: Tensor, b: Tensor) -> Tensor:
@@ -199,38 +183,38 @@ def _mapped(X: Tensor, W: Tensor, b: Tensor) -> Tensor:
     return out.view(len(X), len(W), -1) + b
 
 
-def _own_bias(g: Graph, a: int, b: int, weight: Weight, made: Tensor) -> Tensor | None:
+def _own_bias(g: Graph, a: int, b: int, of: Map, made: Tensor) -> Tensor | None:
     """The bias [heads, r] as it is stored, which a scaled weight hides by a rounding."""
-    for v in g.constants(a, b) if weight.one != 1.0 else ():
+    for v in g.constants(a, b) if of.one != 1.0 else ():
         p = g.values[v].detach()
-        if p.ndim == 1 and int(weight.lines.max()) < len(p):
-            own = p[weight.lines.to(p.device)]
-            if off(own.to(made) * torch.as_tensor(weight.scale).to(made), made) <= MAP_WITHIN:
+        if p.ndim == 1 and int(of.lines.max()) < len(p):
+            own = p[of.lines.to(p.device)]
+            if off(own.to(made) * torch.as_tensor(of.scale).to(made), made) <= MAP_WITHIN:
                 return own
     return None
 
 
 def _as_before(
-    g: Graph, module: nn.Module, a: int, b: int, v: int, _: Pick, __: Tensor, before: Weight | None
-) -> tuple[Weight | None, Tensor]:
-    """The entries of v that were found in another weight with which the same is done, and the only
-    bias there; None: not so."""
+    g: Graph, _: nn.Module, a: int, b: int, v: int, __: Pick, ___: Tensor, before: Map | None
+) -> Map | None:
+    """By the entries of v that were found in another weight with which the same is done, and the
+    only bias there."""
     others = [t for u in g.constants(a, b, frozenset()) if u != v and (t := g.values[u]).ndim]
     if before is None or before.one is None or len(others) > 1:
-        return None, torch.empty(0)
+        return None
     bias = torch.zeros(before.lines.shape)
     for p in others:
         if p.ndim > 1 or int(before.lines.max()) >= len(p):
-            return None, bias
+            return None
         bias = before.one * p.detach()[before.lines.to(p.device)]
     name = g.name(v)
-    return replace(before, name=name, held=None if name else g.values[v].detach()), bias
+    return replace(before, name=name, held=None if name else g.values[v].detach(), b=bias)
 
 
 def _weight(
-    g: Graph, module: nn.Module, a: int, b: int, v: int, pick: Pick, perm: Tensor, _: Weight | None
-) -> tuple[Weight | None, Tensor]:
-    """Which entries of the parameter v the map is made of; None: it is not made so. And its bias.
+    g: Graph, module: nn.Module, a: int, b: int, v: int, pick: Pick, perm: Tensor, _: Map | None
+) -> Map | None:
+    """By entries of the parameter v; None: the map is not made so.
 
     The entries of the parameter are replaced by their own numbers, 1, 2, ..; one token is the
     first unit vector, the next one the second unit vector less the first, all others are 0.
@@ -246,7 +230,7 @@ def _weight(
     try:
         made = pick(g.replay(b, given))
     except NotReplayable:
-        return None, torch.empty(0)
+        return None
     bias = made[2].clone()
     first, step = ((t - bias).cpu() for t in made[:2])
     # The entry beside the first is that of the next feature, or else the one below it.
@@ -260,15 +244,14 @@ def _weight(
             one = float(scale.flatten()[0])
             plain = bool((scale - one).abs().max() <= 1e-12 * abs(one))
             held = None if name else P.detach()
-            weight = Weight(module, name, held, lines, beside != 1, one if plain else scale)
-            return weight, bias
-    return None, bias
+            return Map(module, name, held, lines, beside != 1, bias, one if plain else scale)
+    return None
 
 
 def _by_units(
-    g: Graph, a: int, b: int, pick: Pick, perm: Tensor, width: int
-) -> tuple[Tensor, Tensor]:
-    """(W [heads, d, r], b [heads, r]) by unit vectors, as many at once as there are tokens."""
+    g: Graph, module: nn.Module, a: int, b: int, pick: Pick, perm: Tensor, width: int
+) -> Map:
+    """By unit vectors, as many at once as there are tokens."""
     T, x = len(perm), g.values[a]
     zero = pick(g.replay(b, {a: torch.zeros_like(x)}))
     parts = []
@@ -277,7 +260,7 @@ def _by_units(
         units = torch.zeros(T, width, dtype=x.dtype)
         units[perm[:count], torch.arange(k, k + count)] = 1
         parts.append((pick(g.replay(b, {a: like(x, units.reshape(x.shape))})) - zero)[:count])
-    return torch.cat(parts).transpose(0, 1).contiguous(), zero[0].clone()
+    return Map.of(module, torch.cat(parts), zero[0].clone())
 
 
 # ------------------------------------------------------------------------------------------- norms
@@ -481,7 +464,12 @@ def _steps(g: Graph, start: int, end: int) -> list[Step]:
     steps: list[Step] = []
     at, last = 0, len(cuts) - 1
     while at < last:
-        taken = [call for call in g.calls if call.outs and _takes(g, call, cuts[at])]
+        # Calls into which this tensor alone of the data goes.
+        taken = [
+            call
+            for call in g.calls
+            if call.outs and {g.root(u) for u in call.ins if g.data[u]} == {cuts[at]}
+        ]
         ends = [g.root(call.outs[0]) for call in taken]
         reach = [
             (order[v], -k, call)
@@ -499,12 +487,6 @@ def _steps(g: Graph, start: int, end: int) -> list[Step]:
         steps.append(step)
         at += 1
     return steps
-
-
-def _takes(g: Graph, call: Call, v: int) -> bool:
-    """Whether v alone of the data goes into a call."""
-    data = {g.root(u) for u in call.ins if g.data[u]}
-    return data == {v}
 
 
 def _operation(g: Graph, node: Node | None, v: int) -> Step | None:

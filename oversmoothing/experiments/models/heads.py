@@ -8,7 +8,6 @@ Numbered entries pushed from A V to the output projection tell which column belo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -276,7 +275,7 @@ class HeadsReader:
         for Y in (c for c in reversed(linear) if g.values[c].numel() % T == 0):
             if Y == Z:
                 eye = torch.eye(g.values[Z].shape[-1], dtype=X.dtype, device=X.device)
-                projection = Map(eye[None], torch.zeros_like(eye[:1]), 0.0)
+                projection = Map.of(self.module, eye[:, None], torch.zeros_like(eye[:1]))
             else:
                 projection = linear_map(g, self.module, Z, Y, self._tokens, self.perm)
             W = projection.W[0].to(X)
@@ -340,15 +339,16 @@ class HeadsReader:
         """Whether one affine map makes what is picked of each token: drawn tokens, and others
         midway between them. Tokens that are rotated by their places have no one map. Asked once
         for layers that do the same with other weights."""
-        asked = partial(self._maps_each, start, target, pick)
-        return self.g.once(f"map, by {pick.__name__}", start, target, asked)
 
-    def _maps_each(self, start: int, target: int, pick: Pick) -> bool:
-        g, x, at = self.g, self.g.values[start], torch.arange(self.T) % 3
-        two = torch.randn(2, x.numel() // self.T, generator=torch.Generator().manual_seed(0))
-        tokens = torch.cat([two, two.mean(0, keepdim=True)])[at][self.perm.argsort()]
-        made = pick(g.replay(target, {start: like(x, tokens.reshape(x.shape))}))
-        return off(torch.stack([made[0], made[1], (made[0] + made[1]) / 2])[at], made) <= AFFINE
+        def maps_each() -> bool:
+            g, x, at = self.g, self.g.values[start], torch.arange(self.T) % 3
+            two = torch.randn(2, x.numel() // self.T, generator=torch.Generator().manual_seed(0))
+            tokens = torch.cat([two, two.mean(0, keepdim=True)])[at][self.perm.argsort()]
+            made = pick(g.replay(target, {start: like(x, tokens.reshape(x.shape))}))
+            half = (made[0] + made[1]) / 2
+            return off(torch.stack([made[0], made[1], half])[at], made) <= AFFINE
+
+        return self.g.once(f"map, by {pick.__name__}", start, target, maps_each)
 
     def _scaled(self, start: int, A: Tensor) -> None:
         """The number with A = softmax(scaling q k^T), masked where A is causal; held against some

@@ -15,13 +15,21 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_map
 
 from oversmoothing.experiments.models.fits import Map, ffn_of
 from oversmoothing.experiments.models.heads import Layout, Reading
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, ValueParts
 from oversmoothing.experiments.models.pass_graph import Graph
-from oversmoothing.experiments.models.tape import PRODUCT, Call, Place, Scoped, running
+from oversmoothing.experiments.models.tape import (
+    PRODUCT,
+    Call,
+    Place,
+    Scoped,
+    leaves,
+    operation,
+    running,
+)
 
 
 class Places(NamedTuple):
@@ -47,13 +55,12 @@ class Places(NamedTuple):
 
     def of_block(self) -> Places:
         """The same where the block runs once, by itself, on its stream."""
-        alone: dict[str, Any] = self._asdict()
-        for name, at in alone.items():
-            if name == "product":
-                alone[name] = tuple(each._replace(call=0) for each in at)
-            elif isinstance(at, tuple):
-                alone[name] = (at[0]._replace(call=0), at[1])
-        return Places(**alone | {"before": (Place("", 0, "input", 0), 0)})
+
+        def first(x: Any) -> Any:
+            return x._replace(call=0) if isinstance(x, Place) else x
+
+        alone: Places = tree_map(first, self, is_leaf=lambda x: isinstance(x, Place))
+        return alone._replace(before=(Place("", 0, "input", 0), 0))
 
 
 @dataclass
@@ -83,7 +90,6 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         super().__init__(module)
         self.layers, self.dtype, self.see, self.normed = layers, dtype, see, normed
         self.seen = 0
-        self.paused = False
         self.held: list[dict[str, Tensor]] = [{} for _ in layers]
         self._wanted: dict[Place, list[tuple[int, str, int]]] = {}
         for number, layer in enumerate(layers):
@@ -92,27 +98,12 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
                     places = [(t, k) for k, t in enumerate(at)] if name == "product" else [at]
                     for place, which in places:
                         self._wanted.setdefault(place, []).append((number, name, which))
-        leaves = [t for t in tree_leaves(batch) if isinstance(t, Tensor)]
-        self.inputs = len(leaves[0]) if leaves else 1
-        for k, t in enumerate(leaves):
+        given = leaves(batch)
+        self.inputs = len(given[0]) if given else 1
+        for k, t in enumerate(given):
             self._catch(Place("", 0, "input", k), (), [t])
 
-    def enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
-        if self.paused:
-            return
-        super().enter(module, args, kwargs)
-        self._around(self.current, "given", (args, kwargs))
-
-    def leave(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        if self.paused:
-            return
-        call = self.current
-        super().leave(module, args, kwargs, output)
-        self._around(call, "gives", output)
-
-    def _around(self, call: Call, kind: str, held: Any) -> None:
-        """Catch of the tensors that a call is given, or gives."""
-        tensors = (t for t in tree_leaves(held) if isinstance(t, Tensor))
+    def around(self, call: Call, kind: str, tensors: list[Tensor]) -> None:
         for k, t in enumerate(tensors):
             place = Place(call.name, call.number, kind, k)
             if place in self._wanted:
@@ -127,7 +118,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         out = func(*args, **(kwargs or {}))
         if self.paused:
             return out
-        place = self.place(func._schema.name.split("::")[1], args)
+        place = self.place(operation(func), args)
         if place in self._wanted:
             self._catch(place, args, out if isinstance(out, tuple | list) else [out])
         return out
@@ -240,7 +231,6 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         given = (b if any_ else None for b, any_ in zip(shifts, some, strict=True))
         return Heads(W_Q, W_K, W_V, W_O, *given)
 
-    stored = out.placed
     return Layer(
         read=heads,
         number=number * averaged,
@@ -256,7 +246,7 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         scaling=scaling,
         sinks=r.sinks,
         plain=scaling is not None,
-        output_scale=1.0 if stored is None else stored.one or stored.scale[0],  # type: ignore[index]
+        output_scale=out.one or out.scale[0],  # type: ignore[index]
         output_norm_attention=r.norm_behind,
         output_norm_ffn=r.norm_ffn_behind,
         parts=_parts(module, r),
@@ -275,8 +265,7 @@ def _scales(r: Reading) -> float | None:
         return None
     scaling = r.scaling
     for m in (r.query, r.key):
-        if m.placed is not None and m.placed.one:
-            scaling *= m.placed.one
+        scaling *= m.one or 1.0
     width = r.query.W.shape[-1]
     for usual in (width**-0.5, 1.0):
         if abs(scaling / usual - 1) < 1e-5:
@@ -289,9 +278,8 @@ def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
     if m is None:
         heads, d, _ = W_V.shape
         return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
-    weight = m.placed
-    if weight is not None and weight.one:
-        return replace(weight, scale=1.0).read(), m.b / weight.one if m.own is None else m.own
+    if m.one:
+        return replace(m, scale=1.0).W, m.b / m.one if m.own is None else m.own
     return m.W, m.b
 
 
@@ -308,7 +296,7 @@ def _attends(g: Graph, r: Reading) -> nn.Module:
 
 def _parts(module: nn.Module, r: Reading) -> ValueParts | None:
     """Where W_V and W_O stand, both in one weight each."""
-    value, out = (m.placed if m else None for m in (r.value, r.out))
+    value, out = r.value, r.out
     if r.product.averaged or not (value and out and value.name and out.name):
         return None
     if value.one != 1.0 or not torch.equal(r.columns.flatten(), torch.arange(r.columns.numel())):
@@ -382,6 +370,8 @@ def _output(g: Graph, v: int) -> tuple[Place, int]:
 def _operation_of(g: Graph, v: int) -> tuple[Place, int]:
     """(place of the operation that made v's numbers, which of its outputs)."""
     v = g.root(v)
-    place, node = g.place(v), g.maker[v]
-    assert place is not None
-    return place, node.outs.index(v) if node else 0
+    if v in g.inputs:
+        return Place("", 0, "input", g.inputs[v]), 0
+    node = g.made(v)
+    assert node.place is not None
+    return node.place, node.outs.index(v)

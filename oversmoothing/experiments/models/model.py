@@ -87,33 +87,29 @@ class ValueParts:
         return "in_proj_weight" if isinstance(self.value, nn.MultiheadAttention) else "weight"
 
 
-def layer_table(layers: Sequence[Any]) -> pd.DataFrame:
-    """One row for each run of like layers (each a `Layer`): numbers from 1, heads, norms, FFN."""
+def layer_table(layers: Sequence[Layer]) -> pd.DataFrame:
+    """One row for each run of like layers: numbers from 1, heads, norms, FFN."""
     rows: list[dict[str, Any]] = []
     for number, layer in enumerate(layers, 1):
-        row = _layer_row(layer)
+        behind = (layer.output_norm_attention, layer.output_norm_ffn)
+        also = {
+            "logits are not q k^T alone": not layer.plain,
+            "sinks": layer.sinks,
+            "norms behind": any(norm.kind != "none" for norm in behind),
+        }
+        norms = dict.fromkeys((layer.norm_attention.kind, layer.norm_ffn.kind))
+        row = {
+            "heads": layer.number,
+            "head width": layer.width,
+            "norms": f"{layer.placement}: {', '.join(norms)}",
+            "FFN": "no" if layer.ffn is None else "yes",
+            "also": ", ".join(name for name, has in also.items() if has) or "-",
+        }
         if rows and rows[-1].items() >= row.items():
             rows[-1]["layers"] = f"{rows[-1]['layers'].split(' ')[0]} to {number}"
         else:
             rows.append({"layers": str(number), **row})
     return pd.DataFrame(rows)
-
-
-def _layer_row(layer: Any) -> dict[str, str | int]:
-    behind = (layer.output_norm_attention, layer.output_norm_ffn)
-    also = {
-        "logits are not q k^T alone": not layer.plain,
-        "sinks": layer.sinks,
-        "norms behind": any(norm.kind != "none" for norm in behind),
-    }
-    norms = dict.fromkeys((layer.norm_attention.kind, layer.norm_ffn.kind))
-    return {
-        "heads": layer.number,
-        "head width": layer.width,
-        "norms": f"{layer.placement}: {', '.join(norms)}",
-        "FFN": "no" if layer.ffn is None else "yes",
-        "also": ", ".join(name for name, has in also.items() if has) or "-",
-    }
 
 
 Placement = Literal["pre", "post", "parallel"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from oversmoothing.experiments.models.model import Norm
 from oversmoothing.experiments.models.tape import (
@@ -24,9 +24,10 @@ from oversmoothing.experiments.models.tape import (
     Call,
     Node,
     NotReplayable,
-    Place,
     Ref,
     Tape,
+    leaves,
+    operation,
     running,
 )
 
@@ -49,8 +50,7 @@ class Graph:
         self.names = {
             tape.known[id(p)]: name for name, p in module.named_parameters() if id(p) in tape.known
         }
-        given = [t for t in tree_leaves(inputs) if isinstance(t, Tensor)]
-        order = {id(t): k for k, t in enumerate(given)}
+        order = {id(t): k for k, t in enumerate(leaves(inputs))}
         self.inputs = {v: order[id(t)] for v, t in enumerate(tape.held) if id(t) in order}
         self.joined: dict[int, Joined] = {}  # by the product that stands for others
         self.link()
@@ -77,24 +77,25 @@ class Graph:
         # Of each softmax, its numbers and its logits.
         self.softmaxes = dict(pair for node in self.nodes if (pair := self._softmax(node)))
 
+    def run(self, func: Any, args: Any, call: Call | None) -> Node:
+        """An operation on numbers of the pass, whose tensor is numbered last until `numbered`."""
+        self.values.append(func(*self.given(args, {})))
+        ins = [x.v for x in tree_leaves(args) if isinstance(x, Ref)]
+        return Node(operation(func), func, args, {}, ins, [len(self.values) - 1], call)
+
     def numbered(self, added: Sequence[tuple[Node, list[Node]]]) -> None:
         """Places nodes, whose tensors are numbered last, in front of others: all numbers anew."""
         before = {v: node.outs[0] for node, nodes in added for each in nodes for v in each.outs}
         order = sorted(range(len(self.values)), key=lambda v: (before.get(v, v), v not in before))
         new = {v: k for k, v in enumerate(order)}
-
-        def moved(x: Any) -> Any:
-            if isinstance(x, Ref):
-                return Ref(new[x.v])
-            return type(x)(moved(y) for y in x) if isinstance(x, tuple | list) else x
-
         self.nodes = sorted(
             [*self.nodes, *(each for _, nodes in added for each in nodes)],
             key=lambda node: max((new[v] for v in node.outs), default=0),
         )
         for node in self.nodes:
-            node.args = moved(node.args)
-            node.kwargs = {name: moved(x) for name, x in node.kwargs.items()}
+            node.args, node.kwargs = tree_map(
+                lambda x: Ref(new[x.v]) if isinstance(x, Ref) else x, (node.args, node.kwargs)
+            )
             node.ins, node.outs = [new[v] for v in node.ins], [new[v] for v in node.outs]
         for call in self.calls:
             call.ins, call.outs = [new[v] for v in call.ins], [new[v] for v in call.outs]
@@ -263,10 +264,9 @@ class Graph:
         kwargs = {name: self.given(x, known) for name, x in node.kwargs.items()}
         args = (args[0].clone(), *args[1:]) if node.writes else args
         try:
-            outs = tree_leaves(node.func(*args, **kwargs))
+            return leaves(node.func(*args, **kwargs))
         except Exception as error:  # what anybody's operations raise
             raise NotReplayable(f"{node.op}: {str(error)[:60]}") from error
-        return [t for t in outs if isinstance(t, Tensor)]
 
     def given(self, x: Any, known: dict[int, Tensor]) -> Any:
         """An argument with its tensors. A closure would keep them until garbage is collected."""
@@ -304,13 +304,6 @@ class Graph:
                     if own.shape == self.values[v].shape and torch.equal(own, self.values[v]):
                         return f"{use.call.name}.{name}"  # type: ignore[union-attr]
         return ""
-
-    def place(self, v: int) -> Place | None:
-        """Of the operation that made v; of an input, its number."""
-        if v in self.inputs:
-            return Place("", 0, "input", self.inputs[v])
-        node = self.maker[v]
-        return node.place if node else None
 
 
 def like(x: Tensor, y: Tensor) -> Tensor:

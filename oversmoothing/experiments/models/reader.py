@@ -12,20 +12,27 @@ No name of a module or class is in it. Of the tape of one pass (`experiments.mod
 (e) Held against the pass: A N(X) W_V W_O + bias is the sublayer's output, A is stochastic, the
     stream after is before + sublayer, the FFN acts token by token, a layer ends where the next one
     begins.
+Code that makes A_h V_h head by head and joins them by one `cat` leaves as many products on the tape
+as there are heads. In front of the `cat` the tape is given what code without the loop does, each
+run on the numbers of the pass: A and V of all heads joined, their product, and the parts of it,
+which the `cat` takes.
+
 What is not found is said in `lacks`, what is unusual in `notes`. What is true of one pass is said
 of that pass: masks, experts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map
 
 from oversmoothing.experiments.models.fits import mixes, norm_of, norm_within
 from oversmoothing.experiments.models.heads import HeadsReader, Product, Reading
-from oversmoothing.experiments.models.looped import join_heads
 from oversmoothing.experiments.models.model import NO_NORM, Norm
-from oversmoothing.experiments.models.pass_graph import Graph, off
+from oversmoothing.experiments.models.pass_graph import Graph, Joined, off
 from oversmoothing.experiments.models.tape import (
     ADD,
     MOVES,
@@ -35,6 +42,7 @@ from oversmoothing.experiments.models.tape import (
     SCALES,
     Node,
     NotReplayable,
+    Ref,
 )
 
 # What may stand between a softmax and its product with values.
@@ -48,6 +56,7 @@ SUMS = 1e-5
 UNSEEN = "no softmax over tokens multiplies values"
 SOME = "the residual sum is of some tokens alone, such as CLS"
 NO_SUM = "no residual sum behind the attention"
+aten = torch.ops.aten
 
 
 def products(g: Graph) -> list[Product]:
@@ -72,10 +81,89 @@ def products(g: Graph) -> list[Product]:
     return [outputs[out] for out in sorted(outputs)]
 
 
+def _join_heads(g: Graph) -> None:
+    """Each group of products that one `cat` joins becomes one."""
+    groups: dict[int, list[Product]] = {}
+    for each in products(g):
+        cat = _cat(g, each.out)
+        if cat is not None and not each.flipped and not each.averaged:
+            groups.setdefault(cat.outs[0], []).append(each)
+    added = [
+        (g.made(v), _joined(g, g.made(v), group))
+        for v, group in groups.items()
+        if len(group) == len(set(g.made(v).ins)) > 1 and _alike(g, group)
+    ]
+    if added:
+        gone = {id(node) for each in g.joined.values() for node in each.products}
+        g.nodes = [node for node in g.nodes if id(node) not in gone]
+        g.numbered(added)
+
+
+def _cat(g: Graph, v: int) -> Node | None:
+    """The `cat` that takes v, moved at most."""
+    while len(g.uses[v]) == 1:
+        node = g.uses[v][0]
+        if node.op in ("cat", "stack"):
+            return node
+        if node.op not in MOVES or len(node.outs) != 1 or node.writes:
+            return None
+        v = node.outs[0]
+    return None
+
+
+def _alike(g: Graph, group: list[Product]) -> bool:
+    """Whether they are of one shape, and none comes from another."""
+    shapes = {(g.values[p.A].shape, g.values[p.V].shape) for p in group}
+    return len(shapes) == 1 and not any(
+        g.from_(p.A, q.out) or g.from_(p.V, q.out) for p in group for q in group
+    )
+
+
+def _joined(g: Graph, cat: Node, group: list[Product]) -> list[Node]:
+    """The operations that are to stand in front of a `cat`, which takes what they give."""
+    added: list[Node] = []
+
+    def run(func: object, *args: object) -> Ref:
+        added.append(g.run(func, args, cat.call))
+        return Ref(added[-1].outs[0])
+
+    def product(pairs: Iterable[tuple[int, ...] | list[int]]) -> Ref:
+        """Of matrices of several products, joined as those of one, [matrices, n, r]."""
+        a, b = (
+            run(aten.cat.default, [
+                run(aten.unsqueeze.default, Ref(v), 0) if g.values[v].ndim == 2 else Ref(v)
+                for v in each
+            ], 0)
+            for each in zip(*pairs, strict=True)
+        )  # fmt: skip
+        return run(aten.bmm.default, a, b)
+
+    logits = [scores(g, p.logits) for p in group]
+    pairs = [node.ins[-2:] for node in logits if node is not None]
+    known = len(pairs) == len(group) and len({g.values[q].shape for q, _ in pairs}) == 1
+    if known:
+        product(pairs)
+    scored = added[-1] if known else None
+    out, taken = product((p.A, p.V) for p in group), {}
+    g.joined[out.v] = Joined([g.made(p.out) for p in group], scored)
+    for k, p in enumerate(group):
+        shape, old = g.values[p.out].shape, p.out
+        size = 1 if len(shape) == 2 else shape[0]
+        part = run(aten.slice.Tensor, out, 0, k * size, (k + 1) * size)
+        part = run(aten.squeeze.dim, part, 0) if len(shape) == 2 else part
+        while (node := g.uses[old][0]) is not cat:
+            args = tree_map(lambda x, v=part: v if isinstance(x, Ref) else x, node.args)
+            part, old = run(node.func, *args), node.outs[0]
+        taken[old] = part
+    cat.ins = [taken[v].v for v in cat.ins]
+    cat.args = ([taken[each.v] for each in cat.args[0]], *cat.args[1:])
+    return added
+
+
 @torch.no_grad()
 def read(g: Graph, module: nn.Module, inputs: int) -> list[Reading]:
     """The attention sublayers of a watched pass of so many inputs, in order."""
-    join_heads(g, [(each, scores(g, each.logits)) for each in products(g)])
+    _join_heads(g)
     reads = [_attention(g, module, each, inputs) for each in products(g)]
     for k, r in enumerate(reads):
         if not r.placed:
@@ -87,6 +175,7 @@ def read(g: Graph, module: nn.Module, inputs: int) -> list[Reading]:
             continue
         _second(g, r, after.before if after else None)
         if r.end >= 0:
+            _behind(g, r)
             _joint(g, r, after, reads[:k])
     return reads
 
@@ -208,7 +297,6 @@ def _second(g: Graph, r: Reading, until: int | None) -> None:
     stream, total, val = r.before, r.total, g.values
     if r.placement == "parallel":
         r.end, r.after = total, None
-        _behind(g, r)
         return
     for out, *ways in g.sums(total):
         like_it = val[out].numel() == val[total].numel() and (
@@ -222,7 +310,6 @@ def _second(g: Graph, r: Reading, until: int | None) -> None:
             if p == total and g.from_(q, stream) and not g.from_(q, total):
                 _beside(g, r, stream, q)
                 r.end, r.after = out, None
-                _behind(g, r)
                 return
             behind = norm_of(g, total, p) if p != total else NO_NORM
             if not g.from_(q, p) or behind is None:
@@ -246,14 +333,12 @@ def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) ->
         r.lacks.append("the second sublayer mixes tokens: no feed-forward sublayer")
     if r.placement == "post":
         r.norm, r.after, r.fed, r.ffn = behind, p, p, q
-        _behind(g, r)
         for v in sorted(_used(g, out)):
             fitted = norm_of(g, out, v)
             if fitted and fitted.kind != "none":
                 r.end, r.norm_ffn = v, fitted
         return
     _fed(g, r, p, q)
-    _behind(g, r)
 
 
 def _used(g: Graph, v: int) -> set[int]:

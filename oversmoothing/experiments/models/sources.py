@@ -284,33 +284,27 @@ def named_model(
     How pictures are read is remarked on stderr where the source does not say it, or says more than
     is read. Raises `InputError` where there is none, and says which command trains it.
     """
-    model = _found(name, results, seed, choose_device(device), data_dir, dtype, part)
+    chosen = choose_device(device)
+    owners = (each for each in SOURCES if name.startswith(each.prefix) and name in each.home.NAMES)
+    if (own := next(owners, None)) is not None:
+        made = own.home.made(name, results, seed, chosen)
+        model = open_model(made, device=chosen, dtype=dtype).renamed(name)
+    elif Path(source := within(name, data_dir)).exists():
+        shown = Path(os.path.abspath(name)).name if source == name else name
+        model = open_model(Path(source), device=chosen, dtype=dtype, part=part).renamed(shown)
+    else:
+        try:
+            model = open_model(name, device=chosen, dtype=dtype, part=part)
+        except NotOnHubError as error:
+            named = ", ".join(each for own in SOURCES for each in own.home.USUAL)
+            raise InputError(
+                f"no model '{name}' {looked_in(data_dir)}, and {error.cause}.\n"
+                f"{error.remedy[0].upper()}{error.remedy[1:]} (or {named})."
+            ) from error
     for note in model.prepare.notes if isinstance(model.prepare, Images) else ():
         if note in model.run_notes:
             print(f"{model.name}: {note}", file=sys.stderr)
     return model
-
-
-def _found(
-    name: str, results: Path, seed: int, chosen: torch.device, data_dir: Path | None,
-    dtype: torch.dtype | None, part: str | None,
-) -> Model:  # fmt: skip
-    for own in SOURCES:
-        if name.startswith(own.prefix) and name in own.home.NAMES:
-            made = own.home.made(name, results, seed, chosen)
-            return open_model(made, device=chosen, dtype=dtype).renamed(name)
-    source = within(name, data_dir)
-    if Path(source).exists():
-        shown = Path(os.path.abspath(name)).name if source == name else name
-        return open_model(Path(source), device=chosen, dtype=dtype, part=part).renamed(shown)
-    try:
-        return open_model(name, device=chosen, dtype=dtype, part=part)
-    except NotOnHubError as error:
-        named = ", ".join(each for own in SOURCES for each in own.home.USUAL)
-        raise InputError(
-            f"no model '{name}' {looked_in(data_dir)}, and {error.cause}.\n"
-            f"{error.remedy[0].upper()}{error.remedy[1:]} (or {named})."
-        ) from error
 
 
 def cut_texts(models: Iterable[Model], tokens: int | None) -> None:

@@ -70,6 +70,11 @@ def as_sum(func: Any, x: Tensor, y: Any, *more: Any, **kwargs: Any) -> Any:
     return SUMS[func](x, z)
 
 
+def leaves(held: Any) -> list[Tensor]:
+    """The tensors within."""
+    return [t for t in tree_leaves(held) if isinstance(t, Tensor)]
+
+
 class NotReplayable(Exception):
     """A part of the pass that cannot be run again on other numbers."""
 
@@ -86,10 +91,10 @@ class Place(NamedTuple):
     which: int
 
 
-def kind_of(op: str) -> str:
-    """What of an operation's name is the same in passes with a mask and without, in place or not,
-    of one input or many."""
-    return "softmax" if op in SOFTMAX else "product" if op in PAIRS else op.rstrip("_")
+def operation(func: Any) -> str:
+    """Its name, whatever its arguments."""
+    name: str = func._schema.name.split("::")[1]
+    return name
 
 
 @dataclass(frozen=True)
@@ -101,15 +106,16 @@ class Ref:
 
 @dataclass
 class Call:
-    """A call of a module: tensors that went in and came out, the calls and operations within."""
+    """A call of a module: numbers of the tensors that went in and came out, the first made within
+    and the first behind it, and the call and operations within."""
 
     module: nn.Module
     name: str
     number: int
     within: Call | None
-    start: int
     ins: list[int] = field(default_factory=list)
     outs: list[int] = field(default_factory=list)
+    start: int = 0
     stop: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -137,7 +143,8 @@ class Node:
 
 
 class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Knows at every operation which call of which module makes it, and its place there."""
+    """Knows at every operation which call of which module makes it, and its place there; paused:
+    what is called now is none of the pass."""
 
     supports_higher_order_operators = True
 
@@ -146,34 +153,39 @@ class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.root = module
         self.names = {id(each): name for name, each in module.named_modules()}
         self.calls: list[Call] = []
-        self.apart = False
-        self.current = Call(module, "", 0, None, 0)
+        self.apart = self.paused = False
+        self.current = Call(module, "", 0, None)
         self._times: Counter[str] = Counter()
         self._fixed = {_stored(p) for p in module.parameters()}
 
     def enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         """A module is called."""
-        name = self.names.get(id(module), "")
-        call = Call(module, name, self._times[name], self.current, self.now())
-        self._times[name] += 1
-        call.ins = [self.number(t) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
-        self.calls.append(call)
-        self.current = call
+        if not self.paused:
+            name = self.names.get(id(module), "")
+            self.current = Call(module, name, self._times[name], self.current)
+            self._times[name] += 1
+            self.calls.append(self.current)
+            self.around(self.current, "given", leaves((args, kwargs)))
 
     def leave(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         """It has given `output`."""
-        call = self.current
-        call.outs = [self.number(t) for t in tree_leaves(output) if isinstance(t, Tensor)]
-        call.stop = self.now()
-        assert call.within is not None
-        self.current = call.within
+        if not self.paused:
+            call = self.current
+            assert call.within is not None
+            self.current = call.within
+            self.around(call, "gives", leaves(output))
+
+    def around(self, call: Call, kind: str, tensors: list[Tensor]) -> None:
+        """These tensors are 'given' to a call, or it 'gives' them."""
 
     def place(self, op: str, args: Any) -> Place:
-        """Of the operation that runs now. A product with a weight is another kind, since with its
-        bias it may be one operation or two."""
-        kind, call = kind_of(op), self.current
-        if kind == "product" and any(_stored(t) in self._fixed for t in args[-2:]):
-            kind = "linear"
+        """Of the operation that runs now. Its kind is the same in passes with a mask and without,
+        in place or not, of one input or many. A product with a weight is another kind, since with
+        its bias it may be one operation or two."""
+        kind, call = "softmax" if op in SOFTMAX else op.rstrip("_"), self.current
+        if op in PAIRS:
+            weighed = any(_stored(t) in self._fixed for t in args[-2:])
+            kind = "linear" if weighed else "product"
         call.counts[kind] += 1
         return Place(call.name, call.number, kind, call.counts[kind])
 
@@ -194,14 +206,6 @@ class Scoped(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return NotImplemented
         with self:  # what autograd has taken apart everywhere else
             return func.decompose(*args, **kwargs)
-
-    def now(self) -> int:
-        """How many tensors there are so far."""
-        return 0
-
-    def number(self, t: Tensor) -> int:
-        """Of a tensor."""
-        return -1
 
 
 def _stored(t: Any) -> int:
@@ -241,10 +245,17 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
         self.known: dict[int, int] = {}
         self._stored: dict[int, dict[int, Tensor]] = {}
 
-    def now(self) -> int:
-        return len(self.values)
+    def around(self, call: Call, kind: str, tensors: list[Tensor]) -> None:
+        if kind == "given":
+            call.start = len(self.values)
+        numbers = [self.number(t) for t in tensors]
+        if kind == "given":
+            call.ins = numbers
+        else:
+            call.outs, call.stop = numbers, len(self.values)
 
     def number(self, t: Tensor, fresh: bool = False) -> int:
+        """Of a tensor."""
         if fresh or id(t) not in self.known:
             self.known[id(t)] = len(self.values)
             self.values.append(t)
@@ -258,7 +269,7 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
         parts = self.by_formula(func, args, kwargs)
         if parts is not NotImplemented:
             return parts
-        ins = [self.number(t) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        ins = [self.number(t) for t in leaves((args, kwargs))]
         coded = tree_map(
             lambda x: Ref(self.number(x)) if isinstance(x, Tensor) else x, (args, kwargs)
         )
@@ -266,7 +277,7 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
         for each in (*written, *others):
             self.values[self.number(each)] = each.clone()
         out = func(*args, **kwargs)
-        op = func._schema.name.split("::")[1]
+        op = operation(func)
         place = self.place(op, args)
         node = Node(op, func, coded[0], coded[1], ins, [], self.current, place, bool(written))
         for each in written:
@@ -275,8 +286,8 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
             before = [self.known[id(each)], node.outs[0]]
             after = [self.number(each, fresh=True)]
             self.nodes.append(Node("aliased", None, (), {}, before, after, self.current))
-        for t in tree_leaves(out):
-            if isinstance(t, Tensor) and not any(t is each for each in written):
+        for t in leaves(out):
+            if not any(t is each for each in written):
                 node.outs.append(self.number(t, fresh=id(t) in self.known))
         self.nodes.append(node)
         return out
