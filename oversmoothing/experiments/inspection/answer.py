@@ -232,7 +232,8 @@ def cause(parts: Mapping[str, Array], sign: float, placement: str) -> Cause | No
     whole = np.sum(list(by.values()), axis=0)
     best = max(sums, key=lambda name: sign * sums[name])
     others = [by[best] - by[name] for name in sums if name != best]
-    sure = len(whole) > 1 and all(_beyond(sign * each) for each in (by[best], *others))
+    # Whether the 95 % interval of each mean lies on that side of 0.
+    sure = len(whole) > 1 and all(mean_interval(sign * each)[1] > 0 for each in (by[best], *others))
     return Cause(
         name=best if sign * sums[best] > 0 else None,
         sure=sure,
@@ -241,11 +242,6 @@ def cause(parts: Mapping[str, Array], sign: float, placement: str) -> Cause | No
         inputs=len(whole),
         placement=placement,
     )
-
-
-def _beyond(values: Array) -> bool:
-    """Whether the 95 % interval of the mean lies above 0."""
-    return bool(mean_interval(values)[1] > 0)
 
 
 Known = Literal["proved", "measured", "untested"]

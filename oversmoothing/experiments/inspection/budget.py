@@ -22,6 +22,7 @@ from oversmoothing.experiments.inspection.extract import (
     batches,
     check_inputs,
     count,
+    extract,
     prepared_and_moved,
 )
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
@@ -255,25 +256,13 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
         first = [texts[lengths.index(max(lengths))]]
         share = sum(lengths) / (number * max(lengths))
     batch = prepared_and_moved(model, first)
-    seen: list[int] = []
-    block = model.layers[0].block
-
-    def see(_: Any, args: Any, kwargs: Any) -> None:
-        first = next(X for X in (*args, *kwargs.values()) if isinstance(X, Tensor))
-        seen.append(first.shape[1])
-
+    tokens = extract(model, batch, attention=False, verify=False).keep.shape[1]
+    took: list[float] = []
     with evaluating(model.module), torch.no_grad():
-        handle = block.register_forward_pre_hook(see, with_kwargs=True)
-        try:
+        while len(took) < 3 and sum(took) < 1:
+            start = time.perf_counter()
             model.run(batch)
-            took: list[float] = []
-            while len(took) < 3 and sum(took) < 1:
-                start = time.perf_counter()
-                model.run(batch)
-                took.append(time.perf_counter() - start)
-        finally:
-            handle.remove()
-    tokens = seen[0]
+            took.append(time.perf_counter() - start)
     plan, cost = plan_for(allowed, model, tokens, number), costs(model, tokens)
     passes = cost.of(plan, number)
     size = max(4, model.dtype.itemsize)

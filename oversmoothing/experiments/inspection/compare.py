@@ -214,27 +214,26 @@ def compare(first: Report, second: Report) -> Comparison:
         for name, report in (("first", first), ("second", second)):
             row[f"{name}_hfc_lfc"] = float(np.exp(np.mean(report.logs[place])))
             row[f"{name}_cos_mean"] = float(np.mean(report.cosines[place]))
-        row |= _differs("log_hfc_lfc", first.logs[place], second.logs[place])
-        since = [report.logs[place] - report.logs[0] for report in (first, second)]
-        row |= _differs("since_input", *since)
-        row |= _differs("cos_mean", first.cosines[place], second.cosines[place])
-        if numbers[0]:
-            parts = [_changes(report, place) for report in (first, second)]
-            for name in parts[0]:
-                row |= _differs(name, parts[0][name], parts[1][name])
+        own, others = (_numbers(report, place) for report in (first, second))
+        for name, values in others.items():
+            if numbers[0] or not name.startswith("log_change"):
+                row |= named(name, mean_interval(values - own[name]))
         rows.append(row)
     return Comparison(first, second, pd.DataFrame(rows))
 
 
-def _changes(report: Report, place: int) -> dict[str, Array]:
-    """By sublayer, over the layer that ends at `place`; over all of them where that is -1."""
-    layers = slice(None) if place < 0 else slice(place - 1, place)
+def _numbers(report: Report, place: int) -> dict[str, Array]:
+    """[inputs], of the stream at `place` and of the layer that ends there (all of them: -1)."""
+    layers = slice(None) if place < 0 else slice(max(place - 1, 0), place)
     attention, ffn = (by[layers].sum(0) for by in (report.by_attention, report.by_ffn))
-    return {"log_change": attention + ffn, "log_change_attention": attention, "log_change_ffn": ffn}
-
-
-def _differs(name: str, first: Array, second: Array) -> dict[str, float]:
-    return named(name, mean_interval(second - first))
+    return {
+        "log_hfc_lfc": report.logs[place],
+        "since_input": report.logs[place] - report.logs[0],
+        "cos_mean": report.cosines[place],
+        "log_change": attention + ffn,
+        "log_change_attention": attention,
+        "log_change_ffn": ffn,
+    }
 
 
 class Stages(Result):

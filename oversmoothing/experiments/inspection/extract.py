@@ -14,7 +14,7 @@ nothing. One block may stand for several layers (a model that uses it many times
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
 from typing import Any
@@ -228,6 +228,7 @@ def _forget(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
     pass
 
 
+@dataclass
 class Watch:
     """One forward pass, watched.
 
@@ -236,18 +237,19 @@ class Watch:
     keeping its trace.
     """
 
-    def __init__(
-        self, model: Model, keep: Tensor | None, attention: bool, dtype: torch.dtype, verify: bool,
-        see: See | None,
-    ) -> None:  # fmt: skip
-        self.model, self.keep = model, keep
-        self.attention, self.dtype, self.verify, self.see = attention, dtype, verify, see
-        self.traces: list[Trace] = []
-        self.errors: list[float] = []
-        # The stream as the last layer gave it, and as traces have it.
-        self.stream: Tensor | None = None
+    model: Model
+    keep: Tensor | None
+    attention: bool
+    dtype: torch.dtype
+    verify: bool
+    see: See | None
+    traces: list[Trace] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+    stream: Tensor | None = None  # as the last layer gave it, and as traces have it
+
+    def __post_init__(self) -> None:
         # The same on the CPU, where they say what to do next.
-        self.kept = None if keep is None else keep.cpu()
+        self.kept = None if self.keep is None else self.keep.cpu()
 
     def run(self, batch: Any) -> Extraction:
         """Raises `InputError` where the pass does not go through every layer once, in order."""
@@ -284,22 +286,23 @@ class Watch:
         heads = cache(lambda: layer.heads.to(self.model.device, self.dtype))
         questions = Questions()
 
+        narrow = caught.end.dtype.itemsize < 4
+        advice = "open it with dtype=torch.float32" if narrow else "use float64"
+
         def infinite(_: float) -> None:
             raise InputError(
                 f"layer {number} gives numbers that are NaN or infinite on these inputs: "
-                f"{_precision(caught.end.dtype)}, or look for them in the inputs"
+                f"{advice}, or look for them in the inputs"
             )
 
         questions.ask((keep & ~torch.isfinite(caught.end).all(-1)).any(), infinite)
         middle = caught.after
         if middle is None:
             middle = layer.after_attention(caught.before, caught.output)
-        A, mixed = caught.A, caught.mixed
-        if A is not None:
-            A = A.to(self.dtype)
-            if not bool(kept.all()):
-                # A padding row may have nothing to attend to (NaN); nobody reads it.
-                A = torch.where(keep[:, None, :, None], A, 0.0)
+        A = None if caught.A is None else caught.A.to(self.dtype)
+        if A is not None and not bool(kept.all()):
+            # A padding row may have nothing to attend to (NaN); nobody reads it.
+            A = torch.where(keep[:, None, :, None], A, 0.0)
         self.errors.append(0.0)
         if self.verify:
             verifier = Verifier(number, layer, keep, int(kept.sum(-1).argmin()), questions)
@@ -321,8 +324,8 @@ class Watch:
         held = {"after_attention": middle, "after_ffn": caught.end}
         held |= {} if same else {"before": caught.before}
         if self.see is not None and A is not None:
-            values = A @ self._values(layer, heads(), caught) if mixed is None else mixed
-            held["mixed"] = values
+            mixed = caught.mixed
+            held["mixed"] = A @ self._values(layer, heads(), caught) if mixed is None else mixed
         held = {name: each.to(self.dtype) for name, each in held.items()}
         held |= {} if A is None else {"attention": A}
         copies = dict(zip(held, questions.answered(list(held.values())), strict=True))
@@ -334,7 +337,3 @@ class Watch:
             self.traces.append(trace)
         else:
             self.see(number, trace, kept, self.verify)
-
-
-def _precision(dtype: torch.dtype) -> str:
-    return "open it with dtype=torch.float32" if dtype.itemsize < 4 else "use float64"

@@ -318,7 +318,7 @@ def sink_attention(
     """By name [inputs]: row_sum, the mean over rows; attention_radius, the largest |a|;
     operator_radius, the largest |1 + h a|."""
     means = [A.astype(np.float64).mean(axis=0) for A in matrices(trace, keep)]
-    spectra = [_eigenvalues(A, causal) for A in means]
+    spectra = [np.diagonal(A) if causal else np.linalg.eigvals(A) for A in means]
     columns = {
         "row_sum": [A.sum(axis=1).mean() for A in means],
         "attention_radius": [np.abs(a).max() for a in spectra],
@@ -327,7 +327,3 @@ def sink_attention(
         ],
     }
     return {name: torch.tensor(values, dtype=torch.float64) for name, values in columns.items()}
-
-
-def _eigenvalues(A: Array, causal: bool) -> NDArray[np.complex128]:
-    return (np.diagonal(A) if causal else np.linalg.eigvals(A)).astype(np.complex128)

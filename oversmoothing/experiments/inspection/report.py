@@ -410,12 +410,8 @@ def _bands(table: pd.DataFrame) -> dict[str, list[list[float | None]]]:
             ends = [table[f"{name}_{end}"].to_numpy(float) for end in ("p05", "p95")]
             if name == "log_hfc_lfc":
                 name, ends = "hfc_lfc", [np.exp(end) for end in ends]
-            shown[name] = [[_known(value) for value in end] for end in ends]
+            shown[name] = [[x if np.isfinite(x) else None for x in end.tolist()] for end in ends]
     return shown
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[str, Any]:

@@ -213,8 +213,7 @@ def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) ->
     """What the last layer is without its largest direction (T4g), and without registers."""
     if not inputs:
         return ""
-    last = table.iloc[-1]
-    over = f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
+    last, over = table.iloc[-1], _first(inputs, noun)
     words = (
         f"Without its largest direction, which has {100 * last['sink_share']:.0f} % of the sum of "
         f"the singular values (over {over}), the last layer has mean cosine "
@@ -231,12 +230,15 @@ def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) ->
     return words
 
 
+def _first(inputs: int, noun: str) -> str:
+    return f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
+
+
 def of_sink_attention(table: pd.DataFrame, inputs: int, noun: str) -> str:
     """What stands in place of a verdict where learned sinks take a part of the attention."""
     if "row_sum" not in table:
         return ""
-    inner = table.iloc[1:]
-    over = f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
+    inner, over = table.iloc[1:], _first(inputs, noun)
     return (
         f"Its attention has sinks: its rows sum to {inner['row_sum'].mean():.2f} in the mean (over "
         f"{over}), so that consensus is no mode of it and no verdict is given; the largest |a| "
@@ -247,9 +249,7 @@ def of_sink_attention(table: pd.DataFrame, inputs: int, noun: str) -> str:
 
 def of_rank(table: pd.DataFrame) -> str:
     """Where the effective rank still grows with the number of tokens."""
-    if "rank_growth" not in table:
-        return ""
-    growing = table[table["rank_growth"] > CONVERGED]
+    growing = table[table["rank_growth"] > CONVERGED] if "rank_growth" in table else table[:0]
     if growing.empty:
         return ""
     return (
@@ -272,10 +272,7 @@ def of_tokens(table: pd.DataFrame) -> str:
 
 def of_words(merged: pd.DataFrame, depth: int, noun: str) -> str:
     """Which tokens are in the largest cluster of the first input after the last layer."""
-    if merged.empty:
-        return ""
-    here = merged[(merged["input"] == 0) & (merged["cluster"] == 0)]
-    here = here[here["layer"] == depth]
+    here = merged if merged.empty else merged.query("input == cluster == 0 and layer == @depth")
     if here.empty:
         return ""
     words = shortened(str(here["words"].iloc[0]), WORDS)

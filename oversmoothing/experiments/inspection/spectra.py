@@ -121,21 +121,19 @@ def _of_layer(taken: list[dict[str, Array]]) -> dict[str, float]:
     consensus = float(by["rho_consensus"][0])
     with np.errstate(divide="ignore"):
         rates = np.log(by["rho_quotient"]) - np.log(consensus)
-    tilts = {name: float(v.mean()) for name, v in by.items() if name.startswith("tilt")}
-    ends = {name: float(v[0]) for name, v in by.items() if name.startswith("principal")}
-    return {
-        **{f"{name}_share": float((by["classes"] == name).mean()) for name in CLASSES},
+    columns = {f"{name}_share": (by["classes"] == name).mean() for name in CLASSES} | {
         "rho_consensus": consensus,
-        "rho_quotient_median": float(np.median(by["rho_quotient"])),
-        "predicted_log_rate_median": float(np.median(rates)),
-        "safe_interval_median": float(np.median(by["safe"])),
-        "safe_interval_min": float(by["safe"].min()),
-        "outside_share": float(by["outside"].mean()),
-        "dobrushin_mean": float(by["dobrushin"].mean()),
-        "subdominant_mean": float(by["subdominant"].mean()),
-        **tilts,
-        **ends,
+        "rho_quotient_median": np.median(by["rho_quotient"]),
+        "predicted_log_rate_median": np.median(rates),
+        "safe_interval_median": np.median(by["safe"]),
+        "safe_interval_min": by["safe"].min(),
+        "outside_share": by["outside"].mean(),
+        "dobrushin_mean": by["dobrushin"].mean(),
+        "subdominant_mean": by["subdominant"].mean(),
     }
+    columns |= {name: v.mean() for name, v in by.items() if name.startswith("tilt")}
+    columns |= {name: v[0] for name, v in by.items() if name.startswith("principal")}
+    return {name: float(value) for name, value in columns.items()}
 
 
 def _tilts(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, Array]:

@@ -329,14 +329,10 @@ def shown_words(model: Model, inputs: Any) -> list[list[str]] | None:
     if batch is None:
         return None
     whole = batch if isinstance(batch, Mapping) else {"input_ids": batch}
-    words = []
-    for number, ids in enumerate(whole["input_ids"]):
-        mask = whole.get("attention_mask")
-        said = model.prepare.words((ids if mask is None else ids[mask[number].bool()]).tolist())
-        if said is None:
-            return None
-        words.append(said)
-    return words
+    mask = whole.get("attention_mask", torch.ones_like(whole["input_ids"]))
+    texts = zip(whole["input_ids"], mask.bool(), strict=True)
+    words = [model.prepare.words(ids[kept].tolist()) for ids, kept in texts]
+    return None if None in words else words  # type: ignore[return-value]
 
 
 def _first_inputs(model: Model, inputs: Any) -> Any:

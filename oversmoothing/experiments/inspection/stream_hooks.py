@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,15 +27,6 @@ def call_arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
         if parameter.kind is parameter.VAR_KEYWORD:
             named |= named.pop(name, {})
     return named
-
-
-def after_hook(module: nn.Module, see: Callable[[Tensor], None]) -> Any:
-    """Tell of the tokens that a module gives; the handle of the hook."""
-
-    def hook(_: nn.Module, __: Any, output: Any) -> None:
-        see(tokens_of(output, module))
-
-    return module.register_forward_hook(hook)
 
 
 def tokens_of(values: Any, module: nn.Module) -> Tensor:

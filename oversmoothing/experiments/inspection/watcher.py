@@ -35,6 +35,8 @@ from oversmoothing.theory.support.files import write_atomically
 
 # Seconds that watching may take in front of its share: small models are then watched whole.
 SPARE = 1.0
+# Two packages with one content: a callback belongs to that whose Trainer it is given to.
+PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
 
 class Watcher:
@@ -318,14 +320,52 @@ class Watcher:
         trainer.add_callback(watcher.hugging_face(trainer)). The hooks come off when it ends. Raises
         `RequirementError` without transformers.
         """
-        return _hugging_face(self, trainer)
+        watcher = self
+
+        class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
+            """Arms the watcher at each step, and logs in front of the optimizer's."""
+
+            def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                watcher.arm(state.global_step)
+
+            def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                watched = watcher.take()
+                if watched is not None:  # callbacks are not told whose they are
+                    trainer.log(watched[1])
+
+            def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                watcher.close()
+
+        return Watching()
 
     def lightning(self) -> Any:
         """A callback for Lightning's `Trainer(callbacks=[...])`: its loggers get the numbers.
 
         The hooks come off when the fit ends, or fails. Raises `RequirementError` without lightning.
         """
-        return _lightning(self)
+        watcher = self
+        # The package that the script has imported.
+        package = next((name for name in PACKAGES if name in sys.modules), PACKAGES[0])
+
+        class Watching(required(package).Callback):  # type: ignore[misc]
+            """Arms the watcher at each batch; the loggers get what was seen after it."""
+
+            def on_train_batch_start(self, trainer: Any, *_: Any, **__: Any) -> None:
+                watcher.arm(trainer.global_step)
+
+            def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
+                watched = watcher.take()
+                if watched is not None:
+                    for logger in trainer.loggers:
+                        logger.log_metrics(watched[1], step=watched[0])
+
+            def on_fit_end(self, *_: Any, **__: Any) -> None:
+                watcher.close()
+
+            def on_exception(self, *_: Any, **__: Any) -> None:
+                watcher.close()
+
+        return Watching()
 
 
 def _read(
@@ -352,52 +392,3 @@ def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.M
     if not isinstance(stack, Sequence | nn.ModuleList) or not len(stack):
         raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
     return list(stack)
-
-
-def _hugging_face(watcher: Watcher, trainer: Any) -> Any:
-    """A `TrainerCallback` of a `Watcher`. trainer: whose it is, since callbacks are not told."""
-
-    class Watching(required("transformers").TrainerCallback):  # type: ignore[misc]
-        """Arms the watcher at each step, and logs in front of the optimizer's."""
-
-        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            watcher.arm(state.global_step)
-
-        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            watched = watcher.take()
-            if watched is not None:
-                trainer.log(watched[1])
-
-        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            watcher.close()
-
-    return Watching()
-
-
-# Two packages with one content: a callback belongs to that whose Trainer it is given to.
-PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-
-
-def _lightning(watcher: Watcher) -> Any:
-    """A `Callback` of a `Watcher`, of the package that the script has imported."""
-    package = next((name for name in PACKAGES if name in sys.modules), PACKAGES[0])
-
-    class Watching(required(package).Callback):  # type: ignore[misc]
-        """Arms the watcher at each batch; the loggers get what was seen after it."""
-
-        def on_train_batch_start(self, trainer: Any, *_: Any, **__: Any) -> None:
-            watcher.arm(trainer.global_step)
-
-        def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
-            watched = watcher.take()
-            if watched is not None:
-                for logger in trainer.loggers:
-                    logger.log_metrics(watched[1], step=watched[0])
-
-        def on_fit_end(self, *_: Any, **__: Any) -> None:
-            watcher.close()
-
-        def on_exception(self, *_: Any, **__: Any) -> None:
-            watcher.close()
-
-    return Watching()

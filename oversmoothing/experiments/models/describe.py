@@ -172,16 +172,12 @@ def with_own_heads(
 
     cos_start: the cosine of each layer's H to where its training began.
     """
+    starts = [None] * read.depth if cos_start is None else cos_start
     layers = []
-    for number, layer in enumerate(read.layers):
-        own, start = partial(heads, number), None if cos_start is None else cos_start[number]
-        read_now = own()
-        layers.append(
-            replace(
-                layer, read=own, number=read_now.number, width=read_now.width, live=True,
-                cos_start=start,
-            )
-        )  # fmt: skip
+    for number, (layer, start) in enumerate(zip(read.layers, starts, strict=True)):
+        now, own = heads(number), partial(heads, number)
+        sizes = {"number": now.number, "width": now.width}
+        layers.append(replace(layer, read=own, live=True, cos_start=start, **sizes))
     return replace(read, layers=tuple(layers))
 
 

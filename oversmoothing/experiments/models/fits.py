@@ -399,8 +399,8 @@ def _alike(p: Tensor, fitted: Tensor, size: float) -> bool:
 
 def _module(g: Graph, a: int, b: int) -> nn.Module | None:
     """The module that was called on a and gave b."""
-    ends = (m for given, gives, m in g.ends() if g.root(a) in given and g.root(b) in gives)
-    return next(ends, None)
+    calls = (call for given, gives, call in g.ends() if g.root(a) in given and g.root(b) in gives)
+    return next((call.module for call in calls), None)
 
 
 def norm_within(g: Graph, a: int, b: int) -> tuple[Norm, int] | None:
@@ -465,16 +465,11 @@ def _steps(g: Graph, start: int, end: int) -> list[Step]:
     at, last = 0, len(cuts) - 1
     while at < last:
         # Calls into which this tensor alone of the data goes.
-        taken = [
-            call
-            for call in g.calls
-            if call.outs and {g.root(u) for u in call.ins if g.data[u]} == {cuts[at]}
-        ]
-        ends = [g.root(call.outs[0]) for call in taken]
+        calls = [call for given, _, call in g.ends() if call.outs and given == {cuts[at]}]
         reach = [
             (order[v], -k, call)
-            for k, (v, call) in enumerate(zip(ends, taken, strict=True))
-            if v in order
+            for k, call in enumerate(calls)
+            if (v := g.root(call.outs[0])) in order
         ]
         best = max(reach, default=None, key=lambda each: each[:2])
         if best is not None and at < best[0]:

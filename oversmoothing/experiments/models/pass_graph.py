@@ -61,7 +61,7 @@ class Graph:
         self.norms: dict[tuple[int, int], Norm | None] = {}  # of `fits.norm_of`, by its ends
         self.known: dict[Hashable, Any] = {}  # of `once`
         self._roots: dict[int, int] = {}
-        self._ends: list[tuple[set[int], set[int], nn.Module]] = []
+        self._ends: list[tuple[set[int], set[int], Call]] = []
         self.anc = [0] * len(self.values)
         self.maker: list[Node | None] = [None] * len(self.values)
         self.uses: list[list[Node]] = [[] for _ in self.values]
@@ -152,12 +152,12 @@ class Graph:
             self._roots[v] = self.root(before) if same else v
         return self._roots[v]
 
-    def ends(self) -> list[tuple[set[int], set[int], nn.Module]]:
-        """Of each call: the roots of what it was given and of what it gave, and its module."""
+    def ends(self) -> list[tuple[set[int], set[int], Call]]:
+        """Of each call: the roots of the data that it was given and of what it gave, and it."""
         if not self._ends:
             for call in self.calls:
-                given, gives = ({self.root(v) for v in held} for held in (call.ins, call.outs))
-                self._ends.append((given, gives, call.module))
+                given = {self.root(v) for v in call.ins if self.data[v]}
+                self._ends.append((given, {self.root(v) for v in call.outs}, call))
         return self._ends
 
     def only(self, v: int, stop: int | None = None, ops: tuple[str, ...] = SCALES) -> int:

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
-from oversmoothing.experiments.inspection.stream_hooks import after_hook
+from oversmoothing.experiments.inspection.stream_hooks import tokens_of
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.layers import Light
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
@@ -179,7 +179,9 @@ def run(
     with evaluating(model.module), ExitStack() as hooks:
         rows: list[Tensor] = []
         for block in {id(layer.block): layer.block for layer in model.layers}.values():
-            see = after_hook(block, lambda X: rows.append(stream_log_ratio(X) / TEN))
+            see = block.register_forward_hook(
+                lambda block, _, out: rows.append(stream_log_ratio(tokens_of(out, block)) / TEN)
+            )
             hooks.callback(see.remove)
         for batch in _batches(model, inputs, batch_size):
             with nullcontext() if change is None else applied(model, change, batch):
