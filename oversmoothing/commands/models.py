@@ -71,7 +71,7 @@ def inspect(
     try:
         models = [opened(name, part) for name in ([model] if other is None else [model, other])]
     except NotReadError as refused:
-        from oversmoothing.experiments.inspection.unread import seen
+        from oversmoothing.experiments.inspection.inspect import seen
 
         inputs = named_inputs(
             refused.model, images=images, text=text, count=count or 8, data_dir=data_dir,

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing.commands.main import main
-from oversmoothing.experiments.inspection import unread
+from oversmoothing.experiments.inspection import inspect as unread
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.unread import seen
+from oversmoothing.experiments.inspection.inspect import seen
 from oversmoothing.experiments.models.describe import NotReadError, describe
 from oversmoothing.experiments.models.reader import UNSEEN
 from oversmoothing.simulations.state_metrics import stream_log_ratio

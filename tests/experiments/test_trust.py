@@ -172,7 +172,7 @@ def test_longer_batches_and_the_first_padded_one_are_verified_again() -> None:
 def norm_told(module: torch.nn.Module, width: int) -> Norm | None:
     """The norm that a module is, by a pass of it."""
     X = torch.randn(2, 12, width, generator=torch.Generator().manual_seed(0)) * 2 + 1
-    g = watch(lambda: module(X), module, X)
+    g = watch(module, module, X)
     return norm_of(g, next(iter(g.inputs)), g.nodes[-1].outs[0])
 
 

@@ -13,6 +13,7 @@ nothing. One block may stand for several layers (a model that uses it many times
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -20,7 +21,8 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from oversmoothing.experiments.inspection.verify import Questions, Verifier, unrounded_products
 from oversmoothing.experiments.models.checkpoints import in_float32
@@ -36,7 +38,7 @@ from oversmoothing.experiments.models.model import (
     projected,
 )
 from oversmoothing.experiments.models.pictures import Pictures
-from oversmoothing.experiments.models.tape import running
+from oversmoothing.experiments.models.tape import leaves, running
 from oversmoothing.simulations.progress import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
@@ -112,6 +114,49 @@ def check_inputs(inputs: Any) -> None:
     if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
         kind = "a single text" if isinstance(inputs, str | bytes) else type(inputs).__name__
         raise InputError(f"the inputs are {kind}: give a list of images or texts, or a tensor")
+
+
+def call_arguments(module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The call's arguments by name, those swallowed by **kwargs among them."""
+    try:
+        bound = inspect.signature(module.forward).bind_partial(*args, **kwargs)
+    except TypeError:
+        return dict(kwargs)
+    named = dict(bound.arguments)
+    for name, parameter in bound.signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named |= named.pop(name, {})
+    return named
+
+
+def tokens_of(values: Any, module: nn.Module) -> Tensor:
+    """The tokens: the first tensor [b, n, d] among arguments or results."""
+    for value in values if isinstance(values, tuple | list) else (values,):
+        if isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point():
+            return value
+    raise InputError(
+        f"no tokens [b, n, d] are seen at {type(module).__name__}: its blocks must take and give "
+        "them as the first tensor"
+    )
+
+
+def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
+    """module(*args, **kwargs) on the first inputs, in evaluation mode, without a gradient.
+
+    Neither the state of the random generators nor the module's mode or buffers are other than
+    before: the pass that follows is the same to the bit.
+    """
+    tensors = leaves((args, kwargs))
+    sizes = [len(each) for each in tensors if each.ndim > 1] or [0]
+
+    def cut(value: Any) -> Any:
+        batch = isinstance(value, Tensor) and value.ndim > 0 and len(value) == sizes[0]
+        return value[:inputs] if batch else value
+
+    devices = sorted({each.get_device() for each in tensors if each.is_cuda})
+    args, kwargs = tree_map(cut, (args, kwargs))
+    with evaluating(module), torch.no_grad(), torch.random.fork_rng(devices):
+        module(*args, **kwargs)
 
 
 def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:

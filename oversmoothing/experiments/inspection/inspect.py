@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection.budget import (
@@ -19,21 +20,37 @@ from oversmoothing.experiments.inspection.budget import (
     checked_budget,
     left_out,
 )
-from oversmoothing.experiments.inspection.extract import check_inputs, count, stream
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    check_inputs,
+    count,
+    prepared_and_moved,
+    stream,
+)
 from oversmoothing.experiments.inspection.heads_and_why import head_table
 from oversmoothing.experiments.inspection.observe import PART_NAMES, Observer
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
-from oversmoothing.experiments.intervals import FEWEST, NAN, mean_intervals, named
+from oversmoothing.experiments.intervals import FEWEST, NAN, mean_interval, mean_intervals, named
+from oversmoothing.experiments.models.checkpoints import in_float32
+from oversmoothing.experiments.models.describe import NotReadError
 from oversmoothing.experiments.models.inputs import Texts
-from oversmoothing.experiments.models.model import Layer, Model, without_autocast
+from oversmoothing.experiments.models.model import Layer, Model, evaluating, without_autocast
+from oversmoothing.experiments.models.pass_graph import Graph, watch
+from oversmoothing.experiments.models.reader import read
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 BATCH = 32
+# Inputs of one pass of a model that is not read, every tensor of which is kept.
+WATCHED = 4
+TEN = float(np.log(10))
+PLACES = ("in front", "behind attention", "behind layer")
 _AUTOCAST = "autocast is left out: the model runs in the dtype of its weights"
 
 
@@ -183,3 +200,76 @@ def _intervals(rows: list[dict[str, Any]], columns: dict[str, Array]) -> None:
             ends = np.array(mean_intervals(values))
         for row, own in zip(rows, ends.T.tolist(), strict=True):
             row |= named(name, own)
+
+
+@torch.no_grad()
+def seen(refused: NotReadError, inputs: Any) -> Result:
+    """What passes of a model that is not read show: HFC/LFC of its streams, how its tokens attend.
+
+    Without the form X + sum_h A_h N(X) W_V,h W_O,h there are no H, spectra, causes and heads.
+    inputs: as `inspect` takes them. log10 HFC/LFC is NaN where the pass shows no such stream.
+    Raises `InputError` where no attention with a residual sum was seen.
+    """
+    model = refused.model
+    check_inputs(inputs)
+    size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else WATCHED
+    parts: list[np.ndarray] = []
+    names: list[str] = []
+    with evaluating(model.module), in_float32(model.module), without_autocast():
+        for part in batches(inputs, size):
+            batch = prepared_and_moved(model, part)
+            graph = watch(model.run, model.module, batch)
+            names, rows = _layers(graph, model.module, count(part) or 1)
+            parts.append(rows)
+    if not names or len({len(each) for each in parts}) > 1:
+        raise InputError(f"{refused}. Its passes show no stream that could be measured")
+    values = np.concatenate(parts, 2)
+    columns = [*PLACES, "largest weight"]
+    table = pd.DataFrame({"attention": range(1, len(names) + 1), "block": names} | {
+        column: values[:, k].mean(1) for k, column in enumerate(columns)
+    })  # fmt: skip
+    last = values[-1, 2] if np.isfinite(values[-1, 2]).all() else values[-1, 1]
+    change = last - values[0, 0]
+    mean, low, high = mean_interval(change)
+    number = len(change)
+    # Without an interval it is said of these inputs alone, which the evidence counts.
+    known = np.isfinite(mean) and not low <= 0 <= high
+    how = f"tokens end {'more' if mean < 0 else 'less'} alike"
+    says = (
+        f"{model.name}: from the input to the last layer log10 HFC/LFC (differences between tokens "
+        f"over what they share) changes by {mean:+.2f}: "
+        f"{how if known else 'whether tokens end more alike cannot be told'}."
+    )
+    why = f"By what, it cannot say: {refused}."
+    evidence = measured(number, low, high) if number >= FEWEST else measured(number)
+    return Result(
+        "unread", f"{model.name}: what its own pass shows", {
+            "layers": Table(table, dict.fromkeys(PLACES, "log10 HFC/LFC"))
+        }, [Sentence(says, evidence), Sentence(why, measured(number))],
+        {"model": model.name, "inputs": number},
+    )  # fmt: skip
+
+
+def _layers(graph: Graph, module: Any, inputs: int) -> tuple[list[str], np.ndarray]:
+    """(names of the blocks, [layers, 4, inputs]: the three ratios and the mean largest weight)."""
+    names, rows = [], []
+    for each in read(graph, module, inputs):
+        if each.kind != "self" or not each.placed:
+            continue
+        A = graph.values[each.product.A]
+        A = (A.mT if each.product.flipped else A).double()
+        # Windows and heads lie side by side in the first dimensions.
+        largest = A.amax(-1).reshape(inputs, -1).mean(1)
+        streams, like = (each.before, each.total, each.end), graph.values[each.total]
+        ratios = [_ratio(graph.values[v], like, inputs) if v >= 0 else None for v in streams]
+        missing = torch.full((inputs,), torch.nan, dtype=torch.float64)
+        rows.append(torch.stack([*(missing if x is None else x for x in ratios), largest]).numpy())
+        names.append(graph.block(each.product.out, max(each.end, each.total)).name)
+    return names, np.array(rows)
+
+
+def _ratio(X: Tensor, like: Tensor, inputs: int) -> Tensor | None:
+    """log10 HFC/LFC by input; None where the sum with attention is no [inputs, tokens.., width]."""
+    if like.ndim < 3 or len(like) != inputs or X.numel() != like.numel():
+        return None
+    return stream_log_ratio(X.reshape(like.shape).flatten(1, -2)).double() / TEN

@@ -16,20 +16,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.stream_hooks import (
-    call_arguments,
-    eager_pass,
-    inner,
-    spectral_readings,
-    stream_readings,
-    tokens_of,
-)
+from oversmoothing.experiments.inspection.extract import call_arguments, eager_pass, tokens_of
+from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
 from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Heads, Model
+from oversmoothing.simulations.state_metrics import kept_parts, stream_metrics
 from oversmoothing.theory.support.errors import InputError, required, whole_number
 from oversmoothing.theory.support.files import write_atomically
 
@@ -93,7 +89,11 @@ class Watcher:
         outer = model.module if isinstance(model, Model) else model
         self.module, compiled = inner(outer)
         self.every, self.mode, self.budget = every, mode, budget
-        self.cls, self.layers, stack = _read(model, self.module, blocks)
+        read = None
+        if blocks is None:
+            read = model if isinstance(model, Model) else describe(self.module)
+        self.cls, self.layers = (read.cls, read.layers) if read else (False, ())
+        stack = [layer.block for layer in self.layers] if read else blocks_of(self.module, blocks)
         self.spectra = spectra and any(layer.live for layer in self.layers)
         self.rows: list[dict[str, Any]] = []
         self.put_off = 0
@@ -368,19 +368,9 @@ class Watcher:
         return Watching()
 
 
-def _read(
-    model: Model | nn.Module, module: nn.Module, blocks: str | Sequence[nn.Module] | None
-) -> tuple[bool, tuple[Layer, ...], list[nn.Module]]:
-    """(whether token 0 is CLS, the described layers, the blocks in their order)."""
-    if blocks is not None:
-        return False, (), blocks_of(module, blocks)
-    described = model if isinstance(model, Model) else describe(module)
-    return described.cls, described.layers, [layer.block for layer in described.layers]
-
-
-def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.Module]:
+def blocks_of(module: nn.Module, blocks: Any) -> list[nn.Module]:
     """The blocks named, or given; raises `InputError` where there are none."""
-    stack: Any = blocks
+    stack = blocks
     if isinstance(blocks, str):
         try:
             stack = list(module.get_submodule(blocks).children())
@@ -392,3 +382,54 @@ def blocks_of(module: nn.Module, blocks: str | Sequence[nn.Module]) -> list[nn.M
     if not isinstance(stack, Sequence | nn.ModuleList) or not len(stack):
         raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
     return list(stack)
+
+
+def inner(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
+    """(the module within its wrappings, those of them that are compiled).
+
+    Raises `InputError` for what is no module, and for `torch.nn.DataParallel`.
+    """
+    compiled = []
+    given: Any = module
+    while True:
+        if not isinstance(given, nn.Module):
+            raise InputError(f"{type(given).__name__} is no module of torch: give the model itself")
+        if isinstance(given, nn.DataParallel):
+            raise InputError(
+                "torch.nn.DataParallel copies the model at each pass, and hooks see the copies: "
+                "give its .module on one device, or use DistributedDataParallel"
+            )
+        if isinstance(given, nn.parallel.DistributedDataParallel):
+            given = given.module
+        elif isinstance(getattr(given, "_orig_mod", None), nn.Module):
+            compiled.append(given)
+            given = given._orig_mod
+        else:
+            return given, compiled
+
+
+METRICS = ("log_hfc_lfc", "cos_mean", "effective_rank")
+
+
+def stream_readings(X: Tensor, keep: Tensor | None, *, cls: bool) -> dict[str, float]:
+    """METRICS of X [m, n, d] over the kept tokens, means over the m inputs, and hfc_lfc.
+
+    cls: the same without token 0 as well, under *_without_cls.
+    """
+    each = [stream_metrics(part, without_first=cls) for part in kept_parts(X, keep)]
+    given: dict[str, float] = {}
+    for suffix in ("", "_without_cls") if "cos_mean_without_cls" in each[0] else ("",):
+        for name in METRICS:
+            values = torch.cat([one[name + suffix] for one in each])
+            given[name + suffix] = float(values.mean())
+        given[f"hfc_lfc{suffix}"] = float(np.exp(given[f"log_hfc_lfc{suffix}"]))
+    return given
+
+
+def spectral_readings(heads: Heads) -> dict[str, float]:
+    """What `Watcher.to_frame` has of H = sum_h (W_V,h W_O,h)^T; {} beyond LARGEST features."""
+    if heads.W_V.shape[1] > LARGEST:
+        return {}
+    why = ValueModes.of(heads, heads.W_V.device).why
+    names = [f"h_{name}" for name in (*REGIONS, "real_min", "real_max", "abs_max")]
+    return {name: why[name] for name in (*names, "asymmetry", "condition_V_H")}

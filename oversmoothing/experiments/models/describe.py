@@ -176,15 +176,15 @@ def with_own_heads(
     layers = []
     for number, (layer, start) in enumerate(zip(read.layers, starts, strict=True)):
         now, own = heads(number), partial(heads, number)
-        sizes = {"number": now.number, "width": now.width}
-        layers.append(replace(layer, read=own, live=True, cos_start=start, **sizes))
+        layer = replace(layer, number=now.number, width=now.width, live=True, cos_start=start)
+        layers.append(replace(layer, read=own))
     return replace(read, layers=tuple(layers))
 
 
 class NotReadError(InputError):
     """A module that runs and is not read.
 
-    model: without layers, for what its passes still show (`inspection.unread`).
+    model: without layers, for what its passes still show (`inspection.inspect.seen`).
     """
 
     def __init__(self, message: str, model: Model) -> None:
@@ -319,9 +319,8 @@ def _watched(
         except Exception as error:  # the module is anybody's
             errors.append(f"{type(error).__name__}: {' '.join(str(error).split())[:120]}")
             continue
-        graph = watch(lambda batch=batch: run(batch), module, batch)  # type: ignore[misc]
         first = next(iter(batch.values())) if isinstance(batch, Mapping) else batch
-        return graph, len(first)
+        return watch(run, module, batch), len(first)
     towers = [
         name
         for name, each in module.named_children()

@@ -318,9 +318,9 @@ def off(made: Tensor, seen: Tensor) -> float:
 
 
 @torch.no_grad()
-def watch(run: Callable[[], Any], module: nn.Module, inputs: Any) -> Graph:
-    """The graph of one pass, `run()`, of a module on `inputs`."""
+def watch(run: Callable[[Any], Any], module: nn.Module, inputs: Any) -> Graph:
+    """The graph of one pass, `run(inputs)`, of a module."""
     tape = Tape(module)
     with running(tape):
-        run()
+        run(inputs)
     return Graph(tape, inputs, module)

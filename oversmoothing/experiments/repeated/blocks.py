@@ -17,8 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
-from oversmoothing.experiments.inspection.stream_hooks import call_arguments
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    call_arguments,
+    check_inputs,
+    extract,
+    prepared,
+)
 from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.study.value_spectra import factors

@@ -29,8 +29,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.inspection.extract import batches, check_inputs, extract, prepared
-from oversmoothing.experiments.inspection.stream_hooks import tokens_of
+from oversmoothing.experiments.inspection.extract import (
+    batches,
+    check_inputs,
+    extract,
+    prepared,
+    tokens_of,
+)
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.layers import Light
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
