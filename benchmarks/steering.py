@@ -11,8 +11,12 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.experiments.intervals import in_words, share_interval
-from oversmoothing.experiments.power_method.directions import Matrix
-from oversmoothing.experiments.power_method.steering import Case, predicted_threshold, steered
+from oversmoothing.experiments.power_method.steering import (
+    Case,
+    Matrix,
+    predicted_threshold,
+    steered,
+)
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.theory.support.errors import whole_number

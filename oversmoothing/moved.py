@@ -17,6 +17,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _D + "augmentation": (_D + "training_loop",),
     _D + "cifar": (_D + "data",),
     _D + "images": (_D + "data",),
+    _D + "reads": (_D + "data",),
     _D + "config": (_D + "training_config",),
     _E + "enclosures.ball_metrics": (_E + "enclosures.balls",),
     _E + "enclosures.boxing": (_E + "enclosures.enclosing",),

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from benchmarks.peers.our_block import OurBlock, Sublayer
 from benchmarks.peers.peer_code import Source
-from oversmoothing.experiments.remedies.on_attention import AttnScale
-from oversmoothing.experiments.remedies.on_output import FeatScale
+from oversmoothing.experiments.remedies.on_branch import AttnScale, FeatScale
 from oversmoothing.experiments.remedies.on_stream import ContraNorm
 from oversmoothing.experiments.remedies.remedy import Plain
 

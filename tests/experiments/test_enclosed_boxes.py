@@ -13,6 +13,7 @@ from oversmoothing.experiments.enclosures import enclosing, zonotope
 from oversmoothing.experiments.enclosures.enclosing import (
     NEAR,
     both_routes,
+    box_ratios,
     changes,
     largest_box,
     on_box,
@@ -24,7 +25,6 @@ from oversmoothing.experiments.enclosures.other_route import (
     other_box_ratios,
     other_softmax,
 )
-from oversmoothing.experiments.enclosures.route import box_ratios
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError

@@ -19,11 +19,10 @@ from oversmoothing.experiments.enclosures.balls import (
     product,
     singular_values,
 )
-from oversmoothing.experiments.enclosures.enclosing import STATED, enclosed, largest_error
+from oversmoothing.experiments.enclosures.enclosing import STATED, enclosed, largest_error, streams
 from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.enclosures.other_route import other_metrics, other_streams
 from oversmoothing.experiments.enclosures.proving import read_inputs, streams_of
-from oversmoothing.experiments.enclosures.route import streams
 from oversmoothing.experiments.enclosures.statement import exact_ends
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import named_pictures, real_inputs

@@ -15,7 +15,7 @@ import pytest
 import torch
 from PIL import Image, PngImagePlugin
 
-from oversmoothing.experiments.digits.reads import Pixels
+from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.inspection.budget import foresee
 from oversmoothing.experiments.inspection.extract import batches, prepared
 from oversmoothing.experiments.inspection.inspect import inspect

@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.stats import gmean
 
 from oversmoothing import main
-from oversmoothing.experiments.digits.reads import Pixels
+from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
 from oversmoothing.experiments.inspection.inspect import inspect

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.digits.reads import Reads
+from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model

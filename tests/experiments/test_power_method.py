@@ -14,7 +14,7 @@ from benchmarks import steering as runs
 from oversmoothing import InputError
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.power_method import steering, tilt
-from oversmoothing.experiments.power_method.directions import (
+from oversmoothing.experiments.power_method.steering import (
     eigendirections,
     principal,
     product,

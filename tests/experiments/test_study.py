@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
 from oversmoothing.experiments.digits import vit
-from oversmoothing.experiments.digits.reads import Reads
+from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.study import answers, stacked, study_runs, study_tasks

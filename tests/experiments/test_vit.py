@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from torch import nn
 
 from oversmoothing.experiments.digits import vit
-from oversmoothing.experiments.digits.reads import Reads, seen
+from oversmoothing.experiments.digits.data import Reads, seen
 from oversmoothing.experiments.digits.training_config import FORMS, SHARED, Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.forms.regions import parameterisation

@@ -1,4 +1,5 @@
-"""The data of the trained models: handwritten digits, the default, CIFAR-10 and CIFAR-100.
+"""The data of the trained models (handwritten digits, the default, CIFAR-10, CIFAR-100), what the
+project's own networks read, pixels in patches or characters, and what a token of theirs sees.
 
 Digits: 1797 grey images of 8x8 pixels, ten classes, shipped with scikit-learn, so that nothing is
 downloaded, in one fixed split. Validation images serve every choice (epoch, learning rate,
@@ -18,10 +19,10 @@ import io
 import math
 import sys
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -30,7 +31,8 @@ from torch import Tensor
 from torch.nn import functional
 from tqdm import tqdm
 
-from oversmoothing.experiments.models.pictures import scaled
+from oversmoothing.experiments.models.inputs import WHITE, Images
+from oversmoothing.experiments.models.pictures import scaled, upright_rgb
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
 
@@ -39,7 +41,7 @@ GREY_LEVELS = 16.0
 # The split never follows the seed of a training run: accuracies of two seeds share their images.
 SPLIT_SEED = 4301
 HUB = {"cifar10": "uoft-cs/cifar10", "cifar100": "uoft-cs/cifar100"}
-LABEL = {"cifar10": ("label",), "cifar100": ("fine_label",)}
+LABEL = {"cifar10": "label", "cifar100": "fine_label"}
 ARCHIVE = {"cifar10": "cifar-10-binary.tar.gz", "cifar100": "cifar-100-binary.tar.gz"}
 UNPACKED = {"cifar10": "cifar-10-batches-bin", "cifar100": "cifar-100-binary"}
 # In front of the 3,072 bytes of an image: one label, or the coarse and the fine one.
@@ -87,6 +89,10 @@ class LabelledImages:
         pixels = self.pixels[chosen]
         return pixels.float() / 127.5 - 1 if pixels.dtype == torch.uint8 else pixels
 
+    def chosen(self, which: Tensor | slice) -> LabelledImages:
+        """Some of them."""
+        return LabelledImages(self.pixels[which], self.labels[which])
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -119,8 +125,7 @@ class DataParts:
             place[own] = (np.arange(len(own)) + 0.5) / len(own)
         count = max(1, round(fraction * len(labels)))
         chosen = torch.from_numpy(np.sort(np.argsort(place, kind="stable")[:count]))
-        kept = LabelledImages(self.train.pixels[chosen], self.train.labels[chosen])
-        return DataParts(kept, self.validation, self.test)
+        return replace(self, train=self.train.chosen(chosen))
 
 
 @cache
@@ -129,7 +134,7 @@ def digits() -> DataParts:
     train_test_split = required("sklearn.model_selection").train_test_split
     bunch = required("sklearn.datasets").load_digits()
     labels = bunch.target.astype(np.int64)
-    pixels = scaled(bunch.images / GREY_LEVELS)
+    whole = LabelledImages(scaled(bunch.images / GREY_LEVELS), torch.from_numpy(labels))
     everything = np.arange(len(labels))
     rest, test = train_test_split(
         everything, test_size=0.2, random_state=SPLIT_SEED, stratify=labels
@@ -137,12 +142,11 @@ def digits() -> DataParts:
     train, validation = train_test_split(
         rest, test_size=0.25, random_state=SPLIT_SEED, stratify=labels[rest]
     )
+    return DataParts(*(_sorted(whole, each) for each in (train, validation, test)))
 
-    def part(index: np.ndarray) -> LabelledImages:
-        chosen = torch.from_numpy(np.sort(index))
-        return LabelledImages(pixels[chosen].contiguous(), torch.from_numpy(labels)[chosen])
 
-    return DataParts(part(train), part(validation), part(test))
+def _sorted(images: LabelledImages, index: np.ndarray) -> LabelledImages:
+    return images.chosen(torch.from_numpy(np.sort(index)))
 
 
 def augmented(
@@ -177,8 +181,13 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
     drawn from the 50,000 by a fixed seed, the same number of each class. Raises `InputError` where
     the data set is not there or not whole.
     """
-    (pixels, labels), test = _official(name, data, hub, progress)
-    for which, wanted, own in zip(("train", "test"), OFFICIAL, (labels, test[1]), strict=True):
+    whole, test = (
+        LabelledImages(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
+        for pixels, labels in _official(name, data, hub, progress)
+    )
+    labels = whole.labels.numpy()
+    for which, wanted, images in zip(("train", "test"), OFFICIAL, (whole, test), strict=True):
+        own = images.labels.numpy()
         if len(own) != wanted or set(np.bincount(own)) != {wanted // SIZES[name].classes}:
             raise InputError(
                 f"{name}: {len(own)} {which} images of {len(np.unique(own))} classes were "
@@ -190,16 +199,7 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
         np.arange(len(labels)), test_size=SIZES[name].validation, random_state=SPLIT_SEED,
         stratify=labels,
     )  # fmt: skip
-
-    def part(index: np.ndarray) -> LabelledImages:
-        chosen = np.sort(index)
-        return _images(pixels[chosen], labels[chosen])
-
-    return DataParts(part(train), part(validation), _images(*test))
-
-
-def _images(pixels: np.ndarray, labels: np.ndarray) -> LabelledImages:
-    return LabelledImages(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
+    return DataParts(_sorted(whole, train), _sorted(whole, validation), test)
 
 
 def _official(name: str, data: Path | None, hub: bool, progress: bool) -> Any:
@@ -247,9 +247,9 @@ def _parquet(name: str, folder: Path, part: str, progress: bool) -> tuple[np.nda
             file_size(path)
             table = parquet.read_table(path).to_pydict()
             images = table.get("img") or table["image"]
-            own = next(table[key] for key in LABEL[name] if key in table)
+            own = table[LABEL[name]]
             decoded = [_decoded(each["bytes"]) for each in images]
-        except (OSError, KeyError, StopIteration, TypeError, broken) as error:
+        except (OSError, KeyError, TypeError, broken) as error:
             reason = f"{type(error).__name__}: {str(error)[:200]}"
             raise InputError(f"'{path}' cannot be read as {name} ({reason}): replace it") from error
         pixels += decoded
@@ -292,3 +292,124 @@ def _content(place: Path, name: str) -> bytes:
     except (OSError, EOFError, tarfile.TarError, StopIteration, AssertionError) as error:
         reason = " ".join(str(error).split())[:200] or f"it holds no {name}"
         raise InputError(f"'{place}' cannot be read ({reason}): replace it") from error
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a network reads and says: `kind` 'pixels' [b, c, s, s] cut into patches, with a CLS
+    token, or 'characters' [b, n] of a vocabulary of `inputs` numbers, with scores of every token.
+
+    tokens: how many, CLS apart; inputs: numbers of a patch, or of the vocabulary; outputs: scores.
+    """
+
+    kind: Literal["pixels", "characters"]
+    tokens: int
+    inputs: int
+    outputs: int
+    channels: int = 1
+    causal: bool = False
+    mean: tuple[float, ...] = (0.5,)
+    deviation: tuple[float, ...] = (0.5,)
+    alphabet: str = ""
+
+    @property
+    def patch(self) -> int:
+        """Pixels along the side of a patch."""
+        return math.isqrt(self.inputs // self.channels)
+
+    @property
+    def side(self) -> int:
+        """Pixels along the side of an image."""
+        return self.patch * math.isqrt(self.tokens)
+
+
+def seen(mask: str, reads: Reads) -> Tensor | None:
+    """Which tokens j (columns) token i sees, [n, n] bool; None: all, or all earlier ones.
+
+    On a grid of patches, which all see CLS and are seen by it: 'local' within one patch in every
+    direction, 'strided' every second patch along rows and columns, 'axial' its row and its column.
+    Along characters: 'local' the last 8, 'strided' every eighth before it; the union with the token
+    itself. Local and axial masks connect all tokens, so that A has one closed class (T1); strided
+    patches alone would fall into four classes, which CLS joins.
+    """
+    if mask == "dense":
+        return None
+    if reads.kind == "characters":
+        apart = torch.arange(reads.tokens)[:, None] - torch.arange(reads.tokens)
+        near = apart.abs() < 8 if mask == "local" else apart % 8 == 0
+        if mask == "axial":
+            raise InputError("an axial mask is of patches in rows and columns: choose local")
+        return near & (apart >= 0) if reads.causal else near
+    side = math.isqrt(reads.tokens)
+    row, column = torch.arange(side).repeat_interleave(side), torch.arange(side).repeat(side)
+    across, along = row[:, None] - row, column[:, None] - column
+    if mask == "local":
+        near = (across.abs() <= 1) & (along.abs() <= 1)
+    elif mask == "strided":
+        near = (across % 2 == 0) & (along % 2 == 0)
+    else:
+        near = (across == 0) | (along == 0)
+    whole = torch.ones(1 + reads.tokens, 1 + reads.tokens, dtype=torch.bool)
+    whole[1:, 1:] = near
+    return whole
+
+
+@dataclass(frozen=True)
+class Pixels(Images):
+    """Pictures as the project's own networks read them: colours resized by the means of boxes;
+    greys [m, size, size] of their exact size, bright is ink, as on the digits' black ground."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        size = (self.size, self.size)
+        return size if len(self.mean) == 1 else (len(self.mean), *size)
+
+    def check(self, batch: Any) -> Any:
+        """As of all images; greys may have an axis of their one channel."""
+        one = len(self.mean) == 1 and isinstance(batch, Tensor) and batch.ndim == 4
+        return super().check(batch[:, 0] if one and batch.shape[1] == 1 else batch)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing is in the place of settings: the network was trained so."""
+        return ()
+
+    @property
+    def usual(self) -> Any:
+        """Of greys the digits' validation images: what is read where no pictures are named."""
+        return None if len(self.mean) > 1 else lambda n: digits().validation.pixels[:n]
+
+    def answers(self, inputs: Any) -> Tensor | None:
+        """The classes of the first of the usual images, where these are the inputs."""
+        usual = isinstance(inputs, Tensor) and len(self.mean) == 1
+        return digits().validation.labels[: len(inputs)] if usual else None
+
+    def pixels(self, image: Image.Image) -> Tensor:
+        rgb = upright_rgb(image)
+        if len(self.mean) == 1:
+            if rgb.size != self.shape:
+                name = image.info.get("file", "an image")
+                raise InputError(
+                    f"'{name}' is {rgb.width} x {rgb.height} pixels, the model reads {self.size} x "
+                    f"{self.size}: resize or crop it first"
+                )
+            return scaled(np.asarray(rgb.convert("L"), dtype=np.float64) / WHITE)
+        rgb = rgb.resize((self.size, self.size), Image.Resampling.BOX)
+        values = (np.asarray(rgb, dtype=np.float64) / WHITE - self.mean) / self.std
+        return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
+
+
+def numbers(reads: Reads, texts: list[Any]) -> Tensor:
+    """Texts, or tensors [n], as numbers of characters [b, n], cut to what the network reads.
+
+    Raises `InputError` for texts of different lengths, and for characters it does not know."""
+    rows = []
+    for text in texts:
+        if isinstance(text, str):
+            if odd := sorted(set(text[: reads.tokens]) - set(reads.alphabet)):
+                raise InputError(f"the network knows no {odd[0]!r}: it knows {reads.alphabet!r}")
+            text = torch.tensor([reads.alphabet.index(letter) for letter in text[: reads.tokens]])
+        rows.append(text[: reads.tokens])
+    if len({len(row) for row in rows}) != 1:
+        raise InputError(f"texts of different lengths: give {reads.tokens} characters of each")
+    return torch.stack(rows)

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from oversmoothing.experiments.digits.data import SIZES, Sizes
-from oversmoothing.experiments.digits.reads import Reads
+from oversmoothing.experiments.digits.data import SIZES, Reads, Sizes
 from oversmoothing.simulations.generators.options import requirement
 from oversmoothing.theory.support.errors import InputError, unknown
 from oversmoothing.theory.support.files import read_json, read_toml

@@ -34,7 +34,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.digits.reads import Pixels, Reads, numbers, seen
+from oversmoothing.experiments.digits.data import Pixels, Reads, numbers, seen
 from oversmoothing.experiments.digits.training_config import SHARED, WHOLE, Design
 from oversmoothing.experiments.forms.form import (
     Inside,

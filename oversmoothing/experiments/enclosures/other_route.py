@@ -1,10 +1,11 @@
 """The forward pass and the metrics by another order of operations, for the checker.
 
-Of `route` it shares the arithmetic of balls and zonotopes alone. Patches are cut pixel by pixel;
-tokens are centred by I - 1 1^T / d; a head's logits are those of X and (X W_Q) W_K^T, its values
-(X W_V) W_O; softmax is exp, a sum, an inverse and a product, with another shift; every activation
-is written by another function and replaced by its chord, with the range of what is left found piece
-by piece; heads are added backwards; the feed-forward adds its hidden features in two parts.
+With `enclosing.streams` it shares the arithmetic of balls and zonotopes alone. Patches are cut
+pixel by pixel; tokens are centred by I - 1 1^T / d; a head's logits are those of X and (X W_Q)
+W_K^T, its values (X W_V) W_O; softmax is exp, a sum, an inverse and a product, with another shift;
+every activation is written by another function and replaced by its chord, with the range of what is
+left found piece by piece; heads are added backwards; the feed-forward adds its hidden features in
+two parts.
 
 ||HFC||^2 is the sum of squares less ||LFC||^2; cosines are read off X X^T; singular values are
 roots of the eigenvalues of the smaller Gram matrix S: with V near eigenvectors, refined by Newton's
@@ -94,7 +95,7 @@ OTHERWISE = {
 def other_streams(
     network: Network, given: Array, known: Callable[[Array], Number]
 ) -> Iterator[Number]:
-    """As `route.streams`."""
+    """As `enclosing.streams`."""
     patches = network.patches
     if patches is None:
         X = known(given)
@@ -110,7 +111,7 @@ def other_streams(
 
 
 def other_box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[Zonotope]:
-    """As `route.box_ratios`, [1, 1] each."""
+    """As `enclosing.box_ratios`, [1, 1] each."""
     symbols = Symbols()
     return map(_ratio, other_streams(network, pixels, lambda x: symbols.box(x, eps)))
 

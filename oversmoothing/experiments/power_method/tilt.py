@@ -20,16 +20,17 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.power_method.directions import (
+from oversmoothing.experiments.power_method.steering import (
     Matrix,
     eigendirections,
+    on_steering,
     principal,
     product,
     random_bases,
     scales,
     shares,
+    steered_tilts,
 )
-from oversmoothing.experiments.power_method.steering import on_steering, steered_tilts
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number

@@ -16,19 +16,17 @@ AttnScale(omega=0.5, heads=1)
 """
 
 from oversmoothing.experiments.remedies.by_name import REMEDIES as REMEDIES, remedy as remedy
-from oversmoothing.experiments.remedies.on_attention import (
+from oversmoothing.experiments.remedies.on_branch import (
     GFSA as GFSA,
     AttnScale as AttnScale,
-    CentredAttention as CentredAttention,
-    LaplacianHead as LaplacianHead,
-    OutlierRemoval as OutlierRemoval,
-    ShapedAttention as ShapedAttention,
-)
-from oversmoothing.experiments.remedies.on_output import (
     BandOfH as BandOfH,
+    CentredAttention as CentredAttention,
     FeatScale as FeatScale,
+    LaplacianHead as LaplacianHead,
     LayerScale as LayerScale,
     NeuTRENO as NeuTRENO,
+    OutlierRemoval as OutlierRemoval,
+    ShapedAttention as ShapedAttention,
     ValueResidual as ValueResidual,
     ViTMinus as ViTMinus,
 )

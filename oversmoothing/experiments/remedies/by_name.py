@@ -3,31 +3,31 @@
 from collections.abc import Callable
 from typing import Any
 
-from oversmoothing.experiments.remedies import on_attention, on_output, on_stream
+from oversmoothing.experiments.remedies import on_branch, on_stream
 from oversmoothing.experiments.remedies.remedy import Plain, Remedy
 from oversmoothing.theory.support.errors import InputError
 
 REMEDIES: dict[str, Callable[..., Remedy]] = {
-    "attnscale": on_attention.AttnScale,
-    "featscale": on_output.FeatScale,
-    "gfsa": on_attention.GFSA,
-    "outlier-removal": on_attention.OutlierRemoval,
-    "centred-attention": on_attention.CentredAttention,
-    "shaped-attention": on_attention.ShapedAttention,
-    "laplacian-head": on_attention.LaplacianHead,
+    "attnscale": on_branch.AttnScale,
+    "featscale": on_branch.FeatScale,
+    "gfsa": on_branch.GFSA,
+    "outlier-removal": on_branch.OutlierRemoval,
+    "centred-attention": on_branch.CentredAttention,
+    "shaped-attention": on_branch.ShapedAttention,
+    "laplacian-head": on_branch.LaplacianHead,
     "contranorm": on_stream.ContraNorm,
     "de-escalation": on_stream.DeEscalation,
-    "neutreno": on_output.NeuTRENO,
-    "value-residual": on_output.ValueResidual,
-    "layerscale": on_output.LayerScale,
+    "neutreno": on_branch.NeuTRENO,
+    "value-residual": on_branch.ValueResidual,
+    "layerscale": on_branch.LayerScale,
     "residual-scaling": on_stream.ResidualScaling,
     "lambda-skip": on_stream.LambdaSkip,
     "deepnorm": on_stream.DeepNorm,
     "ln-scaling": on_stream.LNScaling,
     "hyper-connections": on_stream.HyperConnections,
     "hyper-connections-ds": on_stream.DoublyStochasticConnections,
-    "vit-minus": on_output.ViTMinus,
-    "band": on_output.BandOfH,
+    "vit-minus": on_branch.ViTMinus,
+    "band": on_branch.BandOfH,
 }
 # The setting of the table: a start at which a remedy is the plain layer would show nothing.
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, without
-from oversmoothing.experiments.remedies.on_output import FormOfH
+from oversmoothing.experiments.remedies.on_branch import FormOfH
 from oversmoothing.experiments.remedies.on_stream import HyperConnections
 from oversmoothing.experiments.remedies.remedy import (
     FORCED,

@@ -11,7 +11,7 @@ One file, for it is one room: the measures, the rule and the words of an answer 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from scipy.stats import nct, t as student
 
 from oversmoothing.experiments.intervals import mean_interval, rank_correlation
 from oversmoothing.experiments.study import RECORDED
+from oversmoothing.experiments.study.lever import slope
 from oversmoothing.experiments.study.protocol import Protocol, Question, protocol
 from oversmoothing.experiments.study.study_pictures import drawn
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
@@ -50,10 +51,10 @@ def value(row: Row, measure: str) -> float:
     """A measure of a run; NaN where it is void. Raises `InputError` for an unknown one."""
     if measure not in MEASURES:
         raise InputError(f"no measure '{measure}': there are {', '.join(MEASURES)}")
-    return NAN if row.get("diverged") is not None else MEASURES[measure](row)
+    return NAN if row.get("diverged") is not None else MEASURES[measure][0](row)
 
 
-def _score(name: str) -> Any:
+def _score(name: str) -> Callable[[Row], float]:
     return lambda row: float(row["score"][name])
 
 
@@ -74,18 +75,13 @@ def _alignment_gain(row: Row) -> float:
 def _slope(row: Row) -> float:
     """Per unit of delta, over the shifts, less that of the random changes."""
     lever = row["lever"]
-    chosen = [k for k, name in enumerate(lever["changes"]) if name == "shift"]
-    dose = np.array([lever["doses"][k] for k in chosen])
-    beyond = np.array([lever["effect"][k] - lever["control"][k] for k in chosen])
-    return float(dose @ beyond / (dose @ dose))
+    beyond = np.array(lever["effect"]) - np.array(lever["control"])
+    return float(slope(lever["changes"], lever["doses"], beyond))
 
 
 def _change(row: Row, name: str, dose: float) -> int:
     lever = row["lever"]
-    return next(
-        k for k, each in enumerate(zip(lever["changes"], lever["doses"], strict=True))
-        if each == (name, dose)
-    )  # fmt: skip
+    return list(zip(lever["changes"], lever["doses"], strict=True)).index((name, dose))
 
 
 def _into_disc(row: Row) -> float:
@@ -99,25 +95,16 @@ def _gap(row: Row) -> float:
     return float(divergences[_change(row, "shift", 0.1)] - divergences[_change(row, "shift", -0.1)])
 
 
-MEASURES: dict[str, Any] = {
-    "error": _score("error"),
-    "bits": _score("bits"),
-    "loss": _score("loss"),
-    "cost of corruption": _corruption,
-    "alignment gain": _alignment_gain,
-    "slope": _slope,
-    "into disc": _into_disc,
-    "KL gap": _gap,
-}
-# What a value of a measure is, in words.
-UNITS = {
-    "error": "points of error",
-    "bits": "bits a character",
-    "loss": "nats",
-    "cost of corruption": "points of error",
-    "slope": "log10 HFC/LFC a unit of delta",
-    "into disc": "log10 HFC/LFC",
-    "KL gap": "nats",
+# Each with what a value of it is, in words.
+MEASURES: dict[str, tuple[Callable[[Row], float], str]] = {
+    "error": (_score("error"), "points of error"),
+    "bits": (_score("bits"), "bits a character"),
+    "loss": (_score("loss"), "nats"),
+    "cost of corruption": (_corruption, "points of error"),
+    "alignment gain": (_alignment_gain, "alignment gain"),
+    "slope": (_slope, "log10 HFC/LFC a unit of delta"),
+    "into disc": (_into_disc, "log10 HFC/LFC"),
+    "KL gap": (_gap, "nats"),
 }
 # Over the cells of a group, of one seed: the rank correlation of the loss with this of the start.
 RANKS = {
@@ -129,19 +116,16 @@ RANKS = {
 def values(question: Question, rows: Rows, chosen: Protocol) -> tuple[np.ndarray, int]:
     """(what is asked, a value a seed that is whole and not void; how many seeds are void)."""
     sample, void = [], 0
+    names = chosen.cells_of(question)
     for seed in range(chosen.seeds(question)):
+        own = [rows[name, seed] for name in names if (name, seed) in rows]
+        if len(own) < len(names):
+            continue
         if question.group:
-            own = [rows.get((name, seed)) for name in chosen.group(question.group)]
-            if any(row is None for row in own):
-                continue
-            each = _rank([row for row in own if row is not None], question.measure)
+            each = _rank(own, question.measure)
         else:
-            names = [question.first, *([question.second] if question.second else [])]
-            own = [rows.get((name, seed)) for name in names]
-            if any(row is None for row in own):
-                continue
-            seen = [value(row, question.measure) for row in own if row is not None]
-            each = seen[0] - (seen[1] if question.second else 0.0)
+            seen = [value(row, question.measure) for row in own]
+            each = seen[0] - sum(seen[1:])
         if math.isnan(each):
             void += 1
         else:
@@ -432,7 +416,8 @@ def _sentences(asked: pd.DataFrame) -> list[Sentence]:
             more = f" No number of seeds up to {MOST} would decide what was seen."
         void = f" {row['void']} seeds are void." if row["void"] else ""
         kind = "" if row["primary"] else " (exploratory)"
-        unit = UNITS.get(row["measure"], row["measure"])
+        # A rank correlation is its own unit.
+        unit = MEASURES.get(row["measure"], (None, row["measure"]))[1]
         number = rounded(row["value"], low, high)
         seen = "" if math.isnan(row["value"]) else f" Seen: {number} {unit}."
         says = f"{row['question']}{kind}, {row['decision']}: {row['says']}{seen}{void}{more}"

@@ -33,7 +33,7 @@ from oversmoothing.experiments.inspection.extract import (
     batches,
     check_inputs,
     extract,
-    prepared,
+    prepared_and_moved,
     tokens_of,
 )
 from oversmoothing.experiments.intervals import mean_interval
@@ -49,6 +49,7 @@ from oversmoothing.theory.support.sizes import Array
 
 # Doses that are asked where none is named: small enough to be linear.
 DOSES = (-0.1, -0.05, 0.05, 0.1)
+PARTS = (0.5,)  # of the way into the disc
 DISC = 0.45  # radius around -1/2 to which eigenvalues outside the disc are moved
 CONTROLS = 2  # random changes of each size
 BATCH = 25
@@ -75,8 +76,7 @@ class Change:
 def folded(layer: Layer, head: int | None = None) -> Array:
     """M [d, d] float64 of a layer, or of one of its heads; of Post-LN without a gain."""
     W_V, W_O = with_gain(layer)
-    M: Array = np.einsum("hdr,hre->de", W_V, W_O) if head is None else W_V[head] @ W_O[head]
-    return M
+    return np.einsum("hdr,hre->de", W_V, W_O) if head is None else W_V[head] @ W_O[head]
 
 
 def with_gain(layer: Layer, gained: bool = True) -> tuple[Array, Array]:
@@ -129,18 +129,15 @@ def applied(model: Model, change: Change, batch: Any) -> Iterator[None]:
 
     with ExitStack() as hooks:
         for layer in {id(each.block): each for each in model.layers}.values():
-            _check(layer)
+            if layer.attention is layer.block:
+                raise InputError(
+                    "the attention of this model is no module of its own: its output cannot be "
+                    "changed"
+                )
             where = layer.attention if layer.out is None else layer.out
             hooks.callback(where.register_forward_hook(add).remove)
         with running(light):
             yield
-
-
-def _check(layer: Layer) -> None:
-    if layer.attention is layer.block:
-        raise InputError(
-            "the attention of this model is no module of its own: its output cannot be changed"
-        )
 
 
 def _bare(layer: Layer, X: Tensor) -> Tensor:
@@ -214,18 +211,14 @@ def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:
     check_inputs(inputs)
     size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else size
     for part in batches(inputs, size):
-        batch = prepared(model, part)
-        if isinstance(batch, Tensor):
-            yield batch.to(model.device, model.dtype if batch.is_floating_point() else None)
-        else:
-            yield {name: value.to(model.device) for name, value in batch.items()}
+        yield prepared_and_moved(model, part)
 
 
 def said_in_batches(
-    model: Model, inputs: Any, scores: Sequence[Tensor], batch_size: int = BATCH
+    model: Model, inputs: Any, scores: Sequence[Tensor]
 ) -> Iterator[tuple[Tensor, Any]]:
     """What `run` returned of each batch, with the batch. Raises `InputError` for no scores."""
-    for said, batch in zip(scores, _batches(model, inputs, batch_size), strict=True):
+    for said, batch in zip(scores, _batches(model, inputs, BATCH), strict=True):
         if not said.numel():
             raise InputError(f"'{model.name}' has no head that says anything: no loss is known")
         yield said, batch
@@ -262,22 +255,22 @@ class Effects:
     norm: Array
 
     def slope(self, values: Array) -> Array:
-        """Per unit of dose over the shifts, by input: least squares through 0."""
-        chosen = [k for k, each in enumerate(self.changes) if each.name == "shift"]
-        dose = np.array([self.changes[k].dose for k in chosen])
-        slope: Array = dose @ values[chosen] / (dose @ dose)
-        return slope
+        """`slope` by input."""
+        names = [each.name for each in self.changes]
+        return slope(names, [each.dose for each in self.changes], values)
 
-    def index(self, name: str, dose: float) -> int:
-        """Where a change stands."""
-        return next(k for k, x in enumerate(self.changes) if (x.name, x.dose) == (name, dose))
+
+def slope(changes: Sequence[str], doses: Sequence[float], values: Array) -> Array:
+    """Of values [changes, ...], per unit of dose over the shifts: least squares through 0."""
+    chosen = [k for k, name in enumerate(changes) if name == "shift"]
+    dose = np.array(doses)[chosen]
+    return np.asarray(dose @ values[chosen] / (dose @ dose))
 
 
 @one_thread()
 def effects(
-    model: Model, inputs: Any, changes: Sequence[Change], *, seed: int = 0,
-    controls: int = CONTROLS, batch_size: int = BATCH,
-) -> Effects:  # fmt: skip
+    model: Model, inputs: Any, changes: Sequence[Change], *, seed: int = 0, batch_size: int = BATCH
+) -> Effects:
     """Predict, then run each change and its controls on every input.
 
     Raises `InputError` for models whose attention is not described or no module of its own.
@@ -285,24 +278,23 @@ def effects(
     predicted = foreseen(model, inputs, changes, batch_size)
     base, scores = run(model, inputs, None, batch_size)
     rng = np.random.default_rng([seed, 4301])
-    rows: dict[str, list[Array]] = {}
+    rows = []
     for change in steps(changes, len(changes), "change"):
         moved, said = run(model, inputs, change, batch_size)
         kl, same = _said(scores, said)
-        beside = [run(model, inputs, change.control(rng), batch_size) for _ in range(controls)]
-        columns = {
+        beside = [run(model, inputs, change.control(rng), batch_size) for _ in range(CONTROLS)]
+        row = {
             "effect": moved[-1] - base[-1],
             "control": np.mean([each[0][-1] for each in beside], 0) - base[-1],
             "kl": kl,
             "control_kl": np.mean([_said(scores, each[1])[0] for each in beside], 0),
             "same": same,
         }
-        for name, values in columns.items():
-            rows.setdefault(name, []).append(np.broadcast_to(values, base[-1].shape))
+        rows.append({name: np.broadcast_to(each, base[-1].shape) for name, each in row.items()})
     whole = [np.linalg.norm(folded(layer)) for layer in model.layers]
     sizes = np.stack([np.linalg.norm(each.D, axis=(1, 2)) for each in changes]) / whole
     norm = np.array([row[row > 0].mean() if row.any() else 0.0 for row in sizes])
-    arrays = {name: np.stack(values) for name, values in rows.items()}
+    arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     return Effects(tuple(changes), predicted=predicted, norm=norm, **arrays)
 
 
@@ -312,21 +304,19 @@ def intervene(
     *,
     seed: int = 0,
     doses: Sequence[float] = DOSES,
-    parts: Sequence[float] = (0.5,),
     heads: Sequence[tuple[int, int]] = (),
 ) -> Result:
     """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
 
-    Shifts every eigenvalue of H by each dose in all layers, moves those outside the disc part of
-    the way into it, and shifts single heads, each beside random changes of the same norm. Nothing
-    is retrained. Writes intervene.json and its table into intervene/MODEL.
+    Shifts by each dose in all layers, PARTS of the way into the disc, and shifts of single heads,
+    each beside its controls. Writes intervene.json and its table into intervene/MODEL.
     """
     for layer, head in heads:
         if not (0 <= layer < model.depth and 0 <= head < model.layers[layer].number):
             raise InputError(f"'{model.name}' has no head {layer + 1}.{head + 1}: write LAYER.HEAD")
     changes = [
         *(shift(model, dose) for dose in doses),
-        *(into_disc(model, part) for part in parts),
+        *(into_disc(model, part) for part in PARTS),
         *(shift(model, dose, place) for place in heads for dose in doses),
     ]
     results = effects(model, inputs, changes, seed=seed)

@@ -164,12 +164,13 @@ class Protocol:
 
     def seeds(self, question: Question) -> int:
         """How many seeds are planned for it."""
-        names = [question.first, question.second] if question.first else self.group(question.group)
-        return min(self.cells[name][1] for name in names if name)
+        return min(self.cells[name][1] for name in self.cells_of(question))
 
-    def group(self, group: str) -> list[str]:
-        """The names of a group's cells."""
-        return [name for name, (cell, _) in self.cells.items() if cell.group == group]
+    def cells_of(self, question: Question) -> list[str]:
+        """The names of its group's cells, or of the one or two that it is of."""
+        if question.group:
+            return [x for x, (cell, _) in self.cells.items() if cell.group == question.group]
+        return [name for name in (question.first, question.second) if name]
 
 
 def protocol(path: str | Path | None = None) -> Protocol:
@@ -217,10 +218,10 @@ def _check(made: Protocol) -> None:
     names = [each.name for each in made.questions]
     for each in made.questions:
         where = f"'{made.source}', question {each.name}"
-        wanted = [x for x in (each.first, each.second) if x]
+        wanted = made.cells_of(each)
         if odd := [x for x in wanted if x not in made.cells]:
             raise InputError(f"{where}: there is no cell '{odd[0]}'")
-        if bool(each.first) == bool(each.group) or (each.group and not made.group(each.group)):
+        if bool(each.first) == bool(each.group) or not wanted:
             raise InputError(f"{where}: give either a cell or a group that there is")
         if each.predicts not in PREDICTIONS or names.count(each.name) > 1:
             raise InputError(

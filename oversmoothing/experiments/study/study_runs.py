@@ -35,7 +35,7 @@ from tqdm import tqdm
 from oversmoothing.experiments.digits.training_loop import adamw, learning_rate
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.pictures import real_inputs
-from oversmoothing.experiments.study.lever import DOSES, effects, into_disc, shift
+from oversmoothing.experiments.study.lever import DOSES, PARTS, TEN, effects, into_disc, shift
 from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
 from oversmoothing.experiments.study.stacked import CLIP, WARM, Learnt, kept, marks
 from oversmoothing.experiments.study.study_tasks import RECIPES, ImageTask, Task, loss_of, task
@@ -56,8 +56,6 @@ from oversmoothing.theory.support.files import (
 ROWS, WEIGHTS = "rows.jsonl", "weights"
 LEVERED = 250  # test inputs on which H is moved
 NICE = 19
-TEN = math.log(10)
-PARTS = (0.5,)
 
 
 @one_thread()

@@ -28,11 +28,11 @@ from oversmoothing.experiments.digits.corruptions import SEVERITIES, corrupted, 
 from oversmoothing.experiments.digits.data import (
     DataParts,
     LabelledImages,
+    Reads,
     augmented,
     cifar,
     digits,
 )
-from oversmoothing.experiments.digits.reads import Reads
 from oversmoothing.experiments.digits.vit import generator
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import parse_json, read_text
@@ -132,21 +132,20 @@ class ImageTask(Task):
             while len(queue) < size:
                 queue = torch.cat([queue, torch.randperm(len(own), generator=order)])
             chosen, queue = queue[:size], queue[size:]
-            pixels, labels = own.pixels[chosen], own.labels[chosen]
+            pixels = own.pixels[chosen]
             if self.name == "digits":
                 pixels = augmented(pixels, moves, shift=0.5, rotation=8.0, zoom=0.05)
             else:
                 pixels = _cropped(pixels, moves)
-            yield self.read(pixels), labels
+            yield self.read(pixels), own.labels[chosen]
 
     def test(self) -> Iterator[tuple[Tensor, Tensor]]:
-        yield from self.read_in_parts(self.parts.test)
+        return self.read_in_parts(self.parts.test)
 
     def read_in_parts(self, images: LabelledImages) -> Iterator[tuple[Tensor, Tensor]]:
         """SCORED images at a time."""
-        for start in range(0, len(images), SCORED):
-            part = slice(start, start + SCORED)
-            yield self.read(images.pixels[part]), images.labels[part]
+        parts = (torch.split(each, SCORED) for each in (images.pixels, images.labels))
+        return ((self.read(pixels), labels) for pixels, labels in zip(*parts, strict=True))
 
     @torch.no_grad()
     def corruption(self, net: nn.Module) -> list[float]:
@@ -167,14 +166,9 @@ class TextTask(Task):
         self.masked = masked
         cut = int((1 - TEST_SHARE) * len(text))
         self.train, held = text[:cut], text[cut:]
-        number = len(alphabet)
+        kinds, letters = len(alphabet), "".join(alphabet)
         self.reads = Reads(
-            "characters",
-            CONTEXT,
-            number + masked,
-            number,
-            causal=not masked,
-            alphabet="".join(alphabet),
+            "characters", CONTEXT, kinds + masked, kinds, causal=not masked, alphabet=letters
         )
         whole = (len(held) - 1) // CONTEXT
         windows = held[: whole * CONTEXT].view(-1, CONTEXT)
@@ -205,9 +199,8 @@ class TextTask(Task):
                 yield drawn[:, :-1], drawn[:, 1:]
 
     def test(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for start in range(0, len(self.windows), SCORED):
-            part = slice(start, start + SCORED)
-            yield self.windows[part], self.targets[part]
+        parts = (torch.split(each, SCORED) for each in (self.windows, self.targets))
+        return zip(*parts, strict=True)
 
 
 def _scored(net: nn.Module, parts: Iterator[tuple[Tensor, Tensor]]) -> tuple[float, int, int]:
@@ -291,15 +284,15 @@ def _corrupted(name: str, data: Path | None, severity: int) -> list[LabelledImag
         kinds = kinds_for(clean) if severity else kinds_for(clean)[:1]
         return [corrupted(clean, kind, severity) for kind in kinds]
     whole = cifar("cifar100", data, progress=False).test
-    clean = LabelledImages(whole.pixels[:CORRUPTED], whole.labels[:CORRUPTED])
+    first = slice(CORRUPTED)
+    clean = whole.chosen(first)
     if not severity:
         return [_smaller(clean, name)]
     made = []
     for kind in kinds_for(clean):
         held = published("cifar100", data, kind, severity)
-        if held is not None:
-            held = LabelledImages(held.pixels[:CORRUPTED], held.labels[:CORRUPTED])
-        made.append(_smaller(held or corrupted(clean, kind, severity), name))
+        images = corrupted(clean, kind, severity) if held is None else held.chosen(first)
+        made.append(_smaller(images, name))
     return made
 
 

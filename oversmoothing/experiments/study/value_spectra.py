@@ -110,22 +110,18 @@ def in_all(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (norm, of), part in table.groupby(["norm", "of"], sort=False):
         count = part["eigenvalues"]
+        own, random = part["asymmetry"], part["asymmetry_at_random"]
+        words = {
+            "asymmetry": f"{own.mean():.3f} (random {random.mean():.3f})",
+            "below random": f"{int((own < random).sum())} of {len(part)} layers",
+            "cos(H_start, H_end)": start_spread(part["cos_start"].tolist()),
+        }
         row = {
             "norm": norm,
             "H of": of,
             "eigenvalues": int(count.sum()),
             "Re h < 0, %": 100 * float((part["negative"] * count).sum() / count.sum()),
             "in the disc, %": 100 * float((part["universal_disc"] * count).sum() / count.sum()),
-            "asymmetry": "-",
-            "below random": "-",
-            "cos(H_start, H_end)": start_spread(part["cos_start"].tolist())
-            if of == "whole"
-            else "-",
         }
-        if of == "whole":
-            below = int((part["asymmetry"] < part["asymmetry_at_random"]).sum())
-            random = part["asymmetry_at_random"].mean()
-            row["asymmetry"] = f"{part['asymmetry'].mean():.3f} (random {random:.3f})"
-            row["below random"] = f"{below} of {len(part)} layers"
-        rows.append(row)
+        rows.append(row | (words if of == "whole" else dict.fromkeys(words, "-")))
     return pd.DataFrame(rows)
