@@ -291,15 +291,14 @@ def ladder(
     opened = opened.renamed(Path(opened.name).name)
     opt.needs(opened.modality == "text", "a model that reads text", "--text", "--tokens")
     opt.needs(opened.modality != "text", "a model that reads images", "--images")
-    parts = split_inputs(
+    known, held, origin = split_inputs(
         opened, images=images, text=text, tokens=tokens, calibration=calibration,
         held_out=held_out, held_out_from=held_out_from, seed=seed, data_dir=data_dir,
     )  # fmt: skip
     folder = output_folder(out)
     result = climb(
-        opened, parts.calibration, parts.held_out, standard=standard, copies=copies,
-        first_layers=first_layers, seed=seed,
-        origin={"inputs": parts.origin, "held_out_from": held_out_from},
+        opened, known, held, standard=standard, copies=copies, first_layers=first_layers, seed=seed,
+        origin={"inputs": origin, "held_out_from": held_out_from},
     )  # fmt: skip
     opt.finish(result, folder, as_json)
 

@@ -14,7 +14,7 @@ from oversmoothing import main
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
-from oversmoothing.experiments.repeated.growth import loop_law
+from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
 from oversmoothing.experiments.repeated.predictors import (
     LINE,
@@ -179,7 +179,7 @@ def test_float32_gives_the_same_law_as_float64():
         model = open_model(tiny_model(), dtype=dtype)
         run = recorded(model, random_pixels(1).to(dtype))
         X = run.states[0]
-        laws.append(loop_law(run.blocks[:1], X[0].mean(0), X.shape[1], 100))
+        laws.append(loop_laws(run.blocks[:1], X[:1].mean(1), X.shape[1], 100)[0])
     assert laws[0].exponent == pytest.approx(laws[1].exponent, abs=2e-2)
 
 

@@ -23,7 +23,7 @@ from oversmoothing.experiments.repeated.growth import (
     consensus_step,
     exponents,
     linearised,
-    loop_law,
+    loop_laws,
 )
 from oversmoothing.experiments.repeated.stability import holds_to, stability
 from oversmoothing.theory.support.errors import InputError
@@ -150,13 +150,13 @@ def test_exponents_are_the_singular_values_of_the_product_of_derivatives():
 
 
 def test_the_looped_stack_follows_its_law_near_consensus():
-    """Small differences in the model's own looped blocks against loop_law, which never looped
+    """Small differences in the model's own looped blocks against loop_laws, which never looped
     them: the slope of log HFC/LFC over the last rounds."""
     model, batch = opened("own-pre")
     found = recorded(model, batch[:1])
     X = found.states[0]
     rounds = 400
-    law = loop_law(found.blocks, X[0].mean(0), X.shape[1], rounds)
+    law = loop_laws(found.blocks, X[:1].mean(1), X.shape[1], rounds)[0]
     E = X - X.mean(1, keepdim=True)
     Z = at_consensus(X) + 1e-9 * E
     logs = []

@@ -1,5 +1,7 @@
 """What the attention of a network on images decides: which eigenvalue dominates, and intervals."""
 
+import itertools
+
 import torch
 from torch import Tensor
 
@@ -28,9 +30,8 @@ def attention_by_layer(net: StudyNet, pixels: Tensor) -> list[Array]:
 def dominance_by_layer(net: StudyNet, pixels: Tensor) -> list[LayerDominance]:
     """Reading E2 of every layer, the mean A of its heads against its whole H: where values are
     shared its operator, and else a reading."""
-    attention = attention_by_layer(net, pixels)
-    return [layer_dominance(A, H.numpy())
-            for A, H in zip(attention, net.value_projections(), strict=True)]  # fmt: skip
+    both = zip(attention_by_layer(net, pixels), net.value_projections(), strict=True)
+    return [layer_dominance(A, H.numpy()) for A, H in both]
 
 
 def refresh_intervals(net: StudyNet, pixels: Tensor) -> None:
@@ -53,10 +54,6 @@ def refresh_intervals(net: StudyNet, pixels: Tensor) -> None:
 
 def _attention_of(net: StudyNet, own: HeadedAttention, pixels: Tensor) -> list[Array]:
     """Attention [n, n] of every image in every layer that has this H, mean over heads."""
-    attention = attention_by_layer(net, pixels)
-    return [
-        A
-        for block, of_layer in zip(net.blocks(), attention, strict=True)
-        if block.attention.owner is own
-        for A in mean_attention(of_layer)
-    ]
+    both = zip(net.blocks(), attention_by_layer(net, pixels), strict=True)
+    meant = (mean_attention(A) for block, A in both if block.attention.owner is own)
+    return list(itertools.chain(*meant))

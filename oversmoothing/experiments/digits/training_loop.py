@@ -20,8 +20,9 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -226,11 +227,6 @@ class Loop:
         )
         self._saved, self._began = time.monotonic(), time.monotonic()
 
-    @property
-    def first(self) -> bool:
-        """Whether this is the process that writes."""
-        return bool(self.accelerator.is_main_process)
-
     def resume(self) -> bool:
         """Go on from the checkpoint, if there is one.
 
@@ -250,10 +246,10 @@ class Loop:
                 "on with as many, or delete that folder"
             )
         self.model.load_state_dict(_part(tensors, _MODEL))
-        own: dict[int, dict[str, Tensor]] = {}
+        own: dict[int, dict[str, Tensor]] = defaultdict(dict)
         for name, value in _part(tensors, _OPTIMIZER).items():
             index, key = name.split(".", 1)
-            own.setdefault(int(index), {})[key] = value
+            own[int(index)][key] = value
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": own, "param_groups": groups})
         state, device = self.state, self.state.total.device
@@ -281,14 +277,15 @@ class Loop:
         config, state, per_epoch = self.config, self.state, self.config.per_epoch
         steps = config.epochs * per_epoch
         # Not before the caller has seen that the model gives numbers: others are not read.
-        if config.watch_every and self.first:
+        writes = self.accelerator.is_main_process
+        if config.watch_every and writes:
             # Without a limit of its own: what is recorded must not depend on the machine.
             self.instruments = Watcher(self.model, every=config.watch_every, budget=None)
             self.instruments.resume(state.watched)
         probes = self.data.validation.inputs(slice(config.probe_images))
         bar = tqdm(
             total=steps, initial=state.step, desc=config.variant, unit="step", file=sys.stderr,
-            disable=(None if self.progress else True) if self.first else True,
+            disable=None if self.progress and writes else True,
         )  # fmt: skip
         with bar, interruptible() as asked, self._closing():
             if state.step == 0:
@@ -336,10 +333,8 @@ class Loop:
 
     def step(self, pixels: Tensor, targets: Tensor) -> Tensor:
         self.optimizer.zero_grad()
-        noise: AbstractContextManager[None] = nullcontext()
-        if self.config.drop_path:
-            noise = drawn_from(self.state.augmentation, pixels.device)
-        with noise:
+        noise = drawn_from(self.state.augmentation, pixels.device)
+        with noise if self.config.drop_path else nullcontext():
             loss: Tensor = self.objective(pixels, targets)
         self.accelerator.backward(loss)
         self.optimizer.step()
@@ -355,10 +350,10 @@ class Loop:
             due = time.monotonic() - self._saved > CHECKPOINT_SECONDS
         else:
             due = self.state.step % self.every == 0
-        if not (self._any(bool(asked)) or self._any(due)):
-            return
-        self.save()
-        if self._any(bool(asked)):
+        ends = self._any(bool(asked))
+        if ends or self._any(due):
+            self.save()
+        if ends:
             raise KeyboardInterrupt(
                 f"stopped behind step {self.state.step} of {bar.total}, which is kept in "
                 f"'{self.folder}': the same command goes on from there"
@@ -375,11 +370,11 @@ class Loop:
         """Write a checkpoint; never one of a training that diverged."""
         assert self.folder is not None
         state = self.state
-        # Of every process, a row each.
         own = state.augmentation.get_state()[None].to(state.total.device)
+        # Of every process, a row each.
         augmentation = self.accelerator.gather(own)
         check_finite_loss(self, float(state.total))
-        if self.first:
+        if self.accelerator.is_main_process:
             state.seconds = self.seconds
             if self.instruments is not None:
                 state.watched = list(self.instruments.rows)
@@ -407,12 +402,12 @@ def check_finite_loss(loop: Loop, loss: float) -> None:
     """Raise `InputError` where the loss is no number any more."""
     if math.isfinite(loss):
         return
-    folder = loop.folder
-    kept = folder is not None and folder.exists()
+    kept = ""
+    if loop.folder is not None and loop.folder.exists():
+        kept = f"; the last good checkpoint is kept in '{loop.folder}'"
     raise InputError(
         f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} (loss "
-        f"{loss}): lower learning_rate or std in the configuration"
-        + (f"; the last good checkpoint is kept in '{folder}'" if kept else "")
+        f"{loss}): lower learning_rate or std in the configuration{kept}"
     )
 
 

@@ -188,20 +188,20 @@ class HeadedAttention(nn.Module):
 
     def forward(self, y: Tensor) -> Tensor:
         b, n, d = y.shape
-        h, k = self.heads, d // self.heads
         q, key = self.queries_and_keys(y)
         W_V, W_O = self.maps()
-        whole = self.shared
-        values = y @ W_V if whole else (y @ W_V).view(b, n, h, k).transpose(1, 2)
-        if self.fused and n > FUSED and not (whole or self.laplacian):
+        added: Tensor
+        if self.shared:
+            added = self.out(self.attention(q, key).mean(1) @ (y @ W_V))
+            return added
+        values = (y @ W_V).view(b, n, self.heads, d // self.heads).transpose(1, 2)
+        if self.fused and n > FUSED and not self.laplacian:
             mixed = functional.scaled_dot_product_attention(
                 q, key, values, attn_mask=self.seen, is_causal=self.causal and self.seen is None
             )
         else:
-            A = self.attention(q, key)
-            mixed = A.mean(1) @ values if whole else A @ values
-        mixed = mixed if whole else mixed.transpose(1, 2).reshape(b, n, d)
-        added: Tensor = self.out(mixed if whole else mixed @ W_O)
+            mixed = self.attention(q, key) @ values
+        added = self.out(mixed.transpose(1, 2).reshape(b, n, d) @ W_O)
         return added
 
     def queries_and_keys(self, y: Tensor) -> Tensor:
@@ -390,8 +390,7 @@ class StudyNet(nn.Module):
         does not see, norms, biases, positions and the CLS token are not, nor a whole H of a region,
         of which decay would only move the place in it."""
         kept = ("theta", "position", "cls", "bias")
-        decayed: list[Tensor] = []
-        free: list[Tensor] = []
+        decayed, free = [], []
         for name, parameter in self.named_parameters():
             last = name.rpartition(".")[2]
             weight = last not in kept and (parameter.ndim > 1 or last == "psi")

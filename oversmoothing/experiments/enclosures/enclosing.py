@@ -262,7 +262,7 @@ def largest_error(layers: Sequence[dict[str, Ball]], streams: Sequence[Tensor]) 
     of 1 and its modulus; 0 within the ball."""
     worst = 0.0
     for layer, X in zip(layers, streams, strict=True):
-        cls = any(name.endswith("_without_cls") for name in layer)
+        cls = any(name.endswith(WITHOUT) for name in layer)
         floating = stream_metrics(X[None], without_first=cls)
         for name, ball in layer.items():
             beyond = abs(float((ball - float(floating[name][0])).abs_lower()))
@@ -294,12 +294,9 @@ def signed(ends: Ends) -> bool:
 
 def both_routes(network: Network, pixels: Array, eps: float, layers: int) -> list[Ends]:
     """The hulls of what both routes prove of the first layers."""
-    pairs = zip(
-        changes(box_ratios, network, pixels, eps, layers),
-        changes(other_box_ratios, network, pixels, eps, layers),
-        strict=False,
-    )
-    return [(min(a[0], b[0]), max(a[1], b[1])) for a, b in pairs]
+    routes = (box_ratios, other_box_ratios)
+    proved = (changes(route, network, pixels, eps, layers) for route in routes)
+    return [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(*proved, strict=False)]
 
 
 def on_box(
@@ -376,21 +373,17 @@ def largest_box(network: Network, pixels: Array, layer: int) -> tuple[float, End
         intervals = both_routes(network, pixels, eps, layer)
         return intervals[-1] if len(intervals) == layer and signed(intervals[-1]) else None
 
-    eps, best = FIRST, proved(FIRST)
-    if best is None:
-        high = eps
-        while best is None:
-            high, eps = eps, eps / 4
-            if eps < LEAST:
-                raise InputError(
-                    f"the change of HFC/LFC over layer {layer} is too small to have a sign on any "
-                    "box: choose another layer or image"
-                )
-            best = proved(eps)
-    else:
-        high = 2 * eps
-        while (more := proved(high)) is not None:
-            eps, best, high = high, more, 2 * high
+    eps, high, best = FIRST, 2 * FIRST, proved(FIRST)
+    while best is None:
+        high, eps = eps, eps / 4
+        if eps < LEAST:
+            raise InputError(
+                f"the change of HFC/LFC over layer {layer} is too small to have a sign on any "
+                "box: choose another layer or image"
+            )
+        best = proved(eps)
+    while eps >= FIRST and (more := proved(high)) is not None:
+        eps, best, high = high, more, 2 * high
     while high > NEAR * eps:
         middle = sqrt(eps * high)
         intervals = proved(middle)

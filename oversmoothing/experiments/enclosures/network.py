@@ -46,6 +46,7 @@ _FIRST = ("cls_token", "class_embedding", "cls", "distillation_token")
 _POSITIONS = (
     "position_embeddings", "pos_embed", "position", "position_embedding.weight"
 )  # fmt: skip
+_NORMS = ("norm_attention", "norm_ffn", "output_norm_attention", "output_norm_ffn")
 SUPPORTED = (
     "Transformers of LayerNorm or RMSNorm in front of, behind or beside the sublayers, softmax "
     "attention with or without a causal mask, and a feed-forward of one activation can be enclosed"
@@ -83,8 +84,8 @@ def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
     draw = torch.randn(1, 8, width, generator=torch.Generator().manual_seed(0)).double() * 3
     called, answer = called_within(layer.ffn, draw)
     given = answer.double()
-    linear = [each for each in called if getattr(getattr(each, "weight", None), "ndim", 0) == 2]
-    maps = [columns(each) for each in linear]
+    weighed = (each for each in called if getattr(getattr(each, "weight", None), "ndim", 0) == 2)
+    maps = [columns(each) for each in weighed]
     tokens = draw.to(given)
     orders = _ORDERS.get(len(maps), [])
     for (first, gate, last), (name, f) in product(orders, ACTIVATIONS.items()):
@@ -96,9 +97,8 @@ def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
         except RuntimeError:  # shapes that do not go together
             continue
         if error <= _SAME.get(maps[last][0].dtype, 0.0):
-            parts = [_arrays(maps[k]) for k in (first, last)]
             more = (None, None) if gate is None else _arrays(maps[gate])
-            return FeedForward(name, *parts[0], *parts[1], *more)
+            return FeedForward(name, *_arrays(maps[first]), *_arrays(maps[last]), *more)
     raise InputError(
         f"{where}: its feed-forward sublayer is none that can be enclosed: two linear maps around "
         f"one of {', '.join(ACTIVATIONS)}, or three, one of them gated"
@@ -247,10 +247,7 @@ def _block(layer: Layer, model: Model, where: str) -> Block:
     by_head: Any = [[None] * h.number if each is None else list(each.numpy()) for each in taken]
     return Block(
         placement=layer.placement,
-        norm_attention=_norm(layer.norm_attention, model.width),
-        norm_ffn=_norm(layer.norm_ffn, model.width),
-        output_norm_attention=_norm(layer.output_norm_attention, model.width),
-        output_norm_ffn=_norm(layer.output_norm_ffn, model.width),
+        **{name: _norm(getattr(layer, name), model.width) for name in _NORMS},
         heads=tuple(HeadWeights(*parts) for parts in zip(*by_head, strict=True)),
         b_O=None if h.b_O is None else h.b_O.numpy(),
         scaling=float(h.W_Q.shape[-1] ** -0.5 if layer.scaling is None else layer.scaling),
@@ -280,9 +277,8 @@ def _patches(model: Model) -> Patches | None:
     if len(parts) != 1 or len(positions) != 1:
         return None
     weight = parts[0].weight.detach().cpu().double().numpy()
-    d = model.width
+    d, bias = model.width, parts[0].bias
     side = round(weight[0].size ** 0.5) if weight.ndim == 2 else weight.shape[-1]
-    bias = parts[0].bias
     patches = Patches(
         side=side,
         W=weight.reshape(d, -1).T,

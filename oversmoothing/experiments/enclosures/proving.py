@@ -117,8 +117,7 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
             ),
         ]
         floats = {torch.float64: seen}
-        if single is not None:
-            floats[torch.float32] = streams_of(single, batch)
+        floats |= {} if single is None else {torch.float32: streams_of(single, batch)}
         for dtype, streams in floats.items():
             error = largest_error(enclosure.layers, streams)
             within = "within" if error <= STATED[dtype] else "BEYOND"
@@ -162,13 +161,10 @@ def prove_boxes(
                 {"layer": number, "eps": size, "change_low": low, "change_high": high}
                 for number, (low, high) in claims.items()
             ]
-            falls = [number for number, (_, high) in claims.items() if high < 0]
-            rises = [number for number, (low, _) in claims.items() if low > 0]
-            ways = " and ".join(
-                f"{way} over layer {', '.join(map(str, each))}"
-                for way, each in (("falls", falls), ("rises", rises))
-                if each
-            )
+            falls = [str(number) for number, (_, high) in claims.items() if high < 0]
+            rises = [str(number) for number, (low, _) in claims.items() if low > 0]
+            both = (("falls", falls), ("rises", rises))
+            ways = " and ".join(f"{way} over layer {', '.join(x)}" for way, x in both if x)
             says = f"For every image within {size:.3g} of this one in every pixel, HFC/LFC {ways}."
             sentences = [Sentence(says, proved(BY)), proved_in, _confirmed(network, body)]
             yield Enclosure(body, model, rows, sentences, "{:.6g}")

@@ -168,9 +168,8 @@ def read_statement(text: str, name: str) -> Statement:
     given = _object(body["input"], name, ("source", "shape", "numbers", "values", *extra))
     _expect(given["source"] in ("pixels", "stream"), name, "its source is unknown")
     eps = _eps(given["eps"], name) if box else Fraction(0)
-    claims = _claims(body["claims"], name)
-    return Statement(body["kind"], body["network"], given["source"], _values(given, name), claims,
-                     eps)  # fmt: skip
+    claims, values = _claims(body["claims"], name), _values(given, name)
+    return Statement(body["kind"], body["network"], given["source"], values, claims, eps)
 
 
 def _expect(right: bool, name: str, words: str) -> None:
@@ -178,11 +177,10 @@ def _expect(right: bool, name: str, words: str) -> None:
         raise InputError(f"{name} is no enclosure: {words}")
 
 
-def _object(value: Any, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
+def _object(value: Any, name: str, keys: tuple[str, ...]) -> Any:
     _expect(isinstance(value, dict) and set(value) == set(keys), name,
             f"it needs exactly the parts {', '.join(keys)}")  # fmt: skip
-    parts: dict[str, Any] = value
-    return parts
+    return value
 
 
 def _values(given: dict[str, Any], name: str) -> Array:
@@ -241,29 +239,24 @@ class Judgement:
 
 def check_statement(network: Network, read: Statement) -> Judgement:
     """Whether every claim of the file holds of this network."""
-    fault = misfit(network, read)
-    if fault is None and read.kind == BOX:
-        return _check_box(network, read)
-    if fault is None:
-        wanted = set(names_of(network, NAMES))
-        layers = set(range(len(network.blocks) + 1))
-        if set(read.claims) != layers or any(set(x) != wanted for x in read.claims.values()):
-            fault = "it does not claim every metric of every layer"
-    if fault is not None:
+    if fault := misfit(network, read):
         return Judgement(False, fault)
-    bits = first_bits(network) + MORE
-    words = ""
-    for _ in range(DOUBLED + 1):
+    if read.kind == BOX:
+        return _check_box(network, read)
+    wanted, layers = set(names_of(network, NAMES)), set(range(len(network.blocks) + 1))
+    if set(read.claims) != layers or any(set(x) != wanted for x in read.claims.values()):
+        return Judgement(False, "it does not claim every metric of every layer")
+    least = first_bits(network) + MORE
+    for bits in (least << k for k in range(DOUBLED + 1)):
         with at_precision(bits):
-            false, open_claims = _against(network, read)
-        if false or not open_claims:
+            false, undecided = _against(network, read)
+        if false:
+            return Judgement(False, f"false: {false} is elsewhere")
+        if not undecided:
             break
-        words = f": {open_claims[0]} is narrower than {bits} bits can confirm"
-        bits *= 2
-    if false:
-        return Judgement(False, f"false: {false} is elsewhere")
-    if open_claims:
-        return Judgement(False, f"not confirmed{words}")
+    else:
+        narrow = f"{undecided} is narrower than {bits} bits can confirm"
+        return Judgement(False, f"not confirmed: {narrow}")
     number = sum(map(len, read.claims.values()))
     return Judgement(
         True,
@@ -326,16 +319,16 @@ def misfit(network: Network, read: Statement) -> str | None:
     return None if fits else f"its input has the shape {shape}, which the network does not read"
 
 
-def _against(network: Network, read: Statement) -> tuple[str | None, list[str]]:
-    """(the first claim that is false, those that this precision does not decide)."""
-    undecided: list[str] = []
+def _against(network: Network, read: Statement) -> tuple[str | None, str | None]:
+    """(the first claim that is false, the first that this precision does not decide)."""
+    undecided = None
     for number, X in enumerate(other_streams(network, read.given, Balls.exact)):
         for name, ball in metrics_of(network, X.entries, other_metrics).items():
             said = compared(ball, read.claims[number][name])
             if said is False:
-                return f"{name} of layer {number}", []
+                return f"{name} of layer {number}", None
             if said is None:
-                undecided.append(f"{name} of layer {number}")
+                undecided = undecided or f"{name} of layer {number}"
         if undecided:
             break
     return None, undecided

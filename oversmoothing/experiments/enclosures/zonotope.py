@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import flint
 import numpy as np
@@ -164,11 +164,11 @@ class Zonotope:
 
         Raises `LeftDomainError` where f is not defined on all of it.
         """
-        return _applied(self, lambda c, r: _tangent(f, c, r))
+        return _applied(self, partial(_tangent, f))
 
     def chord(self, f: Curve) -> Zonotope:
         """f of every entry by the slope between the ends of its interval. Raises as `tangent`."""
-        return _applied(self, lambda c, r: _chord(f, c, r))
+        return _applied(self, partial(_chord, f))
 
     def softmax(self, causal: bool) -> Zonotope:
         """softmax of every row; see the head of the file. None is causal."""

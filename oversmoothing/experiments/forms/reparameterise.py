@@ -24,12 +24,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from oversmoothing.experiments.forms.form import ROUNDING, Form, Inside, orthogonal_factor
+from oversmoothing.experiments.forms.form import ROUNDING, Form, orthogonal_factor
 from oversmoothing.experiments.forms.lasting_bound import LastingBound, lasting_bound
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import DescribesItself, Layer, Model, ValueParts
+from oversmoothing.simulations.spectra.batch_verdicts import normalised
 from oversmoothing.theory.support.errors import InputError
 
 
@@ -50,6 +51,11 @@ def outputs(parts: ValueParts) -> Tensor:
     own: Any = parts.out.weight
     W = in_by_out(parts.out, own)
     return W.reshape(parts.heads, -1, W.shape[1])
+
+
+def output_map(Q: Tensor, H: Tensor) -> Tensor:
+    """W_O [m, d] of values Q [d, m]: Q^T H^T, or where m < d H^T Q^T."""
+    return Q.mT @ H.mT if Q.shape[0] <= Q.shape[1] else H.mT @ Q.mT
 
 
 class OrthonormalValues(nn.Module):
@@ -99,7 +105,7 @@ class SplitOutputs(nn.Module):
         H = self.form(*free)
         Q = values(self.split)
         with torch.autocast(Q.device.type, enabled=False):
-            W_O = Q.mT @ H.mT if Q.shape[0] <= Q.shape[1] else H.mT @ Q.mT
+            W_O = output_map(Q, H)
         groups, repeats = self.split.kv_heads, self.split.heads // self.split.kv_heads
         if repeats > 1:
             W_O = W_O.view(groups, -1, W_O.shape[1]).repeat_interleave(repeats, 0).flatten(0, 1)
@@ -135,13 +141,6 @@ def impose(parts: ValueParts, form: Form) -> None:
     weight: Any = parts.out.weight
     weight.copy_(in_by_out(parts.out, W_O))
     parametrize.register_parametrization(parts.out, "weight", SplitOutputs(parts, form))
-
-
-def imposed(parts: ValueParts) -> bool:
-    """Whether these weights are parametrised already, by this or by anything else."""
-    return parametrize.is_parametrized(parts.value, parts.name) or parametrize.is_parametrized(
-        parts.out, "weight"
-    )
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,8 @@ class Reparameterised:
         rounding (`tolerance`), and the smallest and largest real part of its eigenvalues."""
         rows = []
         for number, each, H in zip(self.layers, self._outputs, self.H(), strict=True):
-            place = _inside(each)
+            free = _free(each)
+            place = each.form.inside(each.form(*free), each.form.condition(*free))
             h = torch.linalg.eigvals(H).real
             rows.append(
                 {
@@ -234,11 +234,8 @@ class Reparameterised:
             raise InputError("these inputs are padded: give texts of one length, or one at a time")
         bounds = []
         for k, start in enumerate(recorded.traces[0].before):
-            attention = []
-            for trace in recorded.traces:
-                assert trace.attention is not None
-                A = trace.attention[k].double()
-                attention.append((A / A.sum(-1, keepdim=True)).numpy())
+            each = (trace.attention for trace in recorded.traces if trace.attention is not None)
+            attention = [normalised(A[k].numpy()) for A in each]
             bounds.append(lasting_bound(attention, products, start.double().numpy()))
         return bounds
 
@@ -282,7 +279,12 @@ def reparameterise(
             "already: train it with TrainConfig(variant='vit-FORM')"
         )
     described = model if isinstance(model, Model) else describe(model)
-    numbers = _numbers(layers, described.depth)
+    whole = range(1, described.depth + 1)
+    numbers = sorted(set(whole if layers is None else layers))
+    if not numbers or not set(numbers) <= set(whole):
+        raise InputError(
+            f"layers {layers}: give numbers from 1 to {described.depth}, the model's depth"
+        )
     parameterisation(form, **options)  # refused before anything is changed
     # A block that stands in the stack several times is changed once.
     chosen: dict[int, tuple[int, Layer]] = {}
@@ -307,19 +309,11 @@ def reparameterise(
     )
 
 
-def _numbers(layers: list[int] | None, depth: int) -> list[int]:
-    if layers is None:
-        return list(range(1, depth + 1))
-    numbers = sorted(set(layers))
-    if not numbers or not 1 <= numbers[0] <= numbers[-1] <= depth:
-        raise InputError(f"layers {layers}: give numbers from 1 to {depth}, the model's depth")
-    return numbers
-
-
 def _check(layer: Layer, number: int) -> None:
     if layer.parts is None or not layer.live:
         raise InputError(f"layer {number}: it is not known where W_V and W_O stand")
-    if imposed(layer.parts):
+    places = (layer.parts.value, layer.parts.name), (layer.parts.out, "weight")
+    if any(parametrize.is_parametrized(*place) for place in places):
         raise InputError(f"layer {number}: its weights are parametrised already; bake() them first")
     if not (isinstance(layer.output_scale, float) and layer.output_scale == 1.0):
         raise InputError(
@@ -330,14 +324,7 @@ def _check(layer: Layer, number: int) -> None:
 
 def _free(each: SplitOutputs) -> list[Tensor]:
     chain: Any = each.split.out.parametrizations
-    originals = chain.weight
-    return [original.detach() for original in originals.parameters(recurse=False)]
-
-
-def _inside(each: SplitOutputs) -> Inside:
-    free = _free(each)
-    H = each.form(*free)
-    return each.form.inside(H, each.form.condition(*free))
+    return [original.detach() for original in chain.weight.parameters(recurse=False)]
 
 
 @torch.no_grad()
@@ -345,7 +332,7 @@ def _agrees(layer: Layer, number: int, each: SplitOutputs) -> None:
     """Hold the heads as the description reads them against H: declared is not believed."""
     total, own = layer.heads.total(), values(each.split).detach()
     Q, H = own.double().cpu(), each.form(*_free(each)).double().cpu()
-    wanted = Q @ (Q.mT @ H.mT if Q.shape[0] <= Q.shape[1] else H.mT @ Q.mT)
+    wanted = Q @ output_map(Q, H)
     error = float(torch.linalg.matrix_norm(total - wanted))
     eps = torch.finfo(own.dtype).eps
     if not error <= ROUNDING * len(Q) * eps * float(torch.linalg.matrix_norm(wanted)):

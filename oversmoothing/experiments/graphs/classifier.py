@@ -148,8 +148,7 @@ class Score:
 
     def gain(self) -> tuple[float, float, float]:
         """Accuracy less the majority's: mean and 95 % interval over the graphs."""
-        more = self.accuracy - self.majority
-        return mean_interval(more)
+        return mean_interval(self.accuracy - self.majority)
 
     def sentence(self) -> Sentence:
         """The accuracies and their difference, with the intervals."""

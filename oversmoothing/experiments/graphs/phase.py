@@ -298,9 +298,8 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
     clear = table[table["clear"]]
     count = len(clear)
     said = []
-    for name, source in (("predicted", "the graph's spectrum"), ("thumb", "homophily alone")):
-        if not count:
-            break
+    by = {"predicted": "the graph's spectrum", "thumb": "homophily alone"}
+    for name, source in by.items() if count else ():
         right = int((clear[name] == clear["observed"]).sum())
         ends = share_interval(right / count, count)
         said.append(
@@ -340,20 +339,16 @@ def phase_picture(table: pd.DataFrame, attention: str = "walk") -> Figure:
     axes = grid[0, 0]
     with style():
         clear = table["clear"]
-        for smooths, outcome, said in (
-            (True, Outcome.SMOOTHING, "run smooths"),
-            (False, Outcome.NON_SMOOTHING, "run does not"),
+        for shown, colour, said in (
+            (clear & table["observed"], VERDICT_COLOUR[Outcome.SMOOTHING], "run smooths"),
+            (clear & ~table["observed"], VERDICT_COLOUR[Outcome.NON_SMOOTHING], "run does not"),
+            (~clear, PALETTE["grey"], "near tie"),
         ):
-            own = table[clear & (table["observed"] == smooths)]
+            own = table[shown]
             axes.scatter(
-                own["homophily"], own["h"], s=5, linewidths=0, color=VERDICT_COLOUR[outcome],
+                own["homophily"], own["h"], s=5, linewidths=0, color=colour,
                 label=f"{said} ({len(own)})",
             )  # fmt: skip
-        ties = table[~clear]
-        axes.scatter(
-            ties["homophily"], ties["h"], s=5, linewidths=0, color=PALETTE["grey"],
-            label=f"near tie ({len(ties)})",
-        )  # fmt: skip
         wrong = table[clear & (table["predicted"] != table["observed"])]
         axes.scatter(
             wrong["homophily"], wrong["h"], s=40, facecolors="none", edgecolors="black",

@@ -27,7 +27,6 @@ cost nothing for a held-out image.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -154,10 +153,10 @@ def ladder(
         "seed": seed,
         "dtype": str(model.dtype).removeprefix("torch."),
     }
-    cost = model_cost(model, tokens)
     return LadderResult(
-        model.name, tokens, held.change, cost, tuple(climb.rungs), climb.skipped, settings
-    )
+        model.name, tokens, held.change, model_cost(model, tokens), tuple(climb.rungs),
+        climb.skipped, settings,
+    )  # fmt: skip
 
 
 def _observe(
@@ -244,14 +243,12 @@ class Climb:
         kernel("P0'''", start, start.cost(), "kernel ridge on features of X_0")
         fixed = linear_state(known)
         lifted = lifted_state(known, int(self.model.cls), seed=self.seed)
+        refitted = "one affine operator a layer from X_0, refitted on propagated states"
         note = (
             f"one affine operator a layer on X_0's tokens lifted by {FUNCTIONS} fixed random "
             "functions"
         )
-        for name, state, words in (
-            ("P6", fixed, "one affine operator a layer from X_0, refitted on propagated states"),
-            ("P6 lifted", lifted, note),
-        ):
+        for name, state, words in (("P6", fixed, refitted), ("P6 lifted", lifted, note)):
             self.add(name + label, state.predict(self.held.start), state.cost(), number, words)
         kernel(
             "P6 lifted, kernel reading", lambda X: [Features(lifted.logs(X))], lifted.cost(),
@@ -275,27 +272,17 @@ class Climb:
                 kernel(name, fitted.features, fitted.cost(), fitted.words())
 
 
-@dataclass(frozen=True)
-class SplitInputs:
-    """Inputs for calibration, others that are held out, and where they are from, in words."""
-
-    calibration: Sequence[Any]
-    held_out: Sequence[Any]
-    origin: str
-
-
 def split_inputs(
     model: Model, *, images: str | None = None, text: Path | None = None, tokens: int = 64,
     calibration: int = 100, held_out: int = 200, held_out_from: int = 0, seed: int = 0,
     data_dir: Path | None = None,
-) -> SplitInputs:  # fmt: skip
-    """Images of a folder, texts of a file (one a line, cut to `tokens`), or CIFAR-100.
+) -> tuple[Sequence[Any], Sequence[Any], str]:  # fmt: skip
+    """(inputs for calibration, others that are held out, where they are from, in words).
 
-    CIFAR-100 also where no images are named. A folder or file is looked for here, then within
-    `data_dir`.
-
-    calibration, held_out: how many; held_out_from: leave out the first so many of the held-out
-    draw. Raises `InputError` where there are too few.
+    Images of a folder, texts of a file (one a line, cut to `tokens`), looked for here, then within
+    `data_dir`; or CIFAR-100, also where no images are named. calibration, held_out: how many;
+    held_out_from: leave out the first so many of the held-out draw. Raises `InputError` where there
+    are too few.
     """
     first = calibration + held_out_from
     wanted = first + held_out
@@ -309,20 +296,19 @@ def split_inputs(
         texts = [each[:tokens] for each in ids if len(each) >= tokens]
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
-        return SplitInputs(chosen[:calibration], chosen[first:], origin)
+        return chosen[:calibration], chosen[first:], origin
     if images is not None and not is_cifar100(images):
         folder = named_pictures(images, None, data_dir)
         pictures = folder.chosen(_drawn(random, len(folder), wanted))
         origin = f"{Path(images).name}, split by the seed"
-        return SplitInputs(pictures[:calibration], pictures[first:], origin)
+        return pictures[:calibration], pictures[first:], origin
     data = real_inputs(data_dir)
-    train = cifar100(data, "train")
-    known = np.sort(random.permutation(len(train))[:calibration])
+    known = np.sort(random.permutation(len(cifar100(data, "train")))[:calibration])
     other = np.random.default_rng([seed, 1])
     held = np.sort(other.permutation(SPLITS["test"])[held_out_from : held_out_from + held_out])
     if len(known) < calibration or len(held) < held_out:
         raise InputError("CIFAR-100 has 50,000 train and 10,000 test images: ask for fewer")
-    return SplitInputs(
+    return (
         list(cifar100(data, "train", known.tolist())),
         list(cifar100(data, "test", held.tolist())),
         "CIFAR-100: calibration from the train images, held out from the test images, by the seed",

@@ -63,47 +63,34 @@ def jacobian(f: Callable[[Tensor], Tensor], point: Tensor) -> Affine:
     return Affine(M, values[-1] - point @ M)
 
 
-class LeastSquares:
-    """The affine map of least squares, its sums gathered batch by batch."""
-
-    def __init__(self, d: int) -> None:
-        self._gram = torch.zeros(d + 1, d + 1, dtype=torch.float64)
-        self._cross = torch.zeros(d + 1, d, dtype=torch.float64)
-
-    def update(self, X: Tensor, Y: Tensor) -> None:
-        """Take in inputs X [..., d] and outputs Y [..., d]."""
-        rows = X.flatten(0, -2).double()
-        rows = torch.cat([rows, torch.ones(len(rows), 1, dtype=rows.dtype)], dim=1)
-        self._gram += rows.T @ rows
-        self._cross += rows.T @ Y.flatten(0, -2).double()
-
-    def mean(self) -> Tensor:
-        """Of the inputs, [d]."""
-        return self._gram[-1, :-1] / self._gram[-1, -1]
-
-    def solve(self) -> Affine:
-        """The map; of the smallest norm where the inputs do not span everything."""
-        solved = torch.linalg.pinv(self._gram, hermitian=True) @ self._cross
-        return Affine(solved[:-1], solved[-1])
-
-
 AffineFfns = list[tuple[Affine, Affine] | None]
 
 
 def affine_ffns(model: Model, batches: Iterable[tuple[Trace, ...]]) -> AffineFfns:
     """Each layer's affine stand-ins of its FFN from the traces of calibration inputs: its Jacobian
-    at their mean normalised token, and least squares over them. None without an FFN."""
-    sums = [LeastSquares(model.width) for _ in model.layers]
+    at their mean normalised token, and least squares over them, of the smallest norm where the
+    tokens do not span everything. None without an FFN."""
+    d = model.width
+    # Of the tokens with a 1 behind them, and of these with what the FFN makes of them.
+    grams = torch.zeros(model.depth, d + 1, d + 1, dtype=torch.float64)
+    crosses = torch.zeros(model.depth, d + 1, d, dtype=torch.float64)
     for traces in batches:
-        for layer, trace, fit in zip(model.layers, traces, sums, strict=True):
+        for k, (layer, trace) in enumerate(zip(model.layers, traces, strict=True)):
             if layer.ffn is not None:
-                N = layer.norm_ffn(trace.after_attention)
-                fit.update(N, trace.after_ffn - trace.after_attention)
-    return [
-        None if layer.ffn is None
-        else (jacobian(layer.ffn, fit.mean().to(model.dtype)), fit.solve())
-        for layer, fit in zip(model.layers, sums, strict=True)
-    ]  # fmt: skip
+                N = layer.norm_ffn(trace.after_attention).flatten(0, -2).double()
+                rows = torch.cat([N, torch.ones(len(N), 1, dtype=N.dtype)], dim=1)
+                Y = trace.after_ffn - trace.after_attention
+                grams[k] += rows.T @ rows
+                crosses[k] += rows.T @ Y.flatten(0, -2).double()
+    stand_ins: AffineFfns = []
+    for layer, gram, cross in zip(model.layers, grams, crosses, strict=True):
+        if layer.ffn is None:
+            stand_ins.append(None)
+            continue
+        mean = (gram[-1, :-1] / gram[-1, -1]).to(model.dtype)
+        solved = torch.linalg.pinv(gram, hermitian=True) @ cross
+        stand_ins.append((jacobian(layer.ffn, mean), Affine(solved[:-1], solved[-1])))
+    return stand_ins
 
 
 def token_scales(norm: Norm, X: Tensor) -> Tensor:

@@ -47,14 +47,8 @@ def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) ->
         raise InputError(f"{len(X)} observations cannot be regressed: give at least 2")
     fitted = make_pipeline(
         StandardScaler(), RidgeCV(np.array(penalties), alpha_per_target=Y.shape[1] > 1)
-    )
-    fitted.fit(X, Y)
-
-    def predict(Z: Array) -> Array:
-        predicted: Array = fitted.predict(Z).reshape(len(Z), -1)
-        return predicted
-
-    return predict
+    ).fit(X, Y)
+    return lambda Z: fitted.predict(Z).reshape(len(Z), -1)
 
 
 @dataclass(frozen=True)

@@ -131,14 +131,12 @@ class Remedy(nn.Module):
 
         Raises `InputError` for a remedy that needs the attention matrix, the values or the weights.
         """
-        inside = [
-            name for name in _INSIDE if getattr(type(self), name) is not getattr(Remedy, name)
-        ]
-        if inside:
-            raise InputError(
-                f"{self.title} acts within the attention sublayer: call its `{inside[0]}` there "
-                "(a branch as a whole does not hand that out)"
-            )
+        for name in _INSIDE:
+            if getattr(type(self), name) is not getattr(Remedy, name):
+                raise InputError(
+                    f"{self.title} acts within the attention sublayer: call its `{name}` there "
+                    "(a branch as a whole does not hand that out)"
+                )
         return Around(self, branch)
 
 

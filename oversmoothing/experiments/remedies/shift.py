@@ -34,7 +34,7 @@ from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.progress import steps
-from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.support.errors import whole_number
 
 TOKENS, WIDTH = 8, 6
 # |log rho_C/rho_Q| below which a run of DEPTH layers does not show which of them is larger.
@@ -80,10 +80,8 @@ def predicted(remedy: Remedy, layers: Drawn) -> Tensor:
 
 def measured(remedy: Remedy, layers: Drawn) -> Tensor:
     """(rho_C, rho_Q) [count, 2] of the derivative of `remedy.layer` at 1 x^T."""
-    return torch.tensor(
-        [blocks(remedy, A, H.mT, x) for A, H, x in zip(layers.A, layers.H, layers.x, strict=True)],
-        dtype=torch.float64,
-    )
+    each = zip(layers.A, layers.H.mT, layers.x, strict=True)
+    return torch.tensor([blocks(remedy, *one) for one in each], dtype=torch.float64)
 
 
 def blocks(remedy: Remedy, A: Tensor, W: Tensor, x: Tensor) -> tuple[float, float]:
@@ -129,14 +127,17 @@ def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None
     if isinstance(remedy, FormOfH):
         W, acting = remedy.product(W), Plain()  # the same W' in every layer
     if isinstance(remedy, HyperConnections):
-        X = remedy.spread(X) + 0.1 * _other(X, len(remedy.p))
+        # Differences between the streams, so that no mode is missing from the start.
+        draw = torch.Generator().manual_seed(1)
+        shape = (len(X), len(remedy.p), *X.shape[1:])
+        X = remedy.spread(X) + 0.1 * torch.randn(shape, generator=draw, dtype=X.dtype)
     first = acting.own_values(X, W)
-    runs = [_Run(X, first), _Run(_centred(X), _centred(first))]
+    runs = [_Run(X, first), _Run(X - mean_token(X), first - mean_token(first))]
     logs = []
     for layer in range(1, depth + 1):
         for run in runs:
             run.step(acting, A, W)
-        runs[1].X = _centred(runs[1].X)
+        runs[1].X = runs[1].X - mean_token(runs[1].X)
         if layer in (depth // 2, depth):
             low, high = (_size(part) for part in (mean_token(runs[0].X).expand_as(X), runs[1].X))
             logs.append(high.log() + runs[1].log - low.log() - runs[0].log)
@@ -160,20 +161,9 @@ class _Run:
         self.log = self.log + size.log()
 
 
-def _centred(X: Tensor) -> Tensor:
-    return X - mean_token(X)
-
-
 def _size(X: Tensor) -> Tensor:
     size: Tensor = torch.linalg.vector_norm(X.flatten(1), dim=1)
     return size
-
-
-def _other(X: Tensor, streams: int) -> Tensor:
-    """Differences between the streams, so that no mode is missing from the start."""
-    draw = torch.Generator().manual_seed(1)
-    shape = (len(X), streams, *X.shape[1:])
-    return torch.randn(shape, generator=draw, dtype=X.dtype)
 
 
 def verdicts_agree(remedy: Remedy, radii: Tensor, slopes: Tensor) -> tuple[int, int]:
@@ -205,11 +195,9 @@ def as_claimed(claim: str, before: Tensor, after: Tensor) -> int | None:
 
 def log_shift(before: Tensor, after: Tensor) -> tuple[float, float]:
     """The means of log rho_C'/rho_C and log rho_Q'/rho_Q; -inf where a radius is 0 throughout."""
-    change = [
-        log(mean) if (mean := float(part.log().mean().exp())) else -np.inf
-        for part in (after / before).unbind(1)
-    ]
-    return change[0], change[1]
+    means = (after / before).log().mean(0).exp().tolist()
+    low, high = (log(mean) if mean else -np.inf for mean in means)
+    return low, high
 
 
 # Of the sublayer whose time is taken.
@@ -247,8 +235,7 @@ def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...
     if isinstance(remedy, FormOfH):
         # Formed anew in every pass, as in training.
         H: Tensor = remedy.form(*free)
-        after: Tensor = X + A @ (Z @ H.mT)
-        return after
+        return X + A @ (Z @ H.mT)
     V = Z @ W_V
     V = remedy.values(V, V)
     Y = remedy.output(remedy.attention(A) @ V, V, V)
@@ -283,11 +270,9 @@ def remedies_table(
     """
     layers = drawn(draws, seed)
     rows = []
-    for name in only or ():
-        if name not in REMEDIES:
-            raise InputError(f"no remedy '{name}': choose one of {', '.join(REMEDIES)}")
-    for name in steps(only or REMEDIES, len(only or REMEDIES), "remedy"):
-        remedy, plain = in_table(name, WIDTH), without(name)
+    names = only or list(REMEDIES)
+    both = [(name, in_table(name, WIDTH), without(name)) for name in names]
+    for name, remedy, plain in steps(both, len(both), "remedy"):
         before, after = predicted(plain, layers), predicted(remedy, layers)
         start, end = measured(plain, layers), measured(remedy, layers)
         size = torch.maximum(end, after).clamp(min=1e-3)
@@ -346,12 +331,8 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
     }
     said = []
     for start, chosen in groups.items():
-        rows = claiming[chosen]
-        hits = rows["as_claimed"].astype(int).tolist()
-        names = [
-            name if hit == draws else f"{name} ({hit})"
-            for name, hit in zip(rows["remedy"].astype(str), hits, strict=True)
-        ]
+        pairs = claiming.loc[chosen, ["remedy", "as_claimed"]].itertuples(index=False)
+        names = [name if hit == draws else f"{name} ({hit:.0f})" for name, hit in pairs]
         if names:
             said.append(f"{start} the measured spectrum moves as claimed: {', '.join(names)}.")
     none = table[table["as_claimed"].isna()]

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -28,6 +27,7 @@ from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.study.value_spectra import factors
 from oversmoothing.simulations.engine.layers import PerLayer
+from oversmoothing.simulations.spectra.batch_verdicts import normalised
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -61,15 +61,14 @@ class BlockMap:
             kwargs[next(name for name, each in kwargs.items() if _is_stream(each))] = X
         output = self.layer.block(*args, **kwargs)
         given = output if isinstance(output, tuple | list) else (output,)
-        Y = next((each for each in given if _is_stream(each)), None)
+        Y: Tensor | None = next((each for each in given if _is_stream(each)), None)
         if Y is None or Y.shape != X.shape:
             shape = "no tokens" if Y is None else tuple(Y.shape)
             raise InputError(
                 f"layer {self.number} takes a stream {tuple(X.shape)} and gives {shape}: a block "
                 "that changes the number or the width of its tokens has no growth to measure"
             )
-        stream: Tensor = Y
-        return stream
+        return Y
 
     @property
     def dtype(self) -> torch.dtype:
@@ -122,17 +121,14 @@ def recorded(model: Model, batch: Any) -> Recorded:
         )
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     attended: list[dict[str, Any]] = []
-
-    def see(_: nn.Module, args: Any, kwargs: Any) -> None:
-        calls.append((args, dict(kwargs)))
-
-    def see_attention(module: nn.Module, args: Any, kwargs: Any) -> None:
-        attended.append(call_arguments(module, args, kwargs))
-
+    sees: Any = (
+        lambda _, args, kwargs: calls.append((args, dict(kwargs))),
+        lambda module, args, kwargs: attended.append(call_arguments(module, args, kwargs)),
+    )
     with ExitStack() as hooks:
         for layer in {id(layer.block): layer for layer in model.layers}.values():
-            for module, hook in ((layer.block, see), (layer.attention, see_attention)):
-                handle = module.register_forward_pre_hook(hook, with_kwargs=True)
+            for module, see in zip((layer.block, layer.attention), sees, strict=True):
+                handle = module.register_forward_pre_hook(see, with_kwargs=True)
                 hooks.callback(handle.remove)
         extracted = extract(model, batch, attention=False, dtype=model.dtype)
     if not bool(extracted.keep.all()):
@@ -170,9 +166,7 @@ def jvp(f: BlockMap, X: Tensor, D: Tensor) -> Tensor:
     """
     try:
         moved: Tensor = torch.func.jvp(f, (X,), (D,))[1]
-    except (RuntimeError, NotImplementedError) as error:
-        if isinstance(error, InputError):
-            raise
+    except RuntimeError as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"layer {f.number} has no forward-mode derivative ({said}): give its autograd function "
@@ -215,7 +209,7 @@ def cycled_layers(model: Model, batch: Any, scale: float = 1.0) -> tuple[PerLaye
     """
     extracted = extract(model, batch)
     attention = [
-        _rows(trace.attention[0].double().numpy())
+        normalised(trace.attention[0].numpy())
         for trace in extracted.traces
         if trace.attention is not None
     ]
@@ -229,8 +223,3 @@ def cycled_layers(model: Model, batch: Any, scale: float = 1.0) -> tuple[PerLaye
         PerLayer(lambda layer: weights[layer % period]),
         X0,
     )
-
-
-def _rows(A: Array) -> Array:
-    """What is stochastic to the rounding of float32, to that of float64."""
-    return np.asarray(A / A.sum(-1, keepdims=True))

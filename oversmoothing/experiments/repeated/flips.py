@@ -38,6 +38,7 @@ from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.ladder.scores import Score, calibrated, score
 from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace, evaluating
 from oversmoothing.experiments.repeated.blocks import BlockMap, runs
+from oversmoothing.experiments.repeated.predictors import halves
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
@@ -222,9 +223,7 @@ class Flips(Result):
         seed: int,
     ) -> None:
         self.effects, self.predictions, self.plain, self.gaps = effects, predictions, plain, gaps
-        order = np.random.default_rng(seed).permutation(len(plain))
-        half = len(order) // 2
-        self.split = np.sort(order[:half]), np.sort(order[half:])
+        self.split = halves(len(plain), np.random.default_rng(seed))
         self.scored = self._scored(seed)
         scores = [
             {"flip": flip, "target": target, "predictor": name} | asdict(each)

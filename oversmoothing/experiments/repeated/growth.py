@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -151,11 +150,6 @@ def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS)
     return laws
 
 
-def loop_law(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS) -> LoopLaw:
-    """`loop_laws` of a single c [d]."""
-    return loop_laws(blocks, c[None], n, loops)[0]
-
-
 def _round(blocks: Sequence[BlockMap], point: Tensor) -> Tensor:
     for block in blocks:
         point = consensus_step(block.layer, point)
@@ -198,17 +192,16 @@ def growth(model: Model, run: Recorded, generator: torch.Generator, size: float 
             "an input has a single token, and whether tokens become alike is asked of two or more: "
             "leave it out"
         )
-    rows: dict[str, list[Tensor]] = {}
+    rows = []
     with torch.no_grad(), plain_attention(model.module):
         along = _Along(states[0], generator, size)
         for f, X in zip(run.blocks, states, strict=False):
             check_consensus(f, X)
-            for name, values in (_layer(model, f, X, generator, size) | along.step(f, X)).items():
-                rows.setdefault(name, []).append(values)
-        leading = exponents(run.blocks, states, generator)
+            rows.append(_layer(f, X, generator, size) | along.step(f, X))
+        leading, moved = exponents(run.blocks, states, generator)
     logs = torch.stack([log_ratio(X) for X in states])
-    whole = {"exponents": leading.by_layer, "moved": leading.moved[None], "logs": logs}
-    joined = {name: torch.stack(values) for name, values in rows.items()} | whole
+    whole = {"exponents": leading, "moved": moved[None], "logs": logs}
+    joined = {name: torch.stack([row[name] for row in rows]) for name in rows[0]} | whole
     return {name: values.numpy() for name, values in joined.items()}
 
 
@@ -239,9 +232,7 @@ def lengths(D: Tensor) -> Tensor:
     return size
 
 
-def _layer(
-    model: Model, f: BlockMap, X: Tensor, generator: torch.Generator, size: float
-) -> dict[str, Tensor]:
+def _layer(f: BlockMap, X: Tensor, generator: torch.Generator, size: float) -> dict[str, Tensor]:
     kinds = directions(X, generator)
     E, base = differences(X), at_consensus(X)
 
@@ -263,7 +254,6 @@ def _layer(
         linear = linearised(f, c.double(), X.shape[1])
         images = [torch.from_numpy(linear(D[k].double().numpy())) for D in [*kinds, *more]]
         closed.append(torch.stack([lengths(differences(D[None])).log()[0] for D in images]))
-    image = f(base)
     by_jvp = torch.stack(moved, dim=1)
     whole = {"closed": torch.stack(closed), "observed": torch.stack(seen, dim=-1).log()}
     for name, place, at in (("across", base, 0), ("actual", X, -1)):
@@ -274,7 +264,7 @@ def _layer(
         **{name: whole[name][..., : len(KINDS)] for name in ("closed", "observed")},
         **{f"many_{name}": values[..., several] for name, values in whole.items()},
         "along": lengths(jvp(f, base, shift)).log(),
-        "mean": (lengths(image) / lengths(base)).log(),
+        "mean": (lengths(f(base)) / lengths(base)).log(),
         "leak": lengths(differences(shifted)) / lengths(shifted),
     }
 
@@ -307,18 +297,12 @@ FRAME = 3
 ROUNDS = 8
 
 
-class Exponents(NamedTuple):
-    """by_layer [layers, b, frame]: log growth of each leading singular vector in each layer, whose
-    sums over layers are log sigma_k; moved [b]: by how much the last round changed log sigma_1."""
-
-    by_layer: Tensor
-    moved: Tensor
-
-
 def exponents(
     blocks: Sequence[BlockMap], states: Sequence[Tensor], generator: torch.Generator
-) -> Exponents:
-    """The leading exponents along the streams states[l] [b, n, d] that the blocks run on."""
+) -> tuple[Tensor, Tensor]:
+    """Along the streams states[l] [b, n, d] that the blocks run on: the log growth of each leading
+    singular vector in each layer, [layers, b, frame], whose sums over layers are log sigma_k; and
+    by how much the last round changed log sigma_1, [b]."""
     along = list(zip(blocks, states, strict=False))
     b, n, d = states[0].shape
     frame = min(FRAME, (n - 1) * d)
@@ -345,7 +329,7 @@ def exponents(
         size = lengths(V)
         logs.append(size.log())
         V = V / size[:, None, None]
-    return Exponents(torch.stack(logs), first - last)
+    return torch.stack(logs), first - last
 
 
 def _moved(f: BlockMap, X: Tensor, V: Tensor) -> Tensor:

@@ -42,7 +42,6 @@ from oversmoothing.experiments.repeated.predictors import (
     FEW,
     GAP,
     LOCAL,
-    LOOKED_AT,
     early_predictions,
     few_tokens,
     local_predictions,
@@ -87,13 +86,14 @@ def loop(
     seen = 0
     with _shown(model, inputs, chosen) as shown:
         for batch, run in runs(model, inputs):
-            gaps = _gaps(model, batch)
+            traces = extract(model, batch, verify=False).traces
+            gaps = spectral_gaps(model.layers, traces)[GAP_NAMES[0]]
             with torch.no_grad(), evaluating(model.module):
                 for place, group in enumerate(chosen):
                     blocks = [run.blocks[number - 1] for number in group]
                     X = run.states[group[0] - 1]
                     gap = gaps[:, [number - 1 for number in group]].sum(1)
-                    own, predicted, logs = _group(model, blocks, X, gap, loops, batch)
+                    own, predicted, logs = _group(model, blocks, X, gap, loops)
                     curves[place].append(logs)
                     names |= dict.fromkeys(predicted)
                     for k, row in enumerate(own):
@@ -109,7 +109,13 @@ def _chosen(model: Model, groups: Sequence[Group] | None, loops: int) -> list[Gr
     """The groups that are looped; raises `InputError` for too few loops, and for other layers."""
     whole_number("loops", loops, 20)
     chosen = own_blocks(model) if groups is None else list(groups)
-    check_groups(model, chosen)
+    for group in chosen:
+        if not group or not all(1 <= number <= model.depth for number in group):
+            named = "-".join(map(str, group[:9])) + "-..." * (len(group) > 9)
+            raise InputError(
+                f"the group {named or '(none)'} names layers that "
+                f"'{model.name}' does not have: it has layers 1 to {model.depth}"
+            )
     return chosen
 
 
@@ -127,25 +133,8 @@ def own_blocks(model: Model) -> list[Group]:
     return [(number,) for number in first.values()]
 
 
-def check_groups(model: Model, groups: Sequence[Group]) -> None:
-    """Raises `InputError` unless every group names layers that the model has."""
-    for group in groups:
-        if not group or not all(1 <= number <= model.depth for number in group):
-            named = "-".join(map(str, group[:9])) + "-..." * (len(group) > 9)
-            raise InputError(
-                f"the group {named or '(none)'} names layers that "
-                f"'{model.name}' does not have: it has layers 1 to {model.depth}"
-            )
-
-
-def _gaps(model: Model, batch: Any) -> Tensor:
-    """log(rho_Q/rho_C) [b, layers] of each layer on its own stream."""
-    traces = extract(model, batch, verify=False).traces
-    return spectral_gaps(model.layers, traces)[GAP_NAMES[0]]
-
-
 def _group(
-    model: Model, blocks: list[BlockMap], X: Tensor, gap: Tensor, loops: int, batch: Any
+    model: Model, blocks: list[BlockMap], X: Tensor, gap: Tensor, loops: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any], Any]:
     """(a row an input, log HFC/LFC that is predicted at the end by name [b], curves)."""
     at = X
@@ -154,14 +143,15 @@ def _group(
         at = f(at)
     predicted: dict[str, Any] = {}
     predicted[LOCAL], laws = local_predictions(blocks, X, loops)
-    for number in FEW:
-        if number < X.shape[1]:
-            few = _of_few(model, blocks, X, number, loops, batch)
-            if few is not None:
-                predicted[few_tokens(number)] = few
+    # Of images, whose blocks know no positions; those of texts may.
+    n = X.shape[1]
+    if model.modality == "vision" and not any(_token_sized(f, n) for f in blocks):
+        for number in FEW:
+            if number < n:
+                predicted[few_tokens(number)] = token_predictions(blocks, X, number, loops)
     run = looped(blocks, X, loops)
     predicted[GAP] = run.logs[0] + loops * gap.numpy()
-    predicted[EARLY] = early_predictions(run.logs[: LOOKED_AT + 1], loops)
+    predicted[EARLY] = early_predictions(run.logs, loops)
     rows = []
     for start, outcome, law in zip(np.exp(run.logs[0]).tolist(), outcomes(run), laws, strict=True):
         rows.append(
@@ -173,15 +163,6 @@ def _group(
             }
         )  # fmt: skip
     return rows, predicted, run.logs
-
-
-def _of_few(
-    model: Model, blocks: list[BlockMap], X: Tensor, number: int, loops: int, batch: Any
-) -> Any:
-    """Of images, whose blocks know no positions; None for texts, whose blocks may."""
-    if model.modality != "vision" or any(_token_sized(f, X.shape[1]) for f in blocks):
-        return None
-    return token_predictions(blocks, X, number, loops)
 
 
 def _token_sized(f: BlockMap, n: int) -> bool:

@@ -127,16 +127,13 @@ def outcomes(run: Looped) -> list[dict[str, Any]]:
     """
     records = []
     for k, slope in enumerate(run.slope()):
-        end = math.exp(run.logs[-1, k])
         X = run.tail[-1][k]
         labels = clusters(X)
-        turned = _apart(X, run.middle[k])
-        period = _period([each[k] for each in run.tail])
         record = {
-            "end": end,
+            "end": math.exp(run.logs[-1, k]),
             "slope": float(slope),
-            "turned": turned,
-            "period": period,
+            "turned": _apart(X, run.middle[k]),
+            "period": _period([each[k] for each in run.tail]),
             "clusters": int(labels.max() + 1) if (labels != ALONE).any() else 0,
             "largest": float((labels == 0).mean()) if (labels != ALONE).any() else 1 / len(labels),
         }
@@ -209,8 +206,9 @@ def token_predictions(blocks: Sequence[BlockMap], X: Tensor, number: int, loops:
     return predicted
 
 
-def early_predictions(logs: Array, loops: int, seen: int = LOOKED_AT) -> Array:
-    """log HFC/LFC [b] at the end, from logs [seen + 1 or more, b] of the first loops."""
+def early_predictions(logs: Array, loops: int) -> Array:
+    """log HFC/LFC [b] at the end, from the logs [LOOKED_AT + 1 or more, b] of the first loops."""
+    seen = LOOKED_AT
     slope = (logs[seen] - logs[seen // 2]) / np.log(seen / (seen // 2))
     predicted: Array = logs[seen] + slope * np.log(loops / seen)
     return predicted

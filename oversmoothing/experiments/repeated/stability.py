@@ -29,7 +29,7 @@ from oversmoothing.experiments.repeated.growth import (
     SIZE,
     Growth,
     growth,
-    loop_law,
+    loop_laws,
 )
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style
@@ -111,7 +111,7 @@ def stability(
         X = run.states[0]
         tokens.add(X.shape[1])
         if law is None:
-            law = loop_law(run.blocks, X[0].double().mean(0), X.shape[1])
+            (law,) = loop_laws(run.blocks, X[:1].double().mean(1), X.shape[1])
     assert law is not None
     arrays = {name: np.concatenate([one[name] for one in each], axis=1) for name in each[0]}
     return Stability(model.name, sorted(tokens), arrays, law, size, seed)
