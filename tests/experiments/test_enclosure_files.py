@@ -12,7 +12,7 @@ import flint
 import pytest
 
 import oversmoothing
-from oversmoothing.experiments.enclosures import enclosing, route, statement
+from oversmoothing.experiments.enclosures import enclosing, statement
 from oversmoothing.experiments.enclosures.enclosing import both_routes, enclosed
 from oversmoothing.experiments.enclosures.statement import (
     CHANGE,
@@ -203,8 +203,8 @@ def test_decimals_are_outward():
 
 
 def test_a_wrong_formula_of_one_route_is_not_confirmed_by_the_other(monkeypatch, files):
-    tanh = route.ACTIVATIONS["gelu_tanh"]
-    monkeypatch.setitem(route.ACTIVATIONS, "gelu", tanh)
+    tanh = enclosing.ACTIVATIONS["gelu_tanh"]
+    monkeypatch.setitem(enclosing.ACTIVATIONS, "gelu", tanh)
     body = input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
     assert not accepted(NETWORK, body)
 

@@ -10,8 +10,6 @@ sign, found by halving on a logarithmic scale: both routes must prove the sign, 
 is the hull of their intervals, so that the checker finds its own within.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce

@@ -6,8 +6,6 @@ speaks of. The form of a feed-forward sublayer is told by what it does: which li
 is watched, which activation stands between them is tried out on random tokens, to float64 rounding.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

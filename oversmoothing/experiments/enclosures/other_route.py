@@ -14,8 +14,6 @@ lies within the factors 1 +- ||V^T V - I|| (Ostrowski) of T_ii +- the norm of wh
 diagonal (Weyl).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce

@@ -1,7 +1,5 @@
 """Enclosures of a described model's inputs: proved, checked, written, and said in words."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -6,8 +6,6 @@ within it; refused when the two have nothing in common, and where more bits woul
 claim of its kind takes. The input stands in it to the last bit; of the network its digest.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -17,8 +17,6 @@ form, from the weights of the description alone (T8c), for any number of heads, 
 positions and norms; only the FFN's own Jacobian is taken by jvp, of the FFN on one token.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

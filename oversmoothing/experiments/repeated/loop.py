@@ -11,8 +11,6 @@ radius < 1, estimated by its powers on a drawn direction. Observations: T12 prov
 one linear layer alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

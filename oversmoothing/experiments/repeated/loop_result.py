@@ -1,7 +1,5 @@
 """What `loop` gives: outcomes and predictions by block and input, scores, failures, a picture."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import asdict

@@ -19,8 +19,6 @@ a cycle, or motion. Attention is recomputed at every loop by the model's own cod
 regime, tied weights, with norms and FFN. With recall X <- f(X) + B X_0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

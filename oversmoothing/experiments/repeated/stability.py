@@ -4,8 +4,6 @@ JVPs through the model's own blocks at consensus, near it and along the streams 
 closed form of T8c beside them, real perturbations, and what the stack would do if it were looped.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import asdict

@@ -8,8 +8,6 @@ which the rule would decide: twice a one-sided p of Student's t against the end 
 One file, for it is one room: the measures, the rule and the words of an answer are read together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Others extend it: `atlas --join FILE` adds rows made elsewhere after it has chec
 says by hashes of which weights and inputs it is.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The picture of the study: where H goes while it trains, the lever, what trains, from its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -13,8 +13,6 @@ and `head_disc` those of the heads' own; norm, radius, and `asymmetry` ||H - H^T
 With `folded_` the gain of the norm in front is folded in: the H that acts on normed tokens.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

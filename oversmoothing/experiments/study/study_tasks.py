@@ -10,8 +10,6 @@ characters of 65 kinds; the last 5 % are the test. A decoder reads 64 characters
 of each; the masked encoder says those 15 % that a 66th character hides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ inputs and scored on the other half. Beside them stand as many numbers trained i
 random directions R_l of the same norm, ||R_l|| = ||I||: what those gain, any few numbers gain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
