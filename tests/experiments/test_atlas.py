@@ -22,9 +22,9 @@ from oversmoothing.experiments.study.atlas import (
     joined,
     read_atlas,
     recorded_atlas,
+    recorded_deit,
     rows_of,
 )
-from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.theory.support.errors import InputError
 
 GREYS = Reads("pixels", 16, 4, 10)

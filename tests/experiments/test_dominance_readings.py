@@ -14,6 +14,14 @@ from hypothesis import given, settings, strategies as st
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.experiments.models.pictures import within
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study.atlas import (
+    factors,
+    in_all,
+    own_values,
+    recorded_deit,
+    value_spectra_table,
+    whole_values,
+)
 from oversmoothing.experiments.study.readings import (
     CLASSES,
     READINGS,
@@ -21,14 +29,6 @@ from oversmoothing.experiments.study.readings import (
     nearest,
     readings_of,
     summarise,
-)
-from oversmoothing.experiments.study.value_spectra import (
-    factors,
-    in_all,
-    own_values,
-    recorded_deit,
-    value_spectra_table,
-    whole_values,
 )
 from oversmoothing.simulations.spectra.head_values import layer_dominance
 from oversmoothing.theory.layer.attention import quotient

@@ -19,19 +19,17 @@ from oversmoothing.experiments.ladder import LadderResult, Rung, ladder
 from oversmoothing.experiments.ladder.climb import altered
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
 from oversmoothing.experiments.ladder.linear import lifted_state, linear_state
-from oversmoothing.experiments.ladder.operators import (
+from oversmoothing.experiments.ladder.recording import (
     NAMES,
+    Recording,
     affine_ffns,
     jacobian,
-    operator_changes,
-    spectral_gaps,
-)
-from oversmoothing.experiments.ladder.recording import (
-    Recording,
     log_energies,
     log_ratio,
     model_cost,
+    operator_changes,
     record,
+    spectral_gaps,
 )
 from oversmoothing.experiments.ladder.regression import (
     Environment,

@@ -45,8 +45,7 @@ def _defocus_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
     smooth = np.exp(-(np.arange(-1, 2) ** 2) / (2 * alias**2))
     smooth = np.outer(smooth, smooth) / smooth.sum() ** 2
     kernel = ndimage.convolve(disk / disk.sum(), smooth, mode="constant")
-    blurred: Pictures = ndimage.convolve(x, kernel[None, :, :, None], mode="mirror")
-    return blurred
+    return np.asarray(ndimage.convolve(x, kernel[None, :, :, None], mode="mirror"))
 
 
 def _motion_blur(x: Pictures, c: Any, rng: Rng) -> Pictures:
@@ -80,8 +79,7 @@ def _fog(x: Pictures, c: Any, rng: Rng) -> Pictures:
     size, amount = x.shape[1], c[0]
     fogs = np.stack([_plasma(32, c[1], rng)[:size, :size] for _ in x])[..., None]
     most = x.max((1, 2, 3), keepdims=True)
-    foggy: Pictures = (x + amount * fogs) * most / (most + amount)
-    return foggy
+    return np.asarray((x + amount * fogs) * most / (most + amount))
 
 
 def _plasma(size: int, decay: float, rng: Rng) -> NDArray[np.float64]:

@@ -289,5 +289,4 @@ def _patches(model: Model) -> Patches | None:
 
 
 def _tokens(each: torch.Tensor, width: int) -> Array:
-    tokens: Array = each.detach().cpu().double().numpy().reshape(-1, width)
-    return tokens
+    return np.asarray(each.detach().cpu().double().numpy().reshape(-1, width))

@@ -1,13 +1,7 @@
-"""The forms of H by name, and what each promises.
+"""The forms of H by name (`FORMS`): the region of its spectrum and what each promises.
 
-free                        any matrix; anywhere; no guarantee
-plus                        Q diag(psi^2) Q^T (v1, ViT+); h >= 0; tied weights: smooths
-minus                       Q diag(-psi^2) Q^T (v1, ViT-); h <= 0; no guarantee
-clip-minus, clip-plus       V diag(clip psi) V^-1 (v3); [-1, 0], [0, 1]; tied weights
-sigmoid-minus, -plus        the same with a sigmoid; [-1, 0), (0, 1]; tied weights
-disc                        -(I - K)/2, ||K|| < 1 (T3c); |h + 1/2| < 1/2; tied weights
-interval                    symmetric (T3b); (-s, 0), s measured; tied weights, that attention
-band                        symmetric (T7b); [-q, -p]; weights that differ, while tau < p/q
+free: no guarantee; plus, minus: of arXiv 2401.04301 v1; clip-..., sigmoid-...: of its v3; disc:
+T3c; interval: T3b, measured; band: T7b, the one for weights that differ by layer.
 """
 
 import math

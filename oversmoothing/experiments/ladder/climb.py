@@ -7,8 +7,8 @@ apart by the seed.
     P0, P0'     no change; each layer's calibration mean
     P0''        ridge on spectral statistics of X_0
     P0'''       kernel ridge on features of X_0: the strongest regression, and no theory
-    P1          log(rho_Q / rho_C), the naive spectral gap: see `operators`
-    P2 ... P5   operators with the image's own measured attention (and scales): see `operators`;
+    P1          log(rho_Q / rho_C), the naive spectral gap: see `recording`
+    P2 ... P5   operators with the image's own measured attention (and scales): see `recording`;
                 as they are, and calibrated: a slope and an intercept a layer
     P6          one fixed affine operator a layer, from X_0 alone: see `linear`
     P6 lifted   the same on tokens lifted by fixed functions of each: see `linear`;
@@ -39,14 +39,16 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS, Landmarks
 from oversmoothing.experiments.ladder.linear import FUNCTIONS, lifted_state, linear_state
-from oversmoothing.experiments.ladder.operators import (
+from oversmoothing.experiments.ladder.recording import (
     AffineFfns,
+    Recording,
     affine_ffns,
     check_pre_norm,
+    model_cost,
     operator_changes,
+    record,
     spectral_gaps,
 )
-from oversmoothing.experiments.ladder.recording import Recording, model_cost, record
 from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
 from oversmoothing.experiments.ladder.regression import (
     Features,

@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.ladder.operators import check_pre_norm
 from oversmoothing.experiments.ladder.recording import (
     Recording,
     attention_cost,
+    check_pre_norm,
     ffn_cost,
     log_energies,
     token_cost,

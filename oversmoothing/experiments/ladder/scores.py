@@ -129,8 +129,7 @@ def calibrated(predicted: Array, trained: Array, measured: Array) -> Array:
     centred = trained - trained.mean(0)
     spread = np.square(centred).sum(0)
     slope = (centred * measured).sum(0) / np.where(spread > 0, spread, np.inf)
-    line: Array = measured.mean(0) + slope * (predicted - trained.mean(0))
-    return line
+    return np.asarray(measured.mean(0) + slope * (predicted - trained.mean(0)))
 
 
 def _one_minus(errors: Array, whole: Array) -> Array:

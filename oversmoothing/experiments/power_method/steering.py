@@ -35,7 +35,7 @@ from oversmoothing.experiments.inspection.extract import BATCH, batches, extract
 from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
 from oversmoothing.experiments.models.model import Layer, Model
-from oversmoothing.experiments.study.value_spectra import factors
+from oversmoothing.experiments.study.atlas import factors
 from oversmoothing.simulations.drawing.result import Sentence, measured
 from oversmoothing.simulations.progress import steps
 from oversmoothing.theory.support.errors import InputError
@@ -81,8 +81,7 @@ def random_bases(count: int, d: int, k: int, rng: np.random.Generator) -> Matrix
 def product(layer: Layer, scale: float) -> Matrix:
     """H [d, d] of a layer: (scale sum_h W_V,h W_O,h)^T, the norm's gain folded in."""
     W_V, W_O = factors(layer, "unfolded" if layer.placement == "post" else "folded")
-    H: Matrix = scale * np.einsum("hdr,hre->de", W_V, W_O).T
-    return H
+    return np.asarray(scale * np.einsum("hdr,hre->de", W_V, W_O).T)
 
 
 def scales(model: Model, inputs: Any) -> list[float]:

@@ -25,7 +25,7 @@ from oversmoothing.experiments.inspection.extract import (
 )
 from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
-from oversmoothing.experiments.study.value_spectra import factors
+from oversmoothing.experiments.study.atlas import factors
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.simulations.spectra.batch_verdicts import normalised
 from oversmoothing.theory.support.errors import InputError
@@ -128,8 +128,7 @@ def recorded(model: Model, batch: Any) -> Recorded:
     with ExitStack() as hooks:
         for layer in {id(layer.block): layer for layer in model.layers}.values():
             for module, see in zip((layer.block, layer.attention), sees, strict=True):
-                handle = module.register_forward_pre_hook(see, with_kwargs=True)
-                hooks.callback(handle.remove)
+                hooks.enter_context(module.register_forward_pre_hook(see, with_kwargs=True))
         extracted = extract(model, batch, attention=False, dtype=model.dtype)
     if not bool(extracted.keep.all()):
         raise InputError(

@@ -19,8 +19,7 @@ What is predicted is scored as the ladder's rungs are, on held-out inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -30,11 +29,11 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.intervals import in_words, mean_interval, named, share_interval
-from oversmoothing.experiments.ladder.operators import folded_spectra, spectral_gap
-from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.ladder.recording import folded_spectra, log_ratio, spectral_gap
 from oversmoothing.experiments.ladder.scores import Score, calibrated, score
 from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace, evaluating
 from oversmoothing.experiments.repeated.blocks import BlockMap, runs
@@ -119,15 +118,10 @@ def turned(norm: Norm, out: Tensor, flip: Flip) -> Tensor:
     return 2 * norm.shift.to(out) - out
 
 
-@contextmanager
-def flipped(norm: Norm, flip: Flip) -> Iterator[None]:
-    """The norm's module gives its output `turned` within."""
+def flipped(norm: Norm, flip: Flip) -> RemovableHandle:
+    """Within it the norm's module gives its output `turned`."""
     assert norm.module is not None
-    handle = norm.module.register_forward_hook(lambda _, __, out: turned(norm, out, flip))
-    try:
-        yield
-    finally:
-        handle.remove()
+    return norm.module.register_forward_hook(lambda _, __, out: turned(norm, out, flip))
 
 
 def _end(model: Model, batch: Any) -> Tensor:
@@ -152,23 +146,22 @@ def _measured(
 
 def _run(f: BlockMap, X: Tensor) -> tuple[Tensor, Tensor]:
     """(stream between the sublayers, stream behind the layer) by the model's own block."""
-    seen: list[Tensor] = []
     layer = f.layer
-    with ExitStack() as hooks:
-        if layer.ffn is not None:
-            if layer.placement == "post":
-                module, taken = layer.norm_attention.module, "output"
-            else:
-                module, taken = layer.norm_ffn.module, "input"
-            assert module is not None
-
-            def see(_: Any, args: Any, out: Tensor) -> None:
-                seen.append((out if taken == "output" else args[0]).detach().clone())
-
-            # Behind the hook that flips, which was registered before.
-            hooks.callback(module.register_forward_hook(see).remove)
+    if layer.ffn is None:
         after = f(X)
-    return (seen[0].view_as(after) if seen else after), after
+        return after, after
+    post = layer.placement == "post"
+    seen: list[Tensor] = []
+    module = layer.norm_attention.module if post else layer.norm_ffn.module
+    assert module is not None
+
+    def see(_: Any, args: Any, out: Tensor) -> None:
+        seen.append((out if post else args[0]).detach().clone())
+
+    # Behind the hook that flips, which was registered before.
+    with module.register_forward_hook(see):
+        after = f(X)
+    return seen[0].view_as(after), after
 
 
 def _predicted(layer: Layer, trace: Trace, flip: Flip) -> dict[tuple[str, ...], Tensor]:
@@ -283,16 +276,14 @@ class Flips(Result):
 
     def reversals(self, flip: str) -> Array:
         """[m, layers], whether the layer's change of log HFC/LFC has the other sign flipped."""
-        turned: Array = np.sign(self.plain) != np.sign(self.plain + self.effects[flip, "layer"])
-        return turned
+        return np.asarray(np.sign(self.plain) != np.sign(self.plain + self.effects[flip, "layer"]))
 
     @property
     def predicted_reversals(self) -> Array | None:
         """[m, layers], whether the verdicts on H_eff and -H_eff differ (T8e); None: Post-LN."""
         if self.gaps is None:
             return None
-        said: Array = np.sign(self.gaps[..., 0]) != np.sign(self.gaps[..., 1])
-        return said
+        return np.asarray(np.sign(self.gaps[..., 0]) != np.sign(self.gaps[..., 1]))
 
     def _sentences(self, placement: str) -> list[Sentence]:
         """What was predicted of reversal, the best score, and T8d."""

@@ -95,16 +95,14 @@ def _token_norm(norm: Norm, d: int) -> TokenNorm:
 
 def _token_map(ffn: Callable[[Tensor], Tensor], dtype: torch.dtype) -> TokenMap:
     def value(x: Array) -> Array:
-        image: Array = ffn(torch.from_numpy(x).to(dtype)[None, None])[0, 0].double().numpy()
-        return image
+        return np.asarray(ffn(torch.from_numpy(x).to(dtype)[None, None])[0, 0].double().numpy())
 
     def jacobian(x: Array) -> Array:
         """One jvp of d equal tokens, each in another direction: row k is column k of J."""
         d = len(x)
         X = torch.from_numpy(x).to(dtype).expand(1, d, d).contiguous()
         moved = torch.func.jvp(ffn, (X,), (torch.eye(d, dtype=dtype)[None],))[1]
-        J: Array = moved[0].T.double().numpy()
-        return J
+        return np.asarray(moved[0].T.double().numpy())
 
     return TokenMap(value, jacobian)
 
@@ -155,8 +153,7 @@ def _round(blocks: Sequence[BlockMap], point: Tensor) -> Tensor:
 
 
 def _lengths(c: Tensor) -> np.ndarray:
-    lengths: np.ndarray = torch.linalg.vector_norm(c.double(), dim=-1).cpu().numpy()
-    return lengths
+    return np.asarray(torch.linalg.vector_norm(c.double(), dim=-1).cpu().numpy())
 
 
 # How far from consensus, as a share of the stream's own differences.

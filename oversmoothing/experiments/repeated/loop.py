@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import count, extract
-from oversmoothing.experiments.ladder.operators import GAP_NAMES, spectral_gaps
+from oversmoothing.experiments.ladder.recording import GAP_NAMES, spectral_gaps
 from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.experiments.repeated.blocks import (
     BATCH,

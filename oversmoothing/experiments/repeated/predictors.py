@@ -66,8 +66,7 @@ class Looped:
     def slope(self) -> Array:
         """[b], of log HFC/LFC over log loops, from half of the loops to all."""
         octave = math.log(self.loops / (self.loops // 2))
-        slopes: Array = (self.logs[-1] - self.logs[self.loops // 2]) / octave
-        return slopes
+        return np.asarray((self.logs[-1] - self.logs[self.loops // 2]) / octave)
 
 
 @torch.no_grad()
@@ -200,16 +199,14 @@ def token_predictions(blocks: Sequence[BlockMap], X: Tensor, number: int, loops:
     n = X.shape[1]
     chosen = torch.linspace(0, n - 1, number).round().long()
     few = looped(blocks, X[:, chosen].contiguous(), loops).logs
-    predicted: Array = log_ratio(X).numpy() + few[-1] - few[0]
-    return predicted
+    return np.asarray(log_ratio(X).numpy() + few[-1] - few[0])
 
 
 def early_predictions(logs: Array, loops: int) -> Array:
     """log HFC/LFC [b] at the end, from the logs [LOOKED_AT + 1 or more, b] of the first loops."""
     seen = LOOKED_AT
     slope = (logs[seen] - logs[seen // 2]) / np.log(seen / (seen // 2))
-    predicted: Array = logs[seen] + slope * np.log(loops / seen)
-    return predicted
+    return np.asarray(logs[seen] + slope * np.log(loops / seen))
 
 
 LINE = float(np.log(COLLAPSED))

@@ -4,8 +4,6 @@
 difference, but how spread the first four are and how many seeds that asks for. `decision` is one of
 DECISIONS; Holm's correction is over the primary questions, whose p-value is the smallest level at
 which the rule would decide: twice a one-sided p of Student's t against the end it has to pass.
-
-One file, for it is one room: the measures, the rule and the words of an answer are read together.
 """
 
 import math

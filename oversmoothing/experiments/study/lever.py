@@ -104,8 +104,7 @@ def _to_disc(M: Array) -> Array:
     h, V = np.linalg.eig(M)
     z = h + 0.5
     inside = np.where(np.abs(z) > DISC, DISC * z / np.maximum(np.abs(z), DISC) - 0.5, h)
-    moved: Array = (V @ ((inside - h)[:, None] * np.linalg.inv(V))).real
-    return moved
+    return np.asarray((V @ ((inside - h)[:, None] * np.linalg.inv(V))).real)
 
 
 @contextmanager
@@ -200,10 +199,8 @@ def run(
 def _scores(model: Model, batch: Any) -> Tensor:
     """What the model says; nothing of one without a head."""
     output = model.run(batch)
-    for each in (output, getattr(output, "logits", None)):
-        if isinstance(each, Tensor):
-            return each.detach()
-    return torch.empty(0)
+    said = output if isinstance(output, Tensor) else getattr(output, "logits", None)
+    return said.detach() if isinstance(said, Tensor) else torch.empty(0)
 
 
 def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:

@@ -27,18 +27,15 @@ PREDICTIONS = ("less", "greater", "within")
 RECIPE = 1
 # Processor seconds of a step: of each layer, and of each token in each layer (one core of 2024).
 LAYER, TOKEN = 1.45e-3, 5.3e-6
-TOKENS = {
-    "cifar100": 17, "cifar100-32": 65, "cifar20": 17, "digits": 17, "bible": 64, "bible-masked": 64,
-}  # fmt: skip
 USUAL_DESIGN = Design()
 # What a recorded row says of a design, in this order; of the choices that came later only what is
 # not as usual.
 NAMED = ("form", "width", "depth", "heads", "ratio", "std", "start", "placement", "removal",
          "laplacian", "signed", "mask")  # fmt: skip
-# Steps that a name does not say.
+# Of a task the steps that a name does not say, and the tokens of an input.
 USUAL = {
-    "cifar100": 4212, "cifar100-32": 10547, "cifar20": 4212, "digits": 990, "bible": 1500,
-    "bible-masked": 1500,
+    "cifar100": (4212, 17), "cifar100-32": (10547, 65), "cifar20": (4212, 17),
+    "digits": (990, 17), "bible": (1500, 64), "bible-masked": (1500, 64),
 }  # fmt: skip
 
 
@@ -72,7 +69,7 @@ class Cell:
             if value != getattr(USUAL_DESIGN, name):
                 words.append(f"{name}{value}")
         words += [f"fraction{self.fraction:g}"] * (self.fraction < 1)
-        words += [f"steps{self.steps}"] * (self.steps != USUAL[self.task])
+        words += [f"steps{self.steps}"] * (self.steps != USUAL[self.task][0])
         return "-".join(words).replace(" ", "_")
 
     @property
@@ -106,7 +103,7 @@ class Cell:
     @property
     def seconds(self) -> float:
         """Of processor time that a run takes, about."""
-        tokens = RECIPES[self.task].batch * TOKENS[self.task]
+        tokens = RECIPES[self.task].batch * USUAL[self.task][1]
         return self.steps * self.design.depth * (LAYER + TOKEN * tokens)
 
 

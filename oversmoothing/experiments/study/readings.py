@@ -26,7 +26,7 @@ from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, named, sh
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.value_spectra import (
+from oversmoothing.experiments.study.atlas import (
     Folding,
     factors,
     in_all,

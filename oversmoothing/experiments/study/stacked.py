@@ -219,25 +219,15 @@ def learn(
     for number, (cell, _) in enumerate(stack):
         design = cell.design.but(start="normal", std=1.0)
         members.setdefault(ordinary(design), {}).setdefault(design, []).append(number)
+    nets = [StudyNet(cell.design, own.reads, seed) for cell, seed in stack]
     programs = [
-        Program(
-            design,
-            [
-                Alike([StudyNet(stack[k][0].design, own.reads, stack[k][1]) for k in each], device)
-                for each in numbers.values()
-            ],
-            device,
-        )
-        for design, numbers in members.items()
+        Program(design, [Alike([nets[k] for k in each], device) for each in alike.values()], device)
+        for design, alike in members.items()
     ]
     orders = [list(itertools.chain(*numbers.values())) for numbers in members.values()]
     order, groups = list(itertools.chain(*orders)), [g for each in programs for g in each.groups]
-    reads = [
-        torch.tensor([streams.index((stack[k][1], stack[k][0].fraction)) for k in numbers]).to(
-            device
-        )
-        for numbers in orders
-    ]
+    read = [streams.index((seed, cell.fraction)) for cell, seed in stack]
+    reads = [torch.tensor([read[k] for k in numbers]).to(device) for numbers in orders]
     rate = torch.zeros((), device=device)
     optimizer = torch.optim.AdamW(
         [{"params": [value for group in groups for name, value in group.values.items()

@@ -155,10 +155,8 @@ class Trajectory:
         net.train(training)
         ratios = [float(stream_log_ratio(X).mean()) / TEN for X in stream]
         seen: dict[str, Any] = {"step": step, "loss": loss, "hfc_lfc": ratios}
-        for number, block in enumerate(net.blocks()):
-            of_layer = h_measures(block, self.start[number])
-            for name, value in of_layer.items():
-                seen.setdefault(name, []).append(value)
+        layers = [h_measures(*each) for each in zip(net.blocks(), self.start, strict=True)]
+        seen |= {name: [each[name] for each in layers] for name in layers[0]}
         for name, value in seen.items():
             self.rows.setdefault(name, []).append(rounded(value, 3))
 

@@ -24,8 +24,8 @@ from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.intervals import mean_interval, named, share_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study import RECORDED as RECORDED_RUNS
+from oversmoothing.experiments.study.atlas import recorded_deit
 from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
-from oversmoothing.experiments.study.value_spectra import recorded_deit
 from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.figure_base import (
     Comparison,
