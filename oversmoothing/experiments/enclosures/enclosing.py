@@ -301,10 +301,7 @@ def on_box(
     network: Network, pixels: Array, eps: float, layers: Sequence[int] = ()
 ) -> dict[int, Ends]:
     """Of these layers, from 1 (all where none is named), those over which the sign of the change is
-    proved on the box of eps.
-
-    Raises `InputError` as `largest_box` does.
-    """
+    proved on the box of eps. Raises `InputError` as `largest_box` does."""
     asked = layers or range(1, len(network.blocks) + 1)
     _refuse(network, pixels, asked)
     intervals = both_routes(network, pixels, eps, max(asked))
@@ -359,12 +356,9 @@ def _refuse(network: Network, pixels: Array, layers: Sequence[int]) -> None:
 
 
 def largest_box(network: Network, pixels: Array, layer: int) -> tuple[float, Ends]:
-    """(eps, the change of ln HFC/LFC over that layer, from 1): at `NEAR` times eps one of the
-    routes proves no sign.
-
-    Raises `InputError` where there is no such layer, where none of at least `LEAST` is proved, and
-    for a network whose boxes cannot be enclosed.
-    """
+    """(eps, the change of ln HFC/LFC over that layer, from 1): at `NEAR` times eps one of the routes
+    proves no sign. Raises `InputError` where there is no such layer, where none of at least `LEAST` is
+    proved, and for a network whose boxes cannot be enclosed."""
     _refuse(network, pixels, [layer])
 
     def proved(eps: float) -> Ends | None:

@@ -45,10 +45,8 @@ def labels_of(n: int, classes: int, rng: np.random.Generator) -> Labels:
 def homophilous_graph(
     labels: Labels, homophily: float, degree: float, rng: np.random.Generator
 ) -> Matrix:
-    """Edges [n, n] (0, 1, symmetric, no loops), about n degree/2 of them, of which the share
-    `homophily` is within labels in expectation.
-
-    Raises `InputError` where no probabilities of edges give that.
+    """Edges [n, n] (0, 1, symmetric, no loops), about n degree/2 of them, of which the share `homophily`
+    is within labels in expectation. Raises `InputError` where no probabilities of edges give that.
     """
     n = len(labels)
     same = labels[:, None] == labels[None, :]
@@ -71,10 +69,8 @@ def walk(edges: Matrix) -> Matrix:
 
 
 def gat(edges: Matrix, X: Matrix, a: Matrix, slope: float = 0.2) -> Matrix:
-    """softmax over neighbours and the node itself of LeakyReLU(a_1^T x_i + a_2^T x_k) [n, n].
-
-    X [n, d], a [2 d] (Velickovic et al. 2018, without its W, which X may have in it).
-    """
+    """softmax over neighbours and the node itself of LeakyReLU(a_1^T x_i + a_2^T x_k) [n, n]; X [n, d],
+    a [2 d] (Velickovic et al. 2018, without its W, which X may have in it)."""
     d = X.shape[1]
     scores = (X @ a[:d])[:, None] + (X @ a[d:])[None, :]
     scores = np.where(scores > 0, scores, slope * scores)
@@ -110,11 +106,8 @@ def dirichlet_energy(X: Matrix, edges: Matrix) -> float:
 
 
 def mad(X: Matrix) -> float:
-    """Mean average distance (Chen et al. 2020) over all pairs: the mean over nodes of the mean of
-    1 - cos over the others.
-
-    Zero rows are left out; NaN where fewer than two are left. X [n, d].
-    """
+    """Mean average distance (Chen et al. 2020): the mean over nodes of the mean of 1 - cos over the
+    others. Zero rows are left out; NaN where fewer than two are left. X [n, d]."""
     length = np.sqrt(np.square(X).sum(-1))
     unit = X[length > 0] / length[length > 0, None]
     # |u - v|^2 / 2 is 1 - cos without cancellation.

@@ -239,10 +239,8 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
 
 
 def patch_states(model: Model, calibration: Recording) -> Tensor:
-    """The calibration states of a model that P7 applies to.
-
-    Raises `InputError` for states that were not kept and for Post-LN or causal models.
-    """
+    """The calibration states of a model that P7 applies to. Raises `InputError` where they were not
+    kept, for texts, and for Post-LN or causal models."""
     states = calibration.kept("P7")
     if model.causal or model.modality != "vision":
         raise InputError(
@@ -287,12 +285,8 @@ class Landmarks:
     def fit(
         cls, model: Model, calibration: Recording, first_layers: int = FIRST_LAYERS
     ) -> Landmarks:
-        """Fit environments and features to calibration images.
-
-        first_layers: of stage 1; more cost more and predict better.
-
-        Raises `InputError` for states that were not kept, Post-LN or causal models, and tokens that
-        are no grid of patches.
+        """Fit environments and features to calibration images; first_layers: of stage 1, more cost more
+        and predict better. Raises `InputError` as `patch_states`, `check_layers` and `Grid.of` do.
         """
         states = patch_states(model, calibration)
         check_layers(model, states)

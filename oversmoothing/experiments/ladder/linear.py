@@ -216,10 +216,8 @@ class LiftedMaps:
 def lifted_state(
     calibration: Recording, prefix: int = 0, *, functions: int = FUNCTIONS, seed: int = 0
 ) -> PropagatedState:
-    """Fit to calibration images; prefix: tokens in front that hold no content of their own.
-
-    Raises `InputError` where their states were not kept.
-    """
+    """Fit to calibration images; prefix: tokens in front that hold no content of their own. Raises
+    `InputError` where their states were not kept."""
     states = calibration.kept("P6")
     start = calibration.start
     m, _, d = start.shape

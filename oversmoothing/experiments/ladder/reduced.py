@@ -64,11 +64,8 @@ class HiddenUnits:
 
     @classmethod
     def of(cls, layer: Layer, name: str) -> HiddenUnits:
-        """The hidden units of a layer, called `name` in messages; found by watching the FFN run.
-
-        Raises `InputError` where the FFN is not a linear layer, a known activation and a second
-        linear layer (`feed_forward`): gated FFNs and other functions.
-        """
+        """Those of a layer, called `name` in messages; found by watching the FFN run. Raises `InputError`
+        where it is not two linear layers around a known activation (`feed_forward`)."""
         if layer.ffn is None:
             raise InputError(f"{name} has no FFN: there are no hidden units to keep")
         unknown = InputError(
@@ -158,11 +155,8 @@ class ReducedLandmarks(Landmarks):
 
     @classmethod
     def fit(cls, model: Model, calibration: Recording) -> ReducedLandmarks:  # type: ignore[override]
-        """Fit environments, FFNs and features to calibration images.
-
-        Raises `InputError` for states that were not kept, Post-LN or causal models, models of one
-        layer, FFNs without hidden units to keep, and tokens that are no grid of patches.
-        """
+        """Fit environments, FFNs and features to calibration images. Raises `InputError` as
+        `Landmarks.fit`, for models of one layer and for FFNs without hidden units to keep."""
         states = patch_states(model, calibration)
         ranges = stage_layers(model.depth)
         start = calibration.start

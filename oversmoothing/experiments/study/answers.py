@@ -346,11 +346,9 @@ SHOWN = ("question", "value", "low", "high", "seeds", "planned", "decision", "p_
 def answers(
     rows: Sequence[dict[str, Any]], chosen: Protocol | None = None, *, so_far: bool = False
 ) -> Result:
-    """Every question with its answer first, then the means and trajectories behind it.
-
-    rows: of `study_runs.read_rows` or `recorded_rows`; those of cells as they are not any more are
-    left out. so_far: intervals of questions whose seeds are not all there, which decide nothing.
-    """
+    """Every question with its answer first, then the means and trajectories behind it. rows: of
+    `study_runs.read_rows` or `recorded_rows`, of cells as they are now alone; so_far: intervals of
+    questions whose seeds are not all there, which decide nothing."""
     chosen = chosen or protocol()
     own = known(rows, chosen)
     asked = table(chosen, own, so_far=so_far)

@@ -268,10 +268,8 @@ def slope(changes: Sequence[str], doses: Sequence[float], values: Array) -> Arra
 def effects(
     model: Model, inputs: Any, changes: Sequence[Change], *, seed: int = 0, batch_size: int = BATCH
 ) -> Effects:
-    """Predict, then run each change and its controls on every input.
-
-    Raises `InputError` for models whose attention is not described or no module of its own.
-    """
+    """Predict, then run each change and its controls on every input. Raises `InputError` for models
+    whose attention is not described or no module of its own."""
     predicted = foreseen(model, inputs, changes, batch_size)
     base, scores = run(model, inputs, None, batch_size)
     rng = np.random.default_rng([seed, 4301])

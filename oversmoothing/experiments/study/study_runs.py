@@ -60,11 +60,8 @@ NICE = 19
 def trained(
     cell: Cell, seed: int, data: Path | None = None, learnt: Learnt | None = None
 ) -> tuple[StudyNet, dict[str, Any]]:
-    """(the network, its row) of one run. data: the folder of real inputs; learnt: what a stack
-    trained, which is measured only.
-
-    Raises what `task` does.
-    """
+    """(the network, its row) of one run. data: the folder of real inputs; learnt: what a stack trained,
+    which is measured only. Raises what `task` does."""
     began = time.process_time()
     own = task(cell.task, data)
     began_training = time.process_time()
@@ -340,10 +337,8 @@ USUAL = ("study:CELL",)
 
 
 def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
-    """The trained network of a cell and seed, from the weights in the folder of results.
-
-    Raises `InputError` where it was not trained there, or is of an earlier recipe.
-    """
+    """The trained network of a cell and seed, from the weights in the folder of results. Raises
+    `InputError` where it was not trained there, or is of an earlier recipe."""
     cell, _ = protocol().cells[name.removeprefix("study:")]
     path = results / "study" / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
     if not path.exists():
