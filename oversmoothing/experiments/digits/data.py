@@ -152,9 +152,9 @@ def _sorted(images: LabelledImages, index: np.ndarray) -> LabelledImages:
 def augmented(
     pixels: Tensor, generator: torch.Generator, *, shift: float, rotation: float, zoom: float
 ) -> Tensor:
-    """Each image shifted, rotated and scaled at random, bilinearly, the background moving in: `pixels`
-    [m, s, s] or [m, c, s, s] -> the same shape; uniform within the reach of `shift` in pixels,
-    `rotation` in degrees, `zoom` as a share, drawn from `generator` (on the CPU) alone."""
+    """Each image shifted, rotated and scaled at random, bilinearly, the background moving in:
+    `pixels` [m, s, s] or [m, c, s, s] -> the same shape; uniform within the reach of `shift` in
+    pixels, `rotation` in degrees, `zoom` as a share, drawn from `generator` (on the CPU) alone."""
     m, size = len(pixels), pixels.shape[-1]
     planes = pixels.view(m, -1, size, size)
     draw = 2 * torch.rand(4, m, generator=generator) - 1
@@ -173,9 +173,9 @@ def augmented(
 @cache
 def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = True) -> DataParts:
     """The parts of 'cifar10' or 'cifar100': 45,000 train, 5,000 validation, 10,000 test. data: the
-    folder of real inputs; hub: fetch what it does not hold. The validation images are drawn from the
-    50,000 by a fixed seed, the same number of each class. Raises `InputError` where the data set is not
-    there or not whole."""
+    folder of real inputs; hub: fetch what it does not hold. The validation images are drawn from
+    the 50,000 by a fixed seed, the same number of each class. Raises `InputError` where the data
+    set is not there or not whole."""
     whole, test = (
         LabelledImages(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
         for pixels, labels in _official(name, data, hub, progress)

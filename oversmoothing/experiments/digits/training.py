@@ -64,9 +64,9 @@ def new_model(config: TrainConfig) -> StudyNet:
 def parts_of(
     config: TrainConfig, data_dir: Path | None = None, *, hub: bool = False, progress: bool = True
 ) -> DataParts:
-    """The images of a configuration, its fraction of the training images; data_dir: the folder of real
-    inputs, hub: fetch what it does not hold. Raises `InputError` where CIFAR is not there or not whole.
-    """
+    """The images of a configuration, its fraction of the training images; data_dir: the folder of
+    real inputs, hub: fetch what it does not hold. Raises `InputError` where CIFAR is not there or
+    not whole."""
     own = config.data == "digits"
     whole = digits() if own else cifar(config.data, data_dir, hub=hub, progress=progress)
     return whole.with_fraction(config.fraction)
@@ -143,8 +143,8 @@ def stored(folder: Path) -> StudyNet:
 
 
 def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
-    """The ViT of a variant's default configuration as it was trained in `results`. Raises `InputError`
-    where it was not, and says which command trains it."""
+    """The ViT of a variant's default configuration as it was trained in `results`. Raises
+    `InputError` where it was not, and says which command trains it."""
     config = default_config(name, seed)
     if name != "vit-random" and not (results / config.folder_name()).exists():
         raise InputError(
@@ -179,9 +179,9 @@ def train_on(
 ) -> tuple[StudyNet, pd.DataFrame, dict[str, Any], pd.DataFrame]:  # fmt: skip
     """Train one model on these images: it, the log, its metrics and what was watched.
 
-    folder, every: of the unfinished run, as of `Loop`. The same configuration gives the same weights on
-    the same kind of machine; digits are trained on one thread, so that the number of cores does not
-    matter. Raises `InputError` when the loss stops being finite.
+    folder, every: of the unfinished run, as of `Loop`. The same configuration gives the same
+    weights on the same kind of machine; digits are trained on one thread, so that the number of
+    cores does not matter. Raises `InputError` when the loss stops being finite.
     """
     with one_thread() if config.data == "digits" else nullcontext():
         accelerator = accelerator_of(config, device)
@@ -288,9 +288,10 @@ def _log_rows(
 
 
 def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
-    """A row for each model; the flag says that it was trained before. "h safe": the share of eigenvalues
-    of H at which consensus loses under the attention of the probe images (T3b), over layers and images.
-    "cos(H_start, H_end)": see `cos_start`, smallest to largest over the layers."""
+    """A row for each model; the flag says that it was trained before. "h safe": the share of
+    eigenvalues of H at which consensus loses under the attention of the probe images (T3b), over
+    layers and images. "cos(H_start, H_end)": see `cos_start`, smallest to largest over the layers.
+    """
     rows = []
     for model, stored in models:
         log, metrics = model.run.log, model.run.metrics

@@ -196,9 +196,9 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 @dataclass
 class Loop:
-    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps. folder:
-    where the unfinished run is kept (None: nowhere). every: steps between two checkpoints (None:
-    `CHECKPOINT_SECONDS`)."""
+    """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps.
+    folder: where the unfinished run is kept (None: nowhere). every: steps between two checkpoints
+    (None: `CHECKPOINT_SECONDS`)."""
 
     model: StudyNet
     config: TrainConfig
@@ -226,8 +226,8 @@ class Loop:
         self._saved, self._began = time.monotonic(), time.monotonic()
 
     def resume(self) -> bool:
-        """Go on from the checkpoint, if there is one. Raises `InputError` for a damaged one, and for one
-        of another configuration or number of processes, saying what to delete."""
+        """Go on from the checkpoint, if there is one. Raises `InputError` for a damaged one, and
+        for one of another configuration or number of processes, saying what to delete."""
         there = None if self.folder is None else kept(self.folder)
         if there is None:
             return False

@@ -162,8 +162,8 @@ def unfinished(folder: Path) -> Path:
 
 
 def keep(folder: Path, tensors: Mapping[str, Tensor], said: Mapping[str, Any]) -> None:
-    """Write a checkpoint, what is said as JSON; the one before it is kept. Raises `InputError` where it
-    cannot be written; the last good one is then as it was."""
+    """Write a checkpoint, what is said as JSON; the one before it is kept. Raises `InputError`
+    where it cannot be written; the last good one is then as it was."""
     held = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     # To the last bit, and with NaN and infinity as Python writes and reads them.
     text = json.dumps(said, default=float)

@@ -356,9 +356,9 @@ def _refuse(network: Network, pixels: Array, layers: Sequence[int]) -> None:
 
 
 def largest_box(network: Network, pixels: Array, layer: int) -> tuple[float, Ends]:
-    """(eps, the change of ln HFC/LFC over that layer, from 1): at `NEAR` times eps one of the routes
-    proves no sign. Raises `InputError` where there is no such layer, where none of at least `LEAST` is
-    proved, and for a network whose boxes cannot be enclosed."""
+    """(eps, the change of ln HFC/LFC over that layer, from 1): at `NEAR` times eps one of the
+    routes proves no sign. Raises `InputError` where there is no such layer, where none of at least
+    `LEAST` is proved, and for a network whose boxes cannot be enclosed."""
     _refuse(network, pixels, [layer])
 
     def proved(eps: float) -> Ends | None:

@@ -223,9 +223,9 @@ def alike(heads: tuple[HeadWeights, ...]) -> list[list[HeadWeights]]:
 
 
 def network_of(model: Model) -> Network:
-    """The network of a described model in float64 (`open_model(..., dtype=torch.float64)`); whether it
-    computes what the model does is compared stream by stream where it runs (`enclosing.enclosed`).
-    Raises `InputError` for parts that cannot be enclosed."""
+    """The network of a described model in float64 (`open_model(..., dtype=torch.float64)`); whether
+    it computes what the model does is compared stream by stream where it runs
+    (`enclosing.enclosed`). Raises `InputError` for parts that cannot be enclosed."""
     if model.dtype != torch.float64:
         raise InputError(f"the model '{model.name}' is in {model.dtype}: open it in float64")
     blocks = tuple(

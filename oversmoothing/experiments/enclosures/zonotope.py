@@ -195,8 +195,8 @@ def _error(size: Array, terms: int, symbols: int) -> Array:
 
 
 def bilinear(P: Zonotope, Q: Zonotope, product: Product, terms: int) -> Zonotope:
-    """product(P, Q), each entry a sum of `terms` products of entries: around the centres linear but for
-    the product of both departures, at most that of the radii."""
+    """product(P, Q), each entry a sum of `terms` products of entries: around the centres linear but
+    for the product of both departures, at most that of the radii."""
     many = max(P.symbols, Q.symbols)
     p, q = P.radius, Q.radius
     generators = product(P.padded(many), Q.centre) + product(P.centre, Q.padded(many))

@@ -257,8 +257,8 @@ class MeasuredInterval(Form):
 
     @torch.no_grad()
     def refresh(self, *attention: ArrayLike) -> float:
-        """Take the smallest s of attention matrices [n, n], row-stochastic; H moves in proportion. Returns
-        s. Raises `InputError` for no matrix, a single token, and where no s is finite."""
+        """Take the smallest s of attention matrices [n, n], row-stochastic; H moves in proportion.
+        Returns s. Raises `InputError` for no matrix, a single token, and where no s is finite."""
         return self.set_interval(self.measured(*attention))
 
     def measured(self, *attention: ArrayLike) -> float:

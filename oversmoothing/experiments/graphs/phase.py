@@ -45,9 +45,9 @@ def labels_of(n: int, classes: int, rng: np.random.Generator) -> Labels:
 def homophilous_graph(
     labels: Labels, homophily: float, degree: float, rng: np.random.Generator
 ) -> Matrix:
-    """Edges [n, n] (0, 1, symmetric, no loops), about n degree/2 of them, of which the share `homophily`
-    is within labels in expectation. Raises `InputError` where no probabilities of edges give that.
-    """
+    """Edges [n, n] (0, 1, symmetric, no loops), about n degree/2 of them, of which the share
+    `homophily` is within labels in expectation. Raises `InputError` where no probabilities of edges
+    give that."""
     n = len(labels)
     same = labels[:, None] == labels[None, :]
     within, between = (same.sum() - n) / 2, (~same).sum() / 2
@@ -69,8 +69,8 @@ def walk(edges: Matrix) -> Matrix:
 
 
 def gat(edges: Matrix, X: Matrix, a: Matrix, slope: float = 0.2) -> Matrix:
-    """softmax over neighbours and the node itself of LeakyReLU(a_1^T x_i + a_2^T x_k) [n, n]; X [n, d],
-    a [2 d] (Velickovic et al. 2018, without its W, which X may have in it)."""
+    """softmax over neighbours and the node itself of LeakyReLU(a_1^T x_i + a_2^T x_k) [n, n]; X [n,
+    d], a [2 d] (Velickovic et al. 2018, without its W, which X may have in it)."""
     d = X.shape[1]
     scores = (X @ a[:d])[:, None] + (X @ a[d:])[None, :]
     scores = np.where(scores > 0, scores, slope * scores)

@@ -208,8 +208,7 @@ class Climb:
         self.rungs.append(Rung(name, predicted, cost, fitted, copies, note, scored))
 
     def operator(self, name: str, predicted: Array, trained: Array) -> None:
-        """One of P1 to P5 as it is, and with a slope and an intercept a layer; trained [few, layers]:
-        what it predicts of the calibration inputs."""
+        """P1 to P5 as it is and calibrated; trained [few, layers]: what it says of these inputs."""
         fitted = self.few if "FFN" in name else 0
         self.add(name, predicted, None, fitted, "as the theory gives it, not fitted")
         if not np.isfinite(trained).all():
@@ -219,8 +218,7 @@ class Climb:
         self.add(f"{name}, calibrated", line, None, self.few, note)
 
     def cheap(self, known: Recording, everything: Recording, label: str, first_layers: int) -> None:
-        """P0''', each P6 and each P7, fitted on `known`, by kernels on `everything`: the same and
-        altered copies below."""
+        """P0''', each P6 and each P7; everything: what is known, and altered copies below."""
         number = len(known)
         # Which input each row of `everything` is, or is a copy of.
         sources = np.arange(len(everything)) % number

@@ -285,9 +285,9 @@ class Landmarks:
     def fit(
         cls, model: Model, calibration: Recording, first_layers: int = FIRST_LAYERS
     ) -> Landmarks:
-        """Fit environments and features to calibration images; first_layers: of stage 1, more cost more
-        and predict better. Raises `InputError` as `patch_states`, `check_layers` and `Grid.of` do.
-        """
+        """Fit environments and features to calibration images; first_layers: of stage 1, more cost
+        more and predict better. Raises `InputError` as `patch_states`, `check_layers` and `Grid.of`
+        do."""
         states = patch_states(model, calibration)
         check_layers(model, states)
         start = calibration.start

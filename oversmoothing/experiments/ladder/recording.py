@@ -87,8 +87,8 @@ def record(
     model: Model, inputs: Iterable[Any], *, states: bool = False,
     watch: Callable[[Extraction], None] | None = None, batch_size: int = 25,
 ) -> Recording:  # fmt: skip
-    """Run the model on the inputs; watch: sees every batch, with its attention. Raises `InputError` for
-    inputs of different lengths."""
+    """Run the model on the inputs; watch: sees every batch, with its attention. Raises `InputError`
+    for inputs of different lengths."""
     starts, logs, kept = [], [], []
     for batch in stream(model, inputs, batch_size=batch_size, attention=watch is not None):
         if not bool(batch.keep.all()):  # the ladder's operators act on n tokens that all exist
@@ -241,8 +241,8 @@ def check_pre_norm(model: Model) -> None:
 def operator_changes(
     model: Model, traces: tuple[Trace, ...], affine: AffineFfns
 ) -> dict[str, Tensor]:
-    """The changes [b, layers] that P2 to P5 predict for one traced batch, by NAMES; in float64, since
-    the raw trajectory of P3 grows without a norm."""
+    """The changes [b, layers] that P2 to P5 predict for one traced batch, by NAMES; in float64,
+    since the raw trajectory of P3 grows without a norm."""
     columns: dict[str, list[Tensor]] = {name: [] for name in NAMES}
     states = [traces[0].before.double()] * STEPS
     for layer, trace, ffns in zip(model.layers, traces, affine, strict=True):

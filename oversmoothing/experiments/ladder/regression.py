@@ -38,8 +38,8 @@ NOISE = 1e-2  # of the mean residual variance, in the interpolation
 
 
 def ridge(X: Array, Y: Array, penalties: tuple[float, ...] = RIDGE_PENALTIES) -> Predictor:
-    """Ridge regression of Y [m, t] on X [m, p] (standardised); for each target the penalty of the least
-    leave-one-out error, exactly. Raises `InputError` for fewer than two observations."""
+    """Ridge regression of Y [m, t] on X [m, p] (standardised); for each target the penalty of the
+    least leave-one-out error, exactly. Raises `InputError` for fewer than two observations."""
     if len(X) < 2:
         raise InputError(f"{len(X)} observations cannot be regressed: give at least 2")
     fitted = make_pipeline(
@@ -273,8 +273,9 @@ class Environment:
     def fit(
         cls, features: Tensor, targets: list[Tensor], landmarks: Tensor, rank: int
     ) -> Environment:
-        """Fit to calibration: features [m, c, p], targets of each layer N [m, c, d]; kept are the `rank`
-        directions of the features that explain all targets best (reduced-rank regression)."""
+        """Fit to calibration: features [m, c, p], targets of each layer N [m, c, d]; kept are the
+        `rank` directions of the features that explain all targets best (reduced-rank regression).
+        """
         centre = features.mean(0)
         size = (features - centre).square().mean((0, 1)).sqrt().clamp_min(1e-12)
         F = (features - centre) / size

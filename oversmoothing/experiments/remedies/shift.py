@@ -114,10 +114,10 @@ def radius(matrices: Tensor) -> float:
 def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None:
     """The slope of log HFC/LFC over the second half of `depth` equal layers, [count].
 
-    None where the layer is no linear map of the state, whose rates depend on the state's size. Infinite
-    where the mean is exactly 0 at the end, as HFC/LFC is: a remedy with rho_C = 0 leaves its rounding,
-    which may be 0. HFC is run on its own beside the state: modulo consensus it goes its own way (T1),
-    and in the state itself it would be lost in rounding.
+    None where the layer is no linear map of the state, whose rates depend on the state's size.
+    Infinite where the mean is exactly 0 at the end, as HFC/LFC is: a remedy with rho_C = 0 leaves
+    its rounding, which may be 0. HFC is run on its own beside the state: modulo consensus it goes
+    its own way (T1), and in the state itself it would be lost in rounding.
     """
     if remedy.scope not in (LINEAR, FORCED):
         return None
@@ -166,8 +166,8 @@ def _size(X: Tensor) -> Tensor:
 
 
 def verdicts_agree(remedy: Remedy, radii: Tensor, slopes: Tensor) -> tuple[int, int]:
-    """(runs that smooth or not as predicted, runs that are no near tie). SMOOTHING iff rho_C > rho_Q,
-    generically; with the first layer's values in every layer both are at least 1."""
+    """(runs that smooth or not as predicted, runs that are no near tie). SMOOTHING iff rho_C >
+    rho_Q, generically; with the first layer's values in every layer both are at least 1."""
     floor = 1.0 if remedy.scope == FORCED else 0.0
     C, Q = radii.clamp(min=floor).unbind(1)
     gap = C.log() - Q.log()

@@ -157,8 +157,8 @@ def runs(model: Model, inputs: Iterable[Any], size: int = BATCH) -> Iterator[tup
 
 
 def jvp(f: BlockMap, X: Tensor, D: Tensor) -> Tensor:
-    """The derivative of a block at X [b, n, d] in the direction D [b, n, d]. Raises `InputError` where
-    a part of the block has no derivative in forward mode."""
+    """The derivative of a block at X [b, n, d] in the direction D [b, n, d]. Raises `InputError`
+    where a part of the block has no derivative in forward mode."""
     try:
         moved: Tensor = torch.func.jvp(f, (X,), (D,))[1]
     except RuntimeError as error:
@@ -176,9 +176,9 @@ def at_consensus(X: Tensor) -> Tensor:
 
 
 def check_consensus(f: BlockMap, X: Tensor) -> None:
-    """Raises `InputError` where the block makes equal tokens different, beyond sqrt(eps) of the token:
-    then no set of equal tokens is left in itself, and growth along it and across it are not apart.
-    """
+    """Raises `InputError` where the block makes equal tokens different, beyond sqrt(eps) of the
+    token: then no set of equal tokens is left in itself, and growth along it and across it are not
+    apart."""
     Y = f(at_consensus(X))
     centred = torch.linalg.vector_norm(Y - Y.mean(1, keepdim=True), dim=-1).amax(-1)
     off = float((centred / torch.linalg.vector_norm(Y, dim=-1).amax(-1)).max())

@@ -59,8 +59,8 @@ def consensus_step(layer: Layer, c: Tensor) -> Tensor:
 
 @torch.no_grad()
 def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
-    """The closed form of T8c at 1 c^T with n tokens, c [d]; in float64 but for attention and the FFN,
-    which are the block's own and run in its dtype."""
+    """The closed form of T8c at 1 c^T with n tokens, c [d]; in float64 but for attention and the
+    FFN, which are the block's own and run in its dtype."""
     layer, dtype, c = f.layer, f.dtype, c.double()
     heads = layer.heads.to(c.device, c.dtype)
     A = f.first().attention(c.to(dtype).expand(1, n, -1).contiguous())[0].double()
@@ -112,9 +112,10 @@ def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS)
     """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T:
     what they would do for ever to small differences between nearly equal tokens (T12).
 
-    Only equal tokens are followed, one token for all of them, and the derivative across consensus is
-    taken where that path has led (T8c): a few per cent of the cost of looping the layers. c [b, d], n
-    tokens; one law for each of the b, in float32 right to about 1e-3: logarithms of some 1 / loops.
+    Only equal tokens are followed, one token for all of them, and the derivative across consensus
+    is taken where that path has led (T8c): a few per cent of the cost of looping the layers. c [b,
+    d], n tokens; one law for each of the b, in float32 right to about 1e-3: logarithms of some 1 /
+    loops.
     """
     point, lengths = c, [_lengths(c)]
     for _ in range(loops):

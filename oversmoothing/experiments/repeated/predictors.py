@@ -282,8 +282,8 @@ class Chosen:
 
 
 def choose(measured: Array, predicted: dict[str, Array], seed: int = 0) -> Chosen:
-    """Choose among predictions [blocks, inputs] on half of both, score on the other half of both. Raises
-    `InputError` for fewer than 2 blocks or 2 inputs."""
+    """Choose among predictions [blocks, inputs] on half of both, score on the other half of both.
+    Raises `InputError` for fewer than 2 blocks or 2 inputs."""
     blocks, inputs = measured.shape
     if blocks < 2 or inputs < 2:
         raise InputError(

@@ -52,8 +52,8 @@ SHOWN = ("layer", "mean", "along", "across", "closed", "actual", "observed", "ob
 class Stability(Result):
     """Tables `layers` (logs of growth in each) and `distances` (how far the closed form holds).
 
-    arrays: of `growth`, the inputs joined; law: of the whole stack looped, near the consensus of the
-    first input; tokens: the numbers of tokens that the inputs have.
+    arrays: of `growth`, the inputs joined; law: of the whole stack looped, near the consensus of
+    the first input; tokens: the numbers of tokens that the inputs have.
     """
 
     def __init__(
@@ -84,12 +84,13 @@ class Stability(Result):
 def stability(
     model: Model, inputs: Iterable[Any], *, size: float = SIZE, seed: int = 0
 ) -> Stability:
-    """Measure the growth of differences between tokens on the inputs, one at a time: texts may differ
-    in length.
+    """Measure the growth of differences between tokens on the inputs, one at a time: texts may
+    differ in length.
 
-    model: described, in float64 (float32 rounds the small differences). size: of the real perturbations,
-    relative to the stream. seed: of all directions. Raises `InputError` for a block without an invariant
-    consensus or a forward-mode derivative, a new shape of the stream, and a single token.
+    model: described, in float64 (float32 rounds the small differences). size: of the real
+    perturbations, relative to the stream. seed: of all directions. Raises `InputError` for a block
+    without an invariant consensus or a forward-mode derivative, a new shape of the stream, and a
+    single token.
     """
     if model.dtype != torch.float64:
         raise InputError(

@@ -206,8 +206,8 @@ def _bytes(value: Tensor) -> memoryview:
 
 @one_thread()
 def rows_of(model: Model, inputs: Sequence[Any] | Tensor | None = None) -> pd.DataFrame:
-    """The rows of a model in the columns of SCHEMA; without inputs those about them are empty. Raises
-    `InputError` where the model cannot run on the inputs, or is not as described."""
+    """The rows of a model in the columns of SCHEMA; without inputs those about them are empty.
+    Raises `InputError` where the model cannot run on the inputs, or is not as described."""
     seen = None if inputs is None else _Seen(model)
     if seen is not None and inputs is not None:
         for _ in stream(model, inputs, batch_size=8, see=seen.see):
@@ -376,8 +376,8 @@ def faults(frame: pd.DataFrame) -> list[str]:
 
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """All rows, each model and inputs once: of equal hashes the later rows stand. Raises `InputError`
-    where rows of the same weights contradict each other."""
+    """All rows, each model and inputs once: of equal hashes the later rows stand. Raises
+    `InputError` where rows of the same weights contradict each other."""
     whole = pd.concat(frames, ignore_index=True)
     for _, own in whole.groupby(["weights", "layer", "head"]):
         for name in ("negative", "disc", "alignment", "radius"):

@@ -60,8 +60,8 @@ NICE = 19
 def trained(
     cell: Cell, seed: int, data: Path | None = None, learnt: Learnt | None = None
 ) -> tuple[StudyNet, dict[str, Any]]:
-    """(the network, its row) of one run. data: the folder of real inputs; learnt: what a stack trained,
-    which is measured only. Raises what `task` does."""
+    """(the network, its row) of one run. data: the folder of real inputs; learnt: what a stack
+    trained, which is measured only. Raises what `task` does."""
     began = time.process_time()
     own = task(cell.task, data)
     began_training = time.process_time()

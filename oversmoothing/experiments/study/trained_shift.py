@@ -36,10 +36,10 @@ def trained_shift(
 ) -> Result:
     """Train one number a layer, added to every eigenvalue of H, and score it on other inputs.
 
-    answers: the classes of the inputs [m]; of texts it is the next token. Half of the inputs, drawn by
-    the seed, train the numbers (L-BFGS, gradients by differences: some ten times as many passes as there
-    are layers). Writes trained_shift.json and its tables. Raises `InputError` where nothing says what
-    the model should answer, and for fewer than 4 inputs.
+    answers: the classes of the inputs [m]; of texts it is the next token. Half of the inputs, drawn
+    by the seed, train the numbers (L-BFGS, gradients by differences: some ten times as many passes
+    as there are layers). Writes trained_shift.json and its tables. Raises `InputError` where
+    nothing says what the model should answer, and for fewer than 4 inputs.
     """
     m = len(inputs)
     if answers is None and not (model.modality == "text" and model.causal):
