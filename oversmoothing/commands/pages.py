@@ -121,8 +121,7 @@ def remedies(
     --draws counts random layers. --out writes all columns as CSV. Exit status 1: a predicted radius
     differs from the measured one.
     """
-    from oversmoothing.experiments.remedies.by_name import REMEDIES
-    from oversmoothing.experiments.remedies.shift import MOST, remedy_shifts
+    from oversmoothing.experiments.remedies.shift import MOST, REMEDIES, remedy_shifts
     from oversmoothing.theory.support.files import to_json, write_atomically
 
     for name in only or ():

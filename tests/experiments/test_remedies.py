@@ -13,15 +13,18 @@ from torch import nn
 import oversmoothing
 from oversmoothing import InputError, remedies
 from oversmoothing.experiments.remedies import shift
-from oversmoothing.experiments.remedies.by_name import REMEDIES, in_table, remedy, without
 from oversmoothing.experiments.remedies.remedy import norm_derivative, norm_of
 from oversmoothing.experiments.remedies.shift import (
     MOST,
+    REMEDIES,
     cost_ratio,
+    in_table,
     parameters,
     remedies_table,
+    remedy,
     sentences,
     sublayer,
+    without,
 )
 
 N, D = 5, 4

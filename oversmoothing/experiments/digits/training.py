@@ -8,6 +8,7 @@ layer) cases that consensus dominates while the model learns.
 """
 
 import copy
+import itertools
 import math
 import shutil
 from contextlib import nullcontext
@@ -21,7 +22,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from oversmoothing.experiments.digits.attention_seen import dominance_by_layer
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, cifar, digits
 from oversmoothing.experiments.digits.training_config import (
     FORM_OF,
@@ -36,10 +36,17 @@ from oversmoothing.experiments.digits.training_state import (
     save_run,
     unfinished,
 )
-from oversmoothing.experiments.digits.vit import StudyNet
+from oversmoothing.experiments.digits.vit import HeadedAttention, StudyNet
+from oversmoothing.experiments.forms.regions import MeasuredInterval
 from oversmoothing.experiments.models.model import start_spread
 from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.spectra.head_values import (
+    LayerDominance,
+    layer_dominance,
+    mean_attention,
+)
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
+from oversmoothing.theory.support.sizes import Array
 
 SCORED = 1000  # images of one pass where a model is scored
 # For the table of `models.sources`, as are `stored` and `made`.
@@ -193,9 +200,15 @@ def train_on(
         state = loop.state
         if not loop.resume():
             state.rows = _log_rows(model, config, on_device, 0, math.nan)
+        # Measured intervals (T3b) are refreshed in front of the first epoch and after each, so that
+        # what is logged is the model that the guarantee is of.
+        probes = on_device.validation.inputs(slice(config.probe_images))
+        if state.step == 0:
+            refresh_intervals(model, probes)
         # The lowest validation loss keeps its epoch: 360 images tell losses apart better than
         # accuracies. The untrained model is no candidate.
         for epoch, loss in loop.epochs():
+            refresh_intervals(model, probes)
             if epoch % config.log_every == 0 or epoch == config.epochs:
                 new = _log_rows(model, config, on_device, epoch, loss)
                 if new[0]["validation_loss"] < state.lowest:
@@ -312,3 +325,48 @@ def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+# How often a tied H whose attention moves with it is measured before s = 1 is taken.
+MEASURED_AGAIN = 8
+
+
+@torch.no_grad()
+def attention_by_layer(net: StudyNet, pixels: Tensor) -> list[Array]:
+    """Attention [m, heads, n, n] of every layer on images on the network's device."""
+    stream: list[Tensor] = []
+    net(pixels, stream)
+    layers = zip(net.blocks(), stream[:-1], strict=True)
+    return [block.heads_of(x).cpu().numpy() for block, x in layers]
+
+
+def dominance_by_layer(net: StudyNet, pixels: Tensor) -> list[LayerDominance]:
+    """Reading E2 of every layer, the mean A of its heads against its whole H: where values are
+    shared its operator, and else a reading."""
+    both = zip(attention_by_layer(net, pixels), net.value_projections(), strict=True)
+    return [layer_dominance(A, H.numpy()) for A, H in both]
+
+
+def refresh_intervals(net: StudyNet, pixels: Tensor) -> None:
+    """Set every measured interval (-s, 0) to the smallest s of its layers over these images.
+
+    H moves with s, and the attention of later layers with H: layers are taken in turn, each behind
+    those already set. Where H is tied, s sinks until the attention that it makes allows it, or to 1
+    (safe under every attention).
+    """
+    for own in dict.fromkeys(block.attention.owner for block in net.blocks()):
+        form = None if own.projection is None else own.projection.form
+        if isinstance(form, MeasuredInterval):
+            for _ in range(MEASURED_AGAIN):
+                held = form.refresh(*_attention_of(net, own, pixels))
+                if form.measured(*_attention_of(net, own, pixels)) >= held:
+                    break
+            else:
+                form.set_interval(1.0)
+
+
+def _attention_of(net: StudyNet, own: HeadedAttention, pixels: Tensor) -> list[Array]:
+    """Attention [n, n] of every image in every layer that has this H, mean over heads."""
+    both = zip(net.blocks(), attention_by_layer(net, pixels), strict=True)
+    meant = (mean_attention(A) for block, A in both if block.attention.owner is own)
+    return list(itertools.chain(*meant))

@@ -33,7 +33,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from tqdm import tqdm
 
-from oversmoothing.experiments.digits.attention_seen import refresh_intervals
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, augmented
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_state import keep, kept
@@ -265,9 +264,7 @@ class Loop:
     def epochs(self) -> Iterator[tuple[int, float]]:
         """(epoch from 1, mean training loss of the epoch), from where the run stands.
 
-        What the caller does with an epoch is done when it asks for the next. Measured intervals
-        (T3b) are refreshed on the probe images in front of the first epoch and after each, so that
-        what is logged is the model that the guarantee is of.
+        What the caller does with an epoch is done when it asks for the next.
         """
         config, state, per_epoch = self.config, self.state, self.config.per_epoch
         steps = config.epochs * per_epoch
@@ -277,18 +274,14 @@ class Loop:
             # Without a limit of its own: what is recorded must not depend on the machine.
             self.instruments = Watcher(self.model, every=config.watch_every, budget=None)
             self.instruments.resume(state.watched)
-        probes = self.data.validation.inputs(slice(config.probe_images))
         bar = tqdm(
             total=steps, initial=state.step, desc=config.variant, unit="step", file=sys.stderr,
             disable=None if self.progress and writes else True,
         )  # fmt: skip
         with bar, interruptible() as asked, self._closing():
-            if state.step == 0:
-                refresh_intervals(self.model, probes)
             while state.step < steps:
                 self._epoch(asked, bar, steps)
                 check_finite_loss(self, float(state.total))
-                refresh_intervals(self.model, probes)
                 yield state.step // per_epoch, float(state.total) / per_epoch
                 state.total.zero_()
                 self._perhaps_save(asked, bar)

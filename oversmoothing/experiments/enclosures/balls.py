@@ -72,7 +72,8 @@ def is_finite(X: Entries) -> bool:
 
 @dataclass(frozen=True)
 class Balls:
-    """A matrix X [m, n] of balls, computed with at the working precision."""
+    """A matrix X [m, n] of balls, computed with at the working precision; operations as of
+    `Zonotope`."""
 
     entries: Entries
 
@@ -91,7 +92,6 @@ class Balls:
         return self
 
     def swapped(self) -> Balls:
-        """The transpose."""
         return Balls(self.entries.T)
 
     def __add__(self, other: Balls) -> Balls:
@@ -101,34 +101,27 @@ class Balls:
         return Balls(self.entries - other.entries)
 
     def times(self, factor: Array | float, shift: Array | float = 0.0) -> Balls:
-        """factor x + shift, entry by entry."""
         return Balls(self.entries * factor + shift)
 
     def mapped(self, W: Array, b: Array | None = None) -> Balls:
-        """X W + 1 b."""
         Y = product(self.entries, W)
         return Balls(Y if b is None else Y + b)
 
     def matmul(self, other: Balls) -> Balls:
-        """The product of matrices."""
         return Balls(product(self.entries, other.entries))
 
     def multiplied(self, other: Balls) -> Balls:
-        """The product, entry by entry."""
         return Balls(self.entries * other.entries)
 
     def tangent(self, f: Curve) -> Balls:
-        """f of every entry."""
         return Balls(each(f.value, self.entries))
 
     chord = tangent
 
     def squares(self) -> Balls:
-        """The mean of squares of each row, [m, 1]."""
         return Balls(self.entries * self.entries).mean()
 
     def mean(self) -> Balls:
-        """The mean of each row, [m, 1]."""
         return Balls(self.sums().entries / self.entries.shape[1])
 
     def centred(self) -> Balls:
@@ -137,19 +130,15 @@ class Balls:
         return Balls((self.entries * n - self.sums().entries) / n)
 
     def sums(self) -> Balls:
-        """The sum of each row, [m, 1]."""
         return Balls(self.entries.sum(-1, keepdims=True))
 
     def picked(self, columns: NDArray[np.intp]) -> Balls:
-        """The entry of each row in its column, [m, 1]."""
         return Balls(np.take_along_axis(self.entries, columns[:, None], 1))
 
     def below(self, first: Array) -> Balls:
-        """These rows below exact ones [k, n]."""
         return Balls(np.concatenate([exact(first), self.entries]))
 
     def softmax(self, causal: bool) -> Balls:
-        """softmax of every row; a causal row sees itself and those before."""
         rows = self.entries.copy()
         for i, row in enumerate(self.entries):
             seen = i + 1 if causal else len(row)

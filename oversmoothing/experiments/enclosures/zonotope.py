@@ -173,7 +173,31 @@ class Zonotope:
     def softmax(self, causal: bool) -> Zonotope:
         """softmax of every row; see the head of the file. None is causal."""
         assert not causal
-        return _softmax(self)
+        n = self.centre.shape[-1]
+        with at_precision(BITS):
+            balls = [softmax(row) for row in exact(self.centre)]
+            A = np.array([middles(row) for row in balls])
+            rounding = np.array([[upward(abs(x - float(x.mid()))) for x in row] for row in balls])
+        # What a row has in common changes nothing: delta', as an affine form.
+        point = Zonotope(A, np.zeros((0, *A.shape)), np.zeros_like(A), self.of)
+        L = self - bilinear(point, self, lambda p, q: (p * q).sum(-1, keepdims=True), n)
+        # sum_k a_k delta'_k = sum_k (a_k - A_k) delta_k, which is 0 but for the rounding of A.
+        left_over = inflated((rounding * self.radius).sum(-1, keepdims=True), n + 2)
+        reach = inflated(L.radius + left_over, 2)
+        with at_precision(BITS):
+            bends = [_bends(*row) for row in zip(balls, reach.tolist(), strict=True)]
+            offset = np.array(
+                [[float(((low + high) / 2).mid()) for low, high in row] for row in bends]
+            )
+            left = np.array([
+                [upward(abs(low - c).max(abs(high - c)))
+                 for (low, high), c in zip(*row, strict=True)]
+                for row in zip(bends, offset.tolist(), strict=True)
+            ])  # fmt: skip
+        linear = L.times(A)
+        unsaid = rounding * (1 + reach) + A * left_over
+        rest = linear.rest + left + unsaid + 2 * UNIT * (A + np.abs(offset))
+        return Zonotope(A + offset, linear.generators, inflated(rest, 16), self.of)
 
 
 def _sum(P: Zonotope, Q: Zonotope, centre: Array, by: Callable[..., Array]) -> Zonotope:
@@ -309,31 +333,6 @@ def _chord(f: Curve, c: float, r: float) -> Line:
         return np.nan, np.nan, np.nan
     offset = float(rest.mid())
     return s, offset, upward(abs(rest - offset))
-
-
-def _softmax(logits: Zonotope) -> Zonotope:
-    n = logits.centre.shape[-1]
-    with at_precision(BITS):
-        balls = [softmax(row) for row in exact(logits.centre)]
-        A = np.array([middles(row) for row in balls])
-        rounding = np.array([[upward(abs(x - float(x.mid()))) for x in row] for row in balls])
-    # What a row has in common changes nothing: delta', as an affine form.
-    point = Zonotope(A, np.zeros((0, *A.shape)), np.zeros_like(A), logits.of)
-    L = logits - bilinear(point, logits, lambda p, q: (p * q).sum(-1, keepdims=True), n)
-    # sum_k a_k delta'_k = sum_k (a_k - A_k) delta_k, which is 0 but for the rounding of A.
-    left_over = inflated((rounding * logits.radius).sum(-1, keepdims=True), n + 2)
-    reach = inflated(L.radius + left_over, 2)
-    with at_precision(BITS):
-        bends = [_bends(*row) for row in zip(balls, reach.tolist(), strict=True)]
-        offset = np.array([[float(((low + high) / 2).mid()) for low, high in row] for row in bends])
-        left = np.array([
-            [upward(abs(low - c).max(abs(high - c))) for (low, high), c in zip(*rows, strict=True)]
-            for rows in zip(bends, offset.tolist(), strict=True)
-        ])  # fmt: skip
-    linear = L.times(A)
-    unsaid = rounding * (1 + reach) + A * left_over
-    rest = linear.rest + left + unsaid + 2 * UNIT * (A + np.abs(offset))
-    return Zonotope(A + offset, linear.generators, inflated(rest, 16), logits.of)
 
 
 def _bends(a: list[Ball], reach: list[float]) -> list[tuple[Ball, Ball]]:

@@ -15,7 +15,6 @@ AttnScale(omega=0.5, heads=1)
 [[0.875, 0.125], [0.125, 0.875]]
 """
 
-from oversmoothing.experiments.remedies.by_name import REMEDIES as REMEDIES, remedy as remedy
 from oversmoothing.experiments.remedies.on_branch import (
     GFSA as GFSA,
     AttnScale as AttnScale,
@@ -41,4 +40,8 @@ from oversmoothing.experiments.remedies.on_stream import (
     ResidualScaling as ResidualScaling,
 )
 from oversmoothing.experiments.remedies.remedy import Plain as Plain, Remedy as Remedy
-from oversmoothing.experiments.remedies.shift import remedies_table as remedies_table
+from oversmoothing.experiments.remedies.shift import (
+    REMEDIES as REMEDIES,
+    remedies_table as remedies_table,
+    remedy as remedy,
+)

@@ -100,7 +100,8 @@ class Loops(Result):
         """One row a group: medians over inputs, what became of them, and loops to HFC/LFC = .2."""
         grouped = rows.groupby("group")
         middle = ["start", "exponent", "end", "slope", "turned", "clusters", "largest"]
-        reached = [[first_below(c, LINE) for c in curves.T] for curves in self.curves]
+        below = self.curves <= LINE
+        reached = np.where(below.any(1), below.argmax(1), math.inf)
         more = {
             "law's end": np.exp(np.median(self.predicted[LOCAL], 1).clip(-745, 709.7)),
             "collapsed": grouped["kind"].agg(lambda kinds: (kinds == "collapsed").mean()),
@@ -204,12 +205,6 @@ class Loops(Result):
 def label(layers: tuple[int, ...]) -> str:
     """'3', or '1-12' for layers that follow one another."""
     return f"{layers[0]}" if len(layers) == 1 else f"{layers[0]}-{layers[-1]}"
-
-
-def first_below(curve: Array, line: float) -> float:
-    """The first loop at which a curve [loops + 1] is at most the line, inf where none is."""
-    below = np.flatnonzero(curve <= line)
-    return float(below[0]) if len(below) else math.inf
 
 
 def _listed(kinds: pd.Series) -> str:

@@ -188,12 +188,8 @@ def r_squared(seen: Array, predicted: Array) -> float:
 
 def holds_to(distances: pd.DataFrame) -> float:
     """The largest distance up to which R^2 of the closed form is at least 0.9 (NaN: none)."""
-    held = math.nan
-    for t, r2 in distances[["distance", "r2"]].itertuples(index=False):
-        if not r2 >= HOLDS:
-            break
-        held = t
-    return held
+    holds = (distances["r2"] >= HOLDS).cummin()
+    return float(distances["distance"][holds].max())
 
 
 def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) -> list[Sentence]:

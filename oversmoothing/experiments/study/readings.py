@@ -328,15 +328,6 @@ _CASES = {
 }
 
 
-def _dominating(table: pd.DataFrame) -> Sentence:
-    """How often consensus dominates, by reading."""
-    own = table[table["class"] == "consensus"]
-    each = [f"{row.percent:.0f} % of cases by {row.reading} ({_CASES[str(row.reading)]})"
-            for row in own.itertuples()]  # fmt: skip
-    says = f"Consensus (all tokens equal, a = 1) dominates in {', '.join(each)}."
-    return Sentence(says, measured(int(own["images"].min())))
-
-
 def readings(
     model: Model, inputs: Any, names: Sequence[str], folding: Folding, costly_inputs: int
 ) -> Result:
@@ -348,12 +339,16 @@ def readings(
     table = readings_of({model.name: model}, inputs, names, folding, costly_inputs)
     spectra = value_spectra_table(model)
     images = dict.fromkeys(table["images"].tolist())
-    sentences = [_dominating(table)]
+    own = table[table["class"] == "consensus"]
+    each = [f"{row.percent:.0f} % of cases by {row.reading} ({_CASES[str(row.reading)]})"
+            for row in own.itertuples()]  # fmt: skip
+    says = f"Consensus (all tokens equal, a = 1) dominates in {', '.join(each)}."
+    sentences = [Sentence(says, measured(min(images)))]
     for number in images:
         said = f"95 % intervals (Wilson's) over {number} inputs"
         said = said if number >= FEWEST else in_words(NAN, NAN, number, str)
-        own = dict.fromkeys(table.loc[table["images"] == number, "reading"])
-        sentences.append(Sentence(f"{', '.join(own)}: {said}.", measured(number)))
+        names_said = dict.fromkeys(table.loc[table["images"] == number, "reading"])
+        sentences.append(Sentence(f"{', '.join(names_said)}: {said}.", measured(number)))
     for column in ("DeiT-B/16", "ViT-B/16"):
         best = nearest(table, column).iloc[0]
         says = (

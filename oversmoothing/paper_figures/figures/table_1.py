@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from oversmoothing.experiments.digits.attention_seen import dominance_by_layer
 from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training import dominance_by_layer
 from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.intervals import mean_interval, named, share_interval
