@@ -75,6 +75,12 @@ class BlockMap:
         """In which the block runs."""
         return next(p.dtype for p in self.layer.block.parameters() if p.is_floating_point())
 
+    def given_as_long_as(self, n: int) -> bool:
+        """Whether the block is called with something of n tokens beside the stream."""
+        given = [*self.args, *self.kwargs.values(), *self.call.values()]
+        beside = [each for each in given if isinstance(each, Tensor) and each.ndim != 3]
+        return any(n in each.shape for each in beside)
+
     def first(self) -> BlockMap:
         """The block as it is called on the first input of the batch alone."""
 
@@ -90,6 +96,15 @@ class BlockMap:
     def attention(self, X: Tensor) -> Tensor:
         """A [b, heads, n, n] of the block on a stream X [b, n, d]."""
         return attention_of(self.root, self.layer, lambda: self(X), X)
+
+
+def own_blocks(model: Model) -> list[tuple[int, ...]]:
+    """Each block of the model by itself, by its layer's number from 1; one that serves as several
+    layers (ALBERT) once."""
+    first: dict[int, int] = {}
+    for number, layer in enumerate(model.layers, 1):
+        first.setdefault(id(layer.block), number)
+    return [(number,) for number in first.values()]
 
 
 @dataclass(frozen=True)
