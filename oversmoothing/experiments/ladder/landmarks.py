@@ -75,11 +75,6 @@ class Grid:
         fine = torch.tensor([2 * (side * i + j) for i, j in odd if (i + j) % 4 == 2])
         return cls(side, prefix, (even + prefix, coarse + prefix), (coarse + prefix, fine + prefix))
 
-    @property
-    def tokens(self) -> int:
-        """All of an image, CLS included."""
-        return self.prefix + self.side**2
-
     def with_prefix(self, tokens: Tensor) -> Tensor:
         """CLS and the tokens."""
         return torch.cat([torch.arange(self.prefix), tokens])
@@ -186,9 +181,8 @@ class Stage:
         for Z, part in zip(torch.split(X, PARTS), features, strict=True):
             N = context = layer.norm_attention(Z)
             if self.environment is not None:
-                around = self.environment.layers[number - self.layers.start]
-                phi = self.environment.phi(part)
-                others = around(phi, self.own, N[:, self.prefix :])
+                phi, k = self.environment.phi(part), number - self.layers.start
+                others = self.environment.around(k, phi, self.own, N[:, self.prefix :])
                 context = torch.cat([N[:, : self.prefix], others], dim=1)
             parts.append(Z + _mixed(layer, N, context, self.bias))
         return torch.cat(parts)
@@ -353,7 +347,7 @@ class Landmarks:
 
     def cost(self) -> int:
         """Multiply-adds for one image, but for the final kernel sum."""
-        n, d = self.grid.tokens, self.model.width
+        n, d = self.grid.prefix + self.grid.side**2, self.model.width
         context, followed = (len(each[0]) for each in (self.grid.context, self.grid.landmarks))
         total = n * d * PCS[0] + 25 * n * BLURRED + followed * d * PCS[1]
         total += sum(stage.cost(self.model) for stage in self.stages)
@@ -370,6 +364,4 @@ def _completed(
     """States [b, c, d] of all context patches of stage 1 after each of its layers: affine in the
     features, with the landmarks' residuals interpolated."""
     phi = whole.phi(features)
-    return [
-        f(phi, stage.own, Z[:, stage.prefix :]) for f, Z in zip(whole.layers, path, strict=True)
-    ]
+    return [whole.around(k, phi, stage.own, Z[:, stage.prefix :]) for k, Z in enumerate(path)]

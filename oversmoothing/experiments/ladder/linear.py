@@ -180,10 +180,6 @@ class Lift:
         content = start - self.place
         return torch.cat([content, torch.relu(content @ self.G + self.g)], dim=-1) - self.centre
 
-    def cost(self) -> int:
-        """Multiply-adds for one image."""
-        return len(self.place) * self.G.numel()
-
 
 @dataclass(frozen=True)
 class LiftedMaps:
@@ -210,7 +206,8 @@ class LiftedMaps:
 
     def cost(self) -> int:
         # Of every ordinary token, of their mean, and of that once more for each prefix token.
-        return self.lift.cost() + self.maps.numel() * (self.means.shape[1] + 1)
+        lift = len(self.lift.place) * self.lift.G.numel()
+        return lift + self.maps.numel() * (self.means.shape[1] + 1)
 
 
 def lifted_state(

@@ -234,21 +234,6 @@ class StartFeatures:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """One layer: mean [c, d], B [r, d], S [c, k] with unit rows at the k landmarks."""
-
-    mean: Tensor
-    B: Tensor
-    S: Tensor
-
-    def __call__(self, phi: Tensor, landmarks: Tensor, N: Tensor) -> Tensor:
-        """Normalised context tokens [b, c, d] from phi [b, c, r] and the landmarks' own N [b, k,
-        d], which are kept as they are; landmarks [k] are their places among the c."""
-        plain = self.mean + phi @ self.B
-        return plain + self.S @ (N - plain[:, landmarks])
-
-
-@dataclass(frozen=True)
 class Environment:
     """What the tokens that are not followed contribute to attention, affinely.
 
@@ -257,17 +242,25 @@ class Environment:
     the same for all layers), B_l is fitted by least squares and S interpolates the residuals r_k at
     the followed tokens (the landmarks) to all others, as the best linear predictor from the
     residuals' covariance over calibration images. centre [c, p] and size [p] of the raw features,
-    reduction [p, r] to phi; one `Surroundings` a layer.
+    reduction [p, r] to phi; of each layer (mean [c, d], B [r, d], S [c, k] with unit rows at the k
+    landmarks).
     """
 
     centre: Tensor
     size: Tensor
     reduction: Tensor
-    layers: tuple[Surroundings, ...]
+    layers: tuple[tuple[Tensor, Tensor, Tensor], ...]
 
     def phi(self, features: Tensor) -> Tensor:
         """phi [b, c, r] of raw features [b, c, p]."""
         return (features - self.centre) / self.size @ self.reduction
+
+    def around(self, layer: int, phi: Tensor, landmarks: Tensor, N: Tensor) -> Tensor:
+        """Normalised context tokens [b, c, d] from phi [b, c, r] and the landmarks' own N [b, k,
+        d], which are kept as they are; landmarks [k] are their places among the c."""
+        mean, B, S = self.layers[layer]
+        plain = mean + phi @ B
+        return plain + S @ (N - plain[:, landmarks])
 
     @classmethod
     def fit(
@@ -298,14 +291,13 @@ class Environment:
             mean = N.mean(0)
             cross = thin.T @ (N - mean).flatten(0, 1).double() / len(thin)
             B = torch.linalg.solve(small, cross).float()
-            S = _interpolation(N - mean - phi @ B, landmarks)
-            layers.append(Surroundings(mean, B, S))
+            layers.append((mean, B, _interpolation(N - mean - phi @ B, landmarks)))
         return cls(centre, size, reduction, tuple(layers))
 
     def cost(self, queries: int, followed: int, heads: Heads) -> int:
         """Multiply-adds of attending to the environment in one layer, never forming its keys:
         logits q.(mean W_K) + (q W_K^T B^T) phi^T + (q . residual keys) S^T, and values alike."""
-        c = len(self.layers[0].mean)
+        c = len(self.centre)
         r, k = self.reduction.shape[1], followed
         own = heads.width * (c + r + k)
         return 2 * queries * heads.number * (own + c * (r + k))

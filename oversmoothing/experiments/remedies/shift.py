@@ -303,11 +303,6 @@ def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...
     return remedy.joined(X, Y @ W_O)
 
 
-def parameters(name: str) -> int:
-    """Trained numbers that the remedy adds to a layer of `BROAD` features."""
-    return sum(each.numel() for each in in_table(name, BROAD).parameters())
-
-
 # Relative difference of a predicted from a measured radius that rounding explains: an eigenvalue
 # moves by its condition number, of a few hundred, times n d eps.
 MOST = 1e-8
@@ -325,7 +320,8 @@ def remedies_table(
     measured_shift_C, _Q. error: the largest relative difference of a predicted radius from the
     measured one. runs_right of runs_clear: runs through `DEPTH` layers that smooth or not as
     predicted, near ties left out (missing where the layer is no linear map). as_claimed of draws,
-    with the ends of its 95 % interval. cost: time over that of the plain sublayer.
+    with the ends of its 95 % interval. cost: time over that of the plain sublayer; parameters: the
+    trained numbers that the remedy adds to a layer of `BROAD` features.
 
     Raises `InputError` for a name that is none.
     """
@@ -362,7 +358,7 @@ def remedies_table(
                 "as_claimed_low": ends[0],
                 "as_claimed_high": ends[1],
                 "cost": cost_ratio(name) if cost else None,
-                "parameters": parameters(name),
+                "parameters": sum(each.numel() for each in in_table(name, BROAD).parameters()),
             }
         )
     return pd.DataFrame(rows)

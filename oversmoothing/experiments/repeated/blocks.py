@@ -70,11 +70,6 @@ class BlockMap:
             )
         return Y
 
-    @property
-    def dtype(self) -> torch.dtype:
-        """In which the block runs."""
-        return next(p.dtype for p in self.layer.block.parameters() if p.is_floating_point())
-
     def given_as_long_as(self, n: int) -> bool:
         """Whether the block is called with something of n tokens beside the stream."""
         given = [*self.args, *self.kwargs.values(), *self.call.values()]

@@ -61,7 +61,8 @@ def consensus_step(layer: Layer, c: Tensor) -> Tensor:
 def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
     """The closed form of T8c at 1 c^T with n tokens, c [d]; in float64 but for attention and the
     FFN, which are the block's own and run in its dtype."""
-    layer, dtype, c = f.layer, f.dtype, c.double()
+    layer, c = f.layer, c.double()
+    dtype = next(p.dtype for p in layer.block.parameters() if p.is_floating_point())
     heads = layer.heads.to(c.device, c.dtype)
     A = f.first().attention(c.to(dtype).expand(1, n, -1).contiguous())[0].double()
     A = A / A.sum(-1, keepdim=True)  # what is stochastic to the rounding of float32

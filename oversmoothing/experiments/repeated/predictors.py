@@ -59,15 +59,6 @@ class Looped:
     middle: Tensor
     tail: tuple[Tensor, ...]
 
-    @property
-    def loops(self) -> int:
-        return len(self.logs) - 1
-
-    def slope(self) -> Array:
-        """[b], of log HFC/LFC over log loops, from half of the loops to all."""
-        octave = math.log(self.loops / (self.loops // 2))
-        return np.asarray((self.logs[-1] - self.logs[self.loops // 2]) / octave)
-
 
 @torch.no_grad()
 def looped(
@@ -123,7 +114,9 @@ def outcomes(run: Looped) -> list[dict[str, Any]]:
     clusters (of two tokens or more with cosine .95), largest (share of the largest of them), kind.
     """
     records = []
-    for k, slope in enumerate(run.slope()):
+    loops = len(run.logs) - 1
+    slopes = (run.logs[-1] - run.logs[loops // 2]) / math.log(loops / (loops // 2))
+    for k, slope in enumerate(slopes):
         X = run.tail[-1][k]
         labels = clusters(X)
         record = {

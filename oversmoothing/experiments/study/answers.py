@@ -50,15 +50,6 @@ def value(row: Row, measure: str) -> float:
     return NAN if row.get("diverged") is not None else MEASURES[measure][0](row)
 
 
-def _score(name: str) -> Callable[[Row], float]:
-    return lambda row: float(row["score"][name])
-
-
-def _corruption(row: Row) -> float:
-    errors = row["corruption"]
-    return float(np.mean(errors[1:]) - errors[0])
-
-
 def _alignment_gain(row: Row) -> float:
     """Of H with the gain folded in, mean over layers; NaN where a layer has not left its start."""
     watched = row["trajectory"]
@@ -93,10 +84,13 @@ def _gap(row: Row) -> float:
 
 # Each with what a value of it is, in words.
 MEASURES: dict[str, tuple[Callable[[Row], float], str]] = {
-    "error": (_score("error"), "points of error"),
-    "bits": (_score("bits"), "bits a character"),
-    "loss": (_score("loss"), "nats"),
-    "cost of corruption": (_corruption, "points of error"),
+    "error": (lambda row: float(row["score"]["error"]), "points of error"),
+    "bits": (lambda row: float(row["score"]["bits"]), "bits a character"),
+    "loss": (lambda row: float(row["score"]["loss"]), "nats"),
+    "cost of corruption": (
+        lambda row: float(np.mean(row["corruption"][1:]) - row["corruption"][0]),
+        "points of error",
+    ),
     "alignment gain": (_alignment_gain, "alignment gain"),
     "slope": (_slope, "log10 HFC/LFC a unit of delta"),
     "into disc": (_into_disc, "log10 HFC/LFC"),
