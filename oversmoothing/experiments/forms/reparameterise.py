@@ -258,8 +258,7 @@ def reparameterise(
     `parameterisation`; options: its options. layers: numbers from 1 (None: all).
 
     W_V becomes orthonormal, W_O = W_V^T H^T: each head attends within its own share of the features
-    and one H acts behind all heads, which is our choice (the papers do not say how heads combine).
-    `.guarantee` says what follows from it, `.check()` measures it, `.bound(inputs)` is T7b's
+    and one H acts behind all heads, which is our choice. `.guarantee` says what follows from it, `.check()` measures it, `.bound(inputs)` is T7b's
     certificate on a batch, `.bake()` leaves plain weights. Biases, norms and FFN stay as they are.
     Under `torch.nn.utils.parametrize.cached()` every weight is formed once a step.
 

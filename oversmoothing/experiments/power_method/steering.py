@@ -176,9 +176,6 @@ def margin(case: Case, mu: float) -> float:
     return float(abs(1 + mu) - moduli.max())
 
 
-# ------------------------------------------------------------------------- in a trained model
-
-
 def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
     """alpha by layer [layers] for a direction u [d] of length 1, w = u, as `predicted_threshold`
     gives it for the layer's H and even attention; 0 where u dominates already.

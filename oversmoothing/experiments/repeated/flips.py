@@ -13,8 +13,6 @@ model's end, with the flip less without, on the same stream. gamma -> -gamma alo
 
 The flip acts on the norm's output in the model's own forward pass, so that it is right however the
 norm stores its gain.
-
-What is predicted is scored as the ladder's rungs are, on held-out inputs.
 """
 
 from __future__ import annotations
@@ -57,8 +55,8 @@ SHOWN = ("flip", "target", "predictor", "r2", "r2_low", "r2_high", "images", "si
 def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
     """Flip, measure and predict every layer of a Pre-LN or Post-LN model on every input.
 
-    Half of the inputs, by the seed, calibrate what is fitted; the others are scored. Raises
-    `InputError` for layers without a norm at attention, parallel layers and norms behind sublayers,
+    Half of the inputs, by the seed, calibrate what is fitted; the others are scored as the ladder's
+    rungs are. Raises `InputError` for layers without a norm at attention, parallel layers and norms behind sublayers,
     inputs of different lengths, and fewer than 4 inputs.
     """
     check_model(model)
@@ -191,9 +189,6 @@ def _frozen(layer: Layer, trace: Trace, flip: Flip | None) -> tuple[Tensor, Tens
     output = layer.heads.to(X.device, X.dtype).attended(trace.attention.to(X), N)
     middle = layer.after_attention(X, output)
     return middle, layer.after_ffn(X, middle)
-
-
-# ----------------------------------------------------------------------------- what is made of it
 
 
 class Flips(Result):

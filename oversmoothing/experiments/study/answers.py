@@ -40,9 +40,6 @@ def recorded_rows() -> list[dict[str, Any]]:
     return read_rows(RECORDED / ROWS)
 
 
-# ------------------------------------------------------------------------------------ measures
-
-
 def value(row: Row, measure: str) -> float:
     """A measure of a run; NaN where it is void. Raises `InputError` for an unknown one."""
     if measure not in MEASURES:
@@ -134,9 +131,6 @@ def _rank(rows: Sequence[Row], measure: str) -> float:
     return rank_correlation(np.array(starts), np.array(losses))
 
 
-# ------------------------------------------------------------------------------------ decisions
-
-
 @dataclass(frozen=True)
 class Decided:
     """mean [low, high] of n values; decision: of DECISIONS, p: the smallest level at which the rule
@@ -226,9 +220,6 @@ def _distance(question: Question, mean: float) -> float:
     supported, refuted = sign * (mean - end), sign * ((0.0 if question.second else end) - mean)
     nothing = question.negligible - abs(mean)
     return max(supported, refuted, nothing)
-
-
-# ------------------------------------------------------------------------------------ the answers
 
 
 def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame:

@@ -304,9 +304,6 @@ class _Seen:
         return float(values.mean() if head is None else values[:, head].mean())
 
 
-# ------------------------------------------------------------------------------------ joining
-
-
 def _in_schema(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of SCHEMA in their order, of their kinds."""
     frame = frame.reindex(columns=list(SCHEMA))

@@ -225,9 +225,6 @@ def lever_measures(net: StudyNet, own: Task, seed: int) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------------ the runner
-
-
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file, none where there is no file. Raises `InputError` for a damaged line."""
     if not path.exists():
@@ -328,8 +325,6 @@ def write_rows(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     text = "".join(json.dumps(row, allow_nan=False, separators=(",", ":")) + "\n" for row in rows)
     return write_atomically(path, text)
 
-
-# ---------------------------------------------------- trained networks by name, for `open_model`
 
 # For the table of `models.sources`: 'study:digits-ord' and so on, of a seed.
 NAMES = tuple(f"study:{name}" for name in protocol().cells)
