@@ -258,9 +258,10 @@ def reparameterise(
     `parameterisation`; options: its options. layers: numbers from 1 (None: all).
 
     W_V becomes orthonormal, W_O = W_V^T H^T: each head attends within its own share of the features
-    and one H acts behind all heads, which is our choice. `.guarantee` says what follows from it, `.check()` measures it, `.bound(inputs)` is T7b's
-    certificate on a batch, `.bake()` leaves plain weights. Biases, norms and FFN stay as they are.
-    Under `torch.nn.utils.parametrize.cached()` every weight is formed once a step.
+    and one H acts behind all heads, which is our choice. `.guarantee` says what follows from it,
+    `.check()` measures it, `.bound(inputs)` is T7b's certificate on a batch, `.bake()` leaves plain
+    weights. Biases, norms and FFN stay as they are. Under `torch.nn.utils.parametrize.cached()`
+    every weight is formed once a step.
 
     Raises `InputError` for an unknown form, layers that are not there or parametrised already, and
     layer scale, with which H in the stream is another than the one imposed.

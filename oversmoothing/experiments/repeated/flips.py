@@ -56,8 +56,8 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
     """Flip, measure and predict every layer of a Pre-LN or Post-LN model on every input.
 
     Half of the inputs, by the seed, calibrate what is fitted; the others are scored as the ladder's
-    rungs are. Raises `InputError` for layers without a norm at attention, parallel layers and norms behind sublayers,
-    inputs of different lengths, and fewer than 4 inputs.
+    rungs are. Raises `InputError` for layers without a norm at attention, parallel layers and norms
+    behind sublayers, inputs of different lengths, and fewer than 4 inputs.
     """
     check_model(model)
     parts: dict[tuple[str, ...], list[np.ndarray]] = {}
