@@ -73,7 +73,7 @@ def test_E1_is_the_verdict_of_every_head_with_its_zeros(
     seed: int, heads: int, n: int, r: int
 ) -> None:
     one, A = layer(seed, heads, 4, r), attention(seed, 2, heads, n)
-    found = READINGS["E1"](one, A, "unfolded")  # type: ignore[arg-type]
+    found = READINGS["E1"][0](one, A, "unfolded")  # type: ignore[arg-type]
     for i in range(2):
         for k in range(heads):
             W = tuple(x[k].numpy() for x in (one.heads.W_V, one.heads.W_O))  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def test_E2_agrees_with_the_reading_of_the_digits_table(seed: int, heads: int, n
     one, A = layer(seed, heads, 4, 4), attention(seed, 3, heads, n)
     W_V, W_O = factors(one, "unfolded")  # type: ignore[arg-type]
     expected = layer_dominance(A, np.einsum("hdr,hre->ed", W_V, W_O)).classes
-    found = READINGS["E2"](one, A, "unfolded")[:, 0]  # type: ignore[arg-type]
+    found = READINGS["E2"][0](one, A, "unfolded")[:, 0]  # type: ignore[arg-type]
     for own, name in zip(found, expected, strict=True):
         assert own in (name, "tie")
 
@@ -97,7 +97,7 @@ def test_E2_agrees_with_the_reading_of_the_digits_table(seed: int, heads: int, n
 def test_with_one_head_E1_E2_and_E3_tell_consensus_alike(seed: int, n: int, r: int) -> None:
     """One head is its own mean, and its operator is the Kronecker product."""
     one, A = layer(seed, 1, 3, r), attention(seed, 2, 1, n)
-    found = [READINGS[name](one, A, "unfolded")[:, 0] for name in ("E1", "E2", "E3")]  # type: ignore[arg-type]
+    found = [READINGS[name][0](one, A, "unfolded")[:, 0] for name in ("E1", "E2", "E3")]  # type: ignore[arg-type]
     for classes in zip(*found, strict=True):
         names = set(classes) - {"tie", "undecided"}
         assert len({name == "consensus" for name in names}) <= 1
@@ -113,7 +113,7 @@ def test_E3_is_the_radius_of_the_whole_operator(seed: int, n: int, heads: int) -
     M = sum(np.kron(W[k].T, quotient(A[0, k])) for k in range(heads)) + np.eye(3 * (n - 1))
     rho_q = np.abs(np.linalg.eigvals(M)).max()
     rho_c = np.abs(np.linalg.eigvals(np.eye(3) + W.sum(0))).max()
-    name = READINGS["E3"](one, A, "unfolded")[0, 0]  # type: ignore[arg-type]
+    name = READINGS["E3"][0](one, A, "unfolded")[0, 0]  # type: ignore[arg-type]
     if abs(rho_c - rho_q) > 1e-6:
         assert name == ("consensus" if rho_c > rho_q else "other")
 
@@ -123,7 +123,7 @@ def test_E3_is_the_radius_of_the_whole_operator(seed: int, n: int, heads: int) -
 def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed: int, n: int) -> None:
     one, A = layer(seed, 2, 5, 1), attention(seed, 1, 2, n)
     h = whole_values(one, "unfolded").discs  # type: ignore[arg-type]
-    classes = READINGS["E4"](one, A, "unfolded")[0]  # type: ignore[arg-type]
+    classes = READINGS["E4"][0](one, A, "unfolded")[0]  # type: ignore[arg-type]
     a = np.linalg.eigvals(quotient(A[0].mean(0)))
     loses = (disc_form(h.centres[None], a[:, None]) < 0).any(0)
     zero = (h.radii == 0) & (h.centres == 0)
@@ -131,7 +131,7 @@ def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed: int, n: int) -> None:
     assert set(classes[zero]) == {"tie"}
     for name, lost in zip(classes[~zero], loses[~zero], strict=True):
         assert name in ({"smallest", "other", "tie"} if lost else {"consensus", "tie"})
-    assert READINGS["E4 heads"](one, A, "unfolded").shape == (1, 2 * 5)  # type: ignore[arg-type]
+    assert READINGS["E4 heads"][0](one, A, "unfolded").shape == (1, 2 * 5)  # type: ignore[arg-type]
 
 
 def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> None:

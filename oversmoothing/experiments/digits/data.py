@@ -13,8 +13,6 @@ other). The original's version for Python is a pickle and is not read. `hub` fet
 files with the hub's own client and reads those.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import sys
@@ -89,14 +87,14 @@ class LabelledImages:
         pixels = self.pixels[chosen]
         return pixels.float() / 127.5 - 1 if pixels.dtype == torch.uint8 else pixels
 
-    def chosen(self, which: Tensor | slice) -> LabelledImages:
+    def chosen(self, which: Tensor | slice) -> "LabelledImages":
         """Some of them."""
         return LabelledImages(self.pixels[which], self.labels[which])
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def to(self, device: torch.device | str) -> LabelledImages:
+    def to(self, device: torch.device | str) -> "LabelledImages":
         return LabelledImages(self.pixels.to(device), self.labels.to(device))
 
 
@@ -108,10 +106,10 @@ class DataParts:
     validation: LabelledImages
     test: LabelledImages
 
-    def to(self, device: torch.device | str) -> DataParts:
+    def to(self, device: torch.device | str) -> "DataParts":
         return DataParts(self.train.to(device), self.validation.to(device), self.test.to(device))
 
-    def with_fraction(self, fraction: float, seed: int = SPLIT_SEED) -> DataParts:
+    def with_fraction(self, fraction: float, seed: int = SPLIT_SEED) -> "DataParts":
         """The same with round(fraction m) of the m training images, drawn by the seed: of one seed
         the smaller share lies within the larger, and each has the class shares of the whole."""
         if fraction == 1:

@@ -4,8 +4,6 @@ Two runs with equal configurations are the same run: the results cache is addres
 the configuration.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -226,7 +224,7 @@ class TrainConfig(Choices):
         return f"{self.data}-{_FOLDER.get(self.variant, self.variant)}-{digest}"
 
     @classmethod
-    def from_json_object(cls, value: object, source: str) -> TrainConfig:
+    def from_json_object(cls, value: object, source: str) -> "TrainConfig":
         """The configuration of a JSON object or TOML table; `source` names it in messages."""
         if not isinstance(value, dict):
             raise InputError(f"{source} must hold a JSON object, {{...}}, of configuration fields")

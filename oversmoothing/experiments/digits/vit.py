@@ -21,8 +21,6 @@ region, which starts within it. What cannot be equal: signed arms have d^2 - d f
 layer than `ord` (`sym` is their matched control), and H of `plus` and `minus` starts with a trace.
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import replace
 from functools import partial
@@ -83,14 +81,14 @@ class HeadedAttention(nn.Module):
     """sum_h A_h y W_V,h W_O,h of normed tokens y [b, n, d]; tied: with the H of that layer."""
 
     seen: Tensor | None
-    tied: HeadedAttention | None
+    tied: "HeadedAttention | None"
     # A whole H of a form of `experiments.forms`.
     projection: ValueProjection | None
     # Whether torch's fused attention may be used, where it is the faster one.
     fused = True
 
     def __init__(
-        self, design: Design, reads: Reads, number: int, seed: int, tied: HeadedAttention | None
+        self, design: Design, reads: Reads, number: int, seed: int, tied: "HeadedAttention | None"
     ) -> None:
         super().__init__()
         form, self.heads, self.causal = design.form_of(number), design.heads, reads.causal
@@ -142,7 +140,7 @@ class HeadedAttention(nn.Module):
             self.psi = nn.Parameter(size.abs().sqrt() if squared else size)
 
     @property
-    def owner(self) -> HeadedAttention:
+    def owner(self) -> "HeadedAttention":
         """The one whose H this is."""
         return self.tied or self
 

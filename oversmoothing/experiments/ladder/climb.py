@@ -165,16 +165,14 @@ def _observe(
     model: Model, inputs: Sequence[Any], affine: AffineFfns, batch_size: int
 ) -> tuple[Recording, dict[str, Array]]:
     """The recording of the inputs and what P1 to P5 predict of them, in one run."""
-    columns: dict[str, list[Tensor]] = {}
+    said: list[dict[str, Tensor]] = []
 
     def predict(batch: Extraction) -> None:
-        changes = spectral_gaps(model.layers, batch.traces)
-        changes |= operator_changes(model, batch.traces, affine)
-        for name, values in changes.items():
-            columns.setdefault(name, []).append(values)
+        changes = operator_changes(model, batch.traces, affine)
+        said.append(spectral_gaps(model.layers, batch.traces) | changes)
 
     recording = record(model, inputs, watch=predict, batch_size=batch_size)
-    return recording, {name: torch.cat(parts).numpy() for name, parts in columns.items()}
+    return recording, {name: torch.cat([x[name] for x in said]).numpy() for name in said[0]}
 
 
 class Climb:

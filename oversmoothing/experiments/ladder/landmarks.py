@@ -10,8 +10,6 @@ other layers, the context being the patches of stage 1. The changes of log HFC/L
 at every layer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -56,7 +54,7 @@ class Grid:
     landmarks: tuple[Tensor, Tensor]
 
     @classmethod
-    def of(cls, tokens: int, cls_token: bool) -> Grid:
+    def of(cls, tokens: int, cls_token: bool) -> "Grid":
         """The stages of a grid of tokens. Raises `InputError` where the patches are no square of at
         least 4 x 4."""
         prefix = int(cls_token)
@@ -84,7 +82,7 @@ class Grid:
         """Which of the landmarks of the first kind, CLS first, are those of the second."""
         return self.with_prefix(places(self.landmarks[0], self.landmarks[1]) + self.prefix)
 
-    def patch_features(self, coordinates: Coordinates, X: Tensor) -> Tensor:
+    def patch_features(self, coordinates: "Coordinates", X: Tensor) -> Tensor:
         """Per context token of the first kind, of tokens X [m, n, d]: its own principal
         coordinates, their 5 x 5 average around it and their average over the image."""
         Q = coordinates(X[:, self.prefix :])
@@ -111,7 +109,7 @@ class Coordinates:
     basis: Tensor
 
     @classmethod
-    def fit(cls, X: Tensor, number: int) -> Coordinates:
+    def fit(cls, X: Tensor, number: int) -> "Coordinates":
         """To tokens X [m, k, d], around the mean of each place."""
         mean = X.mean(0)
         Y = (X - mean).flatten(0, 1)
@@ -150,7 +148,7 @@ class Stage:
     ffns: tuple[TokenFfn, ...] = ()
 
     @classmethod
-    def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> Stage:
+    def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> "Stage":
         """Landmarks `tokens` that attend to `context`, both as token numbers."""
 
         def shares(number: int) -> Tensor:
@@ -164,7 +162,7 @@ class Stage:
     def fit(
         cls, model: Model, states: Tensor, grid: Grid, layers: range, tokens: Tensor,
         context: Tensor, seen: Tensor, rank: int,
-    ) -> Stage:  # fmt: skip
+    ) -> "Stage":  # fmt: skip
         """The same with the environment that raw features `seen` [m, c, p] of the context give."""
         stage = cls.of(grid, layers, tokens, context)
         if not layers:
@@ -278,7 +276,7 @@ class Landmarks:
     @classmethod
     def fit(
         cls, model: Model, calibration: Recording, first_layers: int = FIRST_LAYERS
-    ) -> Landmarks:
+    ) -> "Landmarks":
         """Fit environments and features to calibration images; first_layers: of stage 1, more cost
         more and predict better. Raises `InputError` as `patch_states`, `check_layers` and `Grid.of`
         do."""

@@ -18,8 +18,6 @@ fitted by ridge to calibration states (as T1's operator, the only mixing of toke
 mean). On (z, X_hat) these are linear operators, one a layer, that leave z as it is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,13 +43,13 @@ class PropagatedState:
     """The fitted P6; shape (layers, n, d); missing [layers + 1, 2]: energy of HFC and of LFC that
     the propagated states lack in the calibration mean."""
 
-    operators: LinearMaps | LiftedMaps
+    operators: "LinearMaps | LiftedMaps"
     shape: tuple[int, int, int]
     missing: Array
     read: Predictor
 
     @classmethod
-    def fit(cls, operators: LinearMaps | LiftedMaps, calibration: Recording) -> PropagatedState:
+    def fit(cls, operators: "LinearMaps | LiftedMaps", calibration: Recording) -> "PropagatedState":
         """Fit what is missing and the reading to calibration images."""
         energies = _energies(operators, calibration.start)
         missing = np.maximum((np.exp(2 * calibration.logs) - energies).mean(0), 0.0)
@@ -127,7 +125,7 @@ def _step(X: Tensor, centre: Tensor, M: Tensor, target: Tensor) -> Tensor:
     return target + (X - centre) @ M
 
 
-def _energies(operators: LinearMaps | LiftedMaps, start: Tensor) -> Array:
+def _energies(operators: "LinearMaps | LiftedMaps", start: Tensor) -> Array:
     """(||HFC||^2, ||LFC||^2) of X_0 [m, n, d] and of the states from it, [m, layers + 1, 2]."""
     parts = []
     for X in torch.split(start, PARTS):
@@ -156,7 +154,7 @@ class Lift:
     centre: Tensor
 
     @classmethod
-    def fit(cls, start: Tensor, functions: int, seed: int) -> Lift:
+    def fit(cls, start: Tensor, functions: int, seed: int) -> "Lift":
         """Draw the functions for tokens X_0 [m, n, d]."""
         place = start.mean(0)
         d = start.shape[-1]

@@ -16,8 +16,6 @@ tokens, by its Jacobian at the calibration tokens' mean (T8c) or by least square
 tokens. One step: from the measured state in front of the layer; trajectory: from X_0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -57,12 +55,12 @@ class Recording:
             raise InputError(f"{rung} is fitted to calibration states: record with states=True")
         return self.states
 
-    def first(self, count: int) -> Recording:
+    def first(self, count: int) -> "Recording":
         """The first inputs alone."""
         states = None if self.states is None else self.states[:, :count]
         return Recording(self.start[:count], self.logs[:count], states)
 
-    def followed_by(self, copies: Recording) -> Recording:
+    def followed_by(self, copies: "Recording") -> "Recording":
         """These inputs and, below, altered copies of them; without states."""
         logs = np.concatenate([self.logs, copies.logs])
         return Recording(torch.cat([self.start, copies.start]), logs)

@@ -14,8 +14,6 @@ landmarks' own state after attention and the true next state; what is saved on t
 more layers on the finer grid. The changes of log HFC/LFC are regressed as for `Landmarks`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -63,7 +61,7 @@ class HiddenUnits:
         return len(self.W_2)
 
     @classmethod
-    def of(cls, layer: Layer, name: str) -> HiddenUnits:
+    def of(cls, layer: Layer, name: str) -> "HiddenUnits":
         """Those of a layer, called `name` in messages; found by watching the FFN run. Raises
         `InputError` where it is not two linear layers around a known activation (`feed_forward`).
         """
@@ -103,7 +101,7 @@ class ReducedFfn:
     @classmethod
     def fit(
         cls, units: HiddenUnits, N: Tensor, target: Tensor, kept: int, penalty: float = PENALTY
-    ) -> ReducedFfn:
+    ) -> "ReducedFfn":
         """Fit to normalised tokens N [m, d] and what the FFN is to give for them [m, d]; at most
         `kept` units."""
         d = N.shape[1]
@@ -155,7 +153,7 @@ class ReducedLandmarks(Landmarks):
     """The fitted rung of one model."""
 
     @classmethod
-    def fit(cls, model: Model, calibration: Recording) -> ReducedLandmarks:  # type: ignore[override]
+    def fit(cls, model: Model, calibration: Recording) -> "ReducedLandmarks":  # type: ignore[override]
         """Fit environments, FFNs and features to calibration images. Raises `InputError` as
         `Landmarks.fit`, for models of one layer and for FFNs without hidden units to keep."""
         states = patch_states(model, calibration)

@@ -4,8 +4,6 @@ Penalties are chosen inside the calibration set. P0'' and P0''' read features of
 of states of landmarks, whose context is predicted by reduced-rank regression (`Environment`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -165,7 +163,7 @@ class StateFeatures:
     @classmethod
     def fit(
         cls, X: Tensor, *, content: bool = False, weights: Tensor | None = None
-    ) -> StateFeatures:
+    ) -> "StateFeatures":
         """Fit to calibration states X [m, n, d]. content: subtract each position's mean."""
         n, d = X.shape[1:]
         weights = torch.full((n,), 1 / n) if weights is None else weights / weights.sum()
@@ -216,7 +214,7 @@ class StartFeatures:
     shape: tuple[int, int]
 
     @classmethod
-    def fit(cls, start: Tensor) -> StartFeatures:
+    def fit(cls, start: Tensor) -> "StartFeatures":
         n, d = start.shape[1:]
         return cls(StateFeatures.fit(start, content=True), StateFeatures.fit(start), (n, d))
 
@@ -265,7 +263,7 @@ class Environment:
     @classmethod
     def fit(
         cls, features: Tensor, targets: list[Tensor], landmarks: Tensor, rank: int
-    ) -> Environment:
+    ) -> "Environment":
         """Fit to calibration: features [m, c, p], targets of each layer N [m, c, d]; kept are the
         `rank` directions of the features that explain all targets best (reduced-rank regression).
         """

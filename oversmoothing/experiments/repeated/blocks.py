@@ -5,8 +5,6 @@ angles) held; nothing of it is computed anew. Derivatives are those of forward m
 torch.func.jvp, through softmax attention in its plain form: fused kernels have none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -76,7 +74,7 @@ class BlockMap:
         beside = [each for each in given if isinstance(each, Tensor) and each.ndim != 3]
         return any(n in each.shape for each in beside)
 
-    def first(self) -> BlockMap:
+    def first(self) -> "BlockMap":
         """The block as it is called on the first input of the batch alone."""
 
         def cut(each: Any) -> Any:

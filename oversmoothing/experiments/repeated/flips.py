@@ -15,8 +15,6 @@ The flip acts on the norm's output in the model's own forward pass, so that it i
 norm stores its gain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Literal
@@ -52,7 +50,7 @@ SHOWN = ("flip", "target", "predictor", "r2", "r2_low", "r2_high", "images", "si
 
 
 @one_thread()
-def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> Flips:
+def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> "Flips":
     """Flip, measure and predict every layer of a Pre-LN or Post-LN model on every input.
 
     Half of the inputs, by the seed, calibrate what is fitted; the others are scored as the ladder's

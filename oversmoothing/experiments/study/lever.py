@@ -17,8 +17,6 @@ sublayer, with its attention and stream as they were, added up over the layers. 
 later layers do with the difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -66,7 +64,7 @@ class Change:
     D: Array
     head: int | None = None
 
-    def control(self, rng: np.random.Generator) -> Change:
+    def control(self, rng: np.random.Generator) -> "Change":
         """A random change of the same norm in every layer, on the same attention."""
         drawn = rng.standard_normal(self.D.shape)
         size = np.linalg.norm(self.D, axis=(1, 2)) / np.linalg.norm(drawn, axis=(1, 2))

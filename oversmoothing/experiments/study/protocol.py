@@ -4,8 +4,6 @@
 it differs from the usual; a run is a cell and a seed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -146,7 +144,7 @@ class Protocol:
             for seed in range(max((seeds for _, seeds in own), default=0)):
                 yield [(cell, seed) for cell, seeds in own if seed < seeds]
 
-    def of_task(self, task: str) -> Protocol:
+    def of_task(self, task: str) -> "Protocol":
         """Its cells of one task, without questions."""
         own = {name: each for name, each in self.cells.items() if each[0].task == task}
         return replace(self, cells=own, questions=())

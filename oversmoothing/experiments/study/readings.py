@@ -120,12 +120,13 @@ def reading_e4_heads(layer: Layer, attention: Attention, folding: Folding) -> ND
     )
 
 
-READINGS: dict[str, Reading] = {
-    "E1": reading_e1,
-    "E2": reading_e2,
-    "E3": reading_e3,
-    "E4": reading_e4,
-    "E4 heads": reading_e4_heads,
+# Each with what a case is in it.
+READINGS: dict[str, tuple[Reading, str]] = {
+    "E1": (reading_e1, "each head alone"),
+    "E2": (reading_e2, "the mean over heads"),
+    "E3": (reading_e3, "all heads together"),
+    "E4": (reading_e4, "each eigenvalue of H alone"),
+    "E4 heads": (reading_e4_heads, "each eigenvalue of each head"),
 }
 
 
@@ -149,9 +150,8 @@ def layer_cases(
             f"attention of layer {number} has shape {list(A.shape)}; give [m, {heads}, n, n]"
         )
     for reading in readings:
-        for image, classes in zip(
-            images or range(len(A)), READINGS[reading](layer, A, folding), strict=True
-        ):
+        classes_of = READINGS[reading][0](layer, A, folding)
+        for image, classes in zip(images or range(len(A)), classes_of, strict=True):
             counts = {name: np.count_nonzero(classes == name) for name in CLASSES}
             rows.append({"reading": reading, "image": image, "layer": number, **counts})
     return pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
@@ -318,16 +318,6 @@ def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("distance", ignore_index=True)
 
 
-# What a case is in each reading.
-_CASES = {
-    "E1": "each head alone",
-    "E2": "the mean over heads",
-    "E3": "all heads together",
-    "E4": "each eigenvalue of H alone",
-    "E4 heads": "each eigenvalue of each head",
-}
-
-
 def readings(
     model: Model, inputs: Any, names: Sequence[str], folding: Folding, costly_inputs: int
 ) -> Result:
@@ -340,7 +330,7 @@ def readings(
     spectra = value_spectra_table(model)
     images = dict.fromkeys(table["images"].tolist())
     own = table[table["class"] == "consensus"]
-    each = [f"{row.percent:.0f} % of cases by {row.reading} ({_CASES[str(row.reading)]})"
+    each = [f"{row.percent:.0f} % of cases by {row.reading} ({READINGS[str(row.reading)][1]})"
             for row in own.itertuples()]  # fmt: skip
     says = f"Consensus (all tokens equal, a = 1) dominates in {', '.join(each)}."
     sentences = [Sentence(says, measured(min(images)))]

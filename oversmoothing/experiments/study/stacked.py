@@ -7,8 +7,6 @@ themselves, up to the rounding of sums. Batches are drawn on the CPU as for a si
 a step is recorded once and replayed (CUDA graph).
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -71,7 +69,7 @@ class Learnt:
         write_atomically(path, saved(tensors, {"digest": digest, "said": json.dumps(said)}))
 
     @classmethod
-    def kept(cls, path: Path, digest: str) -> Learnt | None:
+    def kept(cls, path: Path, digest: str) -> "Learnt | None":
         """The file's, if there is one of that digest. Raises `InputError` for a damaged one."""
         if not path.exists():
             return None
