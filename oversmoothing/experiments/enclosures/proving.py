@@ -1,7 +1,7 @@
 """Enclosures of a described model's inputs: proved, checked, written, and said in words."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +93,9 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
     """
     network = network_of(model)
     for batch, given, seen in read_inputs(model, inputs):
-        start = Clock()
+        start = clock()
         enclosure = enclosed(network, given, [X.numpy() for X in seen])
-        body, proved_in = input_statement(network, given, enclosure), str(start)
+        body, proved_in = input_statement(network, given, enclosure), start()
         confirmed = _confirmed(network, body)
         balls = [ball for layer in enclosure.layers for ball in layer.values()]
         tiny = np.finfo(float).tiny
@@ -139,7 +139,7 @@ def prove_boxes(
     where none is named) the largest that is proved. Raises as `prove_inputs` does."""
     network = network_of(model)
     for _, given, _ in read_inputs(model, inputs):
-        start = Clock()
+        start = clock()
         if eps is not None:
             claims = on_box(network, given, eps, layers)
             if not claims:
@@ -152,7 +152,8 @@ def prove_boxes(
             every = layers or range(1, len(network.blocks) + 1)
             largest = ((layer, largest_box(network, given, layer)) for layer in every)
             boxes = [(size, {layer: ends}) for layer, (size, ends) in largest]
-        proved_in = Sentence(f"{'In all it' if len(boxes) > 1 else 'It'} took {start}.", proved(BY))
+        many = "In all it" if len(boxes) > 1 else "It"
+        proved_in = Sentence(f"{many} took {start()}.", proved(BY))
         for size, claims in boxes:
             body = box_statement(network, given, size, claims)
             rows = [
@@ -173,23 +174,18 @@ def check_file(model: Model, path: str) -> Judgement:
     return check_statement(network_of(model), read_statement(read_text(path), f"'{path}'"))
 
 
-class Clock:
-    """Since it was made: seconds, and those that this process computed."""
-
-    def __init__(self) -> None:
-        self.start = time.perf_counter(), time.process_time()
-
-    def __str__(self) -> str:
-        wall, computed = time.perf_counter() - self.start[0], time.process_time() - self.start[1]
-        return f"{wall:.0f} s ({computed:.0f} s of CPU)"
+def clock() -> Callable[[], str]:
+    """What says the seconds since now, and those that this process computed."""
+    wall, own = time.perf_counter(), time.process_time()
+    return lambda: f"{time.perf_counter() - wall:.0f} s ({time.process_time() - own:.0f} s of CPU)"
 
 
 def _confirmed(network: Network, body: dict[str, Any]) -> Sentence:
     """What the checker says. Raises `RequirementError` where it does not confirm the file."""
-    start = Clock()
+    start = clock()
     checked = check_statement(network, read_statement(to_json(body), "the enclosure"))
     if not checked.accepted:
         raise RequirementError(
             f"the checker does not confirm what was enclosed ({checked.words}): nothing is written"
         )
-    return Sentence(f"Checked in {start}: {checked.words}.", proved(BY))
+    return Sentence(f"Checked in {start()}: {checked.words}.", proved(BY))
