@@ -359,7 +359,7 @@ class Landmarks:
 def _completed(
     whole: Environment, stage: Stage, features: Tensor, path: list[Tensor]
 ) -> list[Tensor]:
-    """States [b, c, d] of all context patches of stage 1 after each of its layers: affine in the
-    features, with the landmarks' residuals interpolated."""
+    """States [b, c, d] of all context patches behind each layer of stage 1, residuals interpolated.
+    """
     phi = whole.phi(features)
     return [whole.around(k, phi, stage.own, Z[:, stage.prefix :]) for k, Z in enumerate(path)]

@@ -248,8 +248,7 @@ class Flips(Result):
         return scored
 
     def _by_layer(self) -> pd.DataFrame:
-        """One row a flip and layer: mean effects, what is predicted, how often the sign of the
-        layer's own change of log HFC/LFC was reversed, and how often T8e said so."""
+        """One row a flip and layer: effects, what is predicted, how often signs are reversed."""
         rows = []
         for flip in dict.fromkeys(flip for flip, _ in self.effects):
             turned, said = self.reversals(flip), self.predicted_reversals

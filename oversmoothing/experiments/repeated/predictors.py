@@ -142,8 +142,7 @@ def _kind(record: dict[str, Any]) -> str:
 
 
 def _period(tail: list[Tensor]) -> int:
-    """The least number of loops after which the direction is back, of what it moves in one; 1
-    where it does not turn to and fro."""
+    """The least number of loops after which the direction is back; 1 where it does not turn."""
     last = tail[-1]
     away = [_apart(last, each) for each in reversed(tail[:-1])]
     floor = 32 * torch.finfo(last.dtype).eps

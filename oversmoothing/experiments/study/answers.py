@@ -211,8 +211,7 @@ def seeds_needed(
 
 
 def _distance(question: Question, mean: float) -> float:
-    """How far a mean lies from the nearest end that the rule could decide by; of an effect that
-    lies between the ends, the way to the nearer one."""
+    """How far a mean lies from the nearest end by which the rule could decide."""
     if question.predicts == "within":
         return abs(question.margin - abs(mean))
     sign = -1.0 if question.predicts == "less" else 1.0

@@ -102,8 +102,8 @@ def trained(
 
 
 def _learning(net: StudyNet, cell: Cell, seed: int, own: Task) -> Iterator[tuple[int, float]]:
-    """Train, and stop at each point: (step, mean loss since the point before), at the step where
-    it is no number any more with that."""
+    """(step, mean loss since the point before) at each point, and where it is no number any more.
+    """
     recipe = RECIPES[cell.task]
     optimizer = adamw(*net.decayed(), recipe.rate, recipe.decay)
     points, total, since = marks(cell), 0.0, 0

@@ -258,8 +258,8 @@ def _smaller(images: LabelledImages, name: str) -> LabelledImages:
 
 
 def _cropped(pixels: Tensor, rng: torch.Generator) -> Tensor:
-    """Each image moved by up to s / MARGIN pixels, its border reflected, and flipped half of the
-    time: uint8 [m, c, s, s] -> the same."""
+    """uint8 [m, c, s, s], each moved by up to s / MARGIN, borders reflected, half of them flipped.
+    """
     m, _, size, _ = pixels.shape
     most = size // MARGIN
     wide = functional.pad(pixels.float(), (most,) * 4, mode="reflect").to(pixels.dtype)
@@ -274,8 +274,7 @@ def _cropped(pixels: Tensor, rng: torch.Generator) -> Tensor:
 
 @cache
 def _corrupted(name: str, data: Path | None, severity: int) -> list[LabelledImages]:
-    """Each kind of corruption of the first CORRUPTED test images; of CIFAR at 32 x 32, then made
-    smaller."""
+    """Each kind of corruption of the first CORRUPTED test images; of CIFAR, then made smaller."""
     if name == "digits":
         clean = digits().test
         # Severity 0 is the same picture of every kind.
