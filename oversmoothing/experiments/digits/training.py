@@ -265,8 +265,7 @@ def score(model: StudyNet, images: LabelledImages) -> tuple[float, int]:
 def _log_rows(
     model: StudyNet, config: TrainConfig, data: DataParts, epoch: int, training_loss: float
 ) -> list[dict[str, Any]]:
-    """One row a layer: losses, spectrum of H, dominance on the probe images, H in its region or not.
-    """
+    """One row a layer: losses, spectrum of H, dominance on the probe images, H's region."""
     model.eval()
     loss, correct = score(model, data.validation)
     if not math.isfinite(loss):

@@ -359,7 +359,6 @@ class Landmarks:
 def _completed(
     whole: Environment, stage: Stage, features: Tensor, path: list[Tensor]
 ) -> list[Tensor]:
-    """States [b, c, d] of all context patches behind each layer of stage 1, residuals interpolated.
-    """
+    """All context patches [b, c, d] behind each layer of stage 1, residuals interpolated."""
     phi = whole.phi(features)
     return [whole.around(k, phi, stage.own, Z[:, stage.prefix :]) for k, Z in enumerate(path)]

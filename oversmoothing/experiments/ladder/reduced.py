@@ -170,8 +170,7 @@ class ReducedLandmarks(Landmarks):
         def corrected(
             stage: Stage, kept: float, tokens: Tensor, X: Tensor, seen: Tensor | None
         ) -> tuple[Stage, list[Tensor]]:
-            """The stage with FFNs fitted from X in front of it, and the states behind its layers.
-            """
+            """The stage with FFNs fitted from X in front of it, and its states."""
             path, ffns = [], []
             for k in stage.layers:
                 middle = stage.attended(model, k, X, seen)

@@ -296,7 +296,8 @@ def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...
     if isinstance(remedy, FormOfH):
         # Formed anew in every pass, as in training.
         H: Tensor = remedy.form(*free)
-        return X + A @ (Z @ H.mT)
+        after: Tensor = X + A @ (Z @ H.mT)
+        return after
     V = Z @ W_V
     V = remedy.values(V, V)
     Y = remedy.output(remedy.attention(A) @ V, V, V)

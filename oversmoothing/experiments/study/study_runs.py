@@ -102,8 +102,7 @@ def trained(
 
 
 def _learning(net: StudyNet, cell: Cell, seed: int, own: Task) -> Iterator[tuple[int, float]]:
-    """(step, mean loss since the point before) at each point, and where it is no number any more.
-    """
+    """(step, mean loss since the point before) at each point, and where it is no number."""
     recipe = RECIPES[cell.task]
     optimizer = adamw(*net.decayed(), recipe.rate, recipe.decay)
     points, total, since = marks(cell), 0.0, 0

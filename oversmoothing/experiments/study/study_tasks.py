@@ -258,8 +258,7 @@ def _smaller(images: LabelledImages, name: str) -> LabelledImages:
 
 
 def _cropped(pixels: Tensor, rng: torch.Generator) -> Tensor:
-    """uint8 [m, c, s, s], each moved by up to s / MARGIN, borders reflected, half of them flipped.
-    """
+    """uint8 [m, c, s, s], each moved by up to s / MARGIN, half of them flipped."""
     m, _, size, _ = pixels.shape
     most = size // MARGIN
     wide = functional.pad(pixels.float(), (most,) * 4, mode="reflect").to(pixels.dtype)
@@ -274,7 +273,7 @@ def _cropped(pixels: Tensor, rng: torch.Generator) -> Tensor:
 
 @cache
 def _corrupted(name: str, data: Path | None, severity: int) -> list[LabelledImages]:
-    """Each kind of corruption of the first CORRUPTED test images; of CIFAR, then made smaller."""
+    """Each kind of corruption of the first CORRUPTED test images, made smaller."""
     if name == "digits":
         clean = digits().test
         # Severity 0 is the same picture of every kind.

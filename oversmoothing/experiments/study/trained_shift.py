@@ -97,8 +97,7 @@ def _times(unit: Change, delta: Array) -> Change:
 def _losses(
     model: Model, inputs: Any, answers: Tensor | None, change: Change | None
 ) -> tuple[Array, Array]:
-    """By input: the loss in nats (of a text a token's mean), log10 HFC/LFC behind the last layer.
-    """
+    """By input: the loss in nats (of a text a token's mean), log10 HFC/LFC at the end."""
     ratios, scores = run(model, inputs, change)
     losses, seen = [], 0
     for said, batch in said_in_batches(model, inputs, scores):
