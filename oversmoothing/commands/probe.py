@@ -281,8 +281,7 @@ def ladder(
     Without --images: CIFAR-100 in --data-dir. Texts shorter than --tokens are left out. Writes
     ladder.json, tables and a page.
     """
-    from oversmoothing.experiments.ladder import ladder as climb
-    from oversmoothing.experiments.ladder.climb import split_inputs
+    from oversmoothing.experiments.ladder.climb import ladder as climb, split_inputs
     from oversmoothing.experiments.models.sources import named_model
     from oversmoothing.theory.support.files import output_folder
 

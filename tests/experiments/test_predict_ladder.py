@@ -15,8 +15,7 @@ from torch import nn
 
 from oversmoothing import main
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.ladder import LadderResult, Rung, ladder
-from oversmoothing.experiments.ladder.climb import altered
+from oversmoothing.experiments.ladder.climb import altered, ladder
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
 from oversmoothing.experiments.ladder.linear import lifted_state, linear_state
 from oversmoothing.experiments.ladder.recording import (
@@ -37,7 +36,7 @@ from oversmoothing.experiments.ladder.regression import (
     ridge,
     spectral_statistics,
 )
-from oversmoothing.experiments.ladder.scores import score
+from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.result import write

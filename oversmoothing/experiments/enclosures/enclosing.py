@@ -242,9 +242,8 @@ def metrics_of(
 
 
 def _compare(own: Array, seen: Array, number: int) -> None:
-    same = own.shape == seen.shape
     error = np.inf
-    if same:
+    if own.shape == seen.shape:
         lengths = np.linalg.norm(own - seen, axis=-1), np.linalg.norm(seen, axis=-1)
         error = float((lengths[0] / np.maximum(lengths[1], np.finfo(float).tiny)).max())
     if not error <= SAME:

@@ -19,7 +19,7 @@ later layers do with the difference.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,11 +64,15 @@ class Change:
     D: Array
     head: int | None = None
 
+    def times(self, factors: Array) -> "Change":
+        """The same with a factor of each layer [layers]."""
+        return replace(self, D=factors[:, None, None] * self.D)
+
     def control(self, rng: np.random.Generator) -> "Change":
         """A random change of the same norm in every layer, on the same attention."""
         drawn = rng.standard_normal(self.D.shape)
         size = np.linalg.norm(self.D, axis=(1, 2)) / np.linalg.norm(drawn, axis=(1, 2))
-        return Change(f"random, {self.name}", self.dose, drawn * size[:, None, None], self.head)
+        return replace(self, name=f"random, {self.name}", D=drawn).times(size)
 
 
 def folded(layer: Layer, head: int | None = None) -> Array:

@@ -63,7 +63,7 @@ def trained_shift(
     for k, unit in enumerate(steps(whole, len(whole), "direction")):
         name = "shift" if k == 0 else f"random {k}"
         deltas[name] = _trained(model, *train, unit)
-        after, moved = _losses(model, *other, _times(unit, deltas[name]))
+        after, moved = _losses(model, *other, unit.times(deltas[name]))
         change = mean_interval(after - before)
         rows.append(
             {
@@ -90,10 +90,6 @@ def _chosen(inputs: Any, half: Sequence[int]) -> Any:
     return inputs[half] if isinstance(inputs, Tensor) else [inputs[k] for k in half]
 
 
-def _times(unit: Change, delta: Array) -> Change:
-    return Change(unit.name, 1.0, delta[:, None, None] * unit.D)
-
-
 def _losses(
     model: Model, inputs: Any, answers: Tensor | None, change: Change | None
 ) -> tuple[Array, Array]:
@@ -116,7 +112,7 @@ def _trained(model: Model, inputs: Any, answers: Tensor | None, unit: Change) ->
     """The numbers [layers] that make the mean loss on these inputs least, from 0."""
 
     def loss(delta: Array) -> float:
-        return float(_losses(model, inputs, answers, _times(unit, delta))[0].mean())
+        return float(_losses(model, inputs, answers, unit.times(delta))[0].mean())
 
     best = minimize(
         loss, np.zeros(model.depth), method="L-BFGS-B", bounds=[(-MOST, MOST)] * model.depth,
