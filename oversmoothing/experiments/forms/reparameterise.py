@@ -30,7 +30,7 @@ from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import DescribesItself, Layer, Model, ValueParts
-from oversmoothing.simulations.spectra.batch_verdicts import normalised
+from oversmoothing.simulations.spectra.head_values import normalised
 from oversmoothing.theory.support.errors import InputError
 
 

@@ -25,7 +25,7 @@ from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.study.atlas import factors
 from oversmoothing.simulations.engine.layers import PerLayer
-from oversmoothing.simulations.spectra.batch_verdicts import normalised
+from oversmoothing.simulations.spectra.head_values import normalised
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

@@ -276,8 +276,8 @@ def series(part: Part, exponent: int = 0) -> Series:
             leads = power == growth.power and root in growth.roots
             unit = [complex((x / size).mid()) for x in G]
             rows.append((rate, float(power), log_size, leads, unit))
-    *columns, table = map(np.array, zip(*rows, strict=True))
-    return Series(*columns, lambda w: w @ table)
+    rate, powers, sizes, leads, table = map(np.array, zip(*rows, strict=True))
+    return Series(rate, powers, sizes, leads, lambda w: w @ table)
 
 
 def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Any) -> flint.arb:
