@@ -8,7 +8,7 @@ values are no limit, and equal ones are a limit where structure says so.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -20,7 +20,6 @@ import flint
 
 from oversmoothing.theory.numbers.exact import identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
-from oversmoothing.theory.spectra.algebraic import Eigenvalue
 from oversmoothing.theory.verdict.leading import shared
 from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolvent, compare_growth
 from oversmoothing.theory.verdict.tokens import (
@@ -94,13 +93,10 @@ def _are_apart(tokens: tuple[Token, Token]) -> bool:
         return True
     if any(x.factor.degree > 1 for token in tokens for x in token.growth.roots):
         return False
-    pairs = product(*([_integer(x) for x in token.growth.roots] for token in tokens))
+    # Roots of monic polynomials: integers.
+    roots = ([int(x.factor.rational_root.p) for x in token.growth.roots] for token in tokens)
+    pairs = product(*roots)
     return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in pairs)
-
-
-def _integer(root: Eigenvalue) -> int:
-    """A rational root of a monic polynomial."""
-    return int(root.factor.rational_root.p)
 
 
 def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
@@ -245,7 +241,10 @@ class TokensOfStart:
             if period is not None:
                 return self._by_residue(pair, tokens, period)
             cosines: list[flint.arb] = []
-            for cosine in _shown(tokens):
+            for depth in _DEPTHS:
+                cosine = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
+                if cosine is None:
+                    continue
                 if any(not cosine.overlaps(other) for other in cosines):
                     return OSCILLATES
                 cosines.append(cosine)
@@ -333,14 +332,6 @@ class Direction:
 
 class _UnsettledError(ArithmeticError):
     """The sign of a direction turns, or a cosine takes more bits than are spent."""
-
-
-def _shown(tokens: tuple[Token, Token]) -> Iterator[flint.arb]:
-    """The cosine of the leading sums at some depths at which neither is 0."""
-    for depth in _DEPTHS:
-        value = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
-        if value is not None:
-            yield value
 
 
 @dataclass(frozen=True)

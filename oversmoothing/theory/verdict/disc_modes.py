@@ -63,11 +63,6 @@ from oversmoothing.theory.verdict.limits import (
 TRIED = 4
 
 
-def from_quotient(y: Bounded) -> Bounded:
-    """Q y [n] for y [n-1], Q as in `layer.attention.complement_basis`: eight roundings an entry."""
-    return Bounded.near(complement_basis(len(y.value) + 1), 10 * UNIT) @ y
-
-
 @dataclass(frozen=True)
 class DiscMode:
     """A pair of components of discs."""
@@ -172,7 +167,8 @@ class DiscModes:
             whole = Bounded(value, error)
             mean = mean_of(whole)
             return Tokens(whole - mean, mean)
-        spread = from_quotient(y)
+        # Q y, Q as in `layer.attention.complement_basis`: eight roundings an entry.
+        spread = Bounded.near(complement_basis(n), 10 * UNIT) @ y
         # A v = a v + t 1 beside consensus: the mean of the eigenvector is t / (a - 1), and
         # t = sum_j (s_j - 1) v_j / n with the sums s of the columns, as sum_j v_j = 0.
         sums = self.cell.A.sum(axis=0)

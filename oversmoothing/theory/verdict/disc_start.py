@@ -35,16 +35,6 @@ from oversmoothing.theory.verdict.disc_modes import (
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided, limits_of, limits_of_state
 
-
-def left_alone(X: Bounded, W_V: Array, W_proj: Array) -> Bounded | None:
-    """X - X W_V G^-1 W_proj, G = W_proj W_V: the part of X that the head leaves as it is.
-
-    None where G is not proved to be regular.
-    """
-    rest = solved(Bounded(*core_within(W_V, W_proj, UNIT)), Bounded.near(W_proj))
-    return None if rest is None else X - X @ Bounded.near(W_V) @ rest
-
-
 # So many eigenvalues of A are asked for, those that the fewest tokens have first.
 _TOKENS = 16
 NOTHING = Decided(Outcome.UNDECIDED)
@@ -139,8 +129,13 @@ class DiscStart(DiscModes):
         factors = self.cell.case.factors
         if factors is None or not top or not all(mode.value.zero for mode in top):
             return NOTHING
-        part = left_alone(self._X, *factors)
-        if part is None or not (part[1:] - part[:1]).nonzero.any():
+        # X - X W_V G^-1 W_proj, where G = W_proj W_V is proved to be regular.
+        W_V, W_proj = factors
+        rest = solved(Bounded(*core_within(W_V, W_proj, UNIT)), Bounded.near(W_proj))
+        if rest is None:
+            return NOTHING
+        part = self._X - self._X @ Bounded.near(W_V) @ rest
+        if not (part[1:] - part[:1]).nonzero.any():
             return NOTHING
         column = np.zeros(part.value.shape[1])
         column[np.argmax(np.abs(part.value.mean(axis=0)))] = 1.0

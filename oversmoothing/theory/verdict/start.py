@@ -273,11 +273,11 @@ def series(part: Part, exponent: int = 0) -> Series:
                 rate = complex(log, turned)
             # C(2^e t, k) is about 2^(e k) C(t, k).
             log_size = float(size.log().mid()) + exponent * power * math.log(2)
-            leads = power == growth.power and root in growth.roots
+            among = power == growth.power and root in growth.roots
             unit = [complex((x / size).mid()) for x in G]
-            rows.append((rate, float(power), log_size, leads, unit))
-    rate, powers, sizes, leads, table = map(np.array, zip(*rows, strict=True))
-    return Series(rate, powers, sizes, leads, lambda w: w @ table)
+            rows.append((rate, float(power), log_size, among, unit))
+    rates, powers, sizes, leads, units = map(np.array, zip(*rows, strict=True))
+    return Series(rates, powers, sizes, leads, lambda w: w @ units)
 
 
 def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Any) -> flint.arb:

@@ -69,7 +69,8 @@ def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
     return terms
 
 
-_ONE = frozenset[int]()
+# What has no square root.
+ONE = frozenset[int]()
 
 
 class Candidates:
@@ -107,14 +108,14 @@ class Candidates:
         """(signs, real value or None for a complex pair, sign of the root) of each real root, of
         each pair."""
         if each is None:
-            yield {}, {_ONE: sp.Integer(1)}, 0
+            yield {}, {ONE: sp.Integer(1)}, 0
         elif each.degree == 1:
-            yield {}, {_ONE: each.value}, 0
+            yield {}, {ONE: each.value}, 0
         else:
             k = self._number[each.discriminant]
             known, half = self.settled.get(k), sp.Rational(1, 2)
             for sign in (1, -1) if known != -1 else ():
-                yield {k: 1}, {_ONE: each.trace * half, frozenset([k]): sign * half}, sign
+                yield {k: 1}, {ONE: each.trace * half, frozenset([k]): sign * half}, sign
             if known != 1:
                 yield {k: -1}, None, 0
 
@@ -127,7 +128,7 @@ class Candidates:
             signs = {**of_h, **of_a}
             # Only real roots are multiplied: their squares are the discriminants.
             if x is not None and y is not None:
-                real = plus({_ONE: sp.Integer(1)}, times(x, y, self.quadratics))
+                real = plus({ONE: sp.Integer(1)}, times(x, y, self.quadratics))
                 yield Guarded(times(real, real, self.quadratics), signs, (s, t))
             elif x is None and y is None:
                 yield from self._both_complex(h, a, signs)
@@ -135,7 +136,7 @@ class Candidates:
                 # |1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z.
                 r, pair = (y, h) if x is None else (x, a)
                 assert pair is not None
-                terms = plus({_ONE: sp.Integer(1)}, r, pair.trace)
+                terms = plus({ONE: sp.Integer(1)}, r, pair.trace)
                 terms = plus(terms, times(r, r, self.quadratics), pair.determinant)
                 yield Guarded(terms, signs, (s, t))
 
@@ -145,9 +146,9 @@ class Candidates:
         for s in (1, -1):
             half = sp.Rational(s, 2)
             if len(roots) == 1:
-                yield Guarded({_ONE: base - half * h.discriminant}, signs, (0, s))
+                yield Guarded({ONE: base - half * h.discriminant}, signs, (0, s))
             else:
-                yield Guarded({_ONE: base, roots: half}, signs, (0, s))
+                yield Guarded({ONE: base, roots: half}, signs, (0, s))
 
     # --------------------------------------------------------------------------- as sympy has it
 

@@ -20,6 +20,7 @@ from sympy.polys.matrices import DomainMatrix
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.symbolic.boundaries import (
+    ONE,
     Candidates,
     Guarded,
     Radicals,
@@ -33,8 +34,6 @@ from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
     said,
 )
 from oversmoothing.theory.verdict.symbolic.symbolic_verdict import SymbolicVerdict, condition
-
-_WHOLE = frozenset[int]()
 
 
 class _NoClosedFormError(Exception):
@@ -109,21 +108,21 @@ class Modes(Candidates):
         # With J = 2 M - T, J^2 = D, the mode belongs to an eigenvalue +-sqrt(D D') of the product
         # of both J, and the other's part is taken away.
         sides = product(self._sided(of_a, 0), self._sided(of_h, 0))
-        p, q, r, u = (self._product(left, X, right)[_WHOLE] for left, right in sides)
+        p, q, r, u = (self._product(left, X, right)[ONE] for left, right in sides)
         D = self.quadratics[pairs[0]]
         for x, y in ((u, p), (D * r, q)):
             same = pairs[0] == pairs[1]
-            yield plus({_WHOLE: x}, {_WHOLE: -D * y} if same else {frozenset(pairs): y}, t)
+            yield plus({ONE: x}, {ONE: -D * y} if same else {frozenset(pairs): y}, t)
 
     def _sided(self, side: Any, sign: int) -> list[dict[frozenset[int], Any]]:
         """Left vectors of one real root, or of a pair l and l (2 M - T), with square roots."""
         M, each, rows = side
         if each.degree == 1:
-            return [{_WHOLE: row} for row in rows]
+            return [{ONE: row} for row in rows]
         turned = (rows[0] * (2 * M - each.trace * sp.eye(M.rows))).applyfunc(sp.cancel)
         if sign:
-            return [{_WHOLE: turned, frozenset([self._number[each.discriminant]]): sign * rows[0]}]
-        return [{_WHOLE: rows[0]}, {_WHOLE: turned}]
+            return [{ONE: turned, frozenset([self._number[each.discriminant]]): sign * rows[0]}]
+        return [{ONE: rows[0]}, {ONE: turned}]
 
     def _product(self, left: Any, X: Any, right: Any) -> Radicals:
         terms: Radicals = {}
@@ -132,15 +131,11 @@ class Modes(Candidates):
             terms = plus(terms, {first ^ second: value})
         return terms
 
-    def contained(self, mode: Guarded) -> Any:
-        """The condition under which X_0 contains it."""
-        return sp.Or(*(self.is_not_zero(each, mode) for each in mode.coefficients))
-
     def is_not_zero(self, terms: Radicals, mode: Guarded) -> Any:
         """As a condition, without factors that are never 0."""
         if any(key and c != 0 for key, c in terms.items()):
             return sp.Ne(self.total(terms, mode.signs), 0)
-        sign, rest = self.layer.reduced(terms.get(_WHOLE, sp.Integer(0)))
+        sign, rest = self.layer.reduced(terms.get(ONE, sp.Integer(0)))
         kept = (f for f, power in rest if power > 0 and f not in self.never)
         return sp.Ne(abs(sign) * sp.Mul(*kept), 0)
 
@@ -199,7 +194,10 @@ class SymbolicStartVerdict(SymbolicVerdict):
             return None
         assert isinstance(known, Modes)
         self._say_where(known.never)
-        has = {each: known.contained(each) for each in known.consensus + known.quotient}
+        has = {
+            each: sp.Or(*(known.is_not_zero(x, each) for x in each.coefficients))
+            for each in known.consensus + known.quotient
+        }
         here = {each: sp.And(known.guard(each.signs), has[each]) for each in has}
         given, C, Q = self._layer.as_given, known.consensus, known.quotient
         for each, when in has.items():

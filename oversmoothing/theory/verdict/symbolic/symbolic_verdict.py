@@ -21,6 +21,7 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.symbolic.boundaries import (
+    ONE,
     Boundaries,
     Candidates,
     between,
@@ -83,7 +84,7 @@ class SymbolicVerdict:
             raise InputError("one token only (n = 1): there is nothing to smooth")
         self._layer = layer
         self.where = sp.true
-        self._names: dict[Any, str] = {}
+        self.names: dict[Any, str] = {}
         self.undecided = sp.false
         self._candidates = self._modes()
         self._conditions = self._found()
@@ -98,7 +99,10 @@ class SymbolicVerdict:
             return self._on_a_line()
         if self._candidates is not None:
             return self._solved() or self._written()
-        if all(map(self._is_real, ((layer.H, layer.value), (layer.A, layer.attention)))):
+        if all(
+            M.is_symmetric() or all(each.degree == 1 for each in classes)
+            for M, classes in ((layer.H, layer.value), (layer.A, layer.attention))
+        ):
             return self._by_extremes()
         return None
 
@@ -166,11 +170,6 @@ class SymbolicVerdict:
         positive = (sp.Gt(x, 0) for x in self._layer.positive)
         self.where = self._layer.as_given(sp.And(*positive, *(sp.Ne(x, 0) for x in never)))
 
-    @staticmethod
-    def _is_real(side: tuple[Any, Sequence[Any]]) -> bool:
-        M, classes = side
-        return bool(M.is_symmetric()) or all(each.degree == 1 for each in classes)
-
     def _by_extremes(self) -> dict[Outcome, Any]:
         """Of real spectra the least and the largest eigenvalues decide, which get names (T2d).
 
@@ -184,7 +183,7 @@ class SymbolicVerdict:
             matrix = "H" if letter == "h" else "A, without one eigenvalue 1"
             ends[letter] = [sp.Symbol(f"{letter}_{end}", real=True) for end in ("min", "max")]
             for symbol, end in zip(ends[letter], ("least", "largest"), strict=True):
-                self._names[symbol] = f"the {end} eigenvalue of {matrix}"
+                self.names[symbol] = f"the {end} eigenvalue of {matrix}"
         consensus = [1 + h for h in ends["h"]]
         quotient = [1 + h * a for h in ends["h"] for a in ends["a"]]
         return three(
@@ -199,11 +198,6 @@ class SymbolicVerdict:
         each = zip(["A", "H", "X0"], (layer.A, layer.H, layer.X0), strict=True)
         return {name: layer.as_given(M) for name, M in each if M is not None}
 
-    @property
-    def names(self) -> dict[Any, str]:
-        """Symbols of the conditions that are no parameters, and what they stand for."""
-        return dict(self._names)
-
     def _solved(self) -> dict[Outcome, Any] | None:
         """Solved for one parameter in which every boundary is linear.
 
@@ -214,9 +208,8 @@ class SymbolicVerdict:
         assert known is not None
         if known.quadratics:
             return None
-        one: frozenset[int] = frozenset()
         table = [
-            [layer.reduced(c.terms[one] - q.terms[one]) for q in known.quotient]
+            [layer.reduced(c.terms[ONE] - q.terms[ONE]) for q in known.quotient]
             for c in known.consensus
         ]
         moving = list({factor for row in table for _, rest in row for factor, _ in rest})
@@ -422,7 +415,7 @@ class SymbolicVerdict:
         lines += [f"  {when(each, self._condition(each))}" for each in shown]
         if self.undecided is not sp.false:
             lines.append(f"  UNDECIDED where {said(self._layer.as_given(self.undecided))}")
-        lines += [f"  {symbol}: {words}" for symbol, words in self._names.items()]
+        lines += [f"  {symbol}: {words}" for symbol, words in self.names.items()]
         if self.where is not sp.true:
             lines.append(f"  for {said_where(self.where)}")
         return "\n".join(lines + given)
