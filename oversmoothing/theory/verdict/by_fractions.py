@@ -289,8 +289,6 @@ def generic_rank(dominance: ExactDominance) -> int | None:
 def rank_bound(pairs: Sequence[Mode], power: int = 0) -> int:
     """An upper bound of the rank of the terms of these pairs that grow like L^power.
 
-    Rows are eigenvectors of A, columns of H, each as often as it can occur.
-
     A sum of blocks E_a X E_h^T has at most the rank of a maximum flow from the a to the h over the
     pairs, with the multiplicities for capacities (T4c); of a block that grows like L^k beside a
     semisimple partner only the image of the k-th power of its nilpotent part is left.
@@ -413,13 +411,11 @@ def distance_to_tie(A: Array, H: Array) -> float | None:
     if len(A) == 1 or np.abs(H).max() > _LARGEST:
         return None
     Q = complement_basis(len(A))
-    a, right, left = _eigen(quotient(A))
-    h, value_right, value_left = _eigen(H)
+    (a, of_attention), (h, of_value) = _eigen(quotient(A)), _eigen(H)
     rho_c, _, j = largest_modulus(np.array([1.0]), h)
     rho_q, i, k = largest_modulus(a, h)
     phases = [np.conj(z) / abs(z) if z else 0.0 for z in (1 + h[j], 1 + h[k] * a[i])]
-    first, second = (_gradient(value_left, value_right, index) for index in (j, k))
-    with_a = _gradient(left, right, i)
+    first, second, with_a = of_value(j), of_value(k), of_attention(i)
     if with_a is None or first is None or second is None:
         return None
     by_h = np.real(phases[0] * first - phases[1] * a[i] * second)
@@ -429,22 +425,21 @@ def distance_to_tie(A: Array, H: Array) -> float | None:
     return float(abs(rho_c - rho_q) / slope) if slope > 0 else None
 
 
-def _eigen(M: Array) -> tuple[Complex, Complex, Complex]:
-    """Eigenvalues, right eigenvectors in columns, left ones in rows, scaled to w v = 1."""
+def _eigen(M: Array) -> tuple[Complex, Callable[[int], Complex | None]]:
+    """Eigenvalues, and by index d(eigenvalue) = sum of gradient * dM; None where there is none."""
     values, right = np.linalg.eig(M)
     try:
+        # Left eigenvectors in rows, scaled to w v = 1.
         left = np.linalg.inv(right)
     except np.linalg.LinAlgError:
         left = np.full_like(right, np.inf)
-    return values.astype(np.complex128), right, left
 
+    def gradient(index: int) -> Complex | None:
+        w = left[index]
+        # Right eigenvectors have the length 1, so this is the condition number of the eigenvalue:
+        # from there on it is defective to all digits.
+        if not np.abs(w).max() < 1e12 or not np.linalg.norm(w) < 1e12:
+            return None
+        return np.asarray(w[:, None] * right[:, index])
 
-def _gradient(left: Complex, right: Complex, index: int) -> Complex | None:
-    """d(eigenvalue) = sum of gradient * dM, entry by entry; None where there is none."""
-    w, v = left[index], right[:, index]
-    # Right eigenvectors have the length 1, so this is the condition number of the eigenvalue:
-    # from there on it is defective to all digits.
-    if not np.abs(w).max() < 1e12 or not np.linalg.norm(w) < 1e12:
-        return None
-    gradient: Complex = w[:, None] * v
-    return gradient
+    return values.astype(np.complex128), gradient

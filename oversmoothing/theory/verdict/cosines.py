@@ -8,7 +8,7 @@ values are no limit, and equal ones are a limit where structure says so.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -360,32 +360,28 @@ def all_zero(n: int) -> TokenLimits:
     return TokenLimits((TokenGrowth(0.0, 0),) * n, pairs, UNDEFINED, UNDEFINED)
 
 
-def smallest(limits: Iterable[CosineLimit | None], features: int) -> CosineLimit | None:
+def smallest(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:
     """The limit of cos_min; None where it is not decided, or where there is none."""
-    known = list(limits)
-    steady = [limit for limit in known if limit is not None and limit.values]
+    steady = [limit for limit in limits if limit is not None and limit.values]
     if features == 1 and steady:
         # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
         limit = _by_residues(steady, min, features)
         if limit is not None and set(limit.values) == {-1.0}:
             return limit
-    return _combined(known, min, features)
+    return _combined(limits, min, features)
 
 
-def mean(limits: Iterable[CosineLimit | None], features: int) -> CosineLimit | None:
+def mean(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:
     """The limit of cos_mean over the pairs of tokens that are not 0; None as for cos_min."""
-    return _combined(list(limits), lambda values: fsum(values) / len(values), features)
+    return _combined(limits, lambda values: fsum(values) / len(values), features)
 
 
 def _combined(
-    limits: list[CosineLimit | None], of: Callable[[list[float]], float], features: int
+    limits: Sequence[CosineLimit | None], of: Callable[[list[float]], float], features: int
 ) -> CosineLimit | None:
-    steady = []
-    for limit in limits:
-        if limit is None or limit.tends_to == "oscillates":
-            return None
-        if limit.values:
-            steady.append(limit)
+    if any(limit is None or limit.tends_to == "oscillates" for limit in limits):
+        return None
+    steady = [limit for limit in limits if limit is not None and limit.values]
     return _by_residues(steady, of, features) if steady else UNDEFINED
 
 

@@ -183,14 +183,17 @@ class DiscModes:
         return Tokens(spread, Bounded(middle / n, inflated(np.asarray(wrong / n), 16)))
 
     def feature(self, value: Any) -> Bounded | None:
-        # u of H is the left eigenvector of the matrix whose discs these are, W or a core of it.
-        u, factors = (
-            eigenvector(self.value.T, self.cell.value, value.columns[0]),
-            self.cell.case.factors,
-        )
-        if u is None or factors is None or factors[0].shape[1] >= self.cell.case.d:
-            return u
-        return Bounded.near(factors[1].T, self.cell.relative) @ u
+        return self.value_vector(value.columns[0], left=False)
+
+    def value_vector(self, j: int, left: bool) -> Bounded | None:
+        """The left eigenvector z of H for h_j [d], W z = h z, or the right one; of a core g it is
+        W_V g, or W_proj^T g."""
+        case, W = self.cell.case, self.value if left else self.value.T
+        z = eigenvector(W, self.cell.value, j)
+        if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
+            return z
+        back = case.factors[0] if left else case.factors[1].T
+        return Bounded.near(back, self.cell.relative) @ z
 
     def lasts(self) -> bool:
         return bool((self.cell.consensus.low > 0).any() or (self.cell.quotient.low > 0).any())

@@ -95,7 +95,7 @@ class DiscStart(DiscModes):
                 answer = bool((w @ away).nonzero.any())
             else:
                 places = np.flatnonzero((low > rest) & value.alone)[:TRIED].tolist()
-                answer = any(self._with(w, away, self._value_vector(j)) for j in places)
+                answer = any(self._with(w, away, self.value_vector(j, left=True)) for j in places)
                 if not answer and cell.case.factors is None:
                     W, off = value_within(cell.case, cell.relative)
                     rows = (z for h, z in left_vectors(W.T, off.T) if _above(a, h, rest))
@@ -113,7 +113,7 @@ class DiscStart(DiscModes):
         alone = [values[0].columns] == [
             x.columns for x in values if x.columns != values[0].conjugate
         ]
-        z = self._value_vector(values[0].columns[0]) if alone else None
+        z = self.value_vector(values[0].columns[0], left=True) if alone else None
         if z is None:
             return False
         means = [w @ (self._X @ z) for w in self._means]
@@ -162,20 +162,13 @@ class DiscStart(DiscModes):
         share = np.full((1, n - 1), 1 / (n + np.sqrt(n)))
         return away - Bounded.near(share, 4 * UNIT) @ away
 
-    def _value_vector(self, j: int) -> Bounded | None:
-        """The left eigenvector z of H for h_j [d]: W z = h z, or W_V g for a core."""
-        case, z = self.cell.case, eigenvector(self.value, self.cell.value, j)
-        if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
-            return z
-        return Bounded.near(case.factors[0]) @ z
-
     def _present(self, i: int, j: int, consensus: bool) -> bool:
         """Whether X_0 contains the pair of a_i, or of a = 1, and h_j."""
         if consensus:
-            z = self._value_vector(j)
+            z = self.value_vector(j, left=True)
             return z is not None and self._has_mean(self._X, z)
         w = eigenvector(self.attention.T, self.cell.attention, i)
-        return w is not None and self._with(w, self._between, self._value_vector(j))
+        return w is not None and self._with(w, self._between, self.value_vector(j, left=True))
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
         """Whether pi^T X z is not 0 for a closed class: what the tokens share, and the mean of what

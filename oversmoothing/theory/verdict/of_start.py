@@ -332,9 +332,8 @@ class _Parts:
             if not together:
                 return Decided(outcome, ZERO)
             one = CosineLimit("constant", (1.0,))
-            pairs: dict[tuple[int, int], CosineLimit | None]
             pairs = dict.fromkeys(combinations(range(n), 2), one)
-            return Decided(outcome, ZERO, tokens=TokenLimits((growth,) * n, pairs, one, one))
+            return Decided(outcome, ZERO, tokens=TokenLimits((growth,) * n, {**pairs}, one, one))
         pair = len(leads) == 2 and _are_conjugate(*leads)
         a = leads[0].attention
         turns = pair and not (a is not None and a.is_real and a.factor.multiplicity == 1)

@@ -224,21 +224,20 @@ def ball_stage(case: Layer) -> CertifiedDominance:
     method = f"balls: discs of a similarity refined in up to {BITS} bits"
     zeros = [flint.acb(0)] * bool(value_core(case)[1])
     reason = "no eigenvectors were proved independent, not even in balls"
-    consensus = quotient = gap = None
-    outcome = Outcome.UNDECIDED
+    result = CertifiedDominance(Outcome.UNDECIDED, None, None, reason, method)
     for a_boxes, value in zip(attention_boxes(case), value_spectra(case), strict=False):
         with at_precision(BITS):
             h_boxes = value.boxes + zeros
             rho_c = radius_in_balls([flint.acb(1)], h_boxes)
             rho_q = radius_in_balls(a_boxes, h_boxes)
             difference = rho_c - rho_q
-            consensus, quotient = _radius(rho_c), _radius(rho_q)
-            gap = outward(difference)
             reason = f"rho_C - rho_Q = {difference.str(6)}, rho_C = {rho_c.str(12)}"
             outcome = outcome_of(difference.lower(), difference.upper())
+            radii = _radius(rho_c), _radius(rho_q)
+            result = CertifiedDominance(outcome, *radii, reason, method, outward(difference))
         if outcome is not Outcome.UNDECIDED:
             break
-    return CertifiedDominance(outcome, consensus, quotient, reason, method, gap)
+    return result
 
 
 def certify_case(case: Layer, of_cell: Verdict) -> Verdict:

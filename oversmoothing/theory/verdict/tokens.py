@@ -106,14 +106,9 @@ def every(part: Part, period: int, first: int) -> Token | None:
     numerators = []
     for numerator in part.numerators:
         values = list(islice(terms(numerator, q), first, first + period * degree, period))
-        numerators.append(
-            flint.fmpz_poly(
-                [
-                    sum(polynomial[k + 1 + j] * values[j] for j in range(degree - k))
-                    for k in range(degree)
-                ]
-            )
-        )
+        # Coefficient k: the sum over j of polynomial[k + 1 + j] values[j].
+        whole = polynomial * flint.fmpz_poly(values[::-1])
+        numerators.append(flint.fmpz_poly(whole.coeffs()[degree:]))
     return token_of(in_lowest_terms(numerators, factors, _Powers(part, period)))
 
 
@@ -184,24 +179,15 @@ def real_power(x: Eigenvalue) -> int | None:
     with at_precision(_BITS):
         ball = x.ball(_BITS)
         for k in _ORDERS:
-            if (ball**k).imag.contains(0):
-                if not _is_real(x, k):
+            power = ball**k
+            if power.imag.contains(0):
+                # It is one of the isolated roots of its polynomial: all that it can be are real.
+                classes = factors_of(power_polynomial(x.factor.polynomial, k))
+                near = (y for y in eigenvalues(classes) if y.ball(_BITS).overlaps(power))
+                if {y.is_real for y in near} != {True}:
                     raise UnknownPhaseError
                 return k
     return None
-
-
-def _is_real(x: Eigenvalue, k: int) -> bool:
-    """Whether x^k is real: it is one of the isolated roots of its polynomial, and all that it can
-    be are real.
-
-    False where it is not, or where the balls do not say.
-    """
-    classes = factors_of(power_polynomial(x.factor.polynomial, k))
-    with at_precision(_BITS):
-        power = x.ball(_BITS) ** k
-        near = {y.is_real for y in eigenvalues(classes) if y.ball(_BITS).overlaps(power)}
-    return near == {True}
 
 
 def period_of(tokens: tuple[Token, Token]) -> int | None:

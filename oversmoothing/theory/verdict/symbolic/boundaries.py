@@ -85,24 +85,19 @@ class Candidates:
         self.settled: dict[int, int] = {}
         self._number: dict[Any, int] = {}
         for M, classes in ((layer.H, layer.value), (layer.A, layer.attention)):
-            for each in classes:
-                if each.degree == 2:
-                    self._add(each, symmetric=M.is_symmetric())
+            for D in (each.discriminant for each in classes if each.degree == 2):
+                if D in self._number:
+                    continue
+                k = self._number[D] = len(self.quadratics)
+                self.quadratics.append(D)
+                # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
+                sign = 1 if M.is_symmetric() else layer.sign(D, strict=False)
+                if sign:
+                    self.settled[k] = sign
         self.consensus = [c for h in layer.value for c in self._squared(h, None)]
         self.quotient = [
             c for h in layer.value for a in layer.attention for c in self._squared(h, a)
         ]
-
-    def _add(self, each: EigenvalueClass, symmetric: bool) -> None:
-        if each.discriminant in self._number:
-            return
-        k = len(self.quadratics)
-        self.quadratics.append(each.discriminant)
-        self._number[each.discriminant] = k
-        # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
-        sign = 1 if symmetric else self.layer.sign(each.discriminant, strict=False)
-        if sign:
-            self.settled[k] = sign
 
     def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any, int]]:
         """(signs, real value or None for a complex pair, sign of the root) of each real root, of
@@ -258,15 +253,10 @@ class Boundaries:
 
     def _products(self, P: Any) -> Iterator[Any]:
         """The irreducible factors of the polynomial of all products of two roots of P."""
-        x, y = (self._context.gen(len(self._symbols) - k) for k in (2, 1))
-        place = len(self._symbols) - 2
-        m = P.degrees()[place]
-        of_y = P.compose(*(self._context.gen(k) for k in range(place)), y, y, ctx=self._context)
-        terms = {}
-        for powers, c in P.to_dict().items():
-            key = list(powers)
-            key[place + 1] = m - powers[place]
-            terms[tuple(key)] = c
+        *parameters, x, y = self._context.gens()
+        m = P.degrees()[-2]
+        of_y = P.compose(*parameters, y, y, ctx=self._context)
+        terms = {(*powers[:-1], m - powers[-2]): c for powers, c in P.to_dict().items()}
         yield from self._factors(of_y.resultant(self._context.from_dict(terms), "y"), x)
 
     def _factors(self, polynomial: Any, of: Any = None) -> Iterator[Any]:
@@ -286,12 +276,8 @@ class Boundaries:
         return self._context.from_dict({m: int(c) for m, c in whole.terms()})
 
     def _to_sympy(self, polynomial: Any) -> Any:
-        return sp.Add(
-            *(
-                int(c) * sp.Mul(*(s**e for s, e in zip(self._symbols, powers, strict=True)))
-                for powers, c in polynomial.to_dict().items()
-            )
-        )
+        terms = {powers: int(c) for powers, c in polynomial.to_dict().items()}
+        return sp.Poly.from_dict(terms, *self._symbols).as_expr()
 
 
 # ------------------------------------------------------------------------- one parameter alone

@@ -342,7 +342,7 @@ class SymbolicLayer:
 
         Raises `InputError` where A is no attention there, or a denominator is 0.
         """
-        A, H = (self._fractions(M, values) for M in (self.A, self.H))
+        A, H = (self.fractions(M, values) for M in (self.A, self.H))
         for i, row in enumerate(A):
             if sum(row) != 1 or min(row) < 0:
                 raise InputError(
@@ -351,11 +351,9 @@ class SymbolicLayer:
                 )
         return A, H
 
-    def start_at(self, values: Mapping[Any, Any]) -> Matrix:
-        """X0 in fractions there. Raises `InputError` where a denominator is 0."""
-        return self._fractions(self.X0, values)
-
-    def _fractions(self, M: Any, values: Mapping[Any, Any]) -> Matrix:
+    @staticmethod
+    def fractions(M: Any, values: Mapping[Any, Any]) -> Matrix:
+        """A, H or X0 there. Raises `InputError` where a denominator is 0."""
         matrix = M.xreplace(dict(values))
         rows = [[sp.cancel(x) for x in matrix.row(i)] for i in range(matrix.rows)]
         if not all(isinstance(x, sp.Rational) for row in rows for x in row):
@@ -398,7 +396,9 @@ class SymbolicLayer:
     def _implied(self, expression: Any) -> bool:
         """Whether it is a sum of the positive ones with coefficients >= 0, not all 0, and perhaps a
         constant >= 0, by linear programming in fractions."""
-        facts = [self._numerator(x) for x in self.positive]
+        # A denominator that is not a positive number has a sign of its own.
+        parts = (sp.fraction(sp.together(x)) for x in self.positive)
+        facts = [top if below.is_positive else top * below for top, below in parts]
         weights = sp.symbols(f"c0:{len(facts) + 1}", cls=sp.Dummy)
         rest = sp.expand(
             expression - sum(w * f for w, f in zip(weights[1:], facts, strict=True)) - weights[0]
@@ -414,12 +414,6 @@ class SymbolicLayer:
         except (InfeasibleLPError, UnboundedLPError):
             return False
         return bool(best < 0)
-
-    @staticmethod
-    def _numerator(x: Any) -> Any:
-        top, below = sp.fraction(sp.together(x))
-        # A denominator that is not a positive number has a sign of its own.
-        return top if below.is_positive else top * below
 
 
 def _sign(symbol: Any) -> dict[str, bool]:

@@ -230,7 +230,7 @@ class SymbolicStartVerdict(SymbolicVerdict):
     undefined = condition(Outcome.UNDEFINED, "When X_L becomes 0.")
 
     def _exact(self, values: Mapping[Any, Any]) -> Outcome:
-        (A, H), X0 = self._layer.at(values), self._layer.start_at(values)
+        (A, H), X0 = self._layer.at(values), self._layer.fractions(self._layer.X0, values)
         if not any(x for row in X0 for x in row):
             return Outcome.UNDEFINED
         content = start_content(A, H, X0, begins=False)
