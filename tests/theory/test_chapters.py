@@ -117,9 +117,10 @@ def test_a_step_is_executed_where_a_search_draws(tmp_path: Path, most: int, hold
 
 
 @pytest.mark.parametrize(("equation", "holds"), [("4/6 == 2/3", True), ("-1/3 == -0.3", False)])
-def test_a_step_may_be_an_equation(tmp_path: Path, equation: str, holds: bool) -> None:
+def test_a_step_may_be_equations(tmp_path: Path, equation: str, holds: bool) -> None:
     code = CODE.replace("def checked", "def _checked")
-    claims, _ = read(tmp_path, TEXT.replace("`checked`", f"`{equation}`"), code)
+    lines = f"`1 == 1`\n   - verified: `{equation}`"
+    claims, _ = read(tmp_path, TEXT.replace("`checked`", lines), code)
     (proof,) = run_claim(claims["X1"], Effort(), frozenset({Kind.WRITTEN})).findings
     assert proof.outcome.holds is holds
     assert holds or "not so: -1/3 == -0.3" in proof.outcome.detail
@@ -170,6 +171,7 @@ WRONG = {
     ),
     "a search without a title": ("`small`: in integers", "`small`", "line 25: it needs a name and"),
     "an equation that is none": ("`checked`", "`1 == (`", "line 31: `1 == (` is no equation"),
+    "two scopes": ("`checked`", "`1 == 1`\n   - illustrated: `2 == 2`", "line 32: 'illustrated"),
     "a text without its step": ("`checked`", "`check`", "line 31: `check` is not one func"),
     "a step without its text": ("   - verified: `checked`\n", "", "x.py, line 11: .* 'checked'"),
     "an unknown scope": ("- verified:", "- proved:", "line 31: 'proved: `checked`' is none of"),

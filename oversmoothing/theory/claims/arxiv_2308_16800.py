@@ -54,13 +54,6 @@ def law_any_state(star: Matrix, X: Matrix) -> None:
 # ------------------------------------------------------------------------ N-2308.16800-every
 
 
-def turns(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    twice = exact.product(A, exact.product(A, X0, H), H)
-    equal(twice, X0)
-    for X in (X0, exact.product(A, X0)):
-        equal(exact.product(exact.transposed(X), X), exact.identity(2))
-
-
 # ------------------------------------------------------------------------- N-2308.16800-sums
 
 

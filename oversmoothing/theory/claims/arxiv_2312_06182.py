@@ -87,11 +87,6 @@ GAP = given.Hypothesis(
 _V = exact.column("-2 1 1")
 
 
-def collapse_alone(A_1: Matrix, A_2: Matrix) -> None:
-    for A in (A_1, A_2):
-        assert given.consensus(exact.product(A, A)), "the tokens differ"
-
-
 # --------------------------------------------------------------- N-2312.06182-changing-bound
 
 
@@ -107,13 +102,6 @@ def similarity() -> sp.Expr:
 
 
 # ------------------------------------------------------------------ N-2312.06182-every-layer
-
-
-def once(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    equal(exact.squared_norms(X0), (32, 2))
-    once = exact.product(A, X0, H)
-    equal(once, exact.column("1 -1"))
-    equal(exact.squared_norms(once), (2, 0))
 
 
 # ----------------------------------------------------------------------- N-2312.06182-remedy
@@ -235,13 +223,6 @@ H_HAS_ONE_EIGENVALUE = given.Hypothesis(
 # --------------------------------------------------------------- N-2312.06182-remedy-partial
 
 _ALONG, _ACROSS = exact.column("1 1"), exact.column("-1 1")
-
-
-def modes(A: Matrix, H: Matrix) -> None:
-    for place in (AFTER, BEFORE):
-        for mode, grows in ((_ALONG, Fraction(5, 2)), (_ACROSS, Fraction(2))):
-            moved = step_escalating(A, H, mode, Fraction(1, 6), place)
-            equal(moved, exact.scaled(grows, mode))
 
 
 # --------------------------------------------------------------------- N-2312.06182-residual

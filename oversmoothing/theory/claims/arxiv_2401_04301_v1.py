@@ -70,12 +70,6 @@ def law_heads(heads: Heads) -> None:
 # ----------------------------------------------------------------- P-2401.04301v1-heads-each
 
 
-def two_heads(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    head = exact.product(A, X0, H)
-    both = exact.plus(exact.plus(X0, head), head)
-    equal(both, exact.layer(A, exact.matrix("-3/2"), X0))
-
-
 def smooth(A: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
@@ -84,11 +78,6 @@ def smooth(A: Matrix, X0: Matrix) -> None:
 
 
 # ----------------------------------------------------------------- P-2401.04301v1-heads-mean
-
-
-def by_the_mean(A_1: Matrix, H_1: Matrix, A_2: Matrix, H_2: Matrix) -> None:
-    mean = exact.scaled("1/2", exact.plus(A_1, A_2))
-    assert verdict(A=mean, H=exact.plus(H_1, H_2)).verdict == "SMOOTHING"
 
 
 def as_they_are(A_1: Matrix, H_1: Matrix, X0_1: Matrix, A_2: Matrix, H_2: Matrix) -> None:
@@ -201,20 +190,6 @@ THE_EIGENVALUES_OF_A = given.Hypothesis(
 # The statement is about A alone.
 
 
-def complex(A_1: Matrix) -> None:
-    B = rational_quotient(A_1)
-    equal(B, exact.matrix("0 -1/4; 1/4 -1/4"))
-    equal((B[0][0] + B[1][1]) ** 2 - 4 * exact.determinant(B), Fraction(-3, 16))
-    assert not spectra.is_real(A_1), "the spectrum is real"
-
-
-def defective(A_2: Matrix) -> None:
-    B = rational_quotient(A_2)
-    equal(B, exact.matrix("1/4 -1/4; 1/4 -1/4"))
-    vanishes(exact.product(B, B))
-    assert not spectra.diagonalisable(A_2), "A is diagonalisable"
-
-
 # --------------------------------------------------------------------- P-2401.04301v1-table1
 
 # Per cent of the family of lambda_n^A: ViT-B/16, DeiT-B/16 (12 layers of 12 heads), and ViT-Ti on
@@ -227,12 +202,6 @@ def _fits(value: Fraction, cases: int, above: Fraction = _UNIT) -> bool:
     """Whether some k/cases is printed so: rounded (at most half a unit below) or cut off."""
     first = math.ceil((value - _UNIT / 2) * cases / 100)
     return Fraction(100 * first, cases) < value + above
-
-
-def not_layers_and_heads() -> None:
-    for values, counts in ((_BASE, (144, 12)), (_TINY, (36, 12))):
-        for value in values:
-            assert not any(_fits(value, count) for count in counts)
 
 
 def smallest() -> None:
@@ -257,14 +226,6 @@ def spectrum_thm1_complex(A: Matrix, H: Matrix) -> None:
     p, q = exact.column("1 0 -1 0"), exact.column("0 1 0 -1")
     equal(exact.product(A, p), exact.scaled("1/5", q))
     equal(exact.product(A, q), exact.scaled("-1/5", p))
-
-
-def moduli_thm1_complex() -> None:
-    h, fifth, zero = (Fraction(-1, 2), Fraction(1)), Fraction(1, 5), Fraction(0)
-    equal(spectra.squared_modulus(h, 1), Fraction(5, 4))
-    equal(spectra.squared_modulus(h, -fifth), Fraction(5, 4))
-    equal(spectra.squared_modulus(h, (zero, -fifth)), Fraction(29, 20))
-    equal(spectra.squared_modulus(h, (zero, fifth)), Fraction(13, 20))
 
 
 def decided(A: Matrix, H: Matrix) -> None:

@@ -19,7 +19,6 @@ from oversmoothing.theory.proofs.kit import (
     is_zero,
     search,
     spectra,
-    verdict,
 )
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
@@ -161,13 +160,6 @@ SOME = given.Hypothesis(
 # The smallest integers with quarters in A; [[1/3, 2/3], [2/3, 1/3]] with diag(1/2, -2) also does.
 
 
-def multipliers(A: Matrix, H: Matrix) -> None:
-    equal(spectra.values(A), [Fraction(-1, 2), Fraction(1)])
-    equal(spectra.values(H), [-3, 1])
-    pairs = [(1 + h, 1 - h / 2) for h in spectra.values(H)]
-    equal(pairs, [(-2, Fraction(5, 2)), (2, Fraction(1, 2))])
-
-
 def grows(A: Matrix, H: Matrix, X0: Matrix) -> None:
     high = sp.Rational(5, 2) ** L
     state = sp.Matrix([[2**L, (-2) ** L - high], [2**L, (-2) ** L + high]])
@@ -272,13 +264,6 @@ def law_layernorm_mixed(W: Matrix, gamma: list[int]) -> None:
 
 
 # ------------------------------------------------------------- P-2401.04301v3-layernorm-sign
-
-
-def both_outcomes() -> None:
-    for h, negated in ((Fraction(1, 2), "TIE"), (Fraction(3), "SMOOTHING")):
-        H = [[h, -h], [Fraction(0), Fraction(0)]]
-        assert verdict(A=exact.AA, H=H).verdict == "SMOOTHING"
-        assert verdict(A=exact.AA, H=[[-x for x in row] for row in H]).verdict == negated
 
 
 # ------------------------------------------------------------- P-2401.04301v3-not-inevitable

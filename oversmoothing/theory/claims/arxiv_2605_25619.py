@@ -86,13 +86,6 @@ def law_normalised(H: Matrix, h: Fraction, u: Matrix, a: Fraction) -> None:
 # ----------------------------------------------------------- N-2605.25619-normalised-verdict
 
 
-def normalised(H: Matrix) -> None:
-    h, mu = H[1][1], 1 + H[0][0]
-    rates = [abs(1 + a * h) / mu for a in (Fraction(1), Fraction(9, 10))]
-    equal(rates, [Fraction(1, 2), Fraction(13, 20)])
-    assert max(rates) < 1
-
-
 # --------------------------------------------------------------------- N-2605.25619-steering
 
 

@@ -81,17 +81,9 @@ def matrix_law_d(A: Matrix, h: Fraction) -> None:
 
 # --------------------------------------------------------------------------------------- T3e
 
-_GT8 = exact.matrix("-1/2 -2; 2 -1/2")
 # Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
 C4 = exact.scaled("1/20", exact.matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 _C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
-
-
-def negative_real_part() -> None:
-    values = [(Fraction(-1, 2), Fraction(s * 2)) for s in (1, -1)]
-    assert spectra.squared_modulus(values[0], 1) == Fraction(17, 4)
-    assert spectra.by_moduli(values, [0]) == "SMOOTHING"
-    assert verdict(A=exact.uniform(2), H=_GT8).verdict == "SMOOTHING"
 
 
 def mildest() -> None:
@@ -212,13 +204,6 @@ def real_token() -> None:
         assert exact.dot(*X) > 0
     turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
     assert turn**2 * 100 > squared_frobenius(first) * squared_frobenius(second)
-
-
-def negative_multiplier() -> None:
-    states = exact_state(exact.AM, exact.matrix("3"), exact.matrix("1; -1"), [1, 2, 3])
-    mu = Fraction(-5, 4)
-    assert mu == 1 + 3 * Fraction(-3, 4)
-    assert [X[0][0] for X in states.values()] == [mu, mu**2, mu**3]
 
 
 @given.condition(

@@ -76,13 +76,6 @@ def mean_cosine(plus: int, minus: int) -> Fraction:
     return Fraction((plus - minus) ** 2 - n, n * (n - 1))
 
 
-def converse() -> None:
-    # pi = (1, 0, 0): transient tokens 2, 3; v = (0, 1, 2) >= 0 and (0, 0, 1) are eigenvectors.
-    assert spectra.stationary(exact.CAUSAL_MEANS) == [1, 0, 0]
-    for value, v in (("1/2", exact.column("0 1 2")), ("1/3", exact.column("0 0 1"))):
-        assert exact.product(exact.CAUSAL_MEANS, v) == exact.scaled(value, v)
-
-
 _INSIDE = draw.fractions(Fraction(-9, 10), Fraction(-1, 10), 10)
 
 
@@ -148,11 +141,6 @@ def rank_one_start() -> None:
     pattern = dominant_pattern([Fraction(2, 5)] * 3 + [Fraction(1)], [Fraction(-1, 2)] * 5)
     assert term_rank(pattern) == 3
     assert all(to_flint(exact.layer(A, H, X, depth)).rank() == 1 for depth in range(1, 7))
-
-
-def alternating() -> None:
-    for depth in range(8):
-        assert to_flint(exact.layer(*_ALTERNATING, depth)).rank() == 1 + depth % 2
 
 
 def liminf_is_zero() -> None:

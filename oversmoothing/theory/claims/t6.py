@@ -109,15 +109,6 @@ def _sizes(A: Matrix, H: Matrix) -> tuple[int | None, int, int]:
     return modes.comparison, consensus, quotient
 
 
-def sizes_of_the_examples() -> None:
-    for A in (exact.DEFECTIVE, exact.SKEW_DEFECTIVE):
-        assert given.is_positive(A) and _sizes(A, exact.matrix("-5/3")) == (0, 1, 2)
-    doubly = [
-        given.is_stochastic(exact.transposed(A)) for A in (exact.DEFECTIVE, exact.SKEW_DEFECTIVE)
-    ]
-    assert doubly == [True, False]
-
-
 def minus_one_zero() -> None:
     # h = -1/2 in a block of size 3, A diagonalisable: the moduli decide, the blocks do not.
     H = exact.matrix("-1/2 1 0; 0 -1/2 1; 0 0 -1/2")

@@ -191,13 +191,6 @@ def each_layer() -> None:
             assert exact.transposed(W) == W and verdict(A=exact.AA, W=W).verdict == expected
 
 
-def first_ratios() -> None:
-    ratios = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(0)), 2)]
-    assert ratios[1:] == [Fraction(10, 49), Fraction(493, 3136)]
-    ratios = [exact.squared_ratio(X) for X in states((Fraction(-1), Fraction(-1, 20)), 2)]
-    assert ratios[1:] == [Fraction(15289, 70756), Fraction(9020237, 51085832)]
-
-
 def frame_identity() -> None:
     for low in (Fraction(0), Fraction(-1, 20)):
         values = (Fraction(-1), low)

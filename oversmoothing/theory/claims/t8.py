@@ -207,20 +207,6 @@ def reach(a_values: list[spectra.Gaussian]) -> Fraction:
     return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
 
 
-def symmetric_spectrum() -> None:
-    for p in (Fraction(1, 2), Fraction(3), Fraction(9)):
-        H, opposite = exact.diagonal([p, -p]), exact.diagonal([-p, p])
-        assert verdict(A=exact.AM, H=H).verdict == verdict(A=exact.AM, H=opposite).verdict
-
-
-def examples() -> None:
-    # a = 1/2: bare 4/3, with C 2. Between them C alone turns the verdict, into a tie.
-    A, h = exact.AA, Fraction(3, 2)
-    assert verdict(A=A, H=[[h]]).verdict == verdict(A=A, H=[[-h]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[[h, -h], [Fraction(0), Fraction(0)]]).verdict == "SMOOTHING"
-    assert verdict(A=A, H=[[-h, h], [Fraction(0), Fraction(0)]]).verdict == "TIE"
-
-
 @given.condition(
     "H has exactly one non-zero eigenvalue, and it is real",
     given.case(H="0"),

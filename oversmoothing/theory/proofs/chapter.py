@@ -29,7 +29,7 @@ The Markdown file is the chapter as it is read; it names the functions of the Py
     1. [1, 2] A step in words for clauses 1 and 2. The claims that it names are those it rests on.
     2. [1] A step that is executed.
        - illustrated: `function`                    or verified, or illustrated at a fixed size
-    3. [2] A step that is an equation, n/m a fraction in it.
+    3. [2] A step that is one equation or several, n/m a fraction in it.
        - illustrated: `spectra.values(exact.AA) == [1/2, 1]`
     4. [2] A step that is executed at instances that the search of a law draws.
        - illustrated: `matrix_law`
@@ -255,8 +255,9 @@ class Reader:
             return None, Scope.INSTANCE
         child, *more = item.children
         scope, _, value = child.read(*_SCOPES)
-        if (equation := _EQUATION.fullmatch(value)) and not more:
-            return self._equation(child, equation[1]), _SCOPES[scope]
+        if _EQUATION.fullmatch(value):
+            equations = [self._equation(each, scope) for each in item.children]
+            return lambda: [equation() for equation in equations], _SCOPES[scope]
         named = _NAMED.fullmatch(value)
         check = self.find(named[1]) if named and named[2] is None else None
         if more or not callable(check):
@@ -269,8 +270,9 @@ class Reader:
         self.taken |= takes.keys()
         return partial(check, **{name: self.numbers[name] for name in takes}), _SCOPES[scope]
 
-    def _equation(self, item: Item, text: str) -> Callable[[], None]:
+    def _equation(self, item: Item, scope: str) -> Callable[[], None]:
         """The check that it holds, of the numbers of a case and what the Python file has."""
+        text = item.read(scope)[2].strip("`")
         try:
             tree = ast.parse(text, mode="eval")
         except SyntaxError as error:
