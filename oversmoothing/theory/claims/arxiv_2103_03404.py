@@ -106,6 +106,3 @@ def law_paths(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> Non
         depth, many = len(layers), len(layers[0])
         for k in range(depth + 1):
             equal(sum(len(path) == k for path in paths), comb(depth, k) * many**k)
-
-
-A_OF_EACH_HEAD = given.ROW_STOCHASTIC.said("A of each head is row-stochastic: A >= 0, A 1 = 1")

@@ -7,9 +7,6 @@ from hypothesis import assume
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
-# ------------------------------------------------------------------ N-2203.05962-every-start
-
-
 # --------------------------------------------------------------------- N-2203.05962-low-pass
 
 

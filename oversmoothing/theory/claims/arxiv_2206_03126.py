@@ -7,7 +7,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_diameter, with_state
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
 # -------------------------------------------------------------------- N-2206.03126-gradients
 
@@ -43,8 +43,6 @@ def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
 
 
 # ------------------------------------------------------------------------ N-2206.03126-scale
-
-DOUBLY_EACH = given.DOUBLY.said("A of each layer is doubly stochastic")
 
 
 @st.composite

@@ -7,9 +7,6 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.lemmas import squared_frobenius, with_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, is_zero, search
 
-# -------------------------------------------------------------------- N-2206.10991-attention
-
-
 # ----------------------------------------------------------------------- N-2206.10991-graphs
 
 

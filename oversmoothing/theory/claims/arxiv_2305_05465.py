@@ -9,8 +9,6 @@ from oversmoothing.theory.claims.lemmas import binary_softmax, logits
 from oversmoothing.theory.numbers.rounding import at_precision, largest, to_ball
 from oversmoothing.theory.proofs.kit import by, draw, exact, search
 
-# ------------------------------------------------------------------------- N-2305.05465-line
-
 
 def _ends(x: list[Fraction], m: Fraction, h: Fraction, depth: int) -> list[flint.arb]:
     """max z and max -z at that depth, z = x/(1+h)^depth, in balls."""

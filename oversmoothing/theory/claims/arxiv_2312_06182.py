@@ -9,7 +9,7 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import logits, with_state
 from oversmoothing.theory.depth.recurrence import layer_rows
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
+from oversmoothing.theory.proofs.checks import L, around, induction
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
 # -------------------------------------------------------------------------------- escalating
@@ -86,12 +86,6 @@ GAP = given.Hypothesis(
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
 _V = exact.column("-2 1 1")
 
-
-# --------------------------------------------------------------- N-2312.06182-changing-bound
-
-
-A_OF_EACH_LAYER = given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: A >= 0 and A 1 = 1")
-
 # ------------------------------------------------------------------- N-2312.06182-escalation
 
 
@@ -99,9 +93,6 @@ def similarity() -> sp.Expr:
     hfc, lfc = sp.symbols("hfc lfc", positive=True)
     r = hfc / lfc
     return sp.simplify(1 - lfc**2 / (hfc**2 + lfc**2) - r**2 / (1 + r**2))
-
-
-# ------------------------------------------------------------------ N-2312.06182-every-layer
 
 
 # ----------------------------------------------------------------------- N-2312.06182-remedy
@@ -225,19 +216,14 @@ H_HAS_ONE_EIGENVALUE = given.Hypothesis(
 _ALONG, _ACROSS = exact.column("1 1"), exact.column("-1 1")
 
 
-# --------------------------------------------------------------------- N-2312.06182-residual
-
-
 # ----------------------------------------------------------------- N-2312.06182-residual-gap
 
 
 def slower(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = around(2**L, sp.Rational(3, 2) ** L)
-    induction(A, H, X0, state)
-    ratio_is(state, sp.Rational(9, 16) ** L)
+    induction(A, H, X0, state, sp.Rational(9, 16) ** L)
 
 
 def reversed(A: Matrix, X0: Matrix) -> None:
     state = around(sp.Rational(1, 2) ** L, sp.Rational(3, 4) ** L)
-    induction(A, exact.matrix("-1/2"), X0, state)
-    ratio_is(state, sp.Rational(9, 4) ** L)
+    induction(A, exact.matrix("-1/2"), X0, state, sp.Rational(9, 4) ** L)

@@ -2,8 +2,6 @@
 
 import sympy as sp
 
-# ------------------------------------------------------------------ N-2312.10794-equiangular
-
 
 def equation() -> sp.Expr:
     n, g, beta = sp.symbols("n g beta")

@@ -36,8 +36,7 @@ _STATE = sp.Matrix([[L, 0], [L, 2]])
 
 
 def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE)
-    ratio_is(_STATE, 1 / (L**2 + 1))
+    induction(A, H, X0, _STATE, 1 / (L**2 + 1))
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
@@ -73,8 +72,7 @@ def law_heads(heads: Heads) -> None:
 def smooth(A: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
-    induction(A, exact.matrix("-3/2"), X0, state)
-    ratio_is(state, sp.Rational(1, 4) ** L / 9)
+    induction(A, exact.matrix("-3/2"), X0, state, sp.Rational(1, 4) ** L / 9)
 
 
 # ----------------------------------------------------------------- P-2401.04301v1-heads-mean
@@ -89,9 +87,6 @@ def as_they_are(A_1: Matrix, H_1: Matrix, X0_1: Matrix, A_2: Matrix, H_2: Matrix
     vanishes(state.subs(L, 1) - symbolic(moved))
     step = sp.eye(2) + symbolic(A_1) - symbolic(A_2) / 2
     vanishes(state.subs(L, L + 1) - step * state)
-
-
-# --------------------------------------------------------------------- P-2401.04301v1-layers
 
 
 # --------------------------------------------------------- P-2401.04301v1-no-residual-always
@@ -116,8 +111,7 @@ _STATE_PSI = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 
 def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE_PSI)
-    ratio_is(_STATE_PSI, sp.Rational(1, 9) ** L)
+    induction(A, H, X0, _STATE_PSI, sp.Rational(1, 9) ** L)
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
 
@@ -238,9 +232,6 @@ def decided(A: Matrix, H: Matrix) -> None:
             assert mode.attention.ball(128).real > -0.1, "a = -1/5"
 
 
-# ----------------------------------------------------------------------- P-2401.04301v1-thm2
-
-
 # ----------------------------------------------------------- P-2401.04301v1-thm2-any-weights
 
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
@@ -285,8 +276,7 @@ def law_thm3(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
 def forever_thm3_every_state(A: Matrix, H: Matrix, X0: Matrix) -> None:
     equal(exact.product(A, X0), exact.scaled("1/4", X0))
     state = sp.Rational(5, 4) ** L * sp.Matrix([2, -1])
-    induction(A, H, X0, state)
-    ratio_is(state, 9)
+    induction(A, H, X0, state, 9)
 
 
 # --------------------------------------------------------------------- P-2401.04301v1-untied

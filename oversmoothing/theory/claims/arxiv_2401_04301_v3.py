@@ -9,7 +9,7 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius, with_state
-from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.checks import L, around, induction, symbolic
 from oversmoothing.theory.proofs.kit import (
     Matrix,
     draw,
@@ -44,8 +44,7 @@ CLIPPED = given.Hypothesis(
 
 def constant(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = sp.Matrix([1, 3])
-    induction(A, H, X0, state)
-    ratio_is(state, sp.Rational(1, 4))
+    induction(A, H, X0, state, sp.Rational(1, 4))
 
 
 # ------------------------------------------------------------------ P-2401.04301v3-clip-tied
@@ -78,10 +77,6 @@ def law_clip_tied(A: Matrix, H: Matrix, kinds: list[Fraction], X: Matrix) -> Non
 
 
 # ---------------------------------------------------------------- P-2401.04301v3-clip-untied
-
-HALF_OPEN_CLIP_UNTIED = given.HALF_OPEN.said(
-    "every eigenvalue of the H of each layer lies in [-1, 0)"
-)
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
 
 
@@ -117,8 +112,7 @@ _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
 
 
 def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE)
-    ratio_is(_STATE, sp.Rational(4, 9) ** L)
+    induction(A, H, X0, _STATE, sp.Rational(4, 9) ** L)
 
 
 # ----------------------------------------------------------- P-2401.04301v3-control-negative
@@ -163,8 +157,7 @@ SOME = given.Hypothesis(
 def grows(A: Matrix, H: Matrix, X0: Matrix) -> None:
     high = sp.Rational(5, 2) ** L
     state = sp.Matrix([[2**L, (-2) ** L - high], [2**L, (-2) ** L + high]])
-    induction(A, H, X0, state)
-    ratio_is(state, sp.Rational(25, 16) ** L / 2)
+    induction(A, H, X0, state, sp.Rational(25, 16) ** L / 2)
 
 
 # ------------------------------------------------------------ P-2401.04301v3-input-strictest
@@ -199,8 +192,7 @@ def rank(A_2: Matrix, H_2: Matrix, X0_2: Matrix) -> None:
 def _smooths(A: Matrix, H: Matrix, X0: Matrix, squared: sp.Expr) -> None:
     h = symbolic(H)[0]
     state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + h / 2) ** L / 2)
-    induction(A, H, X0, state)
-    ratio_is(state, squared)
+    induction(A, H, X0, state, squared)
 
 
 def as_it_was(A_1: Matrix, H_1: Matrix, X0_1: Matrix) -> None:
@@ -263,9 +255,6 @@ def law_layernorm_mixed(W: Matrix, gamma: list[int]) -> None:
     assert _negative(weighted) == sum(g < 0 for g in gamma)
 
 
-# ------------------------------------------------------------- P-2401.04301v3-layernorm-sign
-
-
 # ------------------------------------------------------------- P-2401.04301v3-not-inevitable
 
 
@@ -290,8 +279,7 @@ def rank_kept() -> None:
 def angle_without_smoothing() -> None:
     mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
     state = around(mean, half)
-    induction(exact.AA, exact.matrix("-4/3"), exact.column("1 2"), state)
-    ratio_is(state, sp.Rational(1, 9))
+    induction(exact.AA, exact.matrix("-4/3"), exact.column("1 2"), state, sp.Rational(1, 9))
     for depth in range(6):
         assert state[0].subs(L, depth) * state[1].subs(L, depth) > 0, "opposite signs"
 

@@ -84,8 +84,6 @@ def law_hemisphere(A: Matrix, X: Matrix, W: Matrix) -> None:
     assert squared_diameter(before) * delta**2 <= 4 * (1 - delta**2)
 
 
-A_OF_EACH_LAYER = given.ROW_STOCHASTIC.said("A of each layer is row-stochastic: A >= 0, A 1 = 1")
-
 # ------------------------------------------------------------------------ N-2405.18781-masks
 
 Parents = list[int]

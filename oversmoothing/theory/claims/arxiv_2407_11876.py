@@ -8,8 +8,6 @@ from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
-# ------------------------------------------------------------------------ N-2407.11876-power
-
 
 def _top(values: list[Fraction]) -> Fraction:
     """The eigenvalue of largest modulus; filtered where it is 0 or there are two."""

@@ -7,7 +7,7 @@ import sympy as sp
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_flint
-from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is
+from oversmoothing.theory.proofs.checks import L, around, induction
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
 # ---------------------------------------------------------------------- N-2410.07799-outlier
@@ -52,18 +52,10 @@ def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
 # --------------------------------------------------------------- N-2410.07799-removal-always
 
 
-def with_it(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    X = X0
-    for depth in range(1, 5):
-        X = exact.layer(A, H, X)
-        assert exact.scaled(2**depth, X) == exact.column("-1 1")
-
-
 def without(A: Matrix, H: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2) ** L
     state = around(sp.Integer(2), half)
-    induction(removed(A), H, X0, state)
-    ratio_is(state, half**2 / 4)
+    induction(removed(A), H, X0, state, half**2 / 4)
 
 
 # ------------------------------------------------------------------------- N-2410.07799-sink

@@ -15,12 +15,6 @@ def _skipped(A: Matrix, W: Matrix, Y: Matrix, skip: Fraction) -> Matrix:
     return exact.plus(exact.product(A, Y, W), Y, skip)
 
 
-def attained() -> None:
-    Y = exact.column("1 -1")
-    for w in map(Fraction, (-1, -2)):
-        equal(_skipped(exact.AA, [[w]], Y, Fraction(1)), exact.scaled(1 + w / 2, Y))
-
-
 @search(
     with_state(draw.walsh_attention().filter(lambda known: len(known[0]) < 8), 2),
     rotations(),
@@ -57,15 +51,6 @@ def condition_cancels() -> None:
     # S C_M = sqrt(5): (sqrt(5) + 1)^2 = 6 + 2 sqrt(5), and 2 sqrt(5) < 5.
     assert 4 * 4 * Fraction(5, 4) < 5**2
     assert 6 + 5 <= 11
-
-
-def cancelled() -> None:
-    equal([sum(x * x for x in row) for row in _X0], [1, 1])
-    moved = exact.layer(exact.AA, _H, _X0)
-    equal(moved, exact.matrix("3/5 0; 3/5 0"))
-    before, after = (exact.squared_norms(X)[0] for X in (_X0, exact.scaled("5/3", moved)))
-    equal((before, after), (Fraction(32, 25), 0))
-    assert after < before / 11
 
 
 def input() -> sp.Matrix:

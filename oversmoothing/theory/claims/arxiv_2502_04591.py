@@ -43,16 +43,7 @@ def law_nonnegative(X: Matrix, layers: Layers) -> None:
         assert hfc * (2 * eps) ** 2 <= tau**2 * lfc
 
 
-A_OF_EACH_LAYER = given.POSITIVE.said("A of each layer is row-stochastic and entrywise positive")
-
 # ------------------------------------------------------------------------- N-2502.04591-rank
-
-
-def any_ratio() -> None:
-    for t in ("0", "1/3", "1", "5"):
-        hfc, lfc = exact.squared_norms([[1 + Fraction(t)], [1 - Fraction(t)]])
-        equal(hfc, Fraction(t) ** 2 * lfc)
-    equal(exact.squared_norms(exact.column("1 -1"))[1], 0)
 
 
 @search(draw.cases(), at=given.whole)

@@ -5,9 +5,7 @@ from math import comb
 
 from hypothesis import strategies as st
 
-from oversmoothing.theory.proofs.kit import draw, equal, search
-
-# ------------------------------------------------------------------------ N-2604.19028-prior
+from oversmoothing.theory.proofs.kit import draw, search
 
 
 def _shares(
@@ -17,12 +15,6 @@ def _shares(
     within = sum((p * comb(n, 2) for p, n in zip(inside, sizes, strict=True)), Fraction(0))
     pairs = [(i, j) for i in range(len(sizes)) for j in range(i)]
     return [within, sum((between[i][j] * sizes[i] * sizes[j] for i, j in pairs), Fraction(0))]
-
-
-def many_labels() -> None:
-    p = Fraction(9, 100)
-    within, across = _shares([5] * 20, [p] * 20, [[p] * 20] * 20)
-    equal(within / (within + across), Fraction(4, 99))
 
 
 @search(

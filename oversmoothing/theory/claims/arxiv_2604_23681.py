@@ -35,13 +35,6 @@ NOT_CONSTANT = given.Hypothesis(
 )
 
 
-def normalised(X0: Matrix) -> None:
-    normalised = exact.product(_DIVISORS, X0)
-    equal(normalised, exact.matrix("1 -1 0; 1 0 -1; 0 -1 1"))
-    equal([sum(x * x for x in row) for row in normalised], [2, 2, 2])
-    equal(affine_rank(normalised), 2)
-
-
 # ------------------------------------------------------------------ N-2604.23681-linear-rank
 
 
@@ -53,15 +46,6 @@ def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Fraction], list[Fraction]]:
     factors = pick(draw.lists(draw.fractions(Fraction(1, 4), 4, 4), n))
     gamma = pick(draw.lists(draw.fractions(-2, 2, 4).filter(bool), d))
     return X, factors, gamma
-
-
-def both() -> None:
-    X = exact.matrix("1 -1; 2 -2")
-    equal((rank(X), affine_rank(X)), (1, 1))
-    equal(affine_rank(exact.product(exact.diagonal("1 1/2"), X)), 0)
-    line = exact.matrix("1 -1 0; 2 0 -2; 0 -2 2")
-    equal((rank(line), affine_rank(line)), (2, 1))
-    equal(affine_rank(exact.product(exact.diagonal("1 1/2 1/2"), line)), 2)
 
 
 @search(_drawn())

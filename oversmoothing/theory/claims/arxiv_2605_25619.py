@@ -83,9 +83,6 @@ def law_normalised(H: Matrix, h: Fraction, u: Matrix, a: Fraction) -> None:
     equal(left, exact.characteristic(G) * exact.characteristic([[Fraction(0)]]))
 
 
-# ----------------------------------------------------------- N-2605.25619-normalised-verdict
-
-
 # --------------------------------------------------------------------- N-2605.25619-steering
 
 

@@ -210,12 +210,6 @@ def _on_the_diagonal(A: Matrix) -> bool:
     return bool(exact.characteristic(A) == exact.characteristic(diagonal))
 
 
-def first_token() -> None:
-    X = exact.layer(exact.CAUSAL, exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2; 3 5; 0 1"), 3)
-    Y = exact.layer(exact.matrix("1"), exact.matrix("-1/2 1; 0 1/3"), exact.matrix("1 2"), 3)
-    assert X[0] == Y[0]
-
-
 @st.composite
 def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""

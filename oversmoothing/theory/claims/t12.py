@@ -134,14 +134,6 @@ def stands_still() -> None:
     assert [X[0][0] for X in seen] == [2, -1, 5, -7]
 
 
-def two_features() -> None:
-    H, X0 = exact.diagonal("-1/10 -1"), exact.matrix("1 1; 1 -1")
-    fixed = exact.matrix("10 2; 10 -2")
-    assert _loop(exact.AA, H, fixed, X0, Fraction(1)) == fixed
-    assert exact.squared_ratio(X0) == 1
-    assert exact.squared_ratio(fixed) == Fraction(1, 25)
-
-
 def not_symmetric() -> None:
     fixed = exact.column("1 -2 0")
     X0 = _recalled(exact.A3, [[Fraction(-1)]], fixed, Fraction(1))

@@ -7,7 +7,7 @@ import flint
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.attention import rational_quotient
-from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search
 
 # -------------------------------------------------------------------------------------- T13a
 
@@ -49,10 +49,6 @@ def spectrum_law(A: Matrix, H: Matrix, R: Matrix, p: Vector, q: Vector) -> None:
     rest = _families(exact.kronecker(H, rational_quotient(A)), R, p, q)
     assert exact.characteristic(whole) == _families(H, R, p, q) * rest
 
-
-# -------------------------------------------------------------------------------------- T13b
-
-R_IS_ROW_STOCHASTIC = given.ROW_STOCHASTIC.said("R is row-stochastic: R >= 0 and R 1 = 1")
 
 # -------------------------------------------------------------------------------------- T13c
 

@@ -145,8 +145,6 @@ def law_d(A: Matrix, h: Fraction) -> None:
         assert answer.verdict == "NON_SMOOTHING"
 
 
-A_HAS_ONE_CLOSED = given.SIMPLE_ONE.said("A has one closed class of tokens")
-
 # -------------------------------------------------------------------------------------- T14e
 
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
@@ -154,12 +152,16 @@ _SMALL = reducible().filter(lambda A: len(A) <= 5)
 _BLOCK = draw.with_jordan_blocks([(Fraction(-1, 2), 2)])
 
 
+def _growth(A: Matrix, H: Matrix, X0: Matrix) -> list[tuple[float, int]]:
+    """(rho, p) of each token that is not 0 for good: ||x_i|| like L^p rho^L."""
+    growth = verdict(A=A, H=H, X0=X0).token_growth
+    return [(each.rate, each.power) for each in growth or () if each]
+
+
 def own_terms() -> None:
     # a = 1, 1/2, 1/4 and h = -1/2: the multipliers 1/2, 3/4, 7/8, and token i has the first i + 1.
-    growth = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2")).token_growth
-    assert growth is not None and [(g.rate, g.power) for g in growth if g] == [
-        (1 / 2, 0), (3 / 4, 0), (7 / 8, 0)
-    ]  # fmt: skip
+    growth = _growth(LOST, exact.matrix("-1/2"), exact.column("1 3 2"))
+    assert growth == [(1 / 2, 0), (3 / 4, 0), (7 / 8, 0)]
     # Row 1 is 1, 1/2, 1/4 ... (1/2)^L: the others' multipliers are not in it.
     late = exact.layer(LOST, exact.matrix("-1/2"), exact.column("1 3 2"), 9)
     assert late[0][0] == Fraction(1, 512)
@@ -168,8 +170,7 @@ def own_terms() -> None:
 def upper_limit() -> None:
     # h = -2 and a = 1, 0: the multipliers -1 and 1, and token 1 is 0 at every even depth.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
-    growth = verdict(A=A, H=H, X0=X).token_growth
-    assert growth is not None and [(g.rate, g.power) for g in growth if g] == [(1, 0), (1, 0)]
+    assert _growth(A, H, X) == [(1, 0), (1, 0)]
     equal(exact.layer(A, H, X), exact.column("-2 0"))
     equal(exact.layer(A, H, X, 2), X)
 
@@ -222,9 +223,8 @@ def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
 def upper_bound() -> None:
     A = exact.matrix("1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2")
     assert [longest_chain(A, i, Fraction(1, 2)) for i in range(4)] == [0, 1, 2, 3]
-    growth = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
-    assert growth is not None
-    assert [(g.rate, g.power) for g in growth if g] == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
+    growth = _growth(A, exact.matrix("-1/2"), exact.column("1 3 -2 5"))
+    assert growth == [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]
 
 
 def attained() -> None:
@@ -241,9 +241,7 @@ def not_always() -> None:
     assert longest_chain(A, 3, Fraction(1, 4)) == 2
     a, rest, one = (exact.plus(A, exact.identity(4, b), -1) for b in ("1/4", "3/4", 1))
     assert is_zero(exact.product(a, rest, one)[3])
-    growth = verdict(A=A, H=exact.matrix("-1/2"), X0=exact.column("1 3 -2 5")).token_growth
-    assert growth is not None and growth[3] is not None
-    assert (growth[3].rate, growth[3].power) == (7 / 8, 0)
+    assert _growth(A, exact.matrix("-1/2"), exact.column("1 3 -2 5"))[3] == (7 / 8, 0)
 
 
 CAUSAL = given.Hypothesis(
@@ -307,8 +305,7 @@ def directions() -> None:
 def defective() -> None:
     # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
     A, H, X = exact.matrix("1 0; 0 1"), exact.matrix("-3 1; 0 -3"), exact.matrix("1 0; 1 1")
-    growth = verdict(A=A, H=H, X0=X).token_growth
-    assert growth is not None and [g.power for g in growth if g] == [0, 1]
+    assert [power for _, power in _growth(A, H, X)] == [0, 1]
     x, y = exact.layer(A, H, X, 400)
     assert _between(A, H, X).values == (-1.0,) and _cosine(x, y) < -0.99
 

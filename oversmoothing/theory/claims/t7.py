@@ -263,7 +263,6 @@ SYMMETRIC_W = given.Hypothesis(
     lambda i: exact.transposed(i.H) == i.H,
     (given.case(H="0 1; 0 0"),),
 )
-CLOSED_LAYERS = given.CLOSED.said("every layer has spec(W) in [-1, 0]")
 
 # -------------------------------------------------------------------------------- T7b-volume
 
@@ -319,8 +318,6 @@ def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
         consensus *= abs(exact.determinant(exact.plus_identity(W)))
     assert quotient >= consensus ** (n - 1)
 
-
-CLOSED_WEIGHTS = given.CLOSED.said("every eigenvalue of every W_l is real and in [-1, 0]")
 
 # --------------------------------------------------------------------------------------- T7c
 

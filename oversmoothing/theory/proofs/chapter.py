@@ -7,7 +7,8 @@ The Markdown file is the chapter as it is read; it names the functions of the Py
 
     - status: machine-checked
     - source: ours
-    - hypotheses: POSITIVE, REAL_A, one_pair        given.NAME, or a hypothesis of the Python file
+    - hypotheses: POSITIVE, REAL_A, one_pair        given.NAME, or a hypothesis of the Python file;
+      REAL_H ("every W has real eigenvalues")       the same in words of the claim's own
     - setting, wording, instead, further: ...       each where there is one
 
     $$|1+h| < |1+ha| \\iff -\\tfrac{2}{1+a} < h < 0$$
@@ -52,7 +53,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import partial, partialmethod
 from inspect import signature
 from itertools import chain
 from pathlib import Path
@@ -160,13 +161,15 @@ class Reader:
 
     def _hypotheses(self, listed: str) -> tuple[Hypothesis, ...]:
         hypotheses = []
-        for name in filter(None, re.split(r",\s*", listed)):
+        # Words in brackets have commas of their own.
+        for part in filter(None, re.split(r",\s*(?![^(]*\))", listed)):
+            name, _, words = part.partition(" (")
             one = self.names.get(name, common := getattr(shared, name, None))
             if isinstance(common, Hypothesis) and one is not common:
                 raise self.section.error(self.section.line, f"{name} is a shared hypothesis, too")
             if not isinstance(one, Hypothesis):
                 raise self.section.error(self.section.line, f"there is no hypothesis {name}")
-            hypotheses.append(one)
+            hypotheses.append(one.said(words[1:-2]) if words else one)
         return tuple(hypotheses)
 
     def _evidence(self) -> Iterator[Evidence]:
@@ -237,13 +240,14 @@ class Reader:
             raise self.section.error(item.line, f"{value} is no search")
         return replace(evidence, title=title, covers=covers)
 
-    def _certified(self, item: Item, covers: tuple[int, ...], value: str) -> Certified:
-        certify, title = self._named(item, value)
-        return Certified(title, certify, covers)
+    def _run(
+        self, kind: type[Certified | Simulated], item: Item, covers: tuple[int, ...], value: str
+    ) -> Evidence:
+        runs, title = self._named(item, value)
+        return kind(title, runs, covers)
 
-    def _simulated(self, item: Item, covers: tuple[int, ...], value: str) -> Simulated:
-        measure, title = self._named(item, value)
-        return Simulated(title, measure, covers)
+    _certified = partialmethod(_run, Certified)
+    _simulated = partialmethod(_run, Simulated)
 
     def _childless(self, item: Item) -> None:
         for child in item.children:

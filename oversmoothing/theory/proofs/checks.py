@@ -72,11 +72,16 @@ def symbolic(X: Matrix) -> sp.Matrix:
     return sp.Matrix([[sp.Rational(x.numerator, x.denominator) for x in row] for row in X])
 
 
-def induction(A: Matrix, H: Matrix, X0: Matrix, state: sp.Matrix) -> None:
-    """X_L = state(L) for all L: X_0 at L = 0, and one layer takes state(L) to state(L + 1)."""
+def induction(A: Matrix, H: Matrix, X0: Matrix, state: sp.Matrix, squared: Any = None) -> None:
+    """X_L = state(L) for all L: X_0 at L = 0, and one layer takes state(L) to state(L + 1).
+
+    squared: (HFC/LFC)^2 of the state, an expression in L.
+    """
     a, w, x0 = symbolic(A), symbolic(H).T, symbolic(X0)
     vanishes(state.subs(L, 0) - x0)
     vanishes(state.subs(L, L + 1) - state - a * state * w)
+    if squared is not None:
+        ratio_is(state, squared)
 
 
 def around(mean: Any, half: Any) -> sp.Matrix:

@@ -96,6 +96,12 @@ def _source(module: str, sources: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+def _bare(module: str, sources: Path) -> str:
+    """Its text without the comments; nothing where there is no such file."""
+    path = _source(module, sources)
+    return without_comments(path.read_text()) if path else ""
+
+
 def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
     """These modules and what they import of ours, imported ones first."""
     done: set[str] = set()
@@ -177,8 +183,7 @@ Abort."""
 def _asked(theorems: tuple[str, ...], sources: Path, built: Sequence[Path]) -> list[Checked]:
     """Of theorems of one file, what Coq says of each, asked in one run."""
     module = theorems[0].split(".")[0]
-    path = _source(module, sources)
-    text = without_comments(path.read_text()) if path else ""
+    text = _bare(module, sources)
     asked = [*_READS.findall(text), f"Require Import {module}.", "Set Printing Width 90."]
     for number, theorem in enumerate(theorems):
         asked.append(f'Redirect "type{number}" Check @{theorem}.')
@@ -301,9 +306,7 @@ def _built_once(module: str, sources: Path) -> list[Path]:
 def _module(module: str, sources: Path) -> dict[str, Checked]:
     """The theorems of a file, asked in one run, once as well."""
     built = _built_once(module, sources)
-    path = _source(module, sources)
-    text = without_comments(path.read_text()) if path else ""
-    names = re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)
+    names = re.findall(r"^\s*Theorem\s+(\w+)", _bare(module, sources), re.M)
     with _alone_in(built[-1]):
         answers = built[-1] / "theorems.json"
         if not answers.is_file():

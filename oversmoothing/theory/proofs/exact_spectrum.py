@@ -12,7 +12,7 @@ from oversmoothing.theory.numbers.exact import (
     dot,
     exact_stationary,
     from_flint,
-    identity,
+    polynomial_at,
     product,
     to_flint,
     to_float,
@@ -111,11 +111,7 @@ def spectral_projector(M: Matrix, factor: Factor) -> Matrix:
             others = others * power
     # others s + here t = 1: others s is 1 modulo here and 0 modulo the rest.
     _, s, _ = others.xgcd(here)
-    coefficients = (others * s).coeffs()
-    value, unit = flint.fmpq_mat(len(M), len(M)), to_flint(identity(len(M)))
-    for coefficient in reversed(coefficients):
-        value = value * to_flint(M) + unit * coefficient
-    return from_flint(value)
+    return from_flint(polynomial_at(others * s, to_flint(M)))
 
 
 def projector(M: Matrix, at: Fraction) -> Matrix:
