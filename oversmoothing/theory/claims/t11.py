@@ -78,16 +78,19 @@ def depths() -> None:
             assert (1 / x - 1) * goal <= depth <= goal / x + 1, exponent
 
 
+def _flat(most: Fraction) -> st.SearchStrategy[tuple[Matrix, Fraction]]:
+    """(1-s) I + s 11^T/n of two to four tokens, and s."""
+    shares = draw.fractions(Fraction(1, 12), most)
+    return st.builds(lambda n, s: (exact.flat(1 - s, n), s), st.integers(2, 4), shares)
+
+
 @search(
-    st.integers(2, 4),
-    draw.fractions(Fraction(1, 12), 1),
+    with_state(_flat(Fraction(1)), 2),
     draw.fractions(Fraction(1, 12), 3),
-    draw.matrices(st.integers(-9, 9), 4, 2),
     st.integers(0, 6),
-    at=lambda n, share, h, *_: (exact.flat(1 - share, n), [[h]]),
+    at="A h",
 )
-def law_2(n: int, share: Fraction, h: Fraction, entries: list[list[int]], depth: int) -> None:
-    A, X = exact.flat(1 - share, n), exact.from_integers(entries[:n])
+def law_2(A: Matrix, share: Fraction, X: Matrix, h: Fraction, depth: int) -> None:
     assert dobrushin(A) == 1 - share
     hfc, lfc = exact.squared_norms(X)
     assume(lfc != 0)
@@ -137,25 +140,20 @@ def balls_refuse() -> None:
         assert sum(bool(v.real.overlaps(near)) for v in values) == 3
 
 
-@st.composite
-def _cases(pick: st.DrawFn) -> tuple[int, Fraction, Fraction, Matrix, int]:
-    n, d = pick(st.integers(2, 4)), pick(st.integers(1, 4))
-    share = pick(draw.fractions(Fraction(1, 12), Fraction(11, 12)))
-    return n, share, pick(draw.fractions(-2, 2)), pick(draw.states(n, d)), pick(st.integers(0, 5))
-
-
 @given.condition("an eigenvalue of A or of H repeats", given.case())
 def repeats(instance: given.Instance) -> bool:
     return any(f.multiplicity > 1 for M in (instance.A, instance.H) for f in factors(M))
 
 
 @search(
-    _cases(),
-    at=lambda n, share, h, X, depth: (exact.flat(1 - share, n), exact.diagonal([h] * len(X[0])), X),
+    with_state(_flat(Fraction(11, 12)), st.integers(1, 4)),
+    draw.fractions(-2, 2),
+    st.integers(0, 5),
+    at=lambda A, share, X, h, _: (A, exact.identity(len(X[0]), h), X),
 )
-def law_3(n: int, share: Fraction, h: Fraction, X: Matrix, depth: int) -> None:
+def law_3(A: Matrix, share: Fraction, X: Matrix, h: Fraction, depth: int) -> None:
     """P X_L = (1 + h a)^L P X_0: HFC keeps its rank for ever, unless 1 + h a = 0."""
-    moved = exact.layer(exact.flat(1 - share, n), exact.diagonal([h] * len(X[0])), X, depth)
+    moved = exact.layer(A, exact.identity(len(X[0]), h), X, depth)
     factor = (1 + h * (1 - share)) ** depth
     assert exact.centred(moved) == exact.scaled(factor, exact.centred(X))
     if factor != 0:

@@ -185,15 +185,14 @@ class Hypothesis:
         return bool(self.violated) and not any(map(self.holds, self.violated))
 
 
-def _is_evidence(given: object) -> bool:
-    return all(hasattr(given, part) for part in ("run", "covers", "title", "kind"))
-
-
-def _is_hypothesis(given: object) -> bool:
-    return isinstance(given, Hypothesis)
-
-
-_WRITTEN = {"evidence": "evidence (by.law(...), ...)", "hypotheses": "a hypothesis (given.NAME)"}
+# What stands in these fields of a claim: how to know it, and what to call it.
+_PARTS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "evidence": (
+        lambda one: all(hasattr(one, part) for part in ("run", "covers", "title", "kind")),
+        "evidence (by.law(...), ...)",
+    ),
+    "hypotheses": (lambda one: isinstance(one, Hypothesis), "a hypothesis (given.NAME)"),
+}
 
 
 @dataclass(frozen=True)
@@ -257,13 +256,13 @@ class Claim:
             raise ValueError(
                 f"{self.name} needs a tuple of clauses; of one, with a comma: ('A clause.',)"
             )
-        for what, kind in (("evidence", _is_evidence), ("hypotheses", _is_hypothesis)):
+        for what, (is_one, called) in _PARTS.items():
             given = getattr(self, what)
             if not isinstance(given, tuple):
                 raise ValueError(f"{self.name}: {what} is a tuple; of one, with a comma: (it,)")
-            if wrong := [one for one in given if not kind(one)]:
+            if wrong := [one for one in given if not is_one(one)]:
                 raise ValueError(
-                    f"{self.name}: {what} holds {wrong[0]!r:.80}, where {_WRITTEN[what]} stands"
+                    f"{self.name}: {what} holds {wrong[0]!r:.80}, where {called} stands"
                 )
         for one in self.evidence:
             for k in (*one.covers, *getattr(one, "against", ())):

@@ -20,7 +20,7 @@ import re
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -69,10 +69,6 @@ class Step:
         vanishes(left)
 
 
-def _covered(steps: Sequence[Step]) -> tuple[int, ...]:
-    return tuple(sorted({k for step in steps for k in step.covers}))
-
-
 @dataclass(frozen=True)
 class Written:
     """A proof in numbered steps, every step that a machine can check executed."""
@@ -83,7 +79,7 @@ class Written:
 
     @property
     def covers(self) -> tuple[int, ...]:
-        return _covered(self.steps)
+        return tuple(sorted({k for step in self.steps for k in step.covers}))
 
     def run(self, effort: Effort) -> Outcome:
         data = {

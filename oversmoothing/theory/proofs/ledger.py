@@ -78,7 +78,9 @@ def standing(
     """How the claim stands. cited: the status of each claim that it rests on."""
     refuting = [f for f in findings if _refutes(f)]
     others = [f for f in findings if f not in refuting]
-    reasons = [*_faults(claim), *_citations(claim, cited or {}), *_failures(others, False)]
+    empty = (h for h in claim.hypotheses if not h.excludes)
+    reasons = [f"a hypothesis excludes nothing: {h.words}" for h in empty]
+    reasons += [*_citations(claim, cited or {}), *_failures(others, False)]
     clauses = tuple(_clause(k, findings, claim) for k in range(1, len(claim.clauses) + 1))
     checked = {k for f in findings if _checks(f) for k in f.evidence.covers}
     machine = checked == set(range(1, len(claim.clauses) + 1))
@@ -87,7 +89,8 @@ def standing(
             return Standing(Status.UNDECIDED, clauses, tuple(reasons), machine)
         reading = getattr(refuting[0].evidence, "of", Status.REFUTED)
         every = range(1, len(clauses) + 1)
-        hit = {k for f in refuting for k in _against(f) or every}
+        named = [f.evidence.covers or getattr(f.evidence, "against", ()) for f in refuting]
+        hit = {k for clauses_of in named for k in clauses_of or every}
         return Standing(
             reading, tuple(reading if k in hit else clauses[k - 1] for k in every), (), machine
         )
@@ -108,15 +111,6 @@ def _refutes(finding: Finding) -> bool:
     if finding.evidence.kind is Kind.COUNTEREXAMPLE:
         return finding.outcome.holds is True
     return finding.outcome.holds is False and finding.outcome.counterexample is not None
-
-
-def _against(finding: Finding) -> tuple[int, ...]:
-    """The clauses that a refuting finding is for."""
-    return finding.evidence.covers or getattr(finding.evidence, "against", ())
-
-
-def _faults(claim: Claim) -> list[str]:
-    return [f"a hypothesis excludes nothing: {h.words}" for h in claim.hypotheses if not h.excludes]
 
 
 def _citations(claim: Claim, cited: Mapping[str, Status]) -> list[str]:
