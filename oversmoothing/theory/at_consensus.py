@@ -16,8 +16,6 @@ the exponent is log|lambda|/gamma - 1 (T12c, at first order; at these `loops`: t
 equal tokens may still turn, see `settled`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,8 +55,7 @@ class TokenNorm:
         if self.kind == "none":
             return x
         z, _ = self._scaled(x)
-        moved: Array = self.gain * z + self.shift
-        return moved
+        return self.gain * z + self.shift
 
     def jacobian(self, x: Array) -> Array:
         """diag(gain) (C - z z^T/d)/s [d, d], C = I - 11^T/d (RMSNorm: C = I) (T8c).
@@ -70,8 +67,7 @@ class TokenNorm:
             return np.eye(d)
         z, s = self._scaled(x)
         C = np.eye(d) - (1 / d if self.kind == "layer" else 0.0)
-        jacobian: Array = self.gain[:, None] * (C - np.outer(z, z) / d) / s
-        return jacobian
+        return self.gain[:, None] * (C - np.outer(z, z) / d) / s
 
     def _scaled(self, x: Array) -> tuple[Array, float]:
         centred = x - x.mean() if self.kind == "layer" else x

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eig, schur
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from oversmoothing.theory.layer.layer import Layer
@@ -325,8 +326,6 @@ class _Side:
 
     def clusters(self) -> list[list[int]]:
         """Places of eigenvalues that rounding may have mixed up, those of one alone at the end."""
-        from scipy.sparse.csgraph import connected_components
-
         reach = self.moved[:, None] + self.moved
         near = np.abs(self.values[:, None] - self.values) <= np.minimum(reach, self.size)
         count, label = connected_components(near, directed=False)

@@ -132,9 +132,6 @@ def digest(body: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# ---------------------------------------------------------------------------------------- numbers
-
-
 def ratio(text: Any) -> Fraction:
     """ "p/q" or "p" in lowest terms."""
     if not isinstance(text, str) or len(text) > DIGITS:
@@ -158,9 +155,6 @@ def binary(text: Any) -> float:
     if value is None or value.hex() != text or "x" not in text:
         raise NotACertificate(f"{shown(text)} is no binary64 number in hexadecimal")
     return value
-
-
-# ------------------------------------------------------------------------------------------ input
 
 
 @dataclass(frozen=True)
@@ -273,9 +267,6 @@ def _dense(W_V: Matrix, W_proj: Matrix) -> Matrix:
     ]
 
 
-# ---------------------------------------------------------------------------------------- intervals
-
-
 @dataclass(frozen=True)
 class Bounds:
     """A closed interval, None where it has no end on that side."""
@@ -322,9 +313,6 @@ def to_fmpq(x: Fraction) -> flint.fmpq:
 def show(ball: Any) -> str:
     """A ball in a message, without its radius."""
     return str(ball.str(15, radius=False))
-
-
-# -------------------------------------------------------------------------------------------- claim
 
 
 OUTCOMES = ("SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL", "UNDECIDED")

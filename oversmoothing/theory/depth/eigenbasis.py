@@ -9,8 +9,6 @@ overflows. The phase L arg(mu) of the modes within reach of the largest is reduc
 balls: in float64 alone it would be off by L eps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -328,7 +326,7 @@ class Multipliers:
 
     def shifted(
         self, a_shift: Complex, h_shift: Complex, a_error: Array, h_error: Array
-    ) -> Multipliers:
+    ) -> "Multipliers":
         """The same with other shifts; the logarithms are not formed again."""
         result = replace(self, a_shift=a_shift, h_shift=h_shift, a_error=a_error, h_error=h_error)
         result.__dict__["plain_log"] = self.plain_log

@@ -98,8 +98,7 @@ class Powers:
                 self._squares.append(self._squares[-1] * self._squares[-1])
             if depth >> k & 1:
                 vector = self._squares[k] * vector
-        entries: list[flint.arb] = vector.entries()
-        return entries
+        return vector.entries()
 
 
 def squared_norms_at(
@@ -279,15 +278,9 @@ def states(
     A: Matrix, H: Matrix, X0: Matrix, depths: Iterable[int], bits: int = BITS, residual: bool = True
 ) -> dict[int, flint.arb_mat]:
     """X_L [n, d] in balls at each depth, for A [n, n], H [d, d], X0 [n, d] in fractions."""
-    return powers(layer_rows(A, H, residual), X0, depths, bits)
-
-
-def powers(
-    rows: Matrix, X0: Matrix, depths: Iterable[int], bits: int = BITS
-) -> dict[int, flint.arb_mat]:
-    """The same for any linear layer [n d, n d] on the rows of X one after the other."""
     with at_precision(bits):
-        power = Powers(flint.arb_mat(to_flint(rows)), [to_ball(x) for row in X0 for x in row])
+        layer = flint.arb_mat(to_flint(layer_rows(A, H, residual)))
+        power = Powers(layer, [to_ball(x) for row in X0 for x in row])
         return {L: flint.arb_mat(len(X0), len(X0[0]), power.at(L)) for L in depths}
 
 

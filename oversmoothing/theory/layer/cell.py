@@ -86,8 +86,7 @@ class RoundingCell:
         if self.case.factors is None:
             return cell_of(self.case.given["H"].floats)
         W_V, W_proj = (flint.acb_mat(cell_of(M)) for M in self.case.factors)
-        product: list[list[flint.acb]] = (W_V * W_proj).transpose().tolist()
-        return product
+        return (W_V * W_proj).transpose().tolist()
 
 
 def cell_of(M: Array) -> list[list[flint.acb]]:

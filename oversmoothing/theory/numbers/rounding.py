@@ -44,8 +44,7 @@ def gamma(k: int) -> float:
 
 def inflated(x: Array, operations: int) -> Array:
     """x >= 0, computed by at most that many roundings on top of exact data, as an upper bound."""
-    result: Array = x * (1 + 2 * gamma(operations + 2)) + operations * TINY
-    return result
+    return x * (1 + 2 * gamma(operations + 2)) + operations * TINY
 
 
 def upper_product(P: Array, Q: Array) -> Array:
@@ -162,8 +161,7 @@ _REACH = 2200
 
 def scale(x: Array, exponent: int) -> Array:
     """x 2^exponent, exact but for over- and underflow."""
-    result: Array = np.ldexp(x, max(-_REACH, min(_REACH, exponent)))
-    return result
+    return np.ldexp(x, max(-_REACH, min(_REACH, exponent)))
 
 
 def normalise(x: Array, exponent: int = 0) -> tuple[Array, int]:
@@ -190,8 +188,7 @@ def add(a: Array, a_exponent: int, b: Array, b_exponent: int) -> tuple[Array, in
 
 def at_precision(bits: int) -> AbstractContextManager[Any]:
     """A context in which ball arithmetic works with `bits` bits."""
-    context: AbstractContextManager[Any] = flint.ctx.workprec(bits)
-    return context
+    return flint.ctx.workprec(bits)
 
 
 def doublings(first: int, most: int) -> Iterator[int]:

@@ -4,8 +4,6 @@ Each root is enclosed in a ball of any precision; roots of one irreducible facto
 share their multiplicity and their Jordan blocks (T6a).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -174,7 +172,7 @@ class Eigenvalue:
         return self.factor.roots(bits)[self.index]
 
     @property
-    def conjugate(self) -> Eigenvalue:
+    def conjugate(self) -> "Eigenvalue":
         return Eigenvalue(self.factor, self.factor.conjugate_index[self.index])
 
     @property

@@ -326,8 +326,7 @@ class BallSpectrum:
                 for m in range(k)
             ]
             y = [flint.acb(flint.arb(int(m == i), r), flint.arb(0, r)) for m, r in enumerate(reach)]
-            w: list[flint.acb] = self.basis.transpose().solve(flint.acb_mat(k, 1, y)).entries()
-            return w
+            return self.basis.transpose().solve(flint.acb_mat(k, 1, y)).entries()
 
 
 def enclose_in_balls(M: flint.acb_mat) -> Iterator[BallSpectrum]:

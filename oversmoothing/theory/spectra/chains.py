@@ -11,8 +11,6 @@ p + q - 1 - 2k long, from the lowest vectors sum_i c_i X^i Y^(k-i) of two repres
 For a = 0 they go through H^j u_i (x) v_(q-j), for h = a = 0 along the diagonals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -141,9 +139,6 @@ def companion(f: flint.fmpq_poly) -> flint.fmpq_mat:
     k = f.degree()
     rows = [[int(j == i + 1) for j in range(k)] for i in range(k - 1)]
     return flint.fmpq_mat([*rows, [-f[j] for j in range(k)]])
-
-
-# ----------------------------------------------------------------- chains of the product
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ Causal heads (every A_h lower triangular) decouple token by token (T7e): the spe
 over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +47,7 @@ class ManyHeads(Layer):
     residual: bool
 
     @staticmethod
-    def of_heads(singly: tuple[Layer, ...], residual: bool) -> ManyHeads:
+    def of_heads(singly: tuple[Layer, ...], residual: bool) -> "ManyHeads":
         names = singly[0].given
         given = {
             k: Entries(np.stack([head.given[k].floats for head in singly]), None) for k in names
@@ -89,7 +87,7 @@ class ManyHeads(Layer):
         known = tuple(head for head in heads if head is not None)
         return ManyHeads.of_heads(known, self.residual) if len(known) == len(heads) else None
 
-    def taken_exactly(self) -> ManyHeads:
+    def taken_exactly(self) -> "ManyHeads":
         """The binary64 numbers as the fractions that they are."""
         heads = tuple(Layer.of(head.rational_A, head.rational_H) for head in self.singly)
         return ManyHeads.of_heads(heads, self.residual)
@@ -236,7 +234,7 @@ class HeadWeights:
         return self.Q if self.P is None else self.P @ self.Q
 
     @cached_property
-    def transposed(self) -> HeadWeights:
+    def transposed(self) -> "HeadWeights":
         """W_h^T."""
         Q = np.ascontiguousarray(self.Q.swapaxes(1, 2))
         if self.P is None:

@@ -221,8 +221,7 @@ def minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
         return values
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(count))
-    result: Array = np.minimum.reduceat(values[order], starts, axis=0)
-    return result
+    return np.minimum.reduceat(values[order], starts, axis=0)
 
 
 def radius_in_balls(a: Sequence[flint.acb], h: Iterable[flint.acb]) -> flint.arb:

@@ -7,8 +7,6 @@ by some mode for every positive A, so that HFC/LFC of generic streams does not t
 tokens' differences win strictly, for every positive A, iff moreover max_j |1 + kappa h_j| >= iota.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -20,8 +20,6 @@ where p is a multiple of 1. Over layers the product R_L ... R_1 has a tau of its
 product of theirs, and attained by some start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ One way, as for one stream: exactly on fractions, else from balls around both sp
 where these overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -66,9 +64,6 @@ def stream_verdict(case: Streams, certified: bool = False, agree_to: float = 1e-
         return verdict_from_balls(case, certified, known)
     except CloseRootsError as error:
         return StreamVerdict(Outcome.UNDECIDED, "exact", None, None, f"{error}.", **known)
-
-
-# ----------------------------------------------------------------------------------------- exact
 
 
 def _exactly(case: Streams, known: dict[str, Any]) -> StreamVerdict:
@@ -184,8 +179,6 @@ def _modulus(x: Eigenvalue) -> float:
     return float(abs(x.ball(128)).mid())
 
 
-# ------------------------------------------------------------------------------------- from balls
-
 # Pairs (h, a) whose eigenvalues are enclosed for an estimate, the largest ones.
 _LEADING = 64
 # Bits of a radius from which it is a number; below that its enclosure is said.
@@ -284,8 +277,7 @@ def _leading(
 def _families(mixing: Mixing, t: Complex) -> Complex:
     """R + t p q^T for each t."""
     outer = np.outer(to_float([mixing.p])[0], to_float([mixing.q])[0])
-    whole: Complex = to_float(mixing.R) + t[..., None, None] * outer
-    return whole
+    return to_float(mixing.R) + t[..., None, None] * outer
 
 
 def _float_radii(mixing: Mixing, t: Complex) -> Any:

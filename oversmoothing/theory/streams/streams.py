@@ -7,8 +7,6 @@ t v(mu), u = chi/g, v = N/g. All of it is exact: R, p and q are fractions, those
 `Streams` are a layer and a mixing, as read from JSON or given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -120,7 +118,7 @@ class Mixing:
             common = common.gcd(entry)
         return [entry // common for entry in columns] if common else columns
 
-    def equal_start(self) -> Mixing:
+    def equal_start(self) -> "Mixing":
         """The mixing on the streams that copies of one X_0 can reach, in a basis of them.
 
         They form the smallest space that holds 1, that R maps into itself, and that holds p where
@@ -267,7 +265,7 @@ class Streams:
         """The mixing that the verdict is about."""
         return self.mixing.equal_start() if self.start == "equal" else self.mixing
 
-    def in_fractions(self) -> Streams | None:
+    def in_fractions(self) -> "Streams | None":
         """The same on fractions where the numbers mean what they say, else None."""
         layer = self.layer if self.layer.exact else self.layer.as_fractions()
         return None if layer is None else replace(self, layer=layer)
@@ -335,14 +333,12 @@ def load_streams(path: str, data: Any = None) -> Streams:
 
 def _numbers(value: Any) -> Any:
     """Nested lists with strings ("3/4") as floats."""
-    from oversmoothing.theory.numbers.exact import to_fraction
-
     if isinstance(value, list | tuple):
         parts = [_numbers(x) for x in value]
         if len({np.shape(x) for x in parts}) > 1:
             raise InputError("X0 is ragged: every row, and every stream, must have the same length")
         return np.array(parts)
     try:
-        return float(to_fraction(value, "X0"))
+        return float(exact.to_fraction(value, "X0"))
     except OverflowError as error:
         raise InputError("X0 has an entry beyond the range of binary64 (1.8e308)") from error
