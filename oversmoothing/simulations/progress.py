@@ -6,6 +6,7 @@ is shown in the first two seconds, or where stderr is no terminal.
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ def show(shown: bool = True) -> None:
     _SHOWN.set(shown)
 
 
-class Bar:
+class Bar(AbstractContextManager["Bar"]):
     """A bar of so many units; shown: here, whatever was switched on. tqdm loads if it is shown."""
 
     def __init__(self, total: float | None, unit: str, shown: bool = False) -> None:
@@ -37,16 +38,10 @@ class Bar:
         if self._bar is not None:
             self._bar.update(number)
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """No more is said."""
         if self._bar is not None:
             self._bar.close()
-
-    def __enter__(self) -> "Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def steps(each: Iterable[T], total: int, unit: str) -> Iterator[T]:

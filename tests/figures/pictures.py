@@ -55,7 +55,7 @@ def drawn(name: str, table: pd.DataFrame, **changed: Any) -> Figure:
 
 def shrunk(figure: Figure) -> Image.Image:
     """The thumbnail of a figure."""
-    picture = Image.open(io.BytesIO(rendered(figure, "png", {"Software": None}, DPI))).convert("L")
+    picture = Image.open(io.BytesIO(rendered(figure, "png", dpi=DPI))).convert("L")
     height = round(WIDTH * picture.height / picture.width)
     return picture.resize((WIDTH, height), Image.Resampling.BOX)
 

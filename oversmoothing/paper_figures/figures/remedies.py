@@ -63,14 +63,11 @@ def draw(table: pd.DataFrame) -> Figure:
 def _together(shown: pd.DataFrame) -> list[tuple[tuple[float, float], list[str]]]:
     """Places in the plane and the names of the remedies there, those that meet as one."""
     places: list[tuple[tuple[float, float], list[str]]] = []
-    for row in shown.to_dict("records"):
-        x, y, name = float(row["log_shift_C"]), float(row["log_shift_Q"]), str(row["remedy"])
-        for (u, v), names in places:
-            if np.hypot(x - u, y - v) < NEAR:
-                names.append(name)
-                break
-        else:
-            places.append(((x, y), [name]))
+    for x, y, name in shown[["log_shift_C", "log_shift_Q", "remedy"]].itertuples(index=False):
+        near = next((names for (u, v), names in places if np.hypot(x - u, y - v) < NEAR), None)
+        if near is None:
+            places.append(((x, y), near := []))
+        near.append(name)
     return places
 
 

@@ -65,9 +65,8 @@ def draw_run(table: pd.DataFrame, title: str, log_rate: float | None = None) -> 
     with style():
         for label, values in predictions(table, log_rate).items():
             line, colour = ("--", "orange") if label == CLOSED_FORM else (":", "grey")
-            plot_log(
-                ratio, table["depth"], values, color=PALETTE[colour], linestyle=line, label=label
-            )
+            look = {"color": PALETTE[colour], "linestyle": line}
+            plot_log(ratio, table["depth"], values, label=label, **look)
             ratio.lines[0].set_label("simulation")
             falls = table["log_hfc_lfc"].iloc[-1] < 0
             ratio.legend(loc="lower left" if falls and _steep(table) else "best")

@@ -7,7 +7,7 @@ import io
 import logging
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -154,26 +154,23 @@ def write_figure(
         stem.with_suffix(".txt"): caption.strip() + "\n",
     }
     for kind in dict.fromkeys(kinds):
-        metadata = {"Title": title, **KINDS[kind]}
-        contents[stem.with_suffix(f".{kind}")] = rendered(figure, kind, metadata)
+        contents[stem.with_suffix(f".{kind}")] = rendered(figure, kind, title)
     return write_together(contents)
 
 
-def rendered(
-    figure: Figure, kind: str, metadata: Mapping[str, str | None], dpi: int = PNG_DPI
-) -> bytes:
-    """The bytes of a picture in the house style."""
-    buffer = io.BytesIO()
+def rendered(figure: Figure, kind: str, title: str = "", dpi: int = PNG_DPI) -> bytes:
+    """The bytes of a picture in the house style, without a date or a version in it."""
+    buffer, named = io.BytesIO(), {"Title": title} if title else {}
     with style():
         # It warns of the date in a font.
         logging.getLogger("fontTools").setLevel(logging.ERROR)
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=dict(metadata))
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=named | KINDS[kind])
     return buffer.getvalue()
 
 
-def png(figure: Figure, dpi: int = 130) -> bytes:
-    """A picture for a page, without a date or a version in it."""
-    return rendered(figure, "png", {"Software": None}, dpi)
+def png(figure: Figure) -> bytes:
+    """A picture for a page."""
+    return rendered(figure, "png", dpi=130)
 
 
 def plot_log(axis: Axes, depth: Any, natural_log: Any, **style_of_line: Any) -> None:

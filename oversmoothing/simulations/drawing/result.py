@@ -193,12 +193,10 @@ class Picture:
     def file(self, kind: str) -> bytes:
         """The bytes as 'png' or 'pdf'."""
         if kind not in self._files:
-            from oversmoothing.simulations.drawing.picture import KINDS, rendered
+            from oversmoothing.simulations.drawing.picture import rendered
 
             figure = self.draw()
-            for each in ("png", "pdf"):
-                metadata = {"Title": self.title, **KINDS[each]}
-                self._files[each] = rendered(figure, each, metadata)
+            self._files = {each: rendered(figure, each, self.title) for each in ("png", "pdf")}
         return self._files[kind]
 
 

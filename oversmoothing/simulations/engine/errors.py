@@ -202,8 +202,7 @@ class Nudge:
 
     def draw(self, shape: tuple[int, ...]) -> Array:
         size = self._rng.uniform(0.25, 1.0, shape) * self._rng.choice((-1.0, 1.0), shape)
-        result: Array = self.unit * size
-        return result
+        return np.asarray(self.unit * size)
 
     def __call__(self, M: Array) -> Array:
         return M * (1.0 + self.draw(M.shape))

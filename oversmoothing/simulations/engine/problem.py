@@ -316,8 +316,7 @@ def norm_bounds(M: Array) -> Array:
     size = size / top
     frobenius = np.sqrt((size * size).sum(axis=(-2, -1)))
     mixed = np.sqrt(size.sum(axis=-1).max(axis=-1)) * np.sqrt(size.sum(axis=-2).max(axis=-1))
-    result: Array = top * np.minimum(frobenius, mixed)
-    return result
+    return np.asarray(top * np.minimum(frobenius, mixed))
 
 
 def norm_bound(M: Array) -> float:

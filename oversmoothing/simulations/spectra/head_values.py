@@ -327,8 +327,7 @@ class Powers:
 
     def bound(self) -> Each:
         """||C^m||_F^(1/m) with its rounding error, [b]: an upper bound on the spectral radius."""
-        result: Array = np.exp((self.log_scale + np.log1p(self.error)) / self.m) * (1 + 1e-14)
-        return result
+        return np.asarray(np.exp((self.log_scale + np.log1p(self.error)) / self.m) * (1 + 1e-14))
 
 
 def norms(X: Float[np.ndarray, "b _ _"]) -> Each:
