@@ -114,8 +114,7 @@ class Layer:
         """Whether A or H holds symbols, or text with names."""
         if self._heads is not None or self._batch is not None:
             return False
-        matrices = [M for M in self._given.values() if M is not None]
-        return any(map(_has_parameters, matrices))
+        return any(_has_parameters(M) for M in self._given.values() if M is not None)
 
     @property
     def batch(self) -> tuple[int, ...]:

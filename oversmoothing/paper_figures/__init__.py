@@ -37,8 +37,7 @@ RENAMED = {
 
 def figure(name: str) -> PaperFigure:
     """The figure of a name of `FIGURES`."""
-    module = import_module(f"{__name__}.figures.{name}")
-    own: PaperFigure = replace(module.FIGURE, name=name)
+    own: PaperFigure = replace(import_module(f"{__name__}.figures.{name}").FIGURE, name=name)
     return own
 
 

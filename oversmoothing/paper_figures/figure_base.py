@@ -153,8 +153,7 @@ class PaperFigure:
 
     def caption(self, table: pd.DataFrame) -> str:
         """The title and the words, then a line for each comparison."""
-        said = [f"{self.title}. {self.words(table)}", *map(str, self.compared(table))]
-        return "\n".join(said)
+        return "\n".join([f"{self.title}. {self.words(table)}", *map(str, self.compared(table))])
 
     def make(self, context: Context, out: Path) -> FigureFiles:
         """Compute, draw and write the four files in `out`, together or not at all.

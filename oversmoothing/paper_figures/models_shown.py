@@ -172,8 +172,7 @@ def trained_here(context: Context, images: int, untrained: bool = False) -> Iter
     pixels = digits().validation.pixels[:images]
     for variant, run in models.items():
         if variant in TRAINED or untrained:
-            model = open_model(run.model)
-            yield _shown(variant, "digits", run, model, pixels)
+            yield _shown(variant, "digits", run, open_model(run.model), pixels)
     if real_inputs() is None:
         return
     for variant, run in cifar_runs(context.results).items():

@@ -63,9 +63,8 @@ def pair(a: Fraction) -> Matrix:
 
 def keeps(A: Matrix, H: Matrix) -> bool | None:
     """Whether the exact verdict is that tokens are kept apart; None for a tie."""
-    outcome = verdict(A=A, H=H).verdict
     known = {Outcome.SMOOTHING: False, Outcome.NON_SMOOTHING: True}
-    return known.get(outcome)
+    return known.get(verdict(A=A, H=H).verdict)
 
 
 def _falls(before: Matrix, after: Matrix) -> bool | None:
@@ -108,9 +107,8 @@ def _by_the_mean(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _mean_is_right(x: Fraction, y: Fraction) -> bool | None:
-    heads = ((pair(Fraction(1, 2)), x), (pair(Fraction(-1, 2)), y))
     after = _X0
-    for A, h in heads:
+    for A, h in ((pair(Fraction(1, 2)), x), (pair(Fraction(-1, 2)), y)):
         after = exact.plus(after, exact.product(A, _X0), h)
     falls, kept = _falls(_X0, after), keeps(pair(Fraction(0)), [[x + y]])
     return None if falls is None or kept is None else falls != kept

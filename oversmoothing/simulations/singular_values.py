@@ -81,8 +81,7 @@ def singular_value_ratios(
     rest_norm = torch.linalg.vector_norm(rest, dim=(-2, -1))
     top_large = (top_norm > 0) & (scale(rest_norm, shift, 0) <= DEFLATE_BELOW * top_norm)
     if n == 2:  # Y is one row too: the roles can be exchanged
-        small = scale(top_norm, -shift, 0) <= DEFLATE_BELOW * rest_norm
-        exchange = (rest_norm > 0) & small
+        exchange = (rest_norm > 0) & (scale(top_norm, -shift, 0) <= DEFLATE_BELOW * rest_norm)
         swap = exchange[..., None, None]
         top, rest = torch.where(swap, rest, top), torch.where(swap, top, rest)
         shift = torch.where(exchange, -shift, shift)

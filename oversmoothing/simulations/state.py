@@ -167,8 +167,7 @@ _QUICKER_ON_A_CARD = 512
 
 def for_eigenvalues(side: int, device: torch.device) -> torch.device:
     """Where those of a matrix of that side are found, of a run on `device`."""
-    there = device.type == "cuda" and side >= _QUICKER_ON_A_CARD
-    return device if there else torch.device("cpu")
+    return device if device.type == "cuda" and side >= _QUICKER_ON_A_CARD else torch.device("cpu")
 
 
 def choose_device(device: str) -> torch.device:

@@ -118,11 +118,10 @@ def cosines(X: Tensor | SplitState) -> dict[str, Float64[Tensor, "*batch"]]:
     pairs = z.valid.unsqueeze(-1) & z.valid.unsqueeze(-2)
     pairs = pairs & ~torch.eye(n, dtype=torch.bool, device=z.valid.device)
     number = pairs.sum((-2, -1))
-    nothing = number == 0
 
     def largest(x: Tensor) -> Tensor:
         top = torch.where(pairs, x, -torch.inf).amax((-2, -1))
-        return torch.where(nothing, torch.nan, top)
+        return torch.where(number == 0, torch.nan, top)
 
     signed_max, abs_max = largest(signed), largest(one_minus_abs)
     folded = torch.where(pairs, torch.minimum(plain, 2.0 - plain), torch.zeros_like(plain))

@@ -64,14 +64,13 @@ def data(context: Context) -> pd.DataFrame:
     for number, (panel, A) in enumerate(attentions(context.seed).items()):
         a = attention_spectrum(A)
         floor = -np.log(np.sqrt(TOKENS) * perron_deviation(stationary_distribution(A)))
-        rng = np.random.default_rng([context.seed, number])
         grid = grid_of_h()
         # A real H has h and conj h: the pair decides.
         both = [dominance(a, np.array([h, h.conjugate()])) for h in grid]
         runs = pd.DataFrame({"panel": panel, "kind": "run", "re": grid.real, "im": grid.imag})
         runs["log_rate"] = [np.log(pair.rate) for pair in both]
         runs["predicted"] = [outcome_of(pair.margin, pair.margin) for pair in both]
-        early, late = _windows(A, grid, rng, context)
+        early, late = _windows(A, grid, np.random.default_rng([context.seed, number]), context)
         runs["fall"], runs["mean_log"] = early - late, late
         runs["measured"] = np.where(runs["fall"] > DECAY, Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
         spectrum = pd.DataFrame({"panel": panel, "kind": "eigenvalue", "re": a.real, "im": a.imag})

@@ -74,8 +74,7 @@ def draw(table: pd.DataFrame) -> Figure:
 def words(table: pd.DataFrame) -> str:
     blocks, first = table[table["kind"] == "block"], table.iloc[0]
     falls = blocks["end"] <= first["collapsed_at"]
-    scores = table[table["kind"] == "score"]
-    best = scores.sort_values("agree").iloc[-1]
+    best = table[table["kind"] == "score"].sort_values("agree").iloc[-1]
     off = np.exp(np.median(np.abs(np.log(blocks["end_by_8_tokens"] / blocks["end"]))))
     return (
         f"(b) Medians over 20 photographs, {first['loops']:.0f} loops; dotted: the line "

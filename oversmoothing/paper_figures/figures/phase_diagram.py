@@ -48,8 +48,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def words(table: pd.DataFrame) -> str:
-    config = example("phase_diagram")
-    fixed = config.fixed
+    fixed = example("phase_diagram").fixed
     return (
         f"n = {fixed['n']} tokens, d = {fixed['d']} features, {fixed['depth']} layers; eigenvalues "
         f"of H uniform in [{fixed['low']:g}, high] in a random orthonormal basis; W_Q W_K^T "

@@ -80,8 +80,7 @@ def _cells(panel: str) -> list[dict[str, Any]]:
     for amount in (np.arange(MIX_CELLS) + 0.5) / MIX_CELLS:
         band = safe_band(make_mixing(mixing_of(panel, float(amount))))
         strict = None if band is None or band.strict is None else band.strict[0]
-        width = H_RANGE[1] - H_RANGE[0]
-        for h in H_RANGE[0] + width * (np.arange(H_CELLS) + 0.5) / H_CELLS:
+        for h in H_RANGE[0] + (H_RANGE[1] - H_RANGE[0]) * (np.arange(H_CELLS) + 0.5) / H_CELLS:
             outcome = _outcome(panel, float(h), float(amount))
             rows.append(
                 {"kind": "cell", "panel": panel, "h": h, "amount": amount, "outcome": str(outcome),

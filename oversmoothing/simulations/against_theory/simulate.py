@@ -71,9 +71,7 @@ def log_spaced_depths(depth: int, points: int) -> list[int]:
 _ONE = measured(1, of="run")
 
 
-def simulate(
-    configuration: Configuration, *, device: str = "auto", progress: bool = False
-) -> Result:
+def simulate(c: Configuration, *, device: str = "auto", progress: bool = False) -> Result:
     """Draw A, H and X_0 (entries N(0, 1)) from the seed, run them and predict them.
 
     The metrics by layer, and what the theory says, in words and as details. Beside every
@@ -83,7 +81,6 @@ def simulate(
     than this).
     Raises `InputError` for unknown names, options the generator does not have and illegal values.
     """
-    c = configuration
     depths = log_spaced_depths(c.depth, c.points)
     # A stream for each: another attention leaves H and X_0 as they were.
     for_A, for_H, for_X0 = np.random.default_rng(c.seed).spawn(3)
@@ -179,13 +176,12 @@ class HeadsConfiguration:
 
 
 def simulate_heads(
-    configuration: HeadsConfiguration, *, device: str = "auto", progress: bool = False
+    c: HeadsConfiguration, *, device: str = "auto", progress: bool = False
 ) -> Result:
     """The metrics by layer, and what the theory says, in words and as the detail `theory`.
 
     Raises `InputError` for depths that are none.
     """
-    c = configuration
     depths = log_spaced_depths(c.depth, c.points)
     attention, weights = _stack(c)
     X0 = np.random.default_rng([c.seed, 2]).standard_normal((c.n, c.d))
@@ -298,10 +294,9 @@ class StreamsConfiguration:
 
 
 def simulate_streams(
-    configuration: StreamsConfiguration, *, device: str = "auto", progress: bool = False
+    c: StreamsConfiguration, *, device: str = "auto", progress: bool = False
 ) -> Result:
     """The metrics by layer, and what the theory says, in words and as the detail `theory`."""
-    c = configuration
     s, n, d = c.streams, c.n, c.d
     rng = np.random.default_rng([c.seed, 7])
     A = (Causal if c.causal else Softmax)(temperature=c.temperature).draw(n, rng=rng)
@@ -370,8 +365,7 @@ def _agreement(c: StreamsConfiguration, mixing: Any, run: Any) -> dict[str, int 
 def _first(mixing: Any, eps: float, last: int) -> tuple[int | None, int | None]:
     """The first depths at which tau of the product, and the product of tau, are at most eps."""
     depths: dict[str, int] = {}
-    layers = (mixing.at(layer, MIXING_STREAM) for layer in range(last))
-    for at in contractions(layers):
+    for at in contractions(mixing.at(layer, MIXING_STREAM) for layer in range(last)):
         for name in ("of_product", "product_of_each"):
             if getattr(at, name) <= eps:
                 depths.setdefault(name, at.depth)

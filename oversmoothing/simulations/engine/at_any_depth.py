@@ -297,8 +297,7 @@ def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
     for index, place in enumerate(np.ndindex(*problem.batch)):
         W = problem.dense_weights[problem.element(problem.dense_weights, 2, place)]
-        at = problem.element(problem.quotient, 2, place)
-        B = problem.quotient[at][: n - 1, : n - 1]
+        B = problem.quotient[problem.element(problem.quotient, 2, place)][: n - 1, : n - 1]
         kept = 1.0 if problem.residual else 0.0
         systems = (
             _Squarings(np.kron(B, W.T) + kept * np.eye((n - 1) * d)),

@@ -98,8 +98,7 @@ class Heads:
 
     def __init__(self, stack: Stack, tokens: Scaled) -> None:
         self.stack = stack
-        linear = isinstance(stack.at(0), LinearLayer)
-        self.tokens = tokens if linear and stack.tokens else None
+        self.tokens = tokens if isinstance(stack.at(0), LinearLayer) and stack.tokens else None
         self._driven = torch.ones((2, 2), dtype=torch.bool, device=stack.where).tril()
 
     def reach(self, layer: int) -> Tensor | None:
@@ -176,8 +175,7 @@ def next_tokens(
 ) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N n"]]:
     """The tokens after a layer with these A_h, K = N or 1, and their exponents."""
     used = torch.where((X != 0).any(-1), exponents, UNUSED)
-    sees = (attention != 0).any(1)
-    top = torch.where(sees, used.unsqueeze(-2), UNUSED).amax(-1)
+    top = torch.where((attention != 0).any(1), used.unsqueeze(-2), UNUSED).amax(-1)
     if residual:
         top = torch.maximum(top, used)
     top = torch.where(top == UNUSED, torch.zeros_like(top), top)

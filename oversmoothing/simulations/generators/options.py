@@ -31,8 +31,7 @@ Generator = TypeVar("Generator", bound=Options)
 
 def by_kind(union: Any) -> dict[str, Any]:
     """kind -> generator, for a union tagged by `kind`."""
-    generators = get_args(get_args(union)[0])
-    return {str(one.model_fields["kind"].default): one for one in generators}
+    return {str(one.model_fields["kind"].default): one for one in get_args(get_args(union)[0])}
 
 
 def scalar_type(field: FieldInfo) -> type:

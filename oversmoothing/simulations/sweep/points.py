@@ -293,8 +293,7 @@ def iterate(
     """
     n, d = X0.shape
     if 0 < (n - 1) * d <= min(SQUARED, max(depths, default=0) - 1):
-        powers = Powers(A[None], H[None]).states(X0[None], depths)
-        states = [States(*each) for each in powers]
+        states = [States(*each) for each in Powers(A[None], H[None]).states(X0[None], depths)]
     else:
         pi, weights = (x[0] for x in couplings(A[None], complement_basis(n)))
         one_by_one = iterated(A, np.swapaxes(H, -1, -2), X0, depths, pi, weights)
