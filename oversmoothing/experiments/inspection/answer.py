@@ -86,17 +86,17 @@ def grades(
 
     Each (mean, low, high), as of `grade`. None where a mean, or an end of an interval, is unknown.
     """
-    (mean, low, high), (cosine_mean, cosine_low, cosine_high), (end, end_low, end_high) = (
-        change,
-        cosine,
-        log_ratio,
-    )
-    if math.isnan(mean) or math.isnan(cosine_mean):
+    if math.isnan(change[0]) or math.isnan(cosine[0]):
         return None, None, None
-    here = grade(mean, cosine_mean, end)
+    here = grade(change[0], cosine[0], log_ratio[0])
     if not np.isfinite([*change, *cosine, *log_ratio]).all():
         return here, None, None
-    return here, grade(low, cosine_high, end_low), grade(high, cosine_low, end_high)
+    # The more tokens agree, the lower: a large cosine belongs to the low end.
+    return (
+        here,
+        grade(change[1], cosine[2], log_ratio[1]),
+        grade(change[2], cosine[1], log_ratio[2]),
+    )
 
 
 def is_collapsed(cosine: float, log_ratio: float) -> bool:
@@ -369,9 +369,7 @@ def answer_object(outcome: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
         **{name: json_number(getattr(outcome, name)) for name in ("change", "low", "high")},
         "cause": None if cause is None else cause.name,
         "cause_sure": cause is not None and cause.sure,
-        "causes": None
-        if cause is None
-        else {name: json_number(value) for name, value in cause.sums.items()},
+        "causes": cause and {name: json_number(value) for name, value in cause.sums.items()},
         "collapsed_from": outcome.collapsed_from,
         "to_try": [
             {

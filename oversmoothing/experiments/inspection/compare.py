@@ -12,6 +12,7 @@ HFC/LFC does there is said, and is no layer's, because n and d are others behind
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -255,11 +256,19 @@ class Stages(Result):
 
     def __init__(self, model: str, reports: tuple[Report, ...]) -> None:
         self.model, self.reports = model, reports
-        ends = [report.logs[-1] for report in reports[:-1]]
-        starts = [report.logs[0] for report in reports[1:]]
-        none = np.empty((0, reports[0].images))
-        self.merging: Array = np.stack(starts) - np.stack(ends) if ends else none
-        rows = self._rows()
+        merged = [behind.logs[0] - front.logs[-1] for front, behind in pairwise(reports)]
+        self.merging: Array = np.reshape(merged, (len(merged), reports[0].images))
+        tables = []
+        for number, report in enumerate(reports, 1):
+            table = report.to_frame()
+            table.insert(0, "stage", number)
+            table.insert(2, "tokens", report.tokens)
+            if number > 1:
+                ends = mean_interval(self.merging[number - 2])
+                for name, value in named("log_change_merging", ends).items():
+                    table.loc[0, name] = value
+            tables.append(table)
+        rows = pd.concat(tables, ignore_index=True)
         shown = ("stage", "tokens", *NARROW, "log_change_merging")
         seen = measured(reports[0].images)
         super().__init__(
@@ -286,19 +295,6 @@ class Stages(Result):
 
     def __repr__(self) -> str:
         return f"Stages('{self.model}', {len(self.reports)} stages, {self.reports[0].inputs})"
-
-    def _rows(self) -> pd.DataFrame:
-        tables = []
-        for number, report in enumerate(self.reports, 1):
-            table = report.to_frame()
-            table.insert(0, "stage", number)
-            table.insert(2, "tokens", report.tokens)
-            if number > 1:
-                ends = mean_interval(self.merging[number - 2])
-                for name, value in named("log_change_merging", ends).items():
-                    table.loc[0, name] = value
-            tables.append(table)
-        return pd.concat(tables, ignore_index=True)
 
     def said(self) -> list[str]:
         """What each stage does and what each merging does, then the whole; sentence by sentence."""

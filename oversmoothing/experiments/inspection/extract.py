@@ -1,14 +1,9 @@
 """What a trained model does to its inputs, layer by layer: attention and residual streams.
 
-The forward pass is watched (`experiments.models.capture`): attention and streams are those that the
+The forward pass is watched (`experiments.models.layers`): attention and streams are those that the
 model itself computes, whatever kernel it names. Every part of every layer is held against the
-description on the first batch of a stream, on each with longer inputs than any before, and on the
-first with padding (`verify`): sum_h A_h N(X) W_V,h W_O,h + bias is compared with what the module
-gave (`av_error`), norms, sums and FFNs likewise; a model in half precision runs once more in
-float32 for it.
-
-Streams are detached and copied when they are seen, so that a module that works in place spoils
-nothing. One block may stand for several layers (a model that uses it many times).
+description (`verify`) on the first batch of a stream, on each with longer inputs than any before,
+and on the first with padding; a model in half precision runs once more in float32 for it.
 """
 
 from __future__ import annotations

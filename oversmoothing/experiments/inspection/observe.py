@@ -25,7 +25,9 @@ does; its sum does not. The attention A is the measured one throughout.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,17 +45,13 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     worst_heads,
 )
 from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
-from oversmoothing.experiments.models.model import Layer, Model, Trace
+from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace
+from oversmoothing.simulations.state_metrics import kept_parts, stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.inspection.spectra import Spectra
-from collections.abc import Callable
-from itertools import pairwise
-
-from oversmoothing.experiments.models.model import Norm
-from oversmoothing.simulations.state_metrics import kept_parts, stream_log_ratio
 
 # Inputs of a first batch whose account is computed from the weights to its end.
 PROVED = 1
@@ -217,14 +215,13 @@ class Observer:
         """log HFC/LFC [b] of a state whose numbers are kept."""
         assert self.plan is not None
         ranks = max(0, self.plan.ranks - self.seen)
-        parts: list[StateNumbers] = []
-        for k, part in enumerate(kept_parts(X, keep)):
-            parts.append(
-                state_numbers(
-                    part, cls=self.model.cls, registers=self.model.registers,
-                    ranks=max(0, ranks - k), closely=max(0, closely - k),
-                )
-            )  # fmt: skip
+        parts: list[StateNumbers] = [
+            state_numbers(
+                part, cls=self.model.cls, registers=self.model.registers,
+                ranks=max(0, ranks - k), closely=max(0, closely - k),
+            )
+            for k, part in enumerate(kept_parts(X, keep))
+        ]  # fmt: skip
         for each in parts:
             self.metrics.add(row, each.metrics)
             self.close.add(row, each.close)

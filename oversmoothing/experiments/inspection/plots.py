@@ -174,23 +174,19 @@ def draw_tokens(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None, title:
     Every cluster of two tokens or more has a colour, the largest six their own, the rest grey.
     """
     inputs = sorted(tokens["input"].unique())
+    side = None if pixels is None else patch_side(int(tokens["token"].max()) + 1, pixels.shape)
+    layers = [] if side is None else _shown(int(tokens["layer"].max()))
+    height = 1.0 + (1.9 if side is None else 1.55) * len(inputs)
     with style():
-        number = int(tokens["token"].max()) + 1
-        side = None if pixels is None else patch_side(number, pixels.shape)
-        if pixels is not None and side is not None:
-            layers = _shown(int(tokens["layer"].max()))
-            height = 1.0 + 1.55 * len(inputs)
-            figure, axes = new_figure(
-                len(inputs), len(layers) + 1, width=FULL_WIDTH + 1.5, height=height
-            )
-            for row, number in zip(np.atleast_2d(axes), inputs, strict=True):
-                _on_image(row, tokens[tokens["input"] == number], pixels[number], side, layers)
-        else:
-            figure, axes = new_figure(
-                len(inputs), 1, width=FULL_WIDTH + 1.5, height=1.0 + 1.9 * len(inputs)
-            )
-            for axis, number in zip(np.ravel(axes), inputs, strict=True):
-                _by_position(axis, tokens[tokens["input"] == number])
+        figure, axes = new_figure(
+            len(inputs), len(layers) + 1, width=FULL_WIDTH + 1.5, height=height
+        )
+        for row, number in zip(axes, inputs, strict=True):
+            own = tokens[tokens["input"] == number]
+            if pixels is None or side is None:
+                _by_position(row[0], own)
+            else:
+                _on_image(row, own, pixels[number], side, layers)
         figure.suptitle(f"{title}: tokens joined by cosines of {TOGETHER} or more")
     return figure
 

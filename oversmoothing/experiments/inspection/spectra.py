@@ -4,10 +4,6 @@ With learned sinks the rows of A sum to less than 1. 1 + h a are the eigenvalues
 any square A and H (T1a). But A 1 is not 1 there, so that consensus is no mode, and the verdicts of
 the theory, which are of row-stochastic A, do not apply: numbers alone, no verdict. A is the mean
 over heads, H whole, as in reading E2.
-
-`certified_attention` certifies every layer, head and image: one attention matrix against its head's
-H = (W_V W_proj)^T, through the r x r core; the d - r zero eigenvalues make a TIE by structure where
-nothing exceeds modulus 1.
 """
 
 from __future__ import annotations
@@ -218,6 +214,8 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     """A row a case: layer, head, image, verdict, reason, margin, largest radius, seconds; the share
     certified, what came out, and why the rest is undecided.
 
+    A case is an attention matrix against its head's H = (W_V W_proj)^T, through the r x r core; the
+    d - r zero eigenvalues make a TIE by structure where nothing exceeds modulus 1.
     model: of images, opened in float64. The certified matrix is the model's attention with each row
     divided by its sum, exactly. Raises `InputError` for a model that reads text.
     """

@@ -44,17 +44,15 @@ def affine(g: Graph, a: int, b: int) -> bool:
     for layers that do the same with other weights."""
     if not g.values[a].is_floating_point():
         return False
-    if all(_affine_in(g, node, a) for node in g.between(a, b)):
-        return True
-    return g.once("affine", a, b, lambda: _tried(g, a, b))
 
+    def tried() -> bool:
+        x, draw = g.values[a], torch.Generator().manual_seed(0)
+        one, two = (like(x, torch.randn(x.shape, generator=draw)) for _ in range(2))
+        f = [g.replay(b, {a: y}) for y in (one, two, one + two, torch.zeros_like(x))]
+        return off(f[0] + f[1], f[2] + f[3]) <= AFFINE
 
-def _tried(g: Graph, a: int, b: int) -> bool:
-    x, draw = g.values[a], torch.Generator().manual_seed(0)
-    one, two = (like(x, torch.randn(x.shape, generator=draw)) for _ in range(2))
-    zero = like(x, torch.zeros(x.shape))
-    f = [g.replay(b, {a: y}) for y in (one, two, one + two, zero)]
-    return off(f[0] + f[1], f[2] + f[3]) <= AFFINE
+    by_operations = all(_affine_in(g, node, a) for node in g.between(a, b))
+    return by_operations or g.once("affine", a, b, tried)
 
 
 def _affine_in(g: Graph, node: Node, a: int) -> bool:
@@ -390,17 +388,14 @@ def _named(g: Graph, a: int, b: int, norm: Norm) -> Norm:
         gain = torch.ones_like(gain)
     gain = gain.to(g.values[b].dtype)
     shift = None if shift is None else shift.to(gain.dtype)
-    return Norm(norm.kind, gain, shift, norm.eps, _module(g, a, b))
+    # The module that was called on a and gave b.
+    calls = (call for given, gives, call in g.ends() if g.root(a) in given and g.root(b) in gives)
+    module = next((call.module for call in calls), None)
+    return Norm(norm.kind, gain, shift, norm.eps, module)
 
 
 def _alike(p: Tensor, fitted: Tensor, size: float) -> bool:
     return bool((p.double() - fitted).abs().max() <= ITS_OWN * max(size, float(fitted.abs().max())))
-
-
-def _module(g: Graph, a: int, b: int) -> nn.Module | None:
-    """The module that was called on a and gave b."""
-    calls = (call for given, gives, call in g.ends() if g.root(a) in given and g.root(b) in gives)
-    return next((call.module for call in calls), None)
 
 
 def norm_within(g: Graph, a: int, b: int) -> tuple[Norm, int] | None:

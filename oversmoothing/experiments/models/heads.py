@@ -1,13 +1,13 @@
 """Of one attention sublayer: which head has which row of A, and W_V, W_O, W_Q, W_K by head.
 
-`Reading` is what is found of a sublayer; `HeadsReader` reads norm and maps into it. The values'
-linear part begins at the first tensor that all ways from the stream pass and of which V is affine.
-Numbered entries pushed from A V to the output projection tell which column belongs to which head.
+`Reading` is what is found of a sublayer; `HeadsReader` reads norm and maps into it, as
+`experiments.models.reader` says in (c).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import torch
 from torch import Tensor, nn
@@ -132,6 +132,10 @@ class Reading:
         return self.total >= 0
 
 
+class Lacking(Exception):
+    """Why a sublayer is not of the form."""
+
+
 class HeadsReader:
     """Reads norms and maps of one sublayer into `r`."""
 
@@ -144,20 +148,16 @@ class HeadsReader:
         return t if t.ndim == 3 else t[None]
 
     def read(self, end: int, logits: Node | None) -> None:
-        """end: what is added to the stream; logits: the product q k^T."""
+        """end: what is added to the stream; logits: the product q k^T. Raises `Lacking`."""
         g, r, AV = self.g, self.r, self.r.product.out
         start = self._start()
-        if start is None:
-            return
         outs = g.cuts(AV, end)  # Z: what goes into the output projection
         first = next((i for i, c in enumerate(outs) if i and g.op(c) in PRODUCT), len(outs))
         Z = outs[first - 1]
         linear = next((c for c in reversed(outs) if c >= Z and affine(g, AV, c)), None)
         if linear is None or g.values[Z].numel() != g.values[AV].numel():
-            r.lacks.append(f"the output is no linear function of A V ({g.ops(outs[1:])})")
-            return
-        if not self._places(Z, start, g.ops(outs[1:first])):
-            return
+            raise Lacking(f"the output is no linear function of A V ({g.ops(outs[1:])})")
+        self._places(Z, start, g.ops(outs[1:first]))
         r.attended = start
         r.value = linear_map(g, self.module, start, r.product.V, self._values, self.perm)
         self._projected(Z, [c for c in outs if Z <= c <= linear])
@@ -172,15 +172,14 @@ class HeadsReader:
         else:
             r.norm_behind = behind
 
-    def _start(self) -> int | None:
+    def _start(self) -> int:
         """Where the linear part of the values begins, behind the norm."""
         g, r, stream, V = self.g, self.r, self.r.before, self.r.product.V
         val, cuts = g.values, g.cuts(stream, V)
         start = next((c for c in cuts[:-1] if affine(g, c, V)), None)
         if start is None:
             said = g.ops(cuts[1:])
-            r.lacks.append(f"the values are no linear function of the stream ({said})")
-            return None
+            raise Lacking(f"the values are no linear function of the stream ({said})")
         for c in cuts[cuts.index(start) + 1 :]:
             same = val[c].numel() == val[start].numel()
             if g.op(c) in PRODUCT or not same or val[c].shape[-1] != val[start].shape[-1]:
@@ -194,39 +193,39 @@ class HeadsReader:
         r.normed = normed
         moved = {g.op(c) for c in between} <= MOVES
         if r.norm is None or not moved or val[start].numel() != val[stream].numel():
-            r.lacks.append(
+            raise Lacking(
                 "the values are no linear function of the normed stream "
                 f"({g.ops(between)}): a latent, or a norm of values"
             )
-            return None
         return start
 
-    def _places(self, Z: int, start: int, said: str) -> bool:
+    def _places(self, Z: int, start: int, said: str) -> None:
         """Which row of A and which column of Z belong to which token and head."""
         g, r, val, AV = self.g, self.r, self.g.values, self.r.product.out
         o, weights = self.matrices(val[AV]), self.matrices(val[r.product.A])
 
-        def columns() -> Tensor:
+        def columns() -> Tensor | None:
+            """Numbers of A V where Z has them; None: it is not A V in another order."""
             labels = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape)
             labels = (labels.mT if self.flip else labels).reshape(val[AV].shape)
-            return g.replay(Z, {AV: like(val[AV], labels)}).cpu().double()
+            pushed = g.replay(Z, {AV: like(val[AV], labels)}).cpu().double().flatten()
+            numbers = torch.arange(o.numel(), dtype=torch.float64)
+            return pushed.long() if torch.equal(pushed.sort().values, numbers) else None
 
-        pushed = g.once(f"columns, flipped {self.flip}", AV, Z, columns)
-        L = pushed.reshape(-1, val[Z].shape[-1])
-        if not torch.equal(L, L.round()) or not _permutes(L.flatten().long()):
-            r.lacks.append(
+        L = g.once(f"columns, flipped {self.flip}", AV, Z, columns)
+        if L is None:
+            raise Lacking(
                 f"something stands between A V and the output projection ({said}): a gate or a norm"
             )
-            return False
-        (_, N, n), rank, (T, wide), L = weights.shape, o.shape[-1], L.shape, L.long()
+        L = L.reshape(-1, val[Z].shape[-1])
+        (_, N, n), rank, (T, wide) = weights.shape, o.shape[-1], L.shape
         heads = wide // rank
         r.columns = torch.argsort(L[0], stable=True).reshape(heads, rank)
         row = (L // rank)[:, r.columns[:, 0]]  # [T, heads]: the rows of A of each token
         same = bool(((L // rank)[:, r.columns] == row[..., None]).all())
         given = val[start].numel() // val[start].shape[-1]
         if T % n or given != T or not same:
-            r.lacks.append(f"tokens are moved: {T} rows of A of {n}, {given} values")
-            return False
+            raise Lacking(f"tokens are moved: {T} rows of A of {n}, {given} values")
         self.perm = torch.argsort(row[:, 0])  # tokens sequence by sequence
         self.row = row[self.perm]
         self.n, self.T = n, T
@@ -244,8 +243,7 @@ class HeadsReader:
         order = g.once("tokens", r.normed, start, tokens)
         layout = _layout(self.row, order[self.perm], n, heads, r.inputs)
         if layout is None:
-            r.lacks.append(f"tokens are moved: {T // n} sequences of {n} tokens in another order")
-            return False
+            raise Lacking(f"tokens are moved: {T // n} sequences of {n} tokens in another order")
         if layout.windows is not None:
             r.notes.append(f"windows: {T // n} sequences of {n} tokens")
         r.layout = layout
@@ -255,7 +253,6 @@ class HeadsReader:
         low = float(sums.min()) < 1 - WITHIN and not r.sinks
         if float(self.weights.min()) < 0 or float(sums.max()) > 1 + WITHIN or low:
             r.lacks.append("what multiplies the values is no stochastic matrix")
-        return True
 
     def _values(self, t: Tensor) -> Tensor:
         """[T, heads, r] of the values, or keys, of the products."""
@@ -370,31 +367,20 @@ class HeadsReader:
             r.scaling = slope
 
 
-def _permutes(numbers: Tensor) -> bool:
-    """Whether numbers [k] are 0 to k - 1 in some order."""
-    seen = torch.zeros(len(numbers) + 1, dtype=torch.bool)
-    seen[numbers.clamp(-1, len(numbers))] = True
-    return bool(seen[:-1].all())
-
-
 def _layout(row: Tensor, perm: Tensor, n: int, heads: int, inputs: int) -> Layout | None:
     """How rows of A, and tokens of the stream, lie; row [T, heads], perm [T]. None: otherwise."""
     T = len(perm)
     many = T // n
-    grid = row.reshape(many, n, heads)
-    sizes = {"b": many, "i": n, "h": heads}
-    steps = {
-        "b": int(grid[1, 0, 0] - grid[0, 0, 0]) if many > 1 else T * heads + 2,
-        "i": int(grid[0, 1, 0] - grid[0, 0, 0]) if n > 1 else 0,
-        "h": int(grid[0, 0, 1] - grid[0, 0, 0]) if heads > 1 else T * heads + 1,
-    }
-    axes = "".join(sorted(steps, key=lambda each: -steps[each]))
-    rows = torch.arange(T * heads).reshape([sizes[each] for each in axes])
-    if not torch.equal(rows.permute([axes.index(each) for each in "bih"]), grid):
+    grid, sizes = row.reshape(many, n, heads), {"b": many, "i": n, "h": heads}
+    for axes in map("".join, permutations("bhi")):
+        rows = torch.arange(T * heads).reshape([sizes[each] for each in axes])
+        if torch.equal(rows.permute([axes.index(each) for each in "bih"]), grid):
+            break
+    else:
         return None
-    order = perm.reshape(many, n)
     if many % inputs:
         return None
+    order = perm.reshape(many, n)
     if torch.equal(perm, torch.arange(T)):
         return Layout(axes, heads)
     if many == inputs and torch.equal(order, torch.arange(T).reshape(n, many).T):

@@ -1,11 +1,9 @@
 """Raw inputs into batches: pictures and strings, as each model was trained to read them.
 
-Pictures of a model folder, made ready by the folder's own image processor.
-
-preprocessor_config.json (or processor_config.json) says how the model was given its pictures:
-resized to what, cropped, rescaled, normalised. The image processor of the Hugging Face library that
-it names does all of that. Its variant for PIL is taken also where torchvision is installed, so that
-the pixels are the same with and without it.
+preprocessor_config.json (or processor_config.json) of a model folder says how the model was given
+its pictures: resized to what, cropped, rescaled, normalised. The image processor of the Hugging
+Face library that it names does all of that. Its variant for PIL is taken also where torchvision is
+installed, so that the pixels are the same with and without it.
 """
 
 from __future__ import annotations

@@ -79,9 +79,8 @@ class Caught:
 
 
 class Light(Scoped):  # type: ignore[no-untyped-call]
-    """Catches every layer of one pass on `inputs` inputs, and tells `see` of it (number, caught)
-    at once; dtype: A and A V, too, A
-    to the rounding of this dtype, whatever the model takes its softmax in."""
+    """Catches every layer of one pass on a batch, and tells `see` of it (number, caught) at once;
+    dtype: A and A V, too, A to its rounding, whatever the model takes its softmax in."""
 
     def __init__(
         self, module: nn.Module, layers: Sequence[Any], batch: Any, dtype: torch.dtype | None,

@@ -30,7 +30,7 @@ from torch import nn
 from torch.utils._pytree import tree_map
 
 from oversmoothing.experiments.models.fits import mixes, norm_of, norm_within
-from oversmoothing.experiments.models.heads import HeadsReader, Product, Reading
+from oversmoothing.experiments.models.heads import HeadsReader, Lacking, Product, Reading
 from oversmoothing.experiments.models.model import NO_NORM, Norm
 from oversmoothing.experiments.models.pass_graph import Graph, Joined, off
 from oversmoothing.experiments.models.tape import (
@@ -273,6 +273,8 @@ def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Re
         HeadsReader(g, module, r).read(branch if partner is None else partner, logits)
     except NotReplayable as error:
         r.lacks.append(f"cannot be replayed ({error})")
+    except Lacking as lack:
+        r.lacks.append(str(lack))
     return r
 
 

@@ -2,9 +2,6 @@
 
 Weights are read from safetensors; a pickled checkpoint only by torch's loader that builds nothing
 but tensors. Needs the extra `models` for Hugging Face models.
-
-`named_model` and `named_inputs` look for what a user names: a run, a folder, a name on the hub; a
-folder of images, CIFAR-100, a file of texts.
 """
 
 import os
@@ -139,9 +136,7 @@ def open_model(
         module, notes = _placed(source, dtype, device)
         return describe(module, **settings).noted(*notes)
     place = Path(source)
-    if place.is_file() and place.suffix == GGUF:
-        module, notes = read_gguf(place, settings)
-    elif place.is_file():
+    if place.is_file():
         module, notes = _checkpoint(place, heads, settings)
     elif place.is_dir():
         module, notes = _folder(place, heads, settings)
@@ -187,14 +182,14 @@ def _folder(
         )
     if len(files) > 1:
         raise InputError(f"'{place}' holds {len(files)} checkpoints: name the file itself")
-    if files[0].suffix == GGUF:
-        return read_gguf(files[0], settings)
     return _checkpoint(files[0], heads, settings)
 
 
 def _checkpoint(
     path: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
+    if path.suffix == GGUF:
+        return read_gguf(path, settings)
     weights = read_weights(path)
     if not has_timm_names(weights):
         names = ", ".join(list(weights)[:3])
