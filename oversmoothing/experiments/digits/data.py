@@ -336,12 +336,11 @@ def seen(mask: str, reads: Reads) -> Tensor | None:
     side = math.isqrt(reads.tokens)
     row, column = torch.arange(side).repeat_interleave(side), torch.arange(side).repeat(side)
     across, along = row[:, None] - row, column[:, None] - column
-    if mask == "local":
-        near = (across.abs() <= 1) & (along.abs() <= 1)
-    elif mask == "strided":
-        near = (across % 2 == 0) & (along % 2 == 0)
-    else:
-        near = (across == 0) | (along == 0)
+    near = {
+        "local": (across.abs() <= 1) & (along.abs() <= 1),
+        "strided": (across % 2 == 0) & (along % 2 == 0),
+        "axial": (across == 0) | (along == 0),
+    }[mask]
     whole = torch.ones(1 + reads.tokens, 1 + reads.tokens, dtype=torch.bool)
     whole[1:, 1:] = near
     return whole

@@ -148,8 +148,6 @@ def tilts(
         )
     # Twice: once for the scale that the norms give, which H needs, once for the tilts.
     given: Any = inputs if hasattr(inputs, "shape") else list(inputs)
-    if len(given) == 0:
-        raise InputError("there are no inputs: give at least one image or text")
     by_norm = scales(model, given)
     directions = [
         eigendirections(product(layer, scale))
