@@ -46,13 +46,6 @@ def values(parts: ValueParts, weight: Tensor | None = None) -> Tensor:
     return W if parts.columns is None else W[:, parts.columns.to(W.device)]
 
 
-def outputs(parts: ValueParts) -> Tensor:
-    """W_O [heads, r, d] of `parts.out` as it is."""
-    own: Any = parts.out.weight
-    W = in_by_out(parts.out, own)
-    return W.reshape(parts.heads, -1, W.shape[1])
-
-
 def output_map(Q: Tensor, H: Tensor) -> Tensor:
     """W_O [m, d] of values Q [d, m]: Q^T H^T, or where m < d H^T Q^T."""
     return Q.mT @ H.mT if Q.shape[0] <= Q.shape[1] else H.mT @ Q.mT
@@ -134,11 +127,12 @@ def impose(parts: ValueParts, form: Form) -> None:
     W_V = values(parts).double()
     groups, repeats = parts.kv_heads, parts.heads // parts.kv_heads
     by_group = W_V.view(len(W_V), groups, -1).transpose(0, 1)
-    products = by_group.repeat_interleave(repeats, 0) @ outputs(parts).double()
+    weight: Any = parts.out.weight
+    by_head = in_by_out(parts.out, weight).double().reshape(parts.heads, -1, len(W_V))
+    products = by_group.repeat_interleave(repeats, 0) @ by_head
     parametrize.register_parametrization(parts.value, parts.name, OrthonormalValues(parts))
     Q = values(parts).double().view(len(W_V), groups, -1).transpose(0, 1)
     W_O = (Q.mT.repeat_interleave(repeats, 0) @ products).flatten(0, 1)
-    weight: Any = parts.out.weight
     weight.copy_(in_by_out(parts.out, W_O))
     parametrize.register_parametrization(parts.out, "weight", SplitOutputs(parts, form))
 
