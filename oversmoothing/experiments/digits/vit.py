@@ -388,7 +388,8 @@ class StudyNet(nn.Module):
         does not see, norms, biases, positions and the CLS token are not, nor a whole H of a region,
         of which decay would only move the place in it."""
         kept = ("theta", "position", "cls", "bias")
-        decayed, free = [], []
+        decayed: list[Tensor] = []
+        free: list[Tensor] = []
         for name, parameter in self.named_parameters():
             last = name.rpartition(".")[2]
             weight = last not in kept and (parameter.ndim > 1 or last == "psi")

@@ -78,7 +78,7 @@ class Change:
 def folded(layer: Layer, head: int | None = None) -> Array:
     """M [d, d] float64 of a layer, or of one of its heads; of Post-LN without a gain."""
     W_V, W_O = with_gain(layer)
-    return np.einsum("hdr,hre->de", W_V, W_O) if head is None else W_V[head] @ W_O[head]
+    return np.asarray(np.einsum("hdr,hre->de", W_V, W_O) if head is None else W_V[head] @ W_O[head])
 
 
 def with_gain(layer: Layer, gained: bool = True) -> tuple[Array, Array]:
@@ -301,11 +301,12 @@ def intervene(
     *,
     seed: int = 0,
     doses: Sequence[float] = DOSES,
+    parts: Sequence[float] = PARTS,
     heads: Sequence[tuple[int, int]] = (),
 ) -> Result:
     """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
 
-    Shifts by each dose in all layers, PARTS of the way into the disc, and shifts of single heads,
+    Shifts by each dose in all layers, parts of the way into the disc, and shifts of single heads,
     each beside its controls. Writes intervene.json and its table into intervene/MODEL.
     """
     for layer, head in heads:
@@ -313,7 +314,7 @@ def intervene(
             raise InputError(f"'{model.name}' has no head {layer + 1}.{head + 1}: write LAYER.HEAD")
     changes = [
         *(shift(model, dose) for dose in doses),
-        *(into_disc(model, part) for part in PARTS),
+        *(into_disc(model, part) for part in parts),
         *(shift(model, dose, place) for place in heads for dose in doses),
     ]
     results = effects(model, inputs, changes, seed=seed)
