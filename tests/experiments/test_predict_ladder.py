@@ -246,9 +246,9 @@ def test_landmarks_keep_their_own_values_and_the_rest_is_interpolated():
     target = features @ torch.randn(3, 4, generator=generator) + torch.randn(6, 4)
     marks = torch.tensor([1, 4])
     found = Environment.fit(features, [target], marks, rank=3)
-    around = found.layers[0](found.phi(features), marks, target[:, marks] + 7)
+    around = found.around(0, found.phi(features), marks, target[:, marks] + 7)
     torch.testing.assert_close(around[:, marks], target[:, marks] + 7)
-    exact = found.layers[0](found.phi(features), marks, target[:, marks])
+    exact = found.around(0, found.phi(features), marks, target[:, marks])
     torch.testing.assert_close(exact, target, atol=0.05, rtol=0)
 
 
