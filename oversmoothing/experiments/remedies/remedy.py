@@ -122,10 +122,9 @@ class Remedy(nn.Module):
     def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """The matrix on features that the eigenvalues a of A and j of J give, complex.
 
-        H [d, d], and the consensus state 1 x^T that it is taken at, x [d]; of the layer as it is
-        I + a H (T1d).
+        H [d, d], and the consensus state 1 x^T that it is taken at, x [d].
         """
-        return plus(1, a, H)
+        raise NotImplementedError
 
     def around(self, branch: Callable[[Tensor], Tensor]) -> "Around":
         """X -> finish(join(X, branch(normed(read(X))))), for any branch on tokens [..., n, d].
@@ -160,6 +159,10 @@ class Plain(Remedy):
     title = "none"
     paper = "arXiv 2401.04301"
     claim = "none"
+
+    def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
+        """I + a H (T1d)."""
+        return plus(1, a, H)
 
 
 def plus(skip: complex, a: complex, H: Tensor) -> Tensor:
