@@ -108,20 +108,16 @@ class Verifier:
         def some(X: Tensor) -> Tensor:
             return X[:1] if few == [0] else torch.stack([X[k] for k in few])
 
-        part = replace(self, keep=some(self.keep), inputs=few)
+        part, layer = replace(self, keep=some(self.keep), inputs=few), self.layer
         streams = (caught.before, caught.output, middle, caught.end)
-        part._sublayers(*(_wide(some(X)) for X in streams))
-
-    def _sublayers(self, before: Tensor, output: Tensor, middle: Tensor, after: Tensor) -> None:
-        layer = self.layer
-        self._added(before, output, middle, "attention")
-        ffn = layer.ffn
-        if ffn is None:
-            self._compare(middle, after, _lengths(after), "the stream behind it", _SUM)
+        before, output, middle, after = (_wide(some(X)) for X in streams)
+        part._added(before, output, middle, "attention")
+        if layer.ffn is None:
+            part._compare(middle, after, _lengths(after), "the stream behind it", _SUM)
             return
         seen = before if layer.placement == "parallel" else middle
         N = seen if layer.placement == "post" else layer.norm_ffn(seen)
-        self._added(middle, self._ffn(N), after, "FFN")
+        part._added(middle, part._ffn(N), after, "FFN")
 
     def _added(self, before: Tensor, output: Tensor, after: Tensor, of: str) -> None:
         """The stream after a sublayer is the sum, or its norm; errors are relative to what it

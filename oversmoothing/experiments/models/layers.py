@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -149,7 +148,11 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
     def _attended(self, layer: Any, held: dict[str, Tensor]) -> tuple[Tensor, Tensor | None]:
         """(A, A V) by head."""
         layout, places = layer.layout, layer.places
-        A, V, Z = (_of_all_heads(held, each, len(places.product)) for each in "AVZ")
+        heads = range(len(places.product))
+        parts = [[held[f"{name}{k}"] for k in heads] for name in "AVZ"]
+        if len(heads) > 1:  # those of each product as one
+            parts = [[torch.cat([t if t.ndim == 3 else t[None] for t in own])] for own in parts]
+        (A,), (V,), (Z,) = parts
         A, V, Z = (A, V, Z) if places.first else (V.mT, A.mT, Z.mT)
         n = A.shape[-1]
         own, logits = held.get("weights", A), held.get("logits")
@@ -180,12 +183,6 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
             self.see(number, Caught(A, mixed, **streams))  # type: ignore[arg-type]
         finally:
             self.paused = paused
-
-
-def _of_all_heads(held: dict[str, Tensor], name: str, products: int) -> Tensor:
-    """What is held of each product as that of one, where there are several."""
-    parts = [held[f"{name}{k}"] for k in range(products)]
-    return parts[0] if products == 1 else torch.cat([t if t.ndim == 3 else t[None] for t in parts])
 
 
 def attention_of(module: nn.Module, layer: Any, run: Callable[[], Any], X: Tensor) -> Tensor:
@@ -286,9 +283,9 @@ def _attends(g: Graph, r: Reading) -> nn.Module:
     """The innermost module within which values are made and mixed."""
     call = g.made(r.product.out).call
     products = (node for node in g.between(r.attended, r.product.V) if node.op in PRODUCT)
-    for first in islice(products, 1):
-        while call is not None and not (first.call and first.call.inside(call)):
-            call = call.within
+    first = next(products, None)
+    while first and call and not (first.call and first.call.inside(call)):
+        call = call.within
     assert call is not None
     return call.module
 

@@ -298,13 +298,8 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
             return [], []
         named = func._schema.arguments
         given = dict(zip((each.name for each in named), args, strict=False)) | kwargs
-        written = [
-            given[each.name]
-            for each in named
-            if each.alias_info
-            and each.alias_info.is_write
-            and isinstance(given.get(each.name), Tensor)
-        ]
+        changed = (given.get(x.name) for x in named if x.alias_info and x.alias_info.is_write)
+        written = [t for t in changed if isinstance(t, Tensor)]
         others = [
             each
             for t in written
