@@ -200,8 +200,9 @@ def _panel(axis: Axes, part: pd.DataFrame, sources: list[str]) -> None:
         own = part[(part["source"] == source) & (part["variant"] == variant)]
         aside = 0.11 * (number - (len(series) - 1) / 2)
         where = own["x"].map(places) + aside
-        ends = [own["gap"] - own["gap_low"], own["gap_high"] - own["gap"]]
-        reach = None if source == PAPER else ends
+        reach = None
+        if source != PAPER:
+            reach = [own["gap"] - own["gap_low"], own["gap_high"] - own["gap"]]
         axis.errorbar(
             where, own["gap"], reach, linestyle="none", linewidth=0.8,
             **_look(source, COLOUR[variant], _MARKER[variant]),
