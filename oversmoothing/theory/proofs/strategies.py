@@ -69,11 +69,6 @@ def below_one(denominator: int = 12) -> SearchStrategy[Fraction]:
 # ------------------------------------------------------------------------------------- spectra
 
 
-def real_spectra(min_size: int = 1, max_size: int = 5) -> SearchStrategy[list[Fraction]]:
-    """Eigenvalues of H, real."""
-    return lists(fractions(-4, 3), min_size, max_size)
-
-
 def attention_spectra(min_size: int = 1, max_size: int = 4) -> SearchStrategy[list[Fraction]]:
     """Real eigenvalues of A other than 1, in the open interval (-1, 1)."""
     return lists(inside(-1, 1), min_size, max_size)
