@@ -68,8 +68,8 @@ PRINTED = 0.005
 MARKER = {"E1": "o", "E2": "s", "E3": "^", "E4": "v"}
 MEANING = {
     "E1": "E1, a head",
-    "E2": "E2, a layer: mean A, whole H",
-    "E3": "E3, a layer: all heads as they are",
+    "E2": "E2, a layer (mean A, whole H)",
+    "E3": "E3, a layer (all heads as they are)",
     "E4": "E4, an eigenvalue of H",
 }
 # Typed in: the asymmetry as a public review of the submission quotes it, at the start and the end.
