@@ -12,7 +12,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from oversmoothing.experiments.study.answers import UNITS, answers, recorded_rows, rounded, spreads
+from oversmoothing.experiments.study.answers import (
+    MEASURES,
+    answers,
+    recorded_rows,
+    rounded,
+    spreads,
+)
 
 HEADS = ("question", "decision", "asked", "seen", "95 % interval", "seeds", "p (Holm)")
 MEANS = ("cell", "seeds", "error", "bits", "cos", "alignment", "head_negative", "hfc_lfc")
@@ -30,7 +36,7 @@ def answered(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     made = []
     for row in answers(rows).table.to_dict("records"):
         value, low, high = row["value"], row["low"], row["high"]
-        unit = UNITS.get(row["measure"], row["measure"])
+        unit = MEASURES.get(row["measure"], (None, row["measure"]))[1]
         ends = [rounded(each, low, high) for each in (low, high)]
         made.append(
             (
