@@ -43,7 +43,8 @@ class Configuration:
     """What one run is made of; the same configuration gives the same table on the same machine.
 
     attention, value: names in ATTENTION and VALUE_PROJECTION; attention_options, value_options:
-    further keywords of these generators. points: about how many log-spaced layers are measured.
+    further keywords of these generators. n tokens, d features, depth in layers, points: about how
+    many log-spaced layers are measured.
     """
 
     attention: str = "softmax"
@@ -71,7 +72,9 @@ def log_spaced_depths(depth: int, points: int) -> list[int]:
 _ONE = measured(1, of="run")
 
 
-def simulate(c: Configuration, *, device: str = "auto", progress: bool = False) -> Result:
+def simulate(
+    configuration: Configuration, *, device: str = "auto", progress: bool = False
+) -> Result:
     """Draw A, H and X_0 (entries N(0, 1)) from the seed, run them and predict them.
 
     The metrics by layer, and what the theory says, in words and as details. Beside every
@@ -81,6 +84,7 @@ def simulate(c: Configuration, *, device: str = "auto", progress: bool = False) 
     than this).
     Raises `InputError` for unknown names, options the generator does not have and illegal values.
     """
+    c = configuration
     depths = log_spaced_depths(c.depth, c.points)
     # A stream for each: another attention leaves H and X_0 as they were.
     for_A, for_H, for_X0 = np.random.default_rng(c.seed).spawn(3)
@@ -176,12 +180,13 @@ class HeadsConfiguration:
 
 
 def simulate_heads(
-    c: HeadsConfiguration, *, device: str = "auto", progress: bool = False
+    configuration: HeadsConfiguration, *, device: str = "auto", progress: bool = False
 ) -> Result:
     """The metrics by layer, and what the theory says, in words and as the detail `theory`.
 
     Raises `InputError` for depths that are none.
     """
+    c = configuration
     depths = log_spaced_depths(c.depth, c.points)
     attention, weights = _stack(c)
     X0 = np.random.default_rng([c.seed, 2]).standard_normal((c.n, c.d))
@@ -294,9 +299,10 @@ class StreamsConfiguration:
 
 
 def simulate_streams(
-    c: StreamsConfiguration, *, device: str = "auto", progress: bool = False
+    configuration: StreamsConfiguration, *, device: str = "auto", progress: bool = False
 ) -> Result:
     """The metrics by layer, and what the theory says, in words and as the detail `theory`."""
+    c = configuration
     s, n, d = c.streams, c.n, c.d
     rng = np.random.default_rng([c.seed, 7])
     A = (Causal if c.causal else Softmax)(temperature=c.temperature).draw(n, rng=rng)
