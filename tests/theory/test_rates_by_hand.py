@@ -9,6 +9,7 @@ import flint
 import numpy as np
 import pytest
 
+from oversmoothing.theory.claims.t5 import slope_law
 from oversmoothing.theory.claims.t6 import block_sizes
 from oversmoothing.theory.depth import recurrence as measured
 from oversmoothing.theory.depth.bounds import (
@@ -356,6 +357,19 @@ def test_T5b_a_rate_beyond_the_first_digits_is_measured_with_more():
     a = np.delete(a, np.abs(a - 1).argmin())
     found = measured.slope(measured.sigma_ratio, A, H, X0, (400, 1200))
     assert found == pytest.approx(rank_rate(a, h), rel=5e-3)
+
+
+@pytest.mark.parametrize("a", ["1/2", "7/11", "3/5", "13/20", "101/150"])
+def test_T5b_singular_values_keep_their_rate_however_fast_the_second_falls(a):
+    """With h = -3/2 twice r_sigma = |2 - 3 a|: 1/2, 1/11, 1/5, 1/20 and 1/50."""
+    a, h = Fraction(a), Fraction(-3, 2)
+    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
+    slope_law.law(
+        A,
+        [[h, h * 0], [h * 0, h]],
+        [h, h],
+        [[Fraction(x) for x in row] for row in ((701248451, 273923374), (22272959, -460426573))],
+    )
 
 
 def test_T5_what_is_0_has_no_rate():
