@@ -145,6 +145,48 @@ def region_of(name: str):
     return Layer(A=A, H=H), Layer(A=A, H=H).region(**ranges)
 
 
+# H turns and A has complex eigenvalues: two discs that meet in points, zeros of one polynomial.
+TURNING = [["x", "-y"], ["y", "x"]]
+DISCS = {
+    "cycle": (
+        [["1/2", "1/2", "0"], ["0", "1/2", "1/2"], ["1/2", "0", "1/2"]],
+        TURNING,
+        {"x": (-4, 1), "y": (-2, 2)},
+    ),
+    "wide": (
+        [["1/5", "3/5", "1/5"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]],
+        TURNING,
+        {"x": (-6, 2), "y": (-4, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*REGIONS, *DISCS])
+def test_a_picture_has_the_exact_verdict_at_its_points(name: str) -> None:
+    A, H, ranges = (REGIONS | DISCS)[name]
+    layer = Layer(A=A, H=H)
+    region = layer.region(**ranges)
+    (each,), rng = region.slices, random.Random(1)
+    for row, column in ((rng.randrange(240), rng.randrange(240)) for _ in range(40)):
+        at = zip(region.axes, (region.points(0)[column], region.points(1)[row]), strict=True)
+        if (cell := each.where[row, column]) >= 0:
+            right = layer.subs(**{s.name: str(x) for s, x in at}).verdict().verdict
+            assert right == each.cells[cell].outcome, (row, column)
+
+
+def test_of_two_discs_that_meet_the_outline_alone_is_drawn() -> None:
+    A, H, ranges = DISCS["cycle"]
+    region = Layer(A=A, H=H).region(**ranges)
+    # Radius 2/sqrt(3), of which the other disc covers a third; together they are .3367 of 20.
+    lines = [line.get_xydata() for line in region.plot().axes[0].lines]
+    drawn = sum(np.linalg.norm(np.diff(line, axis=0), axis=1).sum() for line in lines)
+    assert drawn == pytest.approx(16 * np.pi / 3 / np.sqrt(3), abs=0.2)
+    (each,) = region.slices
+    smooth = [share for cell, share in zip(each.cells, each.shares, strict=True)
+              if cell.outcome == "SMOOTHING"]  # fmt: skip
+    assert smooth == [pytest.approx(1 - (16 * np.pi / 9 + 2 / np.sqrt(3)) / 20, abs=0.003)]
+
+
 @pytest.mark.parametrize("name", REGIONS)
 def test_conditions_within_ranges_are_the_exact_verdict_on_walls_too(name: str) -> None:
     layer, region = region_of(name)

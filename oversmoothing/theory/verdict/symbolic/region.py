@@ -1,10 +1,12 @@
 """The region of parameters in which a layer smooths: exact boundaries, one exact verdict a cell.
 
 The boundary polynomials and the edges of attention cut the picture into cells; a cell is a
-connected set of points of one sign of each. What is decided, exactly, is one rational point in it,
-as far from its border as there is. Cells narrower than the distance of two points are not seen.
-A part of a boundary is drawn where it parts verdicts, or has one of its own. Conditions on two
-parameters are read off the signs of the polynomials in all cells of a cylindrical decomposition.
+connected set of points of one sign of each, and neighbours with a zero between them are not joined.
+What is decided, exactly, is one rational point in it, as far from its border as there is. Cells
+narrower than the distance of two points are not seen. A part of a boundary is drawn where it parts
+verdicts, or has one of its own. Conditions on two parameters are read off the signs of the
+polynomials in all cells of a cylindrical decomposition. One file for one room: cells, conditions
+and picture are of the same polynomials.
 """
 
 from __future__ import annotations
@@ -145,23 +147,57 @@ class Region:
         grid = np.array(np.meshgrid(*(np.array(points, dtype=float) for points in axes)))
         allowed = (self._values(here.entries, grid) >= 0).all(axis=0)
         code = np.where(allowed, self._code(polynomials, grid), -1)
+        parts = self._parts(polynomials, code)
         where = np.full(code.shape, -1)
         cells: list[Cell] = []
-        for each in np.unique(code[allowed]):
-            parts, count = ndimage.label(code == each)
-            for label in range(1, count + 1):
-                part = parts == label
-                # The border counts as near, too.
-                depth = ndimage.distance_transform_edt(np.pad(part, 1))[1:-1, 1:-1]
-                row, column = np.unravel_index(int(np.argmax(depth)), part.shape)
-                at = zip(self.axes, (axes[0][column], axes[1][row]), strict=False)
-                point = {s: sp.Rational(x) for s, x in at}
-                outcome = here.exactly(point)
-                if outcome is not None:
-                    where[part] = len(cells)
-                    cells.append(Cell({**rational, **point}, outcome))
-        curves = list(self._curves(here, polynomials, grid))
+        for label in np.unique(parts[allowed]):
+            part = parts == label
+            # The border counts as near, too.
+            depth = ndimage.distance_transform_edt(np.pad(part, 1))[1:-1, 1:-1]
+            row, column = np.unravel_index(int(np.argmax(depth)), part.shape)
+            at = zip(self.axes, (axes[0][column], axes[1][row]), strict=False)
+            point = {s: sp.Rational(x) for s, x in at}
+            outcome = here.exactly(point)
+            if outcome is not None:
+                where[part] = len(cells)
+                cells.append(Cell({**rational, **point}, outcome))
+        curves = list(self._curves(here, polynomials, grid, where))
         return Slice(rational, cells, where, here.boundaries, curves)
+
+    def _parts(self, polynomials: Sequence[Any], code: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The connected part of each point: neighbours of one code, no zero between them.
+
+        Two discs that are the zeros of one irreducible polynomial meet in points: close to these
+        both neighbours have the sign of the outside, and a sliver of a disc lies between them.
+        """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        index, pairs = np.arange(code.size).reshape(code.shape), []
+        for axis in range(2):
+            lines = (index, index.T)[axis]
+            first, second = lines[:, :-1], lines[:, 1:]
+            joined = (code.flat[first] == code.flat[second]) & ~self._walls(polynomials, axis)
+            pairs.append(np.stack([first[joined], second[joined]]))
+        one, other = np.concatenate(pairs, axis=1)
+        graph = coo_array((np.ones(len(one)), (one, other)), shape=(code.size, code.size))
+        labels: NDArray[np.int64] = connected_components(graph, directed=False)[1]
+        return labels.reshape(code.shape)
+
+    def _walls(self, polynomials: Sequence[Any], axis: int) -> NDArray[np.bool_]:
+        """[lines, points - 1]: between which neighbours along the axis a polynomial has a zero."""
+        along, across = (list(self._plane)[k] for k in (axis, 1 - axis))
+        points, lines = (np.array(self.points(k), dtype=float) for k in (axis, 1 - axis))
+        walls = np.zeros((len(lines), len(points) - 1), dtype=bool)
+        for polynomial in (p for p in polynomials if p.has(along)):
+            terms = sp.Poly(polynomial, along).all_coeffs()
+            rows = [np.broadcast_to(_function((across,), c)(lines), lines.shape) for c in terms]
+            for line, coefficients in enumerate(zip(*rows, strict=True)):
+                roots = np.roots(coefficients)
+                real = roots.real[abs(roots.imag) <= 1e-9 * (1 + abs(roots))]
+                places = np.searchsorted(points, real)
+                walls[line, places[(places > 0) & (places < len(points))] - 1] = True
+        return walls
 
     def _values(self, expressions: Sequence[Any], at: Array) -> Array:
         """[expressions, *shape] in floats, at [2, *shape]."""
@@ -176,10 +212,13 @@ class Region:
         signs = (self._values(polynomials, at) >= 0).astype(np.int64)
         return np.tensordot(1 << np.arange(len(signs)), signs, 1)
 
-    def _curves(self, here: Any, polynomials: list[Any], grid: Array) -> Iterator[Curve]:
-        """The parts of all boundaries that are drawn; the other polynomials keep their signs there.
+    def _curves(
+        self, here: Any, polynomials: list[Any], grid: Array, where: NDArray[np.int64]
+    ) -> Iterator[Curve]:
+        """The parts of all boundaries that are drawn.
 
-        A part is asked in its middle and on both sides of that.
+        On a part the other polynomials keep their signs, and the cells beside it are the same. It
+        is asked in its middle and on both sides of that.
         """
         from contourpy import contour_generator
 
@@ -188,12 +227,13 @@ class Region:
             lines: Any = contour_generator(x=grid[0], y=grid[1], z=z).lines(0.0)
             for line in lines:
                 middles = (line[1:] + line[:-1]) / 2
-                keys = self._code(polynomials, middles.T) & ~(1 << k)
-                for key, each in groupby(range(len(keys)), keys.__getitem__):
+                codes = self._code(polynomials, middles.T) & ~(1 << k)
+                keys = list(zip(codes.tolist(), *self._beside(line, where), strict=True))
+                for (key, *_), each in groupby(range(len(keys)), keys.__getitem__):
                     places = list(each)
                     at = places[len(places) // 2]
                     across = (line[at + 1] - line[at])[::-1] * (-1, 1)
-                    wanted = [int(key), int(key) + (1 << k)]
+                    wanted = [key, key + (1 << k)]
                     sides = self._sides(here, polynomials, middles[at], across, wanted)
                     part = line[places[0] : places[-1] + 2]
                     if None not in sides and len(sides) == 2:
@@ -202,6 +242,16 @@ class Region:
                         cell = self._on(here, polynomial, middles[at], *sides)
                         if cell.outcome not in (None, *sides):
                             yield Curve(part, polynomial, cell)
+
+    def _beside(self, line: Array, where: NDArray[np.int64]) -> Iterator[list[int]]:
+        """The cells left and right of each step of a line, a point and a half away."""
+        low, high = np.array([list(map(float, ends)) for ends in self._plane.values()]).T
+        path = (line - low) / (high - low) * _POINTS - 0.5
+        steps, middles = np.diff(path, axis=0), (path[1:] + path[:-1]) / 2
+        across = steps[:, ::-1] * (-1.5, 1.5) / np.linalg.norm(steps, axis=1, keepdims=True)
+        for near in (middles + across, middles - across):
+            column, row = np.clip(np.rint(near), 0, _POINTS - 1).astype(int).T
+            yield where[row, column].tolist()
 
     def _sides(
         self, here: Any, polynomials: list[Any], middle: Array, across: Array, wanted: list[int]
