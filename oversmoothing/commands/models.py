@@ -33,7 +33,7 @@ def inspect(
         help="forward passes for causes, heads and spectra, or 'all'")] = "4",
     batch_size: Annotated[int, opt.whole("number of inputs at once", most=sizes.POINTS)] = 32,
     wide: Annotated[bool, Option("--wide",
-        help="show every column of the table, not only the first six")] = False,
+        help="add the further sentences and the table of all layers")] = False,
     part: opt.Part = None,
     data_dir: opt.DataDir = None,
     as_json: opt.Json = False,

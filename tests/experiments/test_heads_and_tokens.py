@@ -267,7 +267,7 @@ def table_of_heads(**columns: list[float]) -> pd.DataFrame:
     """Three heads of layer 1; the first measures most, and its interval holds 0."""
     rows = {
         "layer": [1, 1, 1], "head": [0, 1, 2], "log_change": [-0.095, -0.07, 0.1],
-        "log_change_high": [0.003, -0.02, 0.2], "share": [np.nan, 0.0, np.nan],
+        "log_change_low": [-0.2, -0.1, 0.05], "log_change_high": [0.003, -0.02, 0.2], "share": [np.nan, 0.0, np.nan],
         "margin": [np.nan, -0.16, np.nan], "entropy": [0.9, 0.66, 0.5],
         "sink_mass": [0.1, 0.25, 0.1], "sink_token": [0, 0, 0],
     }  # fmt: skip
@@ -278,6 +278,7 @@ def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> Non
     said = of_heads(table_of_heads(), FEWEST)
     assert "Most of all: layer 1 head 1 (-0.070); layer 1 head 0 " in said
     assert "(-0.095) measures more, but its interval holds 0" in said
+    assert said.endswith("Most against it: layer 1 head 2 (+0.100).")
     few = of_heads(table_of_heads(), 2)
     assert "2 inputs looked at closely" in few and "layer" not in few
     none = of_heads(table_of_heads(log_change_high=[0.003, 0.1, 0.2]), FEWEST)
@@ -291,7 +292,7 @@ def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it()
     with_it = why_heads(table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0]))
     assert "its spectrum explains it (margin +0.20)" in with_it and "entropy" not in with_it
     tied = why_heads(table_of_heads(margin=[np.nan, 0.0, np.nan]))
-    assert "does not explain it (margin 0.00, a tie)" in tied and "is on token 0" in tied
+    assert "does not explain it (margin 0, a tie)" in tied and "is on token 0" in tied
 
 
 def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them() -> None:

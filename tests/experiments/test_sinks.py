@@ -193,8 +193,8 @@ def test_the_sentences_read_the_table() -> None:
             "effective_rank": 191.0,
         }
     )
-    assert "In layers 0 to 1, 4 the effective rank depends on how many tokens" in of_rank(table)
-    assert "up to 1.30 times that of every second one" in of_rank(table)
+    assert "After layers 0 to 1, 4 (0: the input) the effective rank still grows" in of_rank(table)
+    assert "twice as many have up to 1.30 times the rank" in of_rank(table)
     said = of_sinks(table, 1, "text")
     assert "over the first text" in said and "rank 669.0; raw 0.829 and 191.0." in said
     assert of_sinks(table, 0, "text") == "" and of_rank(table[table["layer"].isin([2, 3])]) == ""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
 
@@ -300,7 +300,8 @@ _DISC = Advice(
 )
 _REMOVE_MEAN = Advice(
     "Subtract a part tau of the mean over the tokens after every layer, with |1 - tau| < r, where "
-    "r < 1 is the factor by which HFC/LFC falls in each layer in the long run",
+    "r < 1 is the factor by which HFC/LFC falls in each layer in the long run (layers that differ "
+    "have no one r: try several tau)",
     ("N-2312.06182-remedy",),
     "one layer repeated, any positive attention, no norm and no FFN",
 )
@@ -336,10 +337,22 @@ _SCALES = Advice(
 )
 
 
-def advice(outcome: Answer, *, placement: str, negative_gains: float) -> tuple[Advice, ...]:
+_CAUSAL = "any positive attention (this model's is causal: above the diagonal it is 0)"
+
+
+def advice(
+    outcome: Answer,
+    *,
+    placement: str,
+    negative_gains: float,
+    causal: bool = False,
+    in_disc: float = math.nan,
+) -> tuple[Advice, ...]:
     """What to try, first things first; nothing where tokens do not smooth and nothing holds them.
 
-    placement: 'pre' or 'post'; negative_gains: the share of gains before attention below 0.
+    placement: 'pre' or 'post'; negative_gains: the share of gains before attention below 0. causal:
+    no mean over all tokens is advised, since it would show a token those behind it. in_disc: the
+    share of the eigenvalues of H that lie in the disc, where they are known.
     """
     cause = outcome.cause
     if outcome.grade is None:
@@ -356,7 +369,20 @@ def advice(outcome: Answer, *, placement: str, negative_gains: float) -> tuple[A
         "ffn": (_FFN_BIAS, _REMOVE_MEAN, _FFN_BLIND),
         "scales": (_SCALES, _REMOVE_MEAN),
     }
-    return by_cause[None if cause is None else cause.name]
+    tried = by_cause[None if cause is None else cause.name]
+    if causal:
+        tried = tuple(
+            replace(each, proved_for=each.proved_for.replace("any positive attention", _CAUSAL))
+            for each in tried
+            if each is not _REMOVE_MEAN
+        )
+    if math.isnan(in_disc):
+        return tried
+    now = f" (of this model's {100 * in_disc:.0f} % lie there)"
+    return tuple(
+        replace(each, words=each.words + now) if each.claims == _DISC.claims else each
+        for each in tried
+    )
 
 
 def answer_object(outcome: Answer, tried: Sequence[Advice]) -> dict[str, Any]:

@@ -265,6 +265,12 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
             took.append(time.perf_counter() - start)
     plan, cost = plan_for(allowed, model, tokens, number), costs(model, tokens)
     passes = cost.of(plan, number)
+    without = left_out(model, plan, tokens, number)
+    if isinstance(allowed, float) and passes > 1.05 * allowed:
+        without += (
+            "that is more than the budget: two inputs are always looked at closely, and what takes "
+            "a tenth of a second is never cut",
+        )
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.
     each = 3 * cost.layer * size + 3 * tokens**2 * 8 + 16 * tokens * model.width * size
@@ -276,7 +282,7 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
         seconds=(passes * number * min(took) * share, passes * number * max(took) * share),
         share=share,
         memory=min(batch_size, number) * each,
-        without=left_out(model, plan, tokens, number),
+        without=without,
     )
 
 

@@ -214,7 +214,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     if inputs < FEWEST:
         return (
             f"Which heads smooth is not told: {inputs} input{'s' * (inputs > 1)} looked at closely,"
-            f" at least {FEWEST} are needed (more inputs, or a larger budget)."
+            f" at least {FEWEST} are needed (more inputs, of a text file each line is one, or a "
+            "larger budget)."
         )
     smoothing, worst = heads[heads["log_change_high"] < 0], worst_heads(heads)
     most, least = (0.0, 0.0) if worst.empty else worst["log_change"].iloc[[0, -1]]
@@ -226,10 +227,12 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         said = "No head is seen to smooth when it is left out"
         return f"{said}; {open_} measures most, but its interval holds 0." if open_ else f"{said}."
     also = f"; {open_} measures {as_much}, but its interval holds 0" if open_ else ""
+    against = heads[heads["log_change_low"] > 0].nlargest(1, "log_change")
+    parting = "" if against.empty else f" Most against it: {_heads_named(against)}."
     return (
         f"{len(smoothing)} of {len(heads)} heads smooth: ln HFC/LFC is lower with the head than "
         "without it, and the 95 % interval of the difference lies below 0. Most of all: "
-        f"{_heads_named(worst)}{also}; layers count from 1, heads from 0."
+        f"{_heads_named(worst)}{also}; layers count from 1, heads from 0.{parting}"
     )
 
 
@@ -252,10 +255,11 @@ def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
         # The median margin says the same: in half of the inputs or more.
         explains = row["margin"] > 0 and row["share"] >= 0.5
         margin = signed(row["margin"])
+        if margin == "0.00":
+            margin = f"{row['margin']:+.1g}" if row["margin"] else "0, a tie"
         words = (
             f"layer {row['layer']} head {row['head']}: its spectrum "
-            f"{'explains' if explains else 'does not explain'} it (margin {margin}"
-            f"{', a tie' if margin == '0.00' else ''})"
+            f"{'explains' if explains else 'does not explain'} it (margin {margin})"
         )
         if not (explains or known):
             to = "CLS" if cls and row["sink_token"] == 0 else f"token {row['sink_token']}"

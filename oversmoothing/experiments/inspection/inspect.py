@@ -163,6 +163,7 @@ def _report(
         modality=model.modality,
         cls=model.cls,
         registers=model.registers,
+        causal=model.causal,
         closer=taken,
         heads=head_table(heads) if heads else pd.DataFrame(),
         tokens_together=token_table(seen.tokens(), words) if seen.labels else pd.DataFrame(),

@@ -76,14 +76,14 @@ class Report(Result):
     HFC/LFC and the mean cosine, from the input on; by_attention, by_ffn [layers, images]: the
     changes of log HFC/LFC by sublayer; parts: the account by name, each [layers, accounted].
     modality: 'vision', 'text' or 'features'. placement: of the norms, 'pre', 'post' or 'parallel'.
-    cls: whether token 0 is CLS; registers: how many follow it. spectra: inputs whose spectra were
-    taken. accounted: inputs on which the norms' shares were measured. closer: inputs that were
-    looked at closely, of which heads has one row a head (`head_table`); tokens_together has the
-    clusters of the tokens of the first of them (`token_clusters`), pixels [k, H, W, 3] those as the
-    model sees them, None where they are no images. account_error: largest |sum of parts - whole
-    change| over their layers; the parts of the first input are all computed from the weights.
-    av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the module's own
-    output. notes: what the reader must know.
+    cls: whether token 0 is CLS; registers: how many follow it. causal: as of `Model`. spectra:
+    inputs whose spectra were taken. accounted: inputs on which the norms' shares were measured.
+    closer: inputs that were looked at closely, of which heads has one row a head (`head_table`);
+    tokens_together has the clusters of the tokens of the first of them (`token_clusters`), pixels
+    [k, H, W, 3] those as the model sees them, None where they are no images. account_error: largest
+    |sum of parts - whole change| over their layers; the parts of the first input are all computed
+    from the weights. av_error: largest relative difference between sum_h A_h N(X) W_V W_O and the
+    module's own output. notes: what the reader must know.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -107,6 +107,7 @@ class Report(Result):
     modality: str = "vision"
     cls: bool = True
     registers: int = 0
+    causal: bool = False
     spectra: int = 0
     closer: int = 0
     heads: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -190,28 +191,32 @@ class Report(Result):
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
         """What to try, each with how it is known; nothing where there is nothing to mend."""
-        negative = float(self.table["negative_gains_attention"].iloc[1:].mean())
-        return advice(self.answer, placement=self.placement, negative_gains=negative)
+        inner = self.table.iloc[1:]
+        return advice(
+            self.answer,
+            placement=self.placement,
+            negative_gains=float(inner["negative_gains_attention"].mean()),
+            causal=self.causal,
+            in_disc=float(inner.get("h_universal_disc", pd.Series(dtype=float)).mean()),
+        )
 
     def summary(self) -> str:
         """A paragraph: `said`, one after the other."""
         return " ".join(self.said())
 
     def said(self) -> list[str]:
-        """Sentence by sentence: does the model smooth, how surely, by what, how the spectra fit.
-
-        Then whether it collapses, and what a closer look at some inputs found.
-        """
-        outcome, noun = self.answer, self.noun
+        """Sentence by sentence: does the model smooth, how surely, by what; then `further`."""
         does, why, _ = self.replies
+        own = (words for reply in (does, why) for words in (reply.short, *dict(reply.details)))
+        return [f"Does {self.model} smooth? {next(own)}", *filter(None, own), *self.further()]
+
+    def further(self) -> list[str]:
+        """How the spectra fit, whether it collapses, what a closer look at some inputs found."""
+        outcome, noun = self.answer, self.noun
         share, own = None, "share" in self.heads and bool(self.heads["share"].notna().any())
         if "consensus_share" in self.table:
             share = float(self.table["consensus_share"].iloc[1:].mean())
         said = (
-            f"Does {self.model} smooth? {does.short}",
-            *(words for words, _ in does.details),
-            why.short,
-            *(words for words, _ in why.details),
             sentences.of_sink_attention(self.table, self.closer, noun)
             or sentences.of_spectra(outcome, share, noun, own),
             sentences.of_depth(outcome),
@@ -242,15 +247,18 @@ class Report(Result):
         return "\n".join(lines[1:])
 
     def text(self, as_table: AsTable | None = None, wide: bool = False) -> str:
-        """The three answers; wide: every sentence, and the table of all layers."""
+        """The three answers; wide: the further sentences, notes, and the table of all layers."""
         if not wide:
             return self.short_words()
         table = (as_table or plain_table)(self.short_table(wide=True), "{:.3f}".format)
-        return f"{self.words()}\n\n{table}"
+        further = [*self.further(), *self._notes(), self._counted()]
+        return "\n\n".join([self.short_words(), "\n".join(further), table])
 
-    def _sentences(self) -> list[Sentence]:
-        """The summary, what to try and what the table counts."""
-        seen = measured(self.images)
+    def _notes(self) -> list[str]:
+        return [f"Note: {note}." for note in self.notes]
+
+    def _counted(self) -> str:
+        """What the table counts."""
         spectra = (
             f" Spectra of {self.spectra} inputs; rho_Q is their median; a real h loses at "
             "consensus iff -s < h < 0, s the minimum over them."
@@ -258,16 +266,20 @@ class Report(Result):
             else ""
         )
         starts = self.table["cos_start"].tolist() if "cos_start" in self.table else None
-        counted = (
+        return (
             f"Means over {self.inputs}, {self.counted} (HFC/LFC: geometric); attention, FFN: "
             "change of ln HFC/LFC; cosines signed, over pairs of distinct tokens. H of its layers: "
             f"{start_in_words(starts)}.{spectra}"
         )
+
+    def _sentences(self) -> list[Sentence]:
+        """The summary, what to try and what the table counts."""
+        seen = measured(self.images)
         return [
             *(Sentence(each, seen) for each in self.said()),
             *(Sentence(f"To try: {each}.", *each.evidence) for each in self.advice),
-            *(Sentence(f"Note: {note}.", UNTESTED) for note in self.notes),
-            Sentence(counted, seen),
+            *(Sentence(note, UNTESTED) for note in self._notes()),
+            Sentence(self._counted(), seen),
         ]
 
     @cached_property

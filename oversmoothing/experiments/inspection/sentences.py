@@ -153,7 +153,9 @@ def what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
         return Reply(question, short if unknown else "Nothing: there is no smoothing to undo.")
     first, *others = tried
     details = [(_sentence(words), known) for words, known in first.grounds if words != known]
-    details += [(_sentence(str(each.words)), each.known) for each in others]
+    for each in others:
+        how = f" ({each.how})" if each.how != each.known else ""
+        details.append((_sentence(each.words + how), each.known))
     return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
 
 
@@ -204,7 +206,7 @@ def of_depth(outcome: Answer) -> str:
     if math.isnan(outcome.closest_cosine):
         return ""
     return (
-        f"Collapse ({meant}) is not what its {outcome.depth} layers end in; after a layer the mean "
+        f"Its {outcome.depth} layers do not end in collapse ({meant}); after a layer the mean "
         f"cosine is at most {outcome.closest_cosine:.3f} (layer {outcome.closest})."
     )
 
@@ -252,10 +254,11 @@ def of_rank(table: pd.DataFrame) -> str:
     growing = table[table["rank_growth"] > CONVERGED] if "rank_growth" in table else table[:0]
     if growing.empty:
         return ""
+    layers = _runs(list(growing["layer"]))
     return (
-        f"In layers {_runs(list(growing['layer']))} the effective rank depends on how many tokens "
-        "there are: that of all of them is up to "
-        f"{growing['rank_growth'].max():.2f} times that of every second one."
+        f"After layers {layers} (0: the input) the effective rank still grows "
+        f"with the number of tokens: twice as many have up to {growing['rank_growth'].max():.2f} "
+        "times the rank."
     )
 
 
