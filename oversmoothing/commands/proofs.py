@@ -14,6 +14,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 from shutil import get_terminal_size
+from tempfile import gettempdir
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,6 +73,8 @@ def prove(
     from oversmoothing.simulations.against_theory.simulated_evidence import whole_ledger
     from oversmoothing.theory.proofs.own import ledger_with
 
+    # Else Hypothesis keeps what it reads of sources in the folder where one stands.
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", f"{gettempdir()}/oversmoothing-search")
     words = what or []
     if init is not None:
         opt.alone("--init")

@@ -197,8 +197,8 @@ def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
     assert status == 0 and "mine: undecided" in out
     words = " ".join(out.split())
     assert re.search(
-        r"no counterexample in \d+ instances \(\d+ others miss a hypothesis\) with n <= \d, "
-        r"d <= 1, entries of size at most \d and with denominators up to \d+: a search, no proof",
+        r"no counterexample in \d+ instances \(\d+ more miss a hypothesis\) with n <= \d, "
+        r"d <= 1, no zero in A, entries of size at most \d and with denominators up to \d+: a search, no proof",
         words,
     )
 
@@ -215,7 +215,7 @@ def test_a_search_says_its_box_in_words_and_in_json():
     entries = [abs(x) for case in seen for M in case for row in M for x in row]
     n, below = max(len(A) for A, _, _ in seen), max(x.denominator for x in entries)
     size = f"{float(max(entries)):.4g} and with denominators up to {below}"
-    box = f"n <= {n}, d <= 1, entries of size at most {size}"
+    box = f"n <= {n}, d <= 1, no zero in A, entries of size at most {size}"
     assert found.data["box"] == box and found.detail.endswith(f"none violates it: {box}")
     assert found.data["filtered"] > 0 and found.data["examples"] == len(seen)
 

@@ -215,5 +215,7 @@ def described() -> Iterator[str]:
     """Of given, draw, by and exact: every name with what it says, as the lines of a comment."""
     for part in _PARTS:
         for name, words in names_of(part).items():
-            said = textwrap.shorten(words, 72, placeholder=" ...")
-            yield f"# {part + '.' + name:24s} {said}".rstrip()
+            named = f"{part}.{name}"
+            for line in textwrap.wrap(words, 72) or [""]:
+                yield f"# {named:24s} {line}".rstrip()
+                named = ""

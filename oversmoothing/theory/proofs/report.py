@@ -139,7 +139,7 @@ def _attacks(entry: Entry, k: int) -> list[str]:
             continue
         data = finding.outcome.data
         others = data.get("filtered")
-        filtered = f" ({others} others miss a hypothesis)" if others else ""
+        filtered = f" ({others} more miss a hypothesis)" if others else ""
         examples = _counted(data.get("examples", 0), "instance")
         within = f" with {data['box']}" if data.get("box") else ""
         attacks.append(f"no counterexample in {examples}{filtered}{within}: a search, no proof")

@@ -41,11 +41,13 @@ class _Box:
     size: float = -1.0
     denominator: int = 1
     exact: bool = True
+    zeros: bool = False
 
     def take(self, drawn: tuple[Any, ...], instance: tuple[Any, ...] | None) -> None:
         """One more instance, (A, H) or (A, H, X0), or where that is None what was drawn."""
         if instance is not None:
             self.n, self.d = max(self.n, len(instance[0])), max(self.d, len(instance[1]))
+            self.zeros = self.zeros or any(x == 0 for row in instance[0] for x in row)
         self._entries(drawn if instance is None else instance)
 
     def _entries(self, value: Any) -> None:
@@ -60,8 +62,10 @@ class _Box:
             self.denominator = max(self.denominator, getattr(value, "denominator", 1))
 
     def words(self) -> str:
-        """ "n <= 4, d <= 3, entries of size at most 3 and with denominators up to 24"."""
+        """ "n <= 4, d <= 3, no zero in A, entries of size at most 3", and their denominators."""
         said = [f"{name} <= {most}" for name, most in (("n", self.n), ("d", self.d)) if most]
+        if self.n > 1 and not self.zeros:
+            said.append("no zero in A")
         if self.size >= 0:
             below = f" and with denominators up to {self.denominator}" if self.exact else ""
             said.append(f"entries of size at most {self.size:.4g}{below}")
@@ -163,7 +167,7 @@ class Searched:
             if not worst and not unusable:
                 raise
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
-        beside = f" ({filtered} others miss a hypothesis)" if filtered else ""
+        beside = f" ({filtered} more miss a hypothesis)" if filtered else ""
         if worst:
             agreed = f"after {tried} example{'s' * (tried != 1)} that agreed"
             when = agreed if tried else "by the first example"
