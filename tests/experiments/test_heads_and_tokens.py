@@ -267,7 +267,8 @@ def table_of_heads(**columns: list[float]) -> pd.DataFrame:
     """Three heads of layer 1; the first measures most, and its interval holds 0."""
     rows = {
         "layer": [1, 1, 1], "head": [0, 1, 2], "log_change": [-0.095, -0.07, 0.1],
-        "log_change_low": [-0.2, -0.1, 0.05], "log_change_high": [0.003, -0.02, 0.2], "share": [np.nan, 0.0, np.nan],
+        "log_change_low": [-0.2, -0.1, 0.05], "log_change_high": [0.003, -0.02, 0.2],
+        "share": [np.nan, 0.0, np.nan],
         "margin": [np.nan, -0.16, np.nan], "entropy": [0.9, 0.66, 0.5],
         "sink_mass": [0.1, 0.25, 0.1], "sink_token": [0, 0, 0],
     }  # fmt: skip

@@ -198,7 +198,8 @@ def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
     words = " ".join(out.split())
     assert re.search(
         r"no counterexample in \d+ instances \(\d+ more miss a hypothesis\) with n <= \d, "
-        r"d <= 1, no zero in A, entries of size at most \d and with denominators up to \d+: a search, no proof",
+        r"d <= 1, no zero in A, entries of size at most \d and with denominators up to \d+: "
+        r"a search, no proof",
         words,
     )
 
