@@ -193,12 +193,10 @@ class Report(Result):
         """What to try, each with how it is known; nothing where there is nothing to mend."""
         inner = self.table.iloc[1:]
         return advice(
-            self.answer,
-            placement=self.placement,
+            self.answer, placement=self.placement, causal=self.causal,
             negative_gains=float(inner["negative_gains_attention"].mean()),
-            causal=self.causal,
             in_disc=float(inner.get("h_universal_disc", pd.Series(dtype=float)).mean()),
-        )
+        )  # fmt: skip
 
     def summary(self) -> str:
         """A paragraph: `said`, one after the other."""
@@ -251,20 +249,15 @@ class Report(Result):
         if not wide:
             return self.short_words()
         table = (as_table or plain_table)(self.short_table(wide=True), "{:.3f}".format)
-        further = [*self.further(), *self._notes(), self._counted()]
+        further = [*self.further(), *(f"Note: {note}." for note in self.notes), self._counted()]
         return "\n\n".join([self.short_words(), "\n".join(further), table])
-
-    def _notes(self) -> list[str]:
-        return [f"Note: {note}." for note in self.notes]
 
     def _counted(self) -> str:
         """What the table counts."""
         spectra = (
             f" Spectra of {self.spectra} inputs; rho_Q is their median; a real h loses at "
             "consensus iff -s < h < 0, s the minimum over them."
-            if self.spectra
-            else ""
-        )
+        ) * bool(self.spectra)
         starts = self.table["cos_start"].tolist() if "cos_start" in self.table else None
         return (
             f"Means over {self.inputs}, {self.counted} (HFC/LFC: geometric); attention, FFN: "
@@ -278,7 +271,7 @@ class Report(Result):
         return [
             *(Sentence(each, seen) for each in self.said()),
             *(Sentence(f"To try: {each}.", *each.evidence) for each in self.advice),
-            *(Sentence(note, UNTESTED) for note in self._notes()),
+            *(Sentence(f"Note: {note}.", UNTESTED) for note in self.notes),
             Sentence(self._counted(), seen),
         ]
 
