@@ -10,7 +10,7 @@ Mixings of residual streams (T13), which are such matrices and others, come from
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64
@@ -224,20 +224,10 @@ class NearlyReducible(AttentionGenerator):
         return np.asarray(A / A.sum(axis=-1, keepdims=True))
 
 
-Attention = Annotated[
-    Softmax
-    | SymmetricPsd
-    | SymmetricIndefinite
-    | Causal
-    | Local
-    | Strided
-    | Axial
-    | DoublyStochastic
-    | Asymmetric
-    | NearlyReducible,
-    Field(discriminator="kind"),
-]
-ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(Attention)
+ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(
+    Softmax, SymmetricPsd, SymmetricIndefinite, Causal, Local, Strided, Axial, DoublyStochastic,
+    Asymmetric, NearlyReducible,
+)  # fmt: skip
 
 
 # R [s, s] of a kind, from s, randomness and a temperature.

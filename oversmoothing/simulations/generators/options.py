@@ -29,9 +29,9 @@ class Options(BaseModel):
 Generator = TypeVar("Generator", bound=Options)
 
 
-def by_kind(union: Any) -> dict[str, Any]:
-    """kind -> generator, for a union tagged by `kind`."""
-    return {str(one.model_fields["kind"].default): one for one in get_args(get_args(union)[0])}
+def by_kind(*kinds: type[Options]) -> dict[str, Any]:
+    """kind -> generator."""
+    return {str(one.model_fields["kind"].default): one for one in kinds}
 
 
 def scalar_type(field: FieldInfo) -> type:

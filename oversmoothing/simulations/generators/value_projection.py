@@ -236,8 +236,6 @@ class Defective(ValueGenerator):
         return _conjugate(J, self.basis, rng)
 
 
-ValueProjection = Annotated[
-    Spectrum | Interval | Disc | PlusMinus | Goe | Ginibre | LowRank | Defective,
-    Field(discriminator="kind"),
-]
-VALUE_PROJECTION: dict[str, type[ValueGenerator]] = by_kind(ValueProjection)
+VALUE_PROJECTION: dict[str, type[ValueGenerator]] = by_kind(
+    Spectrum, Interval, Disc, PlusMinus, Goe, Ginibre, LowRank, Defective
+)
