@@ -24,7 +24,10 @@ from scipy.spatial.distance import pdist
 from oversmoothing.experiments.intervals import in_words, share_interval
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
+from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing.simulations.generators.attention import row_softmax
 from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.errors import InputError, whole_number
 from oversmoothing.theory.verdict.formulas import Outcome
 
@@ -74,10 +77,7 @@ def gat(edges: Matrix, X: Matrix, a: Matrix, slope: float = 0.2) -> Matrix:
     d = X.shape[1]
     scores = (X @ a[:d])[:, None] + (X @ a[d:])[None, :]
     scores = np.where(scores > 0, scores, slope * scores)
-    looped = edges + np.eye(len(edges)) > 0
-    scores = np.where(looped, scores, -np.inf)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return np.asarray(weights / weights.sum(-1, keepdims=True))
+    return row_softmax(np.where(edges + np.eye(len(edges)) > 0, scores, -np.inf))
 
 
 def class_eigenvalue(homophily: float, degree: float, classes: int) -> float:
@@ -179,29 +179,13 @@ def by_homophily(homophily: Matrix, h: Matrix) -> np.ndarray:
 
 
 def run(batch: Batch, depth: int = DEPTH) -> tuple[Matrix, Matrix, Matrix]:
-    """(slope of log HFC/LFC over the second half [m], centred state and state at the end).
-
-    The centred state is run on its own: modulo consensus it is autonomous (T1), and in the state
-    it would be lost in rounding.
-    """
-    X, Y = batch.X0, _centred(batch.X0)
-    h = batch.h[:, None, None]
-    logs = np.zeros((2, len(X)))
-    kept = []
-    for layer in range(1, depth + 1):
-        X, Y = X + h * (batch.A @ X), _centred(Y + h * (batch.A @ Y))
-        for k, state in enumerate((X, Y)):
-            size = np.sqrt(np.square(state).sum((1, 2)))
-            logs[k] += np.log(size)
-            state /= size[:, None, None]
-        if layer in (depth // 2, depth):
-            mean = np.sqrt(NODES * np.square(X.mean(1)).sum(-1))
-            kept.append(logs[1] - logs[0] - np.log(mean))
-    return (kept[1] - kept[0]) / (depth - depth // 2), Y, X
-
-
-def _centred(X: Matrix) -> Matrix:
-    return np.asarray(X - X.mean(1, keepdims=True))
+    """(slope of log HFC/LFC over the second half [m], centred state and state at the end, each of
+    them over some power of two)."""
+    half, H = depth // 2, batch.h[:, None, None] * np.eye(FEATURES)
+    states = evolve(X0=batch.X0, A=batch.A, H=H, depth=[half, depth], method="plain", device="cpu")
+    middle, end = (states.state(k) for k in (0, 1))
+    slope = (log_hfc_lfc_ratio(end) - log_hfc_lfc_ratio(middle)) / (depth - half)
+    return slope.numpy(), end.hfc.numpy(), states.X(1)[0].numpy()
 
 
 def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd.DataFrame:
@@ -220,6 +204,7 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
         a = deciding(batch.A, batch.h)
         C, Q = radii(a, batch.h)
         slope, Y, X = run(batch)
+        centred = batch.X0 - batch.X0.mean(1, keepdims=True)
         gap = np.log(C) - np.log(Q)
         parts.append(
             pd.DataFrame(
@@ -236,7 +221,7 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
                     "clear": np.abs(gap) > NEAR_TIE,
                     "tie": np.abs(gap) < ROUNDING,
                     "label_share": _label_shares(Y, batch.labels),
-                    "energy_0": list(map(dirichlet_energy, _centred(batch.X0), batch.edges)),
+                    "energy_0": list(map(dirichlet_energy, centred, batch.edges)),
                     "energy": list(map(dirichlet_energy, Y, batch.edges)),
                     "mad_0": [mad(each) for each in batch.X0],
                     "mad": [mad(each) for each in X],
