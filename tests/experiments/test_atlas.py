@@ -15,13 +15,13 @@ from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.atlas import (
     SCHEMA,
     atlas,
     faults,
     joined,
     read_atlas,
-    recorded_atlas,
     recorded_deit,
     rows_of,
 )
@@ -163,7 +163,7 @@ def test_rows_of_the_same_weights_that_contradict_each_other_are_refused() -> No
 def test_the_recorded_atlas_agrees_with_readings_made_by_another_route() -> None:
     """Spectra of DeiT-Ti as `probe readings` recorded them, by disc of a proven radius; and a
     pilot's, by a program of its own: 76.9 and 81.4 % with Re h < 0, .414 towards -I."""
-    rows = recorded_atlas()
+    rows = read_atlas(RECORDED / "atlas.csv")
     assert not faults(rows) and rows["model"].nunique() == 4
     deit = rows[rows["model"] == "deit-tiny-patch16-224"]
     layers, heads = deit[deit["head"] == 0], deit[deit["head"] > 0]

@@ -258,8 +258,6 @@ def test_bad_value_options_are_refused(name: str, bad: dict) -> None:
     with pytest.raises(InputError):
         choose("value", VALUE_PROJECTION, name, bad).draw(3, rng=rng(0))
     with pytest.raises(InputError):
-        random_basis(3, rng=rng(0), condition=0.5)
-    with pytest.raises(InputError):
         real_form([-1j])
 
 

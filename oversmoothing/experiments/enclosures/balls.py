@@ -23,11 +23,6 @@ from oversmoothing.theory.support.sizes import Array
 
 Ball = Any  # flint.arb, which carries no types
 Entries = Any  # an array of them
-# In the order of `simulations.state_metrics.NAMES`.
-NAMES = (
-    "hfc_lfc", "log_hfc_lfc", "cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min",
-    "effective_rank", "sigma2_sigma1",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -153,7 +148,7 @@ def softmax(row: Entries) -> Entries:
 
 
 def ball_metrics(X: Entries) -> dict[str, Ball]:
-    """The metrics `NAMES` of a stream [n, d] in balls, n >= 2.
+    """The metrics `state_metrics.NAMES` of a stream [n, d] in balls, n >= 2.
 
     What cannot be told at this precision (a token or the mean that may be 0) is not finite.
     """

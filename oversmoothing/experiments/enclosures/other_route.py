@@ -199,7 +199,7 @@ def _ratio(X: Zonotope) -> Zonotope:
 
 
 def other_metrics(X: Entries) -> dict[str, Ball]:
-    """The metrics of `balls.NAMES` of a stream [n, d]; not finite where they cannot be told."""
+    """The metrics `state_metrics.NAMES` of a stream [n, d], not finite where they are not told."""
     n = len(X)
     gram = product(X, X.T)
     squared = gram.diagonal()

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from oversmoothing.experiments.enclosures.balls import NAMES, Ball, Balls
+from oversmoothing.experiments.enclosures.balls import Ball, Balls
 from oversmoothing.experiments.enclosures.enclosing import (
     MOST_TOKENS,
     Enclosed,
@@ -35,6 +35,7 @@ from oversmoothing.experiments.enclosures.other_route import (
     other_metrics,
     other_streams,
 )
+from oversmoothing.simulations.state_metrics import NAMES
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import parse_json

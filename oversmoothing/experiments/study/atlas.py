@@ -334,11 +334,6 @@ def read_atlas(path: Path) -> pd.DataFrame:
     return frame
 
 
-def recorded_atlas() -> pd.DataFrame:
-    """The rows that come with the package, of every trained model that was within reach."""
-    return read_atlas(RECORDED / "atlas.csv")
-
-
 def faults(frame: pd.DataFrame) -> list[str]:
     """What cannot be so in rows of an atlas, in words; nothing for what may be joined."""
     wrong = []

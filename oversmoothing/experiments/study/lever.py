@@ -253,11 +253,6 @@ class Effects:
     same: Array
     norm: Array
 
-    def slope(self, values: Array) -> Array:
-        """`slope` by input."""
-        names = [each.name for each in self.changes]
-        return slope(names, [each.dose for each in self.changes], values)
-
 
 def slope(changes: Sequence[str], doses: Sequence[float], values: Array) -> Array:
     """Of values [changes, ...], per unit of dose over the shifts: least squares through 0."""
@@ -350,11 +345,12 @@ def _sentences(name: str, results: Effects) -> list[Sentence]:
     beyond = results.effect - results.control
     shifts = {each.dose: k for k, each in enumerate(results.changes) if each.name == "shift"}
     if shifts:
-        slope, low, high = mean_interval(results.slope(beyond))
-        ahead = float(results.slope(results.predicted).mean())
+        asked = [each.name for each in results.changes], [each.dose for each in results.changes]
+        mean, low, high = mean_interval(slope(*asked, beyond))
+        ahead = float(slope(*asked, results.predicted).mean())
         says = (
             f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
-            f"{slope:+.2f} delta more than random changes of the same norm do; foreseen from the "
+            f"{mean:+.2f} delta more than random changes of the same norm do; foreseen from the "
             f"unchanged pass: {ahead:+.2f} delta."
         )
         said.append(Sentence(says, measured(m, low, high)))
