@@ -54,6 +54,12 @@ def log_of_two_to(exponent: Tensor) -> Tensor:
     return exponent.to(torch.float64) * math.log(2.0)
 
 
+def log_norm(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
+    """log ||2^exponent x|| in float64, over the trailing dimensions; -inf of 0."""
+    size = torch.linalg.vector_norm(x.to(torch.float64), dim=tuple(range(-trailing, 0)))
+    return torch.log(size) + log_of_two_to(exponent)
+
+
 def scale(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
     """x 2^exponent in the dtype of x, rounded once at most; 0 and inf stay.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from oversmoothing import main
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.ladder.climb import altered, ladder
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
-from oversmoothing.experiments.ladder.linear import lifted_state, linear_state
+from oversmoothing.experiments.ladder.linear import linear_state
 from oversmoothing.experiments.ladder.recording import (
     NAMES,
     Recording,
@@ -210,13 +209,6 @@ def test_p6_puts_missing_energy_back_in_the_mean():
     # The reading is fitted to the same logs that a held-out image gives.
     read = ridge(found.logs(known.start), recording.change)(found.logs(known.start))
     np.testing.assert_allclose(found.predict(known.start), read, atol=1e-4)
-
-
-def test_p6_and_p7_need_calibration_states():
-    recording = Recording(inputs().float(), np.zeros((14, 4, 2)))
-    for fit in (linear_state, lifted_state, partial(Landmarks.fit, stack())):
-        with pytest.raises(InputError, match="states=True"):
-            fit(recording)
 
 
 # ---------------------------------------------------------------------------- landmarks

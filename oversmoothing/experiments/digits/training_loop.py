@@ -296,17 +296,14 @@ class Loop:
         batches = order[: per_epoch * config.batch_size].view(per_epoch, -1)
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
         for number in range(done, per_epoch):
-            self._one(batches[number][process::processes], steps)
+            self.one(batches[number][process::processes], steps)
             bar.update()
             if number + 1 < per_epoch:
                 self._perhaps_save(asked, bar)
         state.epoch_order = None
 
-    def one_step(self) -> None:
-        """A step on the first images, outside of any epoch, to be timed."""
-        self._one(torch.arange(min(self.config.batch_size, len(self.data.train))), 10**6)
-
-    def _one(self, chosen: Tensor, steps: int) -> None:
+    def one(self, chosen: Tensor, steps: int) -> None:
+        """A step of so many, on the chosen images."""
         config, state = self.config, self.state
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(config.learning_rate, config.warmup, state.step, steps)

@@ -231,15 +231,15 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
 
 
 def patch_states(model: Model, calibration: Recording) -> Tensor:
-    """The calibration states of a model that P7 applies to. Raises `InputError` where they were not
-    kept, for texts, and for Post-LN or causal models."""
-    states = calibration.kept("P7")
+    """The calibration states of a model that P7 applies to. Raises `InputError` for texts, and for
+    Post-LN or causal models."""
     if model.causal or model.modality != "vision":
         raise InputError(
             f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
         )
     check_pre_norm(model)
-    return states
+    assert calibration.states is not None
+    return calibration.states
 
 
 def check_layers(model: Model, states: Tensor) -> None:

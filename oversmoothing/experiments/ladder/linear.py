@@ -94,9 +94,9 @@ class LinearMaps:
 
 
 def linear_state(calibration: Recording) -> PropagatedState:
-    """Fit to calibration images. Raises `InputError` where their states were not kept."""
-    states = calibration.kept("P6")
-    X = calibration.start
+    """Fit to calibration images and their states."""
+    states, X = calibration.states, calibration.start
+    assert states is not None
     means, centres, maps = states[1:].mean(1), [], []
     for after, mean in zip(states[1:], means, strict=True):
         centres.append(X.mean(0))
@@ -211,10 +211,10 @@ class LiftedMaps:
 def lifted_state(
     calibration: Recording, prefix: int = 0, *, functions: int = FUNCTIONS, seed: int = 0
 ) -> PropagatedState:
-    """Fit to calibration images; prefix: tokens in front that hold no content of their own. Raises
-    `InputError` where their states were not kept."""
-    states = calibration.kept("P6")
-    start = calibration.start
+    """Fit to calibration images and their states; prefix: tokens in front that hold no content of
+    their own."""
+    states, start = calibration.states, calibration.start
+    assert states is not None
     m, _, d = start.shape
     layers = len(states) - 1
     lift = Lift.fit(start, functions, seed)

@@ -49,12 +49,6 @@ class Recording:
     def __len__(self) -> int:
         return len(self.start)
 
-    def kept(self, rung: str) -> Tensor:
-        """The states. Raises `InputError` where they were not kept."""
-        if self.states is None:
-            raise InputError(f"{rung} is fitted to calibration states: record with states=True")
-        return self.states
-
     def first(self, count: int) -> "Recording":
         """The first inputs alone."""
         states = None if self.states is None else self.states[:, :count]

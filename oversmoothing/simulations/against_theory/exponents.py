@@ -38,7 +38,7 @@ from oversmoothing.simulations.engine.layers import (
 )
 from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.generators.attention import Causal, Softmax
-from oversmoothing.simulations.state import SplitState, scale
+from oversmoothing.simulations.state import SplitState, log_norm, scale
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.layer.layer import real_array
@@ -240,18 +240,13 @@ def exponent_run(
     ends = [run.state(k) for k in (depths.index(first), len(depths) - 1)]
     slope, of_hfc = (
         (float(measure(ends[1])) - float(measure(ends[0]))) / (layers - first)
-        for measure in (log_hfc_lfc_ratio, _log_hfc)
+        for measure in (log_hfc_lfc_ratio, lambda x: log_norm(x.hfc, x.hfc_exponent, 2))
     )
     return ExponentRun(
         name, n, d, weights_at(weights, 0).heads, layers, rates.gamma_consensus,
         rates.gamma_quotient, rates.gap_error, min(rates.gap, 0.0), slope, of_hfc,
         time.process_time() - began,
     )  # fmt: skip
-
-
-def _log_hfc(state: SplitState) -> float:
-    norm = float(state.hfc.norm())
-    return math.log(norm) + float(state.hfc_exponent) * math.log(2.0) if norm else -math.inf
 
 
 def attention_at(states: SplitState, layer: int, given: FromState) -> Array:

@@ -24,6 +24,7 @@ from oversmoothing.simulations.state import (
     add,
     from_differences,
     join,
+    log_norm,
     log_of_two_to,
     normalise,
 )
@@ -121,10 +122,10 @@ def _errors_of(kept: States, errors: Errors, which: slice) -> tuple[Tensor, Tens
     n = Z.shape[-2]
     rounding = _READING * n * _EPS
 
-    log_y = _log_size(Z[..., :-1, :], y_exponent, 2)
-    log_c = _log_size(Z[..., -1, :], c_exponent, 1)
-    log_hfc = _log_size(state.hfc.cpu(), state.hfc_exponent.cpu(), 2)
-    log_mean = _log_size(state.mean.cpu(), state.mean_exponent.cpu(), 1)
+    log_y = log_norm(Z[..., :-1, :], y_exponent, 2)
+    log_c = log_norm(Z[..., -1, :], c_exponent, 1)
+    log_hfc = log_norm(state.hfc.cpu(), state.hfc_exponent.cpu(), 2)
+    log_mean = log_norm(state.mean.cpu(), state.mean_exponent.cpu(), 1)
     offset = kept.offset.cpu()
     coupling = torch.log(torch.linalg.vector_norm(offset, dim=-1))
     # pi is known to some eps, and 1/n - pi no better: unless it is 0, as for doubly stochastic A.
@@ -142,7 +143,7 @@ def _errors_of(kept: States, errors: Errors, which: slice) -> tuple[Tensor, Tens
         tokens = errors.rows[which].to(torch.float64) + rounding
     else:
         whole = torch.logaddexp(of_hfc, of_mean).unsqueeze(-1)
-        log_rows = _log_size(state.rows.cpu(), state.row_exponent.cpu(), 1)
+        log_rows = log_norm(state.rows.cpu(), state.row_exponent.cpu(), 1)
         tokens = _relative(whole, log_rows, torch.maximum(of_y, of_c).unsqueeze(-1))
     return hfc, mean, tokens
 
@@ -283,7 +284,7 @@ def with_cancellation(errors: Errors, states: States, start: States, dtype: torc
     """
     unit = Nudge(0, dtype).unit
     y, c, *rows = (
-        _lost(_log_size(*first) - _log_size(*own), unit)
+        _lost(log_norm(*first) - log_norm(*own), unit)
         for first, own in zip(_parts(start), _parts(states), strict=True)
     )
     of_rows = None if errors.rows is None else torch.maximum(errors.rows, rows[0])
@@ -304,12 +305,7 @@ def _parts(states: States) -> list[tuple[Tensor, Tensor, int]]:
 
 def _log_parts(states: States) -> Tensor:
     """log |y| and log |c|, [depths, N, 2]."""
-    return torch.stack([_log_size(*part) for part in _parts(states)[:2]], dim=-1)
-
-
-def _log_size(x: Tensor, exponent: Tensor, trailing: int) -> Tensor:
-    size = torch.linalg.vector_norm(x.to(torch.float64), dim=tuple(range(-trailing, 0)))
-    return torch.log(size) + log_of_two_to(exponent)
+    return torch.stack([log_norm(*part) for part in _parts(states)[:2]], dim=-1)
 
 
 def distances(states: States, twins: list[States], dtype: torch.dtype) -> Errors:

@@ -35,7 +35,7 @@ from oversmoothing.simulations.state import (
     Scaled,
     choose_device,
     from_differences,
-    log_of_two_to,
+    log_norm,
     powers_of_two,
     undisturbed,
 )
@@ -172,7 +172,7 @@ class Streams:
         yd, yl, md, ml = exponents[0]
         Y = torch.cat((D[:-1] * down[0] + D[-1:], D[-1:]))
         M = torch.cat((E[:-1] * down[1] + E[-1:], E[-1:]))
-        stack = torch.cat((_beside(Y), M.reshape(1, -1)))
+        stack = torch.cat((Y.transpose(0, 1).flatten(1), M.reshape(1, -1)))
         mean = torch.cat((Y.mean(0), M.mean(0).unsqueeze(0)))
         size = float(_log_norms(Y, M, yl, ml).max())
         spread = -math.inf
@@ -203,18 +203,11 @@ def _joined(Y: Tensor, M: Tensor) -> Tensor:
     return torch.cat((Y.reshape(-1, M.shape[-1]), M)).unsqueeze(0)
 
 
-def _beside(Y: Tensor) -> Tensor:
-    """[s, n-1, d] as [n-1, s d]."""
-    return Y.transpose(0, 1).reshape(Y.shape[1], Y.shape[0] * Y.shape[2])
-
-
 def _log_norms(Y: Tensor, M: Tensor, y_exponent: Tensor, m_exponent: Tensor) -> Tensor:
     """log of the Frobenius norms of states from their token differences and means."""
-    hfc = torch.linalg.vector_norm(from_differences(Y), dim=(-2, -1)).log()
-    lfc = torch.linalg.vector_norm(M, dim=-1).log() + math.log(Y.shape[-2] + 1) / 2
-    return torch.logaddexp(
-        2 * (hfc + log_of_two_to(y_exponent)), 2 * (lfc + log_of_two_to(m_exponent))
-    ) / 2  # fmt: skip
+    hfc = log_norm(from_differences(Y), y_exponent, 2)
+    lfc = log_norm(M, m_exponent, 1) + math.log(Y.shape[-2] + 1) / 2
+    return torch.logaddexp(2 * hfc, 2 * lfc) / 2
 
 
 @dataclass(frozen=True)
