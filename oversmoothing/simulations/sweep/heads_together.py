@@ -12,6 +12,7 @@ has discs: rho_Q is the k-th root of the largest modulus. What S lost to roundin
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,12 @@ from oversmoothing.theory.spectra.layer_discs import EPS, Interval
 from oversmoothing.theory.support.sizes import Array
 
 # (x, e): a stack x of matrices, each times 2^e.
-Scaled = tuple[Array, NDArray[np.intp]]
+Scaled = tuple[Array, NDArray[Any]]
 
 # Columns of V, the squarings after which rho_Q is looked for, and how well it is to be known.
 _COLUMNS, _LOOKED, _WIDTH = 8, range(8, 16, 2), 5e-10
 # The scale of 0, and one below which nothing is left.
-_NONE, _NOTHING = -(2**40), -2200
+_NONE, _NOTHING = -(2**40), -1074.0
 
 
 def couplings(A: Array, Q: Array) -> tuple[Array, Array]:
@@ -66,7 +67,7 @@ class Powers:
         """(M, N, K) of 2^k layers."""
         while len(self._squares) <= k:
             M, N, K = self._squares[-1]
-            feeding = _sum(_product(N, K), _product(K, M))
+            feeding = scaled_sum(_product(N, K), _product(K, M))
             self._squares.append([_product(M, M), _product(N, N), feeding])
         return self._squares[k]
 
@@ -83,10 +84,10 @@ class Powers:
             for k in range((depth - past).bit_length()):
                 if (depth - past) >> k & 1:
                     M, N, K = self._square(k)
-                    c, y = _sum(_product(N, c), _product(K, y)), _product(M, y)
+                    c, y = scaled_sum(_product(N, c), _product(K, y)), _product(M, y)
             past = depth
             Y = y[0].reshape(p, n - 1, d)
-            mean, scale = _sum((c[0].reshape(p, 1, d), c[1]), (to_mean[:, None] @ Y, y[1]))
+            mean, scale = scaled_sum((c[0].reshape(p, 1, d), c[1]), (to_mean[:, None] @ Y, y[1]))
             yield self._Q @ Y, mean, y[1], scale
 
     def consensus_radii(self) -> list[Interval | None]:
@@ -109,7 +110,7 @@ class Powers:
         return rho
 
 
-def _normalised(x: Array, e: NDArray[np.intp]) -> Scaled:
+def _normalised(x: Array, e: NDArray[Any]) -> Scaled:
     """In place, the largest entry of each in [1/2, 1) unless it is 0."""
     shift = np.frexp(np.maximum(x.max(axis=(1, 2)), -x.min(axis=(1, 2))))[1]
     x *= np.ldexp(1.0, -shift)[:, None, None]
@@ -120,13 +121,12 @@ def _product(x: Scaled, y: Scaled) -> Scaled:
     return _normalised(x[0] @ y[0], x[1] + y[1])
 
 
-def _sum(x: Scaled, y: Scaled) -> Scaled:
+def scaled_sum(x: Scaled, y: Scaled) -> Scaled:
     """On the larger of the scales of what is not 0."""
     scales = [np.where(part.any(axis=(1, 2)), e, _NONE) for part, e in (x, y)]
     top = np.maximum(*scales)
     one, other = (
-        part * np.ldexp(1.0, np.maximum(e - top, _NOTHING))[:, None, None]
-        for (part, _), e in zip((x, y), scales, strict=True)
+        part * np.exp2(np.clip(e - top, _NOTHING, 0.0))[:, None, None] for part, e in (x, y)
     )
     return _normalised(one + other, top)
 

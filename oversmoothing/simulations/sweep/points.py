@@ -37,7 +37,7 @@ from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import PARAMETERS, SCHEMA_VERSION, Config, Value
-from oversmoothing.simulations.sweep.heads_together import Powers, couplings
+from oversmoothing.simulations.sweep.heads_together import Powers, couplings, scaled_sum
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import iterated
 from oversmoothing.theory.layer.attention import complement_basis
@@ -329,19 +329,8 @@ class States:
         return np.asarray(np.log(hfc) - np.log(mean * np.sqrt(self.hfc.shape[1])) + scale)
 
     def dense(self) -> Array:
-        """X_L up to a power of two, on the larger of the scales of what is not 0."""
-        parts = (self.hfc, self.hfc_scale), (self.mean, self.mean_scale)
-        scales = [np.where(part.any(axis=(1, 2)), scale, _NONE) for part, scale in parts]
-        top = np.maximum(*scales)
-        hfc, mean = (
-            part * np.exp2(np.maximum(scale - top, -1074.0))[:, None, None]
-            for (part, _), scale in zip(parts, scales, strict=True)
-        )
-        return np.asarray(hfc + mean)
-
-
-# The scale of 0.
-_NONE = -(2.0**60)
+        """X_L up to a power of two."""
+        return scaled_sum((self.hfc, self.hfc_scale), (self.mean, self.mean_scale))[0]
 
 
 def squares(x: Array) -> Array:
