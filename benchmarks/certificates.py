@@ -12,8 +12,7 @@ import numpy as np
 
 from benchmarks.benchmark import Measurement, Row, measurement
 from oversmoothing.experiments.threads import interleaved_medians
-from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.layer.cell import softmax_balls, softmax_within
+from oversmoothing.theory.layer.attention import quotient, softmax_balls, softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import BITS, enclose_in_balls

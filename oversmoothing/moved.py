@@ -50,6 +50,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "depth.accurate": (_T + "numbers.rounding",),
     _T + "depth.rates": (_T + "depth.bounds",),
     _T + "layer.case": (_T + "layer.layer",),
+    _T + "layer.cell": (_T + "layer.attention", _T + "verdict.by_cells"),
     _T + "layer.perron": (_T + "layer.attention",),
     _T + "layer.quotient": (_T + "layer.attention",),
     _T + "proofs.query": (_T + "proofs.reals",),

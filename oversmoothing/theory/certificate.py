@@ -25,7 +25,7 @@ import numpy as np
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
 from oversmoothing.theory.depth.bounds import certified_depth_in_balls, first_depth
-from oversmoothing.theory.layer.cell import stationary_balls
+from oversmoothing.theory.layer.attention import stationary_balls
 from oversmoothing.theory.layer.layer import EXACT_SIZE, Entries, Layer
 from oversmoothing.theory.numbers.exact import fraction_text, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm

@@ -55,7 +55,7 @@ _MODULES = {
     by_fractions resolvent leading start of_start tokens cosines by_cells stages""",
     "theory/depth": "closed_form recurrence bounds ratios onset",
     "theory/spectra": "algebraic layer_discs discs blocks",
-    "theory/layer": "layer attention cell",
+    "theory/layer": "layer attention",
     "theory/checker": "check krylov reading spectra ties",
 }
 MODULES = [f"{folder}/{name}.py" for folder, names in _MODULES.items() for name in names.split()]

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings, strategies as st
 import oversmoothing
 from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.cell import softmax_within, stationary_balls
+from oversmoothing.theory.layer.attention import softmax_within, stationary_balls
 from oversmoothing.theory.layer.layer import Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import at_precision, largest, norm

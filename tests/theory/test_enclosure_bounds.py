@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from oversmoothing.theory.layer.cell import EXP_ERROR, bounded_exp, softmax_balls, softmax_within
+from oversmoothing.theory.layer.attention import (
+    EXP_ERROR,
+    bounded_exp,
+    softmax_balls,
+    softmax_within,
+)
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import (
     TINY,

@@ -25,9 +25,10 @@ from oversmoothing.theory.layer.attention import (
     complement_basis,
     quotient,
     rational_quotient,
+    softmax_balls,
+    stationary_balls,
     stationary_distribution,
 )
-from oversmoothing.theory.layer.cell import softmax_balls, stationary_balls
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers import exact
 from oversmoothing.theory.numbers.exact import (

@@ -9,16 +9,30 @@ Y' = Y + B Y W with B = Q^T A Q, and spec(B) is spec(A) without one copy of the 
 An irreducible class of period p moves from each of p groups of tokens into the next; the p-th roots
 of unity w are simple eigenvalues of it, with eigenvectors w^g on group g (Perron and Frobenius).
 Where the groups are of one size, such an eigenvector has the mean 0 exactly.
+
+Attention from logits is enclosed in balls, where nothing underflows, or in float64 with a proven
+error of exp.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import gcd
+from math import factorial, gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oversmoothing.theory.numbers import flint
 from oversmoothing.theory.numbers.exact import exact_stationary, normalised_rows, to_fractions
+from oversmoothing.theory.numbers.rounding import (
+    UNIT,
+    at_precision,
+    gamma,
+    inflated,
+    of_others,
+    to_ball,
+)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -249,3 +263,97 @@ def cyclic_groups(positive: NDArray[np.bool_], members: Sequence[int]) -> list[l
             else:
                 period = gcd(period, level[i] + 1 - level[j])
     return [[i for i in members if level[i] % period == g] for g in range(period)]
+
+
+# ------------------------------------------------------------------ attention from logits, enclosed
+
+
+def softmax_balls(logits: Sequence[Sequence[Fraction | None]], bits: int) -> flint.arb_mat:
+    """softmax of the rows in balls; None is masked (exactly 0)."""
+    with at_precision(bits):
+        rows = []
+        for row in logits:
+            top = max(x for x in row if x is not None)
+            rows.append(shares(None if x is None else to_ball(x - top) for x in row))
+        return flint.arb_mat(rows)
+
+
+def shares(row: Iterable[flint.arb | None]) -> list[flint.arb]:
+    """The softmax of a row in balls, where no weight underflows; None is masked."""
+    weights = [flint.arb(0) if x is None else x.exp() for x in row]
+    total = sum(weights, flint.arb(0))
+    return [weight / total for weight in weights]
+
+
+def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[flint.arb]:
+    """pi with pi^T A = pi^T, pi^T 1 = 1 in balls; the mean over the given closed classes.
+
+    By state reduction without a subtraction (Grassmann, Taksar, Heyman 1985): each entry keeps the
+    relative accuracy of those of A.
+    """
+    pi = [flint.arb(0)] * A.nrows()
+    for members in closed:
+        P = [[A[i, j] for j in members] for i in members]
+        for k in range(len(P) - 1, 0, -1):
+            total = sum(P[k][:k], flint.arb(0))
+            for i in range(k):
+                P[i][k] /= total
+                for j in range(k):
+                    P[i][j] += P[i][k] * P[k][j]
+        weights = [flint.arb(1)]
+        for k in range(1, len(P)):
+            weights.append(sum((w * P[i][k] for i, w in enumerate(weights)), flint.arb(0)))
+        total = sum(weights, flint.arb(0)) * len(closed)
+        for i, weight in zip(members, weights, strict=True):
+            pi[i] = weight / total
+    return pi
+
+
+# The float64 exp is written out, so that its error is a theorem and not a library's promise. With
+# k = rint(t log2 e), c the first 32 bits of log 2 (k c is exact) and c' the rest, r = (t - k c) -
+# k c' has |r| < 0.36 and is off by less than 2u. The Taylor polynomial of degree 13 is off by less
+# than 0.36^14 / 14! 1.44 < u / 8, and Horner's scheme by gamma_28 e^0.36, relative to e^r >=
+# e^-0.36. Together less than 61 u, and 64 u pays for products of errors too; the power of two is
+# exact, and an underflow loses at most 2^-1074.
+EXP_ERROR = 64 * UNIT
+_LOG2_HIGH = float.fromhex("0x1.62e42feep-1")
+_LOG2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+_LOWEST = -800.0
+
+
+def bounded_exp(t: Array) -> Array:
+    """exp(t) for -800 <= t <= 0, off by at most EXP_ERROR exp(t) + 2^-1074; exp(0) = 1 exactly."""
+    k = np.rint(t * np.log2(np.e))
+    r = (t - k * _LOG2_HIGH) - k * _LOG2_LOW
+    value = np.full_like(t, 1 / factorial(13))
+    for degree in range(12, -1, -1):
+        value = value * r + 1 / factorial(degree)
+    result: Array = np.ldexp(value, k.astype(np.int32))
+    return result
+
+
+def softmax_within(logits: Array, relative: float = 0.0) -> tuple[Array, Array]:
+    """(A, error) [..., n, n]: every softmax of logits within `relative` of these, -inf masked
+    (exactly 0), is within error of A. Each row needs a finite logit.
+
+    A weight is off by its exponential, by the shift, rounded once (exp(t (1 + u)) / exp(t) - 1 <
+    1.01 u |t|, with |t| <= 800), and by e^y - 1 <= y / (1 - y) for the y that its logit and the
+    largest one may move by; by e <= 1/8 in all its share then changes as in `of_others`, with
+    e (1 + 4 e) >= e / (1 - e)^2, and the division and the sum round. What underflows adds the
+    smallest number, by `inflated`. Infinite where the logits are too large for that.
+    """
+    masked = np.isneginf(logits)
+    with np.errstate(over="ignore"):
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+    # What lies below exp(-800) < 2^-1074 is below it still after rounding.
+    weights = np.where(masked, 0.0, bounded_exp(np.maximum(shifted, _LOWEST)))
+    A = weights / weights.sum(axis=-1, keepdims=True)
+    size = np.where(masked, 0.0, np.abs(logits)).max(axis=-1, keepdims=True)
+    y = inflated(2 * relative * size, 4)
+    rounding = gamma(logits.shape[-1] + 4)
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
+        e = np.where(y < 0.0625, inflated(e * (1 + 4 * e), 12), np.inf)
+        wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
+        error = np.where(masked, 0.0, inflated(wide * A, 12))
+    return A, np.where(np.isnan(error), np.inf, error)

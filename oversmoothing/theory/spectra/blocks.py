@@ -44,7 +44,7 @@ class Block:
     """T [m, m] on the columns `columns` of the basis; value: a ball around all its eigenvalues.
 
     real: every eigenvalue is real, in every matrix of the cell. conjugate: the column of the
-    conjugate of its one eigenvalue, where that is another.
+    conjugate of its one eigenvalue, where that is another. consensus: of I - A, all are 0 exactly.
     """
 
     columns: tuple[int, ...]
@@ -52,6 +52,7 @@ class Block:
     value: flint.acb
     real: bool
     conjugate: tuple[int, ...] = ()
+    consensus: bool = False
 
     def __len__(self) -> int:
         return len(self.columns)

@@ -4,43 +4,79 @@ The modes are pairs of a block of A and one of H (theory.spectra.invariant_block
 for certain where its coefficients in balls are not 0, absent where zeros of the input make them 0.
 Two moduli with one h are compared by |1 + h a|^2 - |1 + h b|^2, whose sign does not suffer from
 what the rounding of h does to both (T2b, T3b).
+
+An entry x stands for every number within half a unit in the last place, 0 for 0 alone. A is taken
+through E = I - A, whose diagonal is the sum of what a token gives to the others: s = 1 - a then has
+small relative errors however close to 1 an eigenvalue a is.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.attention import cyclic_groups
-from oversmoothing.theory.layer.cell import RoundingCell, cell_of
+from oversmoothing.theory.layer.attention import cyclic_groups, shares
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.rounding import Bounded, at_precision
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, at_precision
 from oversmoothing.theory.spectra.blocks import Block, Blocks, invariant_blocks
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import UNKNOWN, Decided, Tokens, limits_of, merged
 
 Balls = list[list[flint.acb]]
+_ROUND_UP = 1 + 2.0**-20
 
 
-@dataclass(frozen=True)
-class Side:
-    """A block of A: s = 1 - a and a, in balls. consensus: a = 1 exactly."""
+def departures(case: Layer) -> Balls:
+    """E = I - A of all that rounds to the layer."""
+    if case.logits is None:
+        given = case.given["A"].floats
+        errors = np.abs(given.sum(axis=1) - 1) + (1 + len(given)) * UNIT
+        A = [
+            [_ball(x, error) for x in row]
+            for row, error in zip(given.tolist(), errors.tolist(), strict=True)
+        ]
+    else:
+        A = []
+        for row in case.logits.tolist():
+            top = _ball(max(row), UNIT)
+            A.append(shares(None if x == -np.inf else _ball(x, UNIT) - top for x in row))
+    E = [[flint.acb(-x) for x in row] for row in A]
+    for i, row in enumerate(A):
+        # The sum of the others, or the difference where that is known better.
+        others, rest = sum((x for j, x in enumerate(row) if j != i), flint.arb(0)), 1 - row[i]
+        E[i][i] = flint.acb(others if others.rad() <= rest.rad() else rest)
+    return E
 
-    block: Block
-    s: flint.acb
-    a: flint.acb
-    consensus: bool
+
+def values(case: Layer) -> Balls:
+    """H of all that rounds to the layer."""
+    if case.factors is None:
+        return cell_of(case.given["H"].floats)
+    W_V, W_proj = (flint.acb_mat(cell_of(M)) for M in case.factors)
+    H: Balls = (W_V * W_proj).transpose().tolist()
+    return H
+
+
+def cell_of(M: Array) -> Balls:
+    """All that rounds to the entries of M."""
+    return [[flint.acb(_ball(x, UNIT)) for x in row] for row in M.tolist()]
+
+
+def _ball(x: float, relative: float) -> flint.arb:
+    if not x:
+        return flint.arb(0)
+    return flint.arb(x, max(abs(x) * relative, TINY / 2) * _ROUND_UP)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A pair of blocks. sure: some part of it is there; full: if it is, with every eigenvalue h of
-    its block."""
+    """A pair of a block of E = I - A, whose values are s = 1 - a, and one of H. sure: some part of
+    it is there; full: if it is, with every eigenvalue h of its block."""
 
-    attention: Side
+    attention: Block
     value: Block
     multiplier: flint.acb
     sure: bool
@@ -61,7 +97,7 @@ class Mode:
         if other.value is not self.value or not self.full:
             return False
         # |1 + h a|^2 - |1 + h b|^2 over one h, up to a positive factor.
-        h, gap = self.value.value, other.attention.s - self.attention.s
+        h, gap = self.value.value, other.attention.value - self.attention.value
         size = h.real * h.real + h.imag * h.imag
         turned = other.multiplier.conjugate() * h * gap
         difference = 2 * turned.real + size * (gap.real * gap.real + gap.imag * gap.imag)
@@ -85,17 +121,17 @@ class CellModes:
     """
 
     def __init__(
-        self, cell: RoundingCell, A: Blocks, H: Blocks, sides: list[Side], X0: Array | None
+        self, case: Layer, A: Blocks, H: Blocks, sides: list[Block], X0: Array | None
     ) -> None:
-        self.cell, self.A, self.H, self.sides, self.generic = cell, A, H, sides, X0 is None
-        self.shape, self.classes = (cell.case.n, cell.case.d), len(cell.case.classes)
+        self.case, self.A, self.H, self.sides, self.generic = case, A, H, sides, X0 is None
+        self.shape, self.classes = (case.n, case.d), len(case.classes)
         self.coefficients = None if X0 is None else _coefficients(X0, A, sides, H)
 
-    def part(self, side: Side, value: Block) -> Balls:
+    def part(self, side: Block, value: Block) -> Balls:
         """The coefficients of a pair of blocks [m, p]; of generic X_0 some that are not 0."""
         if self.coefficients is None:
-            return [[flint.acb(1)] * len(value) for _ in side.block.columns]
-        return [[self.coefficients[i][j] for j in value.columns] for i in side.block.columns]
+            return [[flint.acb(1)] * len(value) for _ in side.columns]
+        return [[self.coefficients[i][j] for j in value.columns] for i in side.columns]
 
     def all_modes(self) -> list[Mode]:
         """Those of every pair that may be there."""
@@ -125,23 +161,23 @@ class CellModes:
                 modes.append(mode)
         return modes
 
-    def fixed_states(self, sides: Sequence[Side], value: Block) -> Balls:
+    def fixed_states(self, sides: Sequence[Block], value: Block) -> Balls:
         """sum of V C over some blocks of A, [n, p] on the columns of one block of H."""
-        columns = [column for side in sides for column in side.block.columns]
+        columns = [column for side in sides for column in side.columns]
         V = flint.acb_mat([[row[column] for column in columns] for row in self.A.basis])
         C = flint.acb_mat([row for side in sides for row in self.part(side, value)])
         states: Balls = (V * C).tolist()
         return states
 
-    def _mode(self, side: Side, value: Block, rows: Balls) -> Mode | None:
+    def _mode(self, side: Block, value: Block, rows: Balls) -> Mode | None:
         entries = [x for row in rows for x in row]
         if all(x == 0 for x in entries):
             return None
         sure = any(not x.contains(0) for x in entries)
         full = self.coefficients is None or len(value) == 1
-        if len(side.block) == 1 or side.consensus:
+        if len(side) == 1 or side.consensus:
             full = full or any(_spans(value.T, row) for row in rows)
-        return Mode(side, value, _multiplier(side, value.value), sure, full)
+        return Mode(side, value, _multiplier(side.value, value.value), sure, full)
 
     def outcome(self) -> Outcome:
         """rho_C against rho_Q over what is there (T4e), UNDECIDED where the cell does not agree."""
@@ -172,7 +208,7 @@ class CellModes:
         return lasts(self.all_modes())
 
     def tokens(self, top: list[Mode]) -> Tokens | None:
-        block = top[0].attention.block
+        block = top[0].attention
         # Of a block of several real eigenvalues one leads only where nothing turns beside it, and h
         # is not 0, with which all of them stay.
         steady = self.A.triangular and all(
@@ -194,7 +230,7 @@ class CellModes:
     def summed(self, top: list[Mode]) -> Tokens | None:
         alike = all(mode.attention.consensus for mode in top)
         # Of a block of several a = 0 some may be a chain, and grow.
-        fixed = (x.multiplier == 1 and (x.value.zero or len(x.attention.block) == 1) for x in top)
+        fixed = (x.multiplier == 1 and (x.value.zero or len(x.attention) == 1) for x in top)
         if self.generic or not (alike or all(fixed)):
             return None
         w = self.fixed_states([mode.attention for mode in top], top[0].value)
@@ -206,13 +242,14 @@ class CellModes:
         value = top[0].value
         if not value.real or _chain(value) is None:
             return False
-        slopes = (x.attention.a.real + value.value.real * abs(x.attention.a) ** 2 for x in top)
+        attention = (1 - x.attention.value for x in top)
+        slopes = (a.real + value.value.real * abs(a) ** 2 for a in attention)
         return not any(slope.contains(0) for slope in slopes)
 
-    def without_mean(self, side: Side) -> bool:
+    def without_mean(self, side: Block) -> bool:
         """A root of unity, by the zeros of A."""
-        case = self.cell.case
-        if len(side.block) > 1 or side.consensus or case.n != sum(map(len, case.classes)):
+        case = self.case
+        if len(side) > 1 or side.consensus or case.n != sum(map(len, case.classes)):
             return False
         for members in case.classes:
             groups = cyclic_groups(case.positive, members)
@@ -221,7 +258,7 @@ class CellModes:
             for k in range(1, len(groups)):
                 s = 1 - (flint.acb(flint.fmpq(2 * k, len(groups)))).exp_pi_i()
                 holders = [block for block in self.A.blocks if block.value.overlaps(s)]
-                if len(holders) == 1 and holders[0] is side.block:
+                if len(holders) == 1 and holders[0] is side:
                     return True
         return False
 
@@ -266,10 +303,11 @@ def lasts(modes: list[Mode]) -> bool:
     sure = [mode for mode in modes if mode.sure]
     if any(not mode.multiplier.contains(0) for mode in sure):
         return True
-    simple = [mode for mode in sure if len(mode.attention.block) == len(mode.value) == 1]
+    simple = [mode for mode in sure if len(mode.attention) == len(mode.value) == 1]
     return any(
-        x.value is y.value and not (x.value.value * (x.attention.s - y.attention.s)).contains(0)
+        not (x.value.value * (x.attention.value - y.attention.value)).contains(0)
         for x, y in combinations(simple, 2)
+        if x.value is y.value
     )
 
 
@@ -295,41 +333,42 @@ def _spans(T: Balls, row: Sequence[flint.acb]) -> bool:
     return not table.det().contains(0)
 
 
-def _multiplier(side: Side, h: flint.acb) -> flint.acb:
-    """1 + h a, the narrower of two ways; exact where h or a is 0."""
-    ways = 1 + h * side.a, (1 + h) - h * side.s
+def _multiplier(s: flint.acb, h: flint.acb) -> flint.acb:
+    """1 + h (1 - s), the narrower of two ways; exact where h or 1 - s is 0."""
+    ways = 1 + h * (1 - s), (1 + h) - h * s
     return min(ways, key=lambda z: float(z.real.rad()) + float(z.imag.rad()))
 
 
-def modes_of(cell: RoundingCell, X0: Array | None) -> Iterator[CellModes]:
+def modes_of(case: Layer, X0: Array | None) -> Iterator[CellModes]:
     """The modes of generic X_0 (None), or of this X_0, by finer and coarser blocks."""
-    for A in invariant_blocks(cell.departures):
-        sides = _sides(cell, A)
+    H_cell = values(case)
+    for A in invariant_blocks(departures(case)):
+        sides = _sides(case, A)
         if sides is not None:
-            for H in invariant_blocks(cell.value):
-                yield CellModes(cell, A, H, sides, X0)
+            for H in invariant_blocks(H_cell):
+                yield CellModes(case, A, H, sides, X0)
 
 
-def _sides(cell: RoundingCell, A: Blocks) -> list[Side] | None:
-    """None where the eigenvalue 1, as often as A has closed classes, is not alone in its blocks."""
+def _sides(case: Layer, A: Blocks) -> list[Block] | None:
+    """The blocks of E, those of consensus at 0; None where the eigenvalue 1, as often as A has
+    closed classes, is not alone in its blocks."""
     fixed = [block for block in A.blocks if block.value.contains(0)]
-    if sum(map(len, fixed)) != len(cell.case.classes):
+    if sum(map(len, fixed)) != len(case.classes):
         return None
-    sides = []
-    for block in A.blocks:
-        s = flint.acb(0) if block in fixed else block.value
-        sides.append(Side(block, s, 1 - s, block in fixed))
-    return sides
+    return [
+        replace(block, value=flint.acb(0), consensus=True) if block in fixed else block
+        for block in A.blocks
+    ]
 
 
-def _coefficients(X0: Array, A: Blocks, sides: list[Side], H: Blocks) -> Balls:
+def _coefficients(X0: Array, A: Blocks, sides: list[Block], H: Blocks) -> Balls:
     """V^-1 X_0 U^-T. Only the rows of a = 1 see what all tokens share: the others are taken of
     the differences to one token, which may be far smaller."""
     start, left = cell_of(X0), flint.acb_mat(A.inverse)
     U = flint.acb_mat(H.inverse).transpose()
     rows: Balls = (left * flint.acb_mat(_from_the_first(start)) * U).tolist()
     means: Balls = (left * flint.acb_mat(start) * U).tolist()
-    fixed = {column for side in sides if side.consensus for column in side.block.columns}
+    fixed = {column for side in sides if side.consensus for column in side.columns}
     return [means[i] if i in fixed else row for i, row in enumerate(rows)]
 
 
@@ -348,7 +387,7 @@ def decided_in_cell(case: Layer, start: Entries | None, known: bool = False) -> 
     if beyond or case.n == 1:
         return Decided(outcome, limits)
     with at_precision(_BITS):
-        for modes in modes_of(RoundingCell(case), None if start is None else start.floats):
+        for modes in modes_of(case, None if start is None else start.floats):
             if outcome is Outcome.UNDECIDED:
                 outcome = modes.outcome()
             limits = merged(limits, second=limits_of(modes, outcome))

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import closed_classes, communicating
-from oversmoothing.theory.layer.cell import softmax_within
+from oversmoothing.theory.layer.attention import closed_classes, communicating, softmax_within
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated, upper_sum
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all

@@ -156,10 +156,6 @@ class Group:
     def __len__(self) -> int:
         return len(self.columns)
 
-    @property
-    def block(self) -> Group:
-        return self
-
 
 def limits_of(modes: Any, outcome: Outcome) -> Limits:
     """What all that some modes stand for has in common; None where it differs or may do so.
@@ -191,7 +187,7 @@ def _by_directions(modes: Any, top: list[Any]) -> Limits:
     values = _distinct(mode.value for mode in top)
     side, value = sides[0], values[0]
     consensus = all(x.consensus for x in sides)
-    if len(sides) == 1 and consensus and len(side.block) == modes.classes == 1:
+    if len(sides) == 1 and consensus and len(side) == modes.classes == 1:
         return ZERO
     if modes.generic and all(x.zero for x in values):
         # X_L tends to the part of X_0 on which H is 0.
@@ -203,7 +199,7 @@ def _by_directions(modes: Any, top: list[Any]) -> Limits:
         limits = _of_one_side(modes, top, side)
         if limits.limit_rank is not None or not one_value:
             return limits
-    turned = len(top) == 2 and side.block.conjugate == sides[-1].block.columns != ()
+    turned = len(top) == 2 and side.conjugate == sides[-1].columns != ()
     if one_value:
         return _of_one_value(modes, top, consensus, turned)
     if len(values) == 1 and value.real and (turned or len(sides) == 1) and modes.one_feature(top):
@@ -218,10 +214,10 @@ def _by_directions(modes: Any, top: list[Any]) -> Limits:
 
 def _of_one_side(modes: Any, top: list[Any], side: Any) -> Limits:
     """X_L goes like w y_L^T: HFC/LFC tends to ||P w|| / (sqrt(n) |mean w|), rank 1."""
-    tokens: Tokens | None = modes.tokens(top) if side.block.real else None
+    tokens: Tokens | None = modes.tokens(top) if side.real else None
     if tokens is not None:
         return tokens.ratio()
-    return Limits(None, None, 1 if side.block.real and len(side.block) == 1 else None)
+    return Limits(None, None, 1 if side.real and len(side) == 1 else None)
 
 
 def _of_one_value(modes: Any, top: list[Any], consensus: bool, turned: bool) -> Limits:

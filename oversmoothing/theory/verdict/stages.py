@@ -16,7 +16,7 @@ from itertools import repeat
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.cell import softmax_balls
+from oversmoothing.theory.layer.attention import softmax_balls
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Number, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
