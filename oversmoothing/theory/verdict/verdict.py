@@ -355,7 +355,7 @@ NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or
 
 def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -> Any:
     from oversmoothing.theory.verdict.symbolic.symbolic_layer import SymbolicLayer, symbolic_matrix
-    from oversmoothing.theory.verdict.symbolic.symbolic_start import symbolic_verdict
+    from oversmoothing.theory.verdict.symbolic.symbols import symbolic_verdict
 
     if logits is not None or A is None:
         raise InputError(

@@ -41,7 +41,7 @@ class Guarded:
 
     terms: with the square roots of +-discriminants, by their numbers. roots: the signs of these
     roots in h and in a, 0 where it has none; of two complex pairs the sign in its terms is a's.
-    coefficients: what is not all 0 where an X_0 contains the mode (`symbolic_start`).
+    coefficients: what is not all 0 where an X_0 contains the mode (`symbols`).
     """
 
     terms: Radicals
@@ -105,7 +105,7 @@ class Candidates:
         if each is None:
             yield {}, {ONE: sp.Integer(1)}, 0
         elif each.degree == 1:
-            yield {}, {ONE: each.value}, 0
+            yield {}, {ONE: each.trace}, 0
         else:
             k = self._number[each.discriminant]
             known, half = self.settled.get(k), sp.Rational(1, 2)

@@ -161,18 +161,13 @@ class EigenvalueClass:
         return len(self.coefficients) - 1
 
     @property
-    def value(self) -> Any:
-        """The one root of a factor of degree 1."""
-        return sp.factor(-self.coefficients[1])
-
-    @property
     def trace(self) -> Any:
-        """The sum of both roots of a quadratic."""
+        """The sum of the roots: of a factor of degree 1 its one root."""
         return sp.factor(-self.coefficients[1])
 
     @property
     def determinant(self) -> Any:
-        """Their product."""
+        """The product of both roots of a quadratic."""
         return sp.factor(self.coefficients[2])
 
     @cached_property
@@ -183,7 +178,7 @@ class EigenvalueClass:
     def roots(self) -> list[Any]:
         """In sympy, of a factor of degree 1 or 2; else none."""
         if self.degree == 1:
-            return [self.value]
+            return [self.trace]
         if self.degree == 2:
             root = sp.sqrt(self.discriminant)
             return [sp.factor_terms((self.trace + sign * root) / 2) for sign in (1, -1)]
@@ -218,6 +213,19 @@ def kernel_of(M: Any, each: EigenvalueClass, power: int = 1) -> list[Any]:
     value = value.applyfunc(sp.cancel)
     rows = (DomainMatrix.from_Matrix(value).to_field() ** int(power)).nullspace().to_Matrix()
     return [_whole(rows.row(k).T) for k in range(rows.rows)]
+
+
+def vectors_of(M: Any, each: EigenvalueClass, root: Any) -> list[Any]:
+    """A basis of the eigenvectors of M at one root."""
+    if each.degree == 1:
+        return kernel_of(M, each)
+    if each.multiplicity > 1:
+        return [
+            v.applyfunc(sp.radsimp) for v in (M - root * sp.eye(M.rows)).nullspace(simplify=True)
+        ]
+    # (M - other root) kills what else f(M) kills.
+    column = kernel_of(M, each)[0]
+    return [(M * column - (each.trace - root) * column).applyfunc(sp.factor_terms)]
 
 
 def _whole(column: Any) -> Any:
@@ -414,6 +422,23 @@ class SymbolicLayer:
         except (InfeasibleLPError, UnboundedLPError):
             return False
         return bool(best < 0)
+
+
+class OfLayer:
+    """What is said of a layer with parameters."""
+
+    def __init__(self, layer: SymbolicLayer) -> None:
+        self.layer = layer
+
+    @property
+    def parameters(self) -> tuple[Any, ...]:
+        """The symbols, by name."""
+        return tuple(self.layer.symbols)
+
+    @property
+    def assumed(self) -> tuple[Any, ...]:
+        """What A must satisfy to be attention, as far as it is not settled."""
+        return tuple(map(self.layer.as_given, self.layer.assumed))
 
 
 def _sign(symbol: Any) -> dict[str, bool]:

@@ -33,7 +33,7 @@ from oversmoothing.theory.verdict.symbolic.boundaries import (
     said_where,
     three,
 )
-from oversmoothing.theory.verdict.symbolic.symbolic_layer import SymbolicLayer, said, truth
+from oversmoothing.theory.verdict.symbolic.symbolic_layer import OfLayer, SymbolicLayer, said, truth
 
 WORDS = {
     Outcome.SMOOTHING: "smooths",
@@ -58,7 +58,7 @@ def condition(outcome: Outcome, words: str) -> Any:
     return property(lambda self: self._condition(outcome), doc=words)
 
 
-class SymbolicVerdict:
+class SymbolicVerdict(OfLayer):
     """For which parameters X' = X + A X W smooths, for generic X_0.
 
     form: "closed form" (three exact conditions) or "cells" (boundary polynomials, and one exact
@@ -82,7 +82,7 @@ class SymbolicVerdict:
     def __init__(self, layer: SymbolicLayer) -> None:
         if layer.n == 1:
             raise InputError("one token only (n = 1): there is nothing to smooth")
-        self._layer = layer
+        super().__init__(layer)
         self.where = sp.true
         self.names: dict[Any, str] = {}
         self.undecided = sp.false
@@ -90,11 +90,11 @@ class SymbolicVerdict:
         self._conditions = self._found()
 
     def _modes(self) -> Candidates | None:
-        degrees = [each.degree for each in (*self._layer.value, *self._layer.attention)]
-        return Candidates(self._layer) if max(degrees) <= 2 else None
+        degrees = [each.degree for each in (*self.layer.value, *self.layer.attention)]
+        return Candidates(self.layer) if max(degrees) <= 2 else None
 
     def _found(self) -> dict[Outcome, Any] | None:
-        layer = self._layer
+        layer = self.layer
         if len(layer.parameters) == 1:
             return self._on_a_line()
         if self._candidates is not None:
@@ -114,30 +114,20 @@ class SymbolicVerdict:
     def _condition(self, outcome: Outcome) -> Any:
         if self._conditions is None:
             return None
-        return self._layer.as_given(self._conditions[outcome])
+        return self.layer.as_given(self._conditions[outcome])
 
     smooths = condition(Outcome.SMOOTHING, "When consensus dominates.")
     ties = condition(Outcome.TIE, "When the largest moduli are equal.")
     does_not = condition(Outcome.NON_SMOOTHING, "When another mode dominates.")
 
-    @property
-    def parameters(self) -> tuple[Any, ...]:
-        """The symbols, by name."""
-        return tuple(self._layer.symbols)
-
-    @property
-    def assumed(self) -> tuple[Any, ...]:
-        """What A must satisfy to be attention, as far as it is not settled."""
-        return tuple(map(self._layer.as_given, self._layer.assumed))
-
     @cached_property
     def boundaries(self) -> tuple[Any, ...]:
         """Polynomials on whose zeros alone the verdict changes."""
-        return tuple(map(self._layer.as_given, self._known_boundaries.polynomials()))
+        return tuple(map(self.layer.as_given, self._known_boundaries.polynomials()))
 
     @cached_property
     def _known_boundaries(self) -> Boundaries:
-        return Boundaries(self._layer, self._candidates)
+        return Boundaries(self.layer, self._candidates)
 
     # ------------------------------------------------------------------------------ conditions
 
@@ -167,8 +157,8 @@ class SymbolicVerdict:
 
     def _say_where(self, never: Sequence[Any] = ()) -> None:
         """What is reduced by factors that are positive, or never 0, holds where they are."""
-        positive = (sp.Gt(x, 0) for x in self._layer.positive)
-        self.where = self._layer.as_given(sp.And(*positive, *(sp.Ne(x, 0) for x in never)))
+        positive = (sp.Gt(x, 0) for x in self.layer.positive)
+        self.where = self.layer.as_given(sp.And(*positive, *(sp.Ne(x, 0) for x in never)))
 
     def _by_extremes(self) -> dict[Outcome, Any]:
         """Of real spectra the least and the largest eigenvalues decide, which get names (T2d).
@@ -176,9 +166,9 @@ class SymbolicVerdict:
         |1 + h a| is convex in h and in a.
         """
         ends = {}
-        for letter, classes in (("h", self._layer.value), ("a", self._layer.attention)):
+        for letter, classes in (("h", self.layer.value), ("a", self.layer.attention)):
             if len(classes) == 1 and classes[0].degree == 1:
-                ends[letter] = [classes[0].value]
+                ends[letter] = [classes[0].trace]
                 continue
             matrix = "H" if letter == "h" else "A, without one eigenvalue 1"
             ends[letter] = [sp.Symbol(f"{letter}_{end}", real=True) for end in ("min", "max")]
@@ -194,7 +184,7 @@ class SymbolicVerdict:
     @property
     def matrices(self) -> dict[str, Any]:
         """A, H, and X0 where there is one, in the user's symbols."""
-        layer = self._layer
+        layer = self.layer
         each = zip(["A", "H", "X0"], (layer.A, layer.H, layer.X0), strict=True)
         return {name: layer.as_given(M) for name, M in each if M is not None}
 
@@ -204,7 +194,7 @@ class SymbolicVerdict:
         None where there is none, or where the order of the boundaries is not known wherever A is
         positive.
         """
-        known, layer = self._candidates, self._layer
+        known, layer = self._candidates, self.layer
         assert known is not None
         if known.quadratics:
             return None
@@ -247,13 +237,13 @@ class SymbolicVerdict:
             if sp.degree(factor, t) != 1:
                 return None
             lead, rest = sp.Poly(factor, t).all_coeffs()
-            roots[factor], sign = -rest / lead, self._layer.sign(lead)
+            roots[factor], sign = -rest / lead, self.layer.sign(lead)
             if not sign:
                 return None
             signs[factor] = sign
         places = {}
         for factor, root in roots.items():
-            above = {other: self._layer.sign(root - other) for other in roots.values()}
+            above = {other: self.layer.sign(root - other) for other in roots.values()}
             if None in above.values():
                 return None
             places[factor] = root, list(above.values()).count(1), signs[factor]
@@ -261,7 +251,7 @@ class SymbolicVerdict:
 
     def _on_a_line(self) -> dict[Outcome, Any]:
         """One parameter: an exact verdict on each piece, cut at the roots of all boundaries."""
-        (t,) = self._layer.parameters
+        (t,) = self.layer.parameters
         known = self._known_boundaries
         cuts, edges = known.polynomials(), known.edges()
         roots = real_roots([*cuts, *edges], t)
@@ -285,17 +275,17 @@ class SymbolicVerdict:
         """
         if all(x.is_Rational for x in values.values()):
             return self.exactly(values)
-        if self._layer.X0 is not None:
+        if self.layer.X0 is not None:
             return Outcome.UNDECIDED
         if len(set(sides)) == 2 and set(sides) <= set(COMPARED):
             return Outcome.TIE
         known = next((side for side in sides if side is not None), None)
         if known is None or known is Outcome.TIE:
             return known
-        own = {self._layer.own.get(s, s): x for s, x in values.items()}
+        own = {self.layer.own.get(s, s): x for s, x in values.items()}
         h, a = (
             np.linalg.eigvals(np.array(M.subs(own).evalf(30), dtype=np.float64))
-            for M in (self._layer.H, self._layer.quotient)
+            for M in (self.layer.H, self.layer.quotient)
         )
         apart = abs(1 + h).max() - abs(1 + np.outer(h, a)).max()
         # Far above what rounding does to small matrices, defective ones too.
@@ -307,12 +297,12 @@ class SymbolicVerdict:
         None where A is no attention.
         """
         try:
-            return self._exact(self._layer.read_values(values, {}))
+            return self._exact(self.layer.read_values(values, {}))
         except InputError:
             return None
 
     def _exact(self, values: Mapping[Any, Any]) -> Outcome:
-        return outcome_of_sign(exact_dominance(*self._layer.at(values)).comparison)
+        return outcome_of_sign(exact_dominance(*self.layer.at(values)).comparison)
 
     # ------------------------------------------------------------------------------ at a point
 
@@ -325,7 +315,7 @@ class SymbolicVerdict:
         name: number}, or by keyword. Raises `InputError` for values that are not rational, and
         where A is no attention.
         """
-        layer = self._layer
+        layer = self.layer
         known = layer.read_values(values or {}, more)
         if len(known) < len(layer.parameters):
             parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
@@ -339,12 +329,12 @@ class SymbolicVerdict:
     @property
     def edges(self) -> tuple[Any, ...]:
         """Polynomials that are 0 where an entry of A is, or a denominator."""
-        return tuple(map(self._layer.as_given, self._known_boundaries.edges()))
+        return tuple(map(self.layer.as_given, self._known_boundaries.edges()))
 
     @property
     def entries(self) -> tuple[Any, ...]:
         """The entries of A that hold parameters: all are >= 0 where A is attention."""
-        return tuple(self._layer.as_given(x) for x in self._layer.A if not x.is_number)
+        return tuple(self.layer.as_given(x) for x in self.layer.A if not x.is_number)
 
     # ------------------------------------------------------------------------------------ cells
 
@@ -355,7 +345,7 @@ class SymbolicVerdict:
         first where their number or order can change. Raises `InputError` for more parameters: fix
         some by `subs`.
         """
-        layer = self._layer
+        layer = self.layer
         if len(layer.parameters) > 2:
             names = ", ".join(s.name for s in layer.parameters)
             raise InputError(f"cells are of one or two parameters, not {names}: fix some by subs")
@@ -414,14 +404,14 @@ class SymbolicVerdict:
         lines = [f"{_COUNTED[len(shown)]} conditions, in closed form"]
         lines += [f"  {when(each, self._condition(each))}" for each in shown]
         if self.undecided is not sp.false:
-            lines.append(f"  UNDECIDED where {said(self._layer.as_given(self.undecided))}")
+            lines.append(f"  UNDECIDED where {said(self.layer.as_given(self.undecided))}")
         lines += [f"  {symbol}: {words}" for symbol, words in self.names.items()]
         if self.where is not sp.true:
             lines.append(f"  for {said_where(self.where)}")
         return "\n".join(lines + given)
 
     def __repr__(self) -> str:
-        names = ", ".join(s.name for s in self._layer.parameters)
+        names = ", ".join(s.name for s in self.layer.parameters)
         if self._conditions is None:
             return f"<{type(self).__name__} in {names}: cells>"
         return f"<{type(self).__name__} in {names}: {when(Outcome.SMOOTHING, self.smooths)}>"
