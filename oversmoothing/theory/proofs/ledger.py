@@ -21,7 +21,7 @@ computed from what its evidence came to and how the claims it cites stand:
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -175,28 +175,35 @@ def _stated_in(path: Path) -> dict[str, Claim]:
     return table
 
 
-class _Claims(Mapping[str, Claim]):
-    """The claims by name; a chapter is read, and its Python file run, where one of it is wanted."""
+class Lazy(Mapping[str, Claim]):
+    """Claims by name, each made when it is asked for, and so are the names."""
 
-    def __init__(self, own: Mapping[str, Claim]) -> None:
-        self._own = own
+    def __init__(self, names: Callable[[], Collection[str]], make: Callable[[str], Claim]) -> None:
+        self._names, self._make = names, cache(make)
 
     def __getitem__(self, name: str) -> Claim:
-        return self._own[name] if name in self._own else _stated_in(files()[name])[name]
+        return self._make(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*files(), *self._own]))
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return len(files().keys() | self._own.keys())
+        return len(self._names())
 
     def __contains__(self, name: object) -> bool:
-        return name in files() or name in self._own
+        return name in self._names()
 
 
 def claims(own: Mapping[str, Claim] | None = None) -> Mapping[str, Claim]:
-    """Every claim by name, in the order of T-numbers, papers last; behind them those of a user."""
-    return _Claims(own or {})
+    """Every claim by name, in the order of T-numbers, papers last; behind them those of a user.
+
+    A chapter is read, and its Python file run, where one of its claims is wanted.
+    """
+    users = own or {}
+    return Lazy(
+        cache(lambda: dict.fromkeys([*files(), *users])),
+        lambda name: users[name] if name in users else _stated_in(files()[name])[name],
+    )
 
 
 def _order(name: str) -> tuple[object, ...]:
@@ -205,7 +212,7 @@ def _order(name: str) -> tuple[object, ...]:
     return (not name.startswith("T"), *parts)
 
 
-class Ledger(Mapping[str, Claim]):
+class Ledger(Lazy):
     """Claims by name, some with evidence from outside the theory; each made when it is asked for.
 
     Raises `InputError` where `extra` names no claim; where a claim that is asked for repeats a
@@ -216,29 +223,17 @@ class Ledger(Mapping[str, Claim]):
     def __init__(
         self, stated: Mapping[str, Claim], extra: Mapping[str, tuple[Evidence, ...]] | None = None
     ) -> None:
-        self._stated, self._extra = stated, extra or {}
-        self._made: dict[str, Claim] = {}
-        for name, added in self._extra.items():
-            if name not in stated:
-                raise InputError(f"no claim '{name}' for the evidence '{added[0].title}'")
-
-    def __getitem__(self, name: str) -> Claim:
-        if name not in self._made:
-            claim = self._stated[name]
-            evidence = (*claim.evidence, *self._extra.get(name, ()))
+        def with_extra(name: str) -> Claim:
+            evidence = (*stated[name].evidence, *beside.get(name, ()))
             if len({one.title for one in evidence}) < len(evidence):
                 raise InputError(f"claim '{name}' has two pieces of evidence of one title")
-            self._made[name] = replace(claim, evidence=evidence)
-        return self._made[name]
+            return replace(stated[name], evidence=evidence)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._stated)
-
-    def __len__(self) -> int:
-        return len(self._stated)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._stated
+        super().__init__(stated.keys, with_extra)
+        beside = extra or {}
+        for name, added in beside.items():
+            if name not in stated:
+                raise InputError(f"no claim '{name}' for the evidence '{added[0].title}'")
 
     def cited(self, chosen: Iterable[Claim]) -> list[Claim]:
         """These claims and all that they rest on, the cited ones first."""
