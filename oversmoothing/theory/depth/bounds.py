@@ -240,13 +240,13 @@ def first_depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, depth: int) -> 
         )
         starts = exact.product(away, X0), [exact.weighted_mean(pi, X0)]
         hfc, c = (
-            Powers(M, [to_ball(x) for row in X for x in row])
+            Powers(M, flint.arb_mat([[to_ball(x)] for row in X for x in row]))
             for M, X in zip((T, C), starts, strict=True)
         )
         E = flint.arb_mat(to_flint(exact.kronecker([eta], exact.identity(d))))
         bound = to_ball(eps * eps * n)
         for start in range((depth - 1) // _AT_ONCE * _AT_ONCE, -1, -_AT_ONCE):
-            y, z = (flint.arb_mat([[x] for x in part.at(start)]) for part in (hfc, c))
+            y, z = hfc.at(start), c.at(start)
             above = -1
             for layer in range(start, min(start + _AT_ONCE, depth)):
                 size, mean = (

@@ -141,7 +141,7 @@ def ball_ratios(
 
     def attempt(wanted: list[int], bits: int) -> dict[int, Ratio]:
         eta = [to_ball(Fraction(1, n) - p) for p in pi]
-        c = Powers(flint.arb_mat(consensus), [to_ball(x) for (x,) in c0])
+        c = Powers(flint.arb_mat(consensus), flint.arb_mat(to_flint(c0)))
         return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, wanted)
 
     result = _with_enough_bits(attempt, asked)
@@ -189,7 +189,7 @@ def _decoupled(
     deaths: the depths from which c_L and y_L are exactly 0, None where that is never or not known.
     """
     n, d = len(X0), len(X0[0])
-    y, ratios = Powers(block, [to_ball(x) for (x,) in _from_the_last(X0)]), {}
+    y, ratios = Powers(block, flint.arb_mat(to_flint(_from_the_last(X0)))), {}
     for depth in depths:
         if depth == 0:
             ratios[depth] = replace(ratio_of_squares(*squared_norms(X0)), squared=None)
@@ -198,8 +198,8 @@ def _decoupled(
         if y_dead:
             ratios[depth] = Ratio(None, None, gone=True) if c_dead else Ratio(0.0, -math.inf)
             continue
-        mean = [flint.arb(0)] * d if c_dead else c.at(depth)
-        ratio = ratio_from_balls(mean, y.at(depth) + [flint.arb(0)] * d, eta, n, d)
+        mean = [flint.arb(0)] * d if c_dead else c.at(depth).entries()
+        ratio = ratio_from_balls(mean, y.at(depth).entries() + [flint.arb(0)] * d, eta, n, d)
         if ratio is not None:
             ratios[depth] = ratio
     return ratios
@@ -308,7 +308,8 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
         eta = [to_ball(uniform) - x for x in pi]
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
     consensus = to_flint(exact.plus_identity(H))
-    c, deaths = Powers(flint.arb_mat(consensus), c0), (death(consensus, exact.identity(d)), None)
+    c = Powers(flint.arb_mat(consensus), flint.arb_mat(d, 1, c0))
+    deaths = death(consensus, exact.identity(d)), None
     # I + B' (x) H as of fractions.
     table: Any = A.tolist()
     value: Any = [[to_ball(x) for x in row] for row in H]

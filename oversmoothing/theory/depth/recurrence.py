@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from operator import mul
 from typing import Any
 
 import flint
@@ -85,20 +86,22 @@ class Recurrence:
 
 
 class Powers:
-    """M^L v for several L from one table of squarings, at the precision of the context."""
+    """M^L v for several L from one table of squarings, at the precision of the context.
 
-    def __init__(self, M: flint.arb_mat, start: list[flint.arb]) -> None:
-        self._squares = [M]
-        self._start = flint.arb_mat([[x] for x in start])
+    times: the product, where it is not that of matrices.
+    """
 
-    def at(self, depth: int) -> list[flint.arb]:
-        vector = self._start
+    def __init__(self, M: Any, start: Any, times: Callable[[Any, Any], Any] = mul) -> None:
+        self._squares, self._start, self._times = [M], start, times
+
+    def at(self, depth: int) -> Any:
+        power = self._start
         for k in range(depth.bit_length()):
             if k == len(self._squares):
-                self._squares.append(self._squares[-1] * self._squares[-1])
+                self._squares.append(self._times(self._squares[-1], self._squares[-1]))
             if depth >> k & 1:
-                vector = self._squares[k] * vector
-        return vector.entries()
+                power = self._times(self._squares[k], power)
+        return power
 
 
 def squared_norms_at(
@@ -220,8 +223,9 @@ class _InBalls:
             self._parts = _sequence(left, A, W, X, 2 * order)
             projected = [(u * q * v)[0, 0] for q in self._parts]
             self._root = flint.arb_poly([of.kappa, 1])
-            self._chi = self._polynomial(projected, order)
-            self._squares = [self._root]
+            self._chi = chi = self._polynomial(projected, order)
+            # (kappa + t)^L mod chi.
+            self._powers = Powers(self._root, flint.arb_poly([1]), lambda x, y: (x * y) % chi)
 
     def _polynomial(self, s: list[flint.arb], r: int) -> flint.arb_poly | None:
         """chi without its nilpotent factor, monic; None where the bits are too few to find it."""
@@ -242,23 +246,11 @@ class _InBalls:
             m = self._nilpotency
             p = self._root ** min(depth, m)
             if depth > m:
-                p *= self._power(depth - m)
+                p *= self._powers.at(depth - m)
             total: flint.arb_mat = self._parts[0] * 0
             for c, s in zip(p.coeffs(), self._parts, strict=False):
                 total += s * c
             return total
-
-    def _power(self, depth: int) -> flint.arb_poly:
-        """(kappa + t)^depth mod chi."""
-        assert self._chi is not None
-        p = flint.arb_poly([1])
-        for k in range(depth.bit_length()):
-            if k == len(self._squares):
-                last = self._squares[-1]
-                self._squares.append((last * last) % self._chi)
-            if depth >> k & 1:
-                p = (p * self._squares[k]) % self._chi
-        return p
 
 
 # 1200 digits: sigma_2^2 of a state that shrinks by 0.5 a layer is 1e-600 after a thousand layers.
@@ -280,8 +272,8 @@ def states(
     """X_L [n, d] in balls at each depth, for A [n, n], H [d, d], X0 [n, d] in fractions."""
     with at_precision(bits):
         layer = flint.arb_mat(to_flint(layer_rows(A, H, residual)))
-        power = Powers(layer, [to_ball(x) for row in X0 for x in row])
-        return {L: flint.arb_mat(len(X0), len(X0[0]), power.at(L)) for L in depths}
+        power = Powers(layer, flint.arb_mat([[to_ball(x)] for row in X0 for x in row]))
+        return {L: flint.arb_mat(len(X0), len(X0[0]), power.at(L).entries()) for L in depths}
 
 
 def singular_values(X: flint.arb_mat, bits: int = BITS) -> list[flint.arb]:

@@ -203,6 +203,11 @@ def to_ball(x: Fraction) -> flint.arb:
     return flint.arb(flint.fmpq(x.numerator, x.denominator))
 
 
+def around(x: flint.acb, radius: Any) -> flint.acb:
+    """The ball of that radius more around x."""
+    return x + flint.acb(flint.arb(0, radius), flint.arb(0, radius))
+
+
 def largest(values: Iterable[flint.arb]) -> flint.arb:
     """A ball around the largest of several real numbers, each known by a ball; 0 of none."""
     known = list(values)

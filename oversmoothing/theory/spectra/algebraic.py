@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import flint
 
 from oversmoothing.theory.numbers.exact import identity, polynomial_at, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.rounding import around, at_precision, doublings
 from oversmoothing.theory.support.errors import CloseRootsError
 
 # Bits that roots agree to in all (the sum over pairs): from so many on they are found as
@@ -109,10 +109,7 @@ class Factor:
                 for _ in range(working.bit_length()):
                     points = [(x - p(x) / slope(x)).mid() for x in points]
                 radii = [(self.degree * abs(p(x) / slope(x))).upper() for x in points]
-                balls = [
-                    x + flint.acb(flint.arb(0, r), flint.arb(0, r))
-                    for x, r in zip(points, radii, strict=True)
-                ]
+                balls = [around(x, r) for x, r in zip(points, radii, strict=True)]
             apart = not any(x.overlaps(y) for x, y in combinations(balls, 2))
             if len(balls) == self.degree and all(x.is_finite() for x in balls) and apart:
                 return balls

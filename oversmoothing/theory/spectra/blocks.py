@@ -23,6 +23,7 @@ import numpy as np
 
 from oversmoothing.theory.numbers.rounding import (
     UNIT,
+    around,
     at_precision,
     gamma,
     inflated,
@@ -274,8 +275,7 @@ def _disc(block: Complex, error: flint.arb) -> flint.acb:
 
 
 def _balls(M: Complex | flint.acb_mat, error: flint.arb) -> Balls:
-    around = flint.arb(0, error.upper())
-    return [[flint.acb(x) + flint.acb(around, around) for x in row] for row in M.tolist()]
+    return [[around(flint.acb(x), error.upper()) for x in row] for row in M.tolist()]
 
 
 def _realised(block: Block, blocks: list[Block]) -> Block:
@@ -367,7 +367,7 @@ def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:
         row = _sum(moduli[i][j] for j in range(k) if j != i)
         column = _sum(moduli[j][i] for j in range(k) if j != i)
         radius = row.max(column).upper()
-        boxes.append(similar[i, i] + flint.acb(flint.arb(0, radius), flint.arb(0, radius)))
+        boxes.append(around(similar[i, i], radius))
     alone, hulls = [False] * k, list(boxes)
     for group in clusters(k, lambda i, j: bool(boxes[i].overlaps(boxes[j]))):
         whole = reduce(flint.acb.union, (boxes[j] for j in group))

@@ -33,7 +33,7 @@ import numpy as np
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix, identity, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
+from oversmoothing.theory.numbers.rounding import around, at_precision, doublings, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart, squared_modulus
 from oversmoothing.theory.spectra.blocks import clusters
 from oversmoothing.theory.spectra.chains import companion
@@ -243,11 +243,6 @@ def largest_root(polynomial: flint.acb_poly) -> flint.arb:
         )
     groups = clusters(degree, lambda i, j: bool(boxes[i].overlaps(boxes[j])))
     return largest(reduce(flint.arb.union, (abs(boxes[k]) for k in group)) for group in groups)
-
-
-def around(x: flint.acb, radius: Any) -> flint.acb:
-    """The ball of that radius more around x."""
-    return x + flint.acb(flint.arb(0, radius), flint.arb(0, radius))
 
 
 def _weierstrass(P: flint.acb_poly, points: list[flint.acb], i: int) -> flint.acb:

@@ -14,7 +14,7 @@ import numpy as np
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.numbers.rounding import around, at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import Spectrum
@@ -28,7 +28,6 @@ from oversmoothing.theory.streams.stream_modes import (
     EXACT_DEGREE,
     EnclosedRadii,
     agreement_depth,
-    around,
     differences_alone,
     enclosed_radii,
     exact_modes,

@@ -196,7 +196,7 @@ class Decision:
 def decide_cell(cell: CellDiscs) -> Decision:
     """rho_C against rho_Q over the cell."""
     quotient = cell.quotient.radius() if len(cell.attention) else Interval(0.0, 0.0)
-    return _decided(cell.attention, cell.value, cell.repeated, cell.consensus.radius(), quotient)
+    return decide(cell.attention, cell.value, cell.repeated, (cell.consensus.radius(), quotient))
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
         for i, (a, h, both) in enumerate(zip(attention, value, radii, strict=True), start):
             simple = seen[i] or len(closed_classes(A[i])) == 1
             if simple and isinstance(a, Discs) and isinstance(h, Discs):
-                yield _decided(a, h, 0, *both), a, h
+                yield decide(a, h, 0, both), a, h
             else:
                 cell = cell_discs(Layer.of(A[i], H[i]))
                 yield decide_cell(cell), cell.attention, cell.value
@@ -382,18 +382,15 @@ def _largest(radii: Sequence[Interval]) -> Interval:
     )
 
 
-def decide(attention: Discs, value: Discs, repeated: int) -> Decision:
+def decide(
+    attention: Discs, value: Discs, repeated: int, radii: tuple[Interval, Interval] | None = None
+) -> Decision:
     """rho_C against rho_Q for all spectra in these discs (T2, T3).
 
-    attention: without one eigenvalue 1 of A, which occurs `repeated` times more.
+    attention: without one eigenvalue 1 of A, which occurs `repeated` times more. radii: both, where
+    they are known.
     """
-    radii = consensus_radius(value), quotient_radius(attention, value)
-    return _decided(attention, value, repeated, *radii)
-
-
-def _decided(
-    attention: Discs, value: Discs, repeated: int, consensus: Interval, quotient: Interval
-) -> Decision:
+    consensus, quotient = radii or (consensus_radius(value), quotient_radius(attention, value))
     if repeated == 0:
         outcome = outcome_of(consensus.low - quotient.high, consensus.high - quotient.low)
         if outcome is Outcome.UNDECIDED and len(attention) > 0:

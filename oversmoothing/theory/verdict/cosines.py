@@ -290,23 +290,23 @@ class TokensOfStart:
             return None
         # At one depth: both may turn their signs in every layer.
         depth = residue + period * max(token.growth.power for token in tokens)
-        x, y = (direction.in_fractions(depth) for direction in directions)
+        x, y = (in_fractions(depth) for _, in_fractions in directions)
         if x is not None and y is not None:
             return Cosine.of(x, y)
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
-            value = cosine_of([direction.in_balls(bits) for direction in directions])
+            value = cosine_of([in_balls(bits) for in_balls, _ in directions])
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
                 return rounded(value)
         raise _UnsettledError
 
-    def _every(self, k: int, token: Token, period: int, residue: int) -> "Direction | None":
+    def _every(self, k: int, token: Token, period: int, residue: int) -> "_Direction | None":
         """The direction of token k at the depths of a residue, None where it is 0 there.
 
         Raises `_UnsettledError` where its sign turns.
         """
         sum_here = token.leading_sum(residue, token.bits)
         if any(not c.contains(0) for c in sum_here):
-            return Direction(lambda bits: token.leading_sum(residue, bits), token.rational_sum)
+            return lambda bits: token.leading_sum(residue, bits), token.rational_sum
         # The leading sum cancels at this residue: what grows more slowly shows there.
         slower = every(token.part, period, residue)
         if slower is None:
@@ -315,19 +315,15 @@ class TokensOfStart:
         if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
         # One positive root leads: the direction is the same at every depth.
-        return Direction(
+        return (
             lambda bits: slower.leading_sum(residue, max(bits, slower.bits)),
             lambda _: slower.rational_sum(slower.growth.power),
         )
 
 
-@dataclass(frozen=True)
-class Direction:
-    """That of a token at the depths of a residue. in_balls: by bits. in_fractions: by one such
-    depth, up to a positive factor; None where it is no vector of fractions."""
-
-    in_balls: Callable[[int], list[flint.arb]]
-    in_fractions: Callable[[int], list[Fraction] | None]
+# That of a token at the depths of a residue: in balls by bits, and in fractions by one such depth,
+# up to a positive factor; None where it is no vector of fractions.
+_Direction = tuple[Callable[[int], list[flint.arb]], Callable[[int], list[Fraction] | None]]
 
 
 class _UnsettledError(ArithmeticError):

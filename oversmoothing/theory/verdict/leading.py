@@ -8,7 +8,7 @@ is no answer.
 
 The asymptotic rank (T4c): a lower bound by pivots that are certainly not zero, an upper one by how
 often the eigenvalues occur that lead; where they differ, by rational arithmetic if all conjugates
-lead, or by elimination in the field of the one root that leads.
+lead, or in the field of the one root that leads.
 """
 
 import math
@@ -19,9 +19,10 @@ from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import Number
+from oversmoothing.theory.numbers.exact import Number, polynomial_at
 from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.verdict.by_fractions import embeddings, rank_bound
 from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
 
@@ -281,21 +282,12 @@ def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
 
 
 def rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, int]) -> int:
-    """The rank of N(x) for one root x, by elimination in Q(x)."""
-    field = flint.fmpq_poly(polynomial)
-    entries = [flint.fmpq_poly(n) % field for n in whole.numerators]
-    rows = [entries[i * shape[1] : (i + 1) * shape[1]] for i in range(shape[0])]
-    rank = 0
-    for column in range(shape[1]):
-        pivot = next((row for row in rows if not row[column].is_zero()), None)
-        if pivot is None:
-            continue
-        rows.remove(pivot)
-        _, inverse, _ = pivot[column].xgcd(field)
-        scaled = [(x * inverse) % field for x in pivot]
-        rows = [
-            [(x - row[column] * s) % field for x, s in zip(row, scaled, strict=True)]
-            for row in rows
-        ]
-        rank += 1
-    return rank
+    """The rank of N(x) for one root x: each number of Q(x) as a table that acts on Q(x)."""
+    C = companion(flint.fmpq_poly(polynomial) / polynomial[polynomial.degree()])
+    tables = [polynomial_at(n, C).tolist() for n in whole.numerators]
+    rows = [
+        [x for table in tables[i : i + shape[1]] for x in table[k]]
+        for i in range(0, len(tables), shape[1])
+        for k in range(C.nrows())
+    ]
+    return int(flint.fmpq_mat(rows).rank()) // C.nrows()

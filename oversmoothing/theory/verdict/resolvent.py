@@ -27,7 +27,7 @@ import flint
 from oversmoothing.theory.numbers.exact import Heads, Matrix, on_vectors, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart
-from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare
+from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare, largest_modes
 
 # (Degree of p)^4 times the bits of a layer's entries: up to the first all that follows from p takes
 # seconds, up to the second p is computed where there is no other way. The seconds of a unit.
@@ -72,15 +72,10 @@ class Part:
     @cached_property
     def growth(self) -> Growth:
         """Of a part that is not zero. Raises `OutOfReachError`."""
-        top: list[tuple[Eigenvalue, int]] = []
-        for root, multiplicity in self.roots():
-            sign = self.order.compare(root, top[0][0]) if top else 1
-            if sign > 0:
-                top = []
-            if sign >= 0:
-                top.append((root, multiplicity))
-        largest = max(multiplicity for _, multiplicity in top)
-        return Growth(tuple(root for root, m in top if m == largest), largest - 1)
+        multiplicity = dict(self.roots())
+        top, _, _ = largest_modes(list(multiplicity), lambda x, y: (self.order.compare(x, y), 0))
+        most = max(multiplicity[root] for root in top)
+        return Growth(tuple(root for root in top if multiplicity[root] == most), most - 1)
 
     def cofactor(self, exponent: int) -> flint.fmpz_poly:
         """q with q(x) = (denominator / (z - x)^e)(x) at each root x of this multiplicity e."""

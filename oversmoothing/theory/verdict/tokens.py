@@ -19,6 +19,7 @@ import flint
 from oversmoothing.theory.numbers.exact import dot
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, squared_modulus
+from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.verdict.leading import (
     all_conjugates_lead,
     coefficients,
@@ -114,14 +115,7 @@ def every(part: Part, period: int, first: int) -> Token | None:
 
 def power_polynomial(q: flint.fmpz_poly, exponent: int) -> flint.fmpz_poly:
     """prod (z - x^exponent) over the roots x of a monic q, repeated as they are."""
-    degree = int(q.degree())
-    companion = flint.fmpz_mat(
-        [
-            [int(i == j + 1) if j < degree - 1 else -int(q[i]) for j in range(degree)]
-            for i in range(degree)
-        ]
-    )
-    return (companion**exponent).charpoly()
+    return (companion(flint.fmpq_poly(q)) ** exponent).charpoly().numer()
 
 
 def factors_of(polynomial: flint.fmpz_poly) -> list[Factor]:
