@@ -109,16 +109,11 @@ class AtConsensus:
         return moved
 
     def block(self, weights: Array) -> Array:
-        """[d, d], what a mode does on which head h acts as the number weights[h]."""
+        """[d, d], what a mode does on which head h acts as the number weights[h], 1 on 1 u^T."""
         W = np.einsum("h,hde->de", weights, self.W)
         mixed = np.eye(len(self.image)) + self.behind @ W.T @ self.inner
         block: Array = self.tail @ self.outer @ mixed + self.side
         return block
-
-    @property
-    def longitudinal(self) -> Array:
-        """[d, d], on perturbations 1 u^T: every head acts as 1."""
-        return self.block(np.ones(len(self.A)))
 
     @property
     def uniform(self) -> bool:

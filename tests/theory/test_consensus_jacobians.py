@@ -94,7 +94,7 @@ def test_layer_at_consensus_is_the_derivative_and_the_image_of_the_layer(placeme
 def test_common_shifts_go_by_the_longitudinal_block_whatever_the_attention():
     found, _, _ = layer("pre", stochastic(1))
     u = np.random.default_rng(4).standard_normal(D)
-    expected = np.tile(found.longitudinal @ u, (N, 1))
+    expected = np.tile(found.block(np.ones(len(found.A))) @ u, (N, 1))
     np.testing.assert_allclose(found(np.tile(u, (N, 1))), expected, atol=1e-12)
 
 

@@ -179,7 +179,7 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
     assert told.tends_to in (known.tends_to, None) and told.limit_rank in (known.limit_rank, None)
     if None not in (told.limit, known.limit):
         assert told.limit == pytest.approx(known.limit, rel=1e-14)
-    tokens = token_limits(content.tokens, d)
+    tokens = token_limits(content.tokens.growth, content.tokens.cosines, d)
     told_of = found.tokens or TokenLimits(None, None, None, None)
     for one, other in zip(told_of.growth or (), tokens.growth, strict=False):
         assert one is None or (one.rate, one.power) == (pytest.approx(other.rate), other.power)

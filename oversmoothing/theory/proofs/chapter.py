@@ -141,7 +141,7 @@ class Reader:
         covered = {k for each in evidence for k in each.covers}
         for k, item in enumerate(self.section.clauses, 1):
             if k not in covered and not status.refuted:
-                raise self.section.error(item.line, f"no evidence covers clause {k}")
+                raise item.error(f"no evidence covers clause {k}")
         titles = [each.title for each in evidence]
         if twice := next((title for title in titles if titles.count(title) > 1), None):
             raise self.section.error(self.section.line, f"two pieces of evidence are '{twice}'")
@@ -153,7 +153,7 @@ class Reader:
         for item in self.section.fields:
             key, _, value = item.read(*known)
             if key in values:
-                raise self.section.error(item.line, f"a second '{key}'")
+                raise item.error(f"a second '{key}'")
             values[key] = value
         if left := {"status", "source"} - values.keys():
             raise self.section.error(self.section.line, f"without {' and '.join(sorted(left))}")
@@ -198,7 +198,7 @@ class Reader:
         for child in neighbours:
             words = re.fullmatch(rf"unless (.+?): ({_PART}(?:, {_PART})*)", child.text)
             if words is None:
-                raise self.section.error(child.line, f"no false neighbour: '{child.text[:60]}'")
+                raise child.error(f"no false neighbour: '{child.text[:60]}'")
             with self.section.told(child.line):
                 given = self._parts(child, words[2], "without", "given", "then", "at")
                 query = query.unless(words[1], **given)
@@ -209,18 +209,16 @@ class Reader:
 
     def _parts(self, item: Item, text: str, *known: str) -> dict[str, Any]:
         if not re.fullmatch(rf"{_PART}(?:, {_PART})*", text):
-            raise self.section.error(
-                item.line, f"'{text[:60]}' is no `given ..., then ..., at ...`"
-            )
+            raise item.error(f"'{text[:60]}' is no `given ..., then ..., at ...`")
         parts = dict(re.findall(_PART, text))
         if unknown := parts.keys() - set(known):
-            raise self.section.error(item.line, f"'{unknown.pop()}' stands in the wrong place")
+            raise item.error(f"'{unknown.pop()}' stands in the wrong place")
         return parts
 
     def _symbolic(self, item: Item, covers: tuple[int, ...], title: str) -> Symbolic:
         check, scope = self._check(item)
         if check is None:
-            raise self.section.error(item.line, "no function gives the residual")
+            raise item.error("no function gives the residual")
         return Symbolic(title, check, covers, scope)
 
     def _named(self, item: Item, value: str) -> tuple[Any, str]:
@@ -228,16 +226,16 @@ class Reader:
         self._childless(item)
         named = _NAMED.fullmatch(value)
         if named is None or named[2] is None:
-            raise self.section.error(item.line, "it needs a name and a title: `law`: in fractions")
+            raise item.error("it needs a name and a title: `law`: in fractions")
         runs = self.find(named[1])
         if not callable(runs):
-            raise self.section.error(item.line, f"the Python file has no such '{named[1]}'")
+            raise item.error(f"the Python file has no such '{named[1]}'")
         return runs, named[2]
 
     def _search(self, item: Item, covers: tuple[int, ...], value: str) -> Searched:
         evidence, title = self._named(item, value)
         if not isinstance(evidence, Searched):
-            raise self.section.error(item.line, f"{value} is no search")
+            raise item.error(f"{value} is no search")
         return replace(evidence, title=title, covers=covers)
 
     def _run(
@@ -265,12 +263,12 @@ class Reader:
         named = _NAMED.fullmatch(value)
         check = self.find(named[1]) if named and named[2] is None else None
         if more or not callable(check):
-            raise self.section.error(child.line, f"{value} is not one function of the Python file")
+            raise child.error(f"{value} is not one function of the Python file")
         if isinstance(check, Searched):
             return partial(_at_drawn, check, self.hypotheses), _SCOPES[scope]
         takes = signature(check).parameters
         if lacking := [name for name in takes if name not in self.numbers]:
-            raise self.section.error(child.line, f"{value} takes {lacking[0]}, and no case has it")
+            raise child.error(f"{value} takes {lacking[0]}, and no case has it")
         self.taken |= takes.keys()
         return partial(check, **{name: self.numbers[name] for name in takes}), _SCOPES[scope]
 
@@ -280,7 +278,7 @@ class Reader:
         try:
             tree = ast.parse(text, mode="eval")
         except SyntaxError as error:
-            raise self.section.error(item.line, f"`{text}` is no equation") from error
+            raise item.error(f"`{text}` is no equation") from error
         self.taken |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         code = compile(ast.fix_missing_locations(_Quotients().visit(tree)), text, "eval")
         names = {**_IN_EQUATIONS, **self.names, **self.numbers}
@@ -315,7 +313,7 @@ class Reader:
                 raise self.section.error(proof.line, f"a counterexample to what is {status}")
             for item, numbers in zip(proof.cases, of_cases, strict=True):
                 if not self.taken & numbers.keys():
-                    raise self.section.error(item.line, "no step takes the numbers of this case")
+                    raise item.error("no step takes the numbers of this case")
             listed = "; ".join(h.words for h in self.hypotheses)
             met = [f"The hypotheses hold: {listed}.", "They hold in the next case too."]
             first = tuple(
@@ -327,7 +325,7 @@ class Reader:
     def _case(self, item: Item) -> Instance:
         line = _CASE.fullmatch(item.read("at")[2])
         if line is None:
-            raise self.section.error(item.line, "a case is A = [[...]], H = [[...]], X_0 = [[...]]")
+            raise item.error("a case is A = [[...]], H = [[...]], X_0 = [[...]]")
         return Instance(*(read(part) for part in line.groups() if part))
 
 

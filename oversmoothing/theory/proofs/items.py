@@ -34,14 +34,15 @@ class Item:
     text: str
     children: list[Item] = field(default_factory=list)
 
+    def error(self, words: str) -> InputError:
+        return InputError(f"{self.path.name}, line {self.line}: {words}")
+
     def read(self, *known: str) -> tuple[str, tuple[int, ...] | None, str]:
         """Key, clauses in brackets (None: no brackets) and value of "key [1, 2]: value"."""
         match = re.fullmatch(r"([a-z ]+?)(?: \[([\d, ]*)\])?: (.+)", self.text)
         if match is None or match[1] not in known or self.marker != "-":
-            raise InputError(
-                f"{self.path.name}, line {self.line}: '{self.text[:60]}' is none of "
-                f"{', '.join(f'{key}: ...' for key in sorted(known))}"
-            )
+            every = ", ".join(f"{key}: ..." for key in sorted(known))
+            raise self.error(f"'{self.text[:60]}' is none of {every}")
         listed = match[2]
         covers = None if listed is None else tuple(int(k) for k in listed.split(",") if k.strip())
         return match[1], covers, match[3]
@@ -173,18 +174,18 @@ def _list(section: Section, item: Item) -> list[Item]:
     if section.proofs:
         proof = section.proofs[-1]
         if bullet and (proof.kind == "Proof" or proof.steps):
-            raise section.error(item.line, "a proof has numbered steps alone")
+            raise item.error("a proof has numbered steps alone")
         belongs = proof.cases if bullet else proof.steps
     elif not section.latex:
         belongs = section.fields
         if not bullet:
-            raise section.error(item.line, "a clause stands after the formula")
+            raise item.error("a clause stands after the formula")
     else:
         belongs = section.beside if bullet else section.clauses
         if not bullet and section.beside:
-            raise section.error(item.line, "clauses stand together")
+            raise item.error("clauses stand together")
     if not bullet and item.marker != f"{len(belongs) + 1}.":
-        raise section.error(item.line, f"{item.marker} where {len(belongs) + 1}. is next")
+        raise item.error(f"{item.marker} where {len(belongs) + 1}. is next")
     return belongs
 
 

@@ -139,8 +139,6 @@ def consensus_radius(value: Discs) -> Interval:
 
 def quotient_radius(attention: Discs, value: Discs) -> Interval:
     """rho_Q = max over pairs |1 + h_j a_i|; (0, 0) where there is no quotient (n = 1)."""
-    if len(attention) == 0:
-        return Interval(0.0, 0.0)
     return pair_moduli(attention, value)[1].radius()
 
 
@@ -164,8 +162,10 @@ class PairModuli:
         return self.radii()[0]
 
     def radii(self) -> list[Interval]:
-        """`radius` for each of a stack."""
+        """`radius` for each of a stack; 0 where there is no pair."""
         m, d = self.centre.shape[-2:]
+        if not m:
+            return [Interval(0.0, 0.0)] * (self.columns.size // d)
         low = self.low.reshape(-1, m, d)
         centre = self.centre.reshape(-1, m * d)
         places, tops = centre.argmax(axis=-1).tolist(), centre.max(axis=-1).tolist()

@@ -195,8 +195,8 @@ class Decision:
 
 def decide_cell(cell: CellDiscs) -> Decision:
     """rho_C against rho_Q over the cell."""
-    quotient = cell.quotient.radius() if len(cell.attention) else Interval(0.0, 0.0)
-    return decide(cell.attention, cell.value, cell.repeated, (cell.consensus.radius(), quotient))
+    radii = cell.consensus.radius(), cell.quotient.radius()
+    return decide(cell.attention, cell.value, cell.repeated, radii)
 
 
 @dataclass(frozen=True)
@@ -258,8 +258,7 @@ def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
         # Infinite radii, of layers that are decided by themselves, bound nothing.
         with np.errstate(over="ignore", invalid="ignore"):
             fixed, pairs = pair_moduli(attention, value)
-            quotient = pairs.radii() if A.shape[-1] > 1 else [Interval(0.0, 0.0)] * len(value)
-            radii = zip(fixed.radii(), quotient, strict=True)
+            radii = zip(fixed.radii(), pairs.radii(), strict=True)
         for i, (a, h, both) in enumerate(zip(attention, value, radii, strict=True), start):
             simple = seen[i] or len(closed_classes(A[i])) == 1
             if simple and isinstance(a, Discs) and isinstance(h, Discs):

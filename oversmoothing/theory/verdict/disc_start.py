@@ -74,8 +74,9 @@ class DiscStart(DiscModes):
         return NOTHING
 
     def contains(self, mode: DiscMode) -> bool:
-        i, j = mode.attention.columns[0], mode.value.columns[0]
-        return self._present(i, j, mode.attention.consensus)
+        side, value = mode.attention, mode.value
+        one = len(value) == 1 and (len(side) == 1 or side.consensus)
+        return one and self._present(side.columns[0], value.columns[0], side.consensus)
 
     def _of_some_tokens(self, rest: float) -> bool:
         """Whether tokens that attend to none but themselves show a mode that outgrows `rest`.

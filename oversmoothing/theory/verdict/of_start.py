@@ -56,13 +56,7 @@ from oversmoothing.theory.verdict.by_fractions import (
     largest_modes,
     rank_bound,
 )
-from oversmoothing.theory.verdict.cosines import (
-    CosineLimit,
-    TokenLimits,
-    mean as mean_cosine,
-    smallest,
-    token_limits,
-)
+from oversmoothing.theory.verdict.cosines import CosineLimit, token_limits
 from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
@@ -75,7 +69,7 @@ from oversmoothing.theory.verdict.resolvent import (
     resolvent_seconds,
 )
 from oversmoothing.theory.verdict.start import Content, fixed_means, start_content
-from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of
+from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of, rounded
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
@@ -118,7 +112,8 @@ def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Conte
 
 
 def _of_content(content: Content, case: Layer) -> Decided:
-    tokens, outcome = token_limits(content.tokens, case.d), content.outcome
+    outcome = content.outcome
+    tokens = token_limits(content.tokens.growth, content.tokens.cosines, case.d)
     if outcome in _SETTLED:
         return Decided(outcome, content.limits, _SETTLED[outcome], tokens=tokens)
     return Decided(outcome, content.limits, shown(content.onset), content.onset, tokens)
@@ -137,7 +132,8 @@ def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided
         return answer
     if content is None:
         return answer
-    answer = replace(answer, tokens=token_limits(content.tokens, case.d))
+    tokens = token_limits(content.tokens.growth, content.tokens.cosines, case.d)
+    answer = replace(answer, tokens=tokens)
     if answer.outcome not in COMPARED or content.outcome is not answer.outcome:
         return answer
     return replace(answer, words=shown(content.onset), onset=content.onset)
@@ -331,9 +327,8 @@ class _Parts:
             )
             if not together:
                 return Decided(outcome, ZERO)
-            one = CosineLimit("constant", (1.0,))
-            pairs = dict.fromkeys(combinations(range(n), 2), one)
-            return Decided(outcome, ZERO, tokens=TokenLimits((growth,) * n, {**pairs}, one, one))
+            pairs = dict.fromkeys(combinations(range(n), 2), CosineLimit("constant", (1.0,)))
+            return Decided(outcome, ZERO, tokens=token_limits((growth,) * n, {**pairs}, d))
         pair = len(leads) == 2 and _are_conjugate(*leads)
         a = leads[0].attention
         turns = pair and not (a is not None and a.is_real and a.factor.multiplicity == 1)
@@ -363,13 +358,8 @@ class _Parts:
             (i, j): _cosine(rows[i], rows[j]) if seen[i] and seen[j] else None
             for i, j in combinations(range(n), 2)
         }
-        known = list(cosines.values())
         growths = tuple(growth if there else None for there in seen)
-        return Decided(
-            outcome,
-            limits,
-            tokens=TokenLimits(growths, cosines, smallest(known, d), mean_cosine(known, d)),
-        )
+        return Decided(outcome, limits, tokens=token_limits(growths, cosines, d))
 
     def _ratio(
         self, parts: dict[Mode, flint.acb_mat], bits: int, settled: bool
@@ -435,4 +425,4 @@ def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:
     value = cosine_of([[z.real for z in row] + [z.imag for z in row] for row in (x, y)])
     if value is None or not value.rad() < flint.arb(2) ** -60:
         return None
-    return CosineLimit("constant", (min(1.0, max(-1.0, float(value.mid()))),))
+    return CosineLimit("constant", (rounded(value),))
