@@ -22,12 +22,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.simulations.drawing.web_page import typeset
-from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, tally
+from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Scope, address, cited, tally
 from oversmoothing.theory.proofs.coq import Formal, on_record
 from oversmoothing.theory.proofs.evidence import Counterexample, Written
 from oversmoothing.theory.proofs.items import HEADING
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files
-from oversmoothing.theory.proofs.papers import address, cited
 from oversmoothing.theory.support.files import read_text
 
 ROOT = Path(__file__).resolve().parents[2]

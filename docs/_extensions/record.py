@@ -12,9 +12,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from oversmoothing.theory.proofs.claim import LEFT_OUT, OUR_READING, Claim, tally
+from oversmoothing.theory.proofs.claim import LEFT_OUT, OUR_READING, Claim, cited, tally
 from oversmoothing.theory.proofs.evidence import Counterexample
-from oversmoothing.theory.proofs.papers import cited
 
 HEADS = ("claim", "about", "says", "status", "words of", "evidence")
 

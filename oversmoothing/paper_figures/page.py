@@ -35,10 +35,9 @@ from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 from oversmoothing.simulations.provenance import provenance
-from oversmoothing.theory.proofs.claim import Claim, Status, tally
+from oversmoothing.theory.proofs.claim import Claim, Status, address, cited, tally
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.mathml import mathml
-from oversmoothing.theory.proofs.papers import address, cited
 from oversmoothing.theory.support.files import write_atomically
 
 # The figure beside the answer.

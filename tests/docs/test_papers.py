@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from oversmoothing.commands import COMMANDS
+from oversmoothing.theory.proofs.claim import PAPERS as PAPERS_OF
 from oversmoothing.theory.proofs.ledger import Ledger, claims
-from oversmoothing.theory.proofs.papers import PAPERS as PAPERS_OF
 
 PAPERS = Path(__file__).resolve().parents[2] / "docs" / "papers"
 CHAPTERS = sorted(PAPERS.glob("*.md"))

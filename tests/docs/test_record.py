@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from oversmoothing.theory.proofs.claim import Status
+from oversmoothing.theory.proofs.claim import Status, cited
 from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.ledger import claims
-from oversmoothing.theory.proofs.papers import cited
 from tests.support.browser import DESKTOP, PHONE, opened
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

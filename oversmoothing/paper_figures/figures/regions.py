@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, mark, paler
 from oversmoothing.paper_figures.statement_regions import PANELS, Panel
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
-from oversmoothing.theory.proofs.papers import cited
+from oversmoothing.theory.proofs.claim import cited
 
 POINTS = 60
 # How many cells from a boundary a point is near it.

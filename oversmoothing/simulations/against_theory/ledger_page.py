@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from oversmoothing.simulations.drawing.web_page import typeset, web_page
 from oversmoothing.simulations.provenance import provenance
+from oversmoothing.theory.proofs.claim import cited
 from oversmoothing.theory.proofs.ledger import Entry
 from oversmoothing.theory.proofs.mathml import mathml
-from oversmoothing.theory.proofs.papers import cited
 from oversmoothing.theory.proofs.report import to_json_object, totals
 from oversmoothing.theory.support.errors import InputError
 

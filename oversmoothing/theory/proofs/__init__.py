@@ -7,15 +7,9 @@ example of it that runs.
 
 Where things are:
 - `kit`: all that a claim needs, in one import; the names in brackets are the kit's.
-- `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof.
-  by.written(title, *steps): `evidence` tells how a step is written.
-  by.Formal(theorem, clauses): what Coq's kernel checks in theory/formal.
-  by.law(law, draws): drawn (A, H, X0) on which the law returns whether it holds; by.searched: a
-  law of anything that is drawn, at an instance. by.Symbolic, by.Certified, by.Simulated: see
-  `evidence`. by.for_all: a statement for all reals for z3 and cvc5, with false neighbours:
-  `unless(change, without=..., given=..., then=..., at=...)` leaves out, replaces or adds
-  hypotheses (given stands in the place of what is left out), or draws another conclusion; at: a
-  witness. by.EIGENVALUE and the four by.CORNERS of T2c are shared.
+- `by`: evidence, each piece for the clauses that it covers; none: it stands beside the proof. It is
+  made in `evidence` (written, Symbolic, Certified, Simulated), `coq` (Formal), `search` (law,
+  searched) and `reals` (for_all, with false neighbours).
 - `hypotheses` (given): each shared hypothesis once, with its predicate and instances that violate
   it; given.Hypothesis, and given.condition as a decorator, make one that a claim has alone.
 - `checks`: vanishes, is_zero, equal, meets; induction over L.

@@ -319,7 +319,7 @@ def _asserted_lines(path: str) -> frozenset[int]:
 
 def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
     """What the check returns, and how many lines of assertions ran while it did."""
-    own = _file(check)
+    own = file_of(check)
     count = 0
 
     def within(frame: FrameType, event: str, _: Any) -> Any:
@@ -341,19 +341,14 @@ def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
         sys.settrace(before)
 
 
-def raised_at(error: BaseException, check: Any) -> str:
-    """Where in the file of the check the error arose: "mine.py, line 12 (`return a / b`): "; empty
-    where it arose elsewhere."""
-    own = _file(check)
-    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
-    if not own or not lines:
+def raised_in(error: BaseException, file: str) -> str:
+    """Where in this file the error arose: "mine.py, line 12 (`return a / b`): "; empty where it
+    arose elsewhere."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    if not lines:
         return ""
-    return located(Path(own).name, lines[-1])
-
-
-def located(file: str, frame: traceback.FrameSummary) -> str:
-    """ "mine.py, line 12 (`return a / b`): "."""
-    return f"{file}, line {frame.lineno} (`{shorten(frame.line or '', 80, placeholder=' ...')}`): "
+    code = shorten(lines[-1].line or "", 80, placeholder=" ...")
+    return f"{Path(file).name}, line {lines[-1].lineno} (`{code}`): "
 
 
 def stated_at(check: Any) -> str:
@@ -369,6 +364,7 @@ def _code(check: Any) -> CodeType | None:
     return code if isinstance(code, CodeType) else None
 
 
-def _file(check: Any) -> str:
+def file_of(check: Any) -> str:
+    """The file of a function; empty where it has none."""
     code = _code(check)
     return code.co_filename if code else ""

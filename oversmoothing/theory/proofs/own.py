@@ -18,7 +18,7 @@ from types import ModuleType
 
 from oversmoothing.theory.proofs import by, hypotheses, kit, strategies
 from oversmoothing.theory.proofs.claim import REFERENCE, Claim, Hypothesis
-from oversmoothing.theory.proofs.evidence import located
+from oversmoothing.theory.proofs.evidence import raised_in
 from oversmoothing.theory.proofs.ledger import Ledger, claims
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.files import read_text
@@ -140,7 +140,8 @@ def _refused(path: Path) -> Iterator[None]:
         code = f" (`{error.text.strip()}`)" if error.text else ""
         raise InputError(f"{path.name}{line}{code} is no Python: {error.msg}") from error
     except (Exception, SystemExit) as error:
-        raise InputError(f"{_place(error, path)}{_said(error)}") from error
+        place = raised_in(error, str(path)) or f"{path.name}: "
+        raise InputError(f"{place}{_said(error)}") from error
 
 
 @contextlib.contextmanager
@@ -152,19 +153,15 @@ def said_of(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        if _while_drawing(error) and not _frames(error, path.resolve()):
+        place = raised_in(error, str(path.resolve()))
+        if _while_drawing(error) and not place:
             raise InputError(
                 f"{path.name}: no instance can be drawn from what a law was given "
                 f"({_said(error)}): by.law and draw.cases take strategies, as draw.attention()"
             ) from error
-        if not _frames(error, path.resolve()):
+        if not place:
             raise
-        raise InputError(f"{_place(error, path.resolve())}{_said(error)}") from error
-
-
-def _frames(error: BaseException, path: Path) -> list[traceback.FrameSummary]:
-    frames = traceback.extract_tb(error.__traceback__)
-    return [frame for frame in frames if frame.filename == str(path)]
+        raise InputError(f"{place}{_said(error)}") from error
 
 
 def _while_drawing(error: BaseException) -> bool:
@@ -172,12 +169,6 @@ def _while_drawing(error: BaseException) -> bool:
     return any(
         "hypothesis" in Path(frame.filename).parts and frame.name == "draw" for frame in frames
     )
-
-
-def _place(error: BaseException, path: Path) -> str:
-    """Where in the file the error arose: "mine.py, line 12 (`x = y`): ", or the file alone."""
-    frames = _frames(error, path)
-    return located(path.name, frames[-1]) if frames else f"{path.name}: "
 
 
 def _said(error: BaseException) -> str:

@@ -25,7 +25,7 @@ from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.proofs.claim import Effort, Hypothesis, Instance, Kind, Outcome
-from oversmoothing.theory.proofs.evidence import executed, raised_at, read, show, stated_at
+from oversmoothing.theory.proofs.evidence import executed, file_of, raised_in, read, show, stated_at
 from oversmoothing.theory.proofs.strategies import cases
 
 # The instance that a drawn value stands for: (A, H) or (A, H, X0).
@@ -236,7 +236,7 @@ class Searched:
         if isinstance(error, _Unusable):
             return f"{stated_at(self.law)}the law cannot be used: {error}, at {self._shown(drawn)}"
         what = f"{type(error).__name__}: {error}".strip().rstrip(":")
-        place = raised_at(error, self.law)
+        place = raised_in(error, file_of(self.law))
         return f"the law cannot be asked: {place}{what}, at {self._shown(drawn)}"
 
     def _violated(

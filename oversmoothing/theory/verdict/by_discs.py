@@ -68,11 +68,6 @@ class CellDiscs:
     repeated: int
 
     @cached_property
-    def others(self) -> Discs | None:
-        """The attention discs without the repeated eigenvalues 1, where these have their own."""
-        return without_ones(self.attention, self.repeated)
-
-    @cached_property
     def _moduli(self) -> tuple[PairModuli, PairModuli]:
         return pair_moduli(self.attention, self.value)
 

@@ -48,6 +48,7 @@ from oversmoothing.theory.verdict.by_discs import (
     shares_within,
     value_within,
     weights_within,
+    without_ones,
 )
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import (
@@ -210,8 +211,9 @@ class DiscModes:
     @cached_property
     def _rows(self) -> NDArray[np.intp]:
         """[n], the groups of the eigenvalues of A, consensus first: 0, and further ones with it."""
-        a, cell = self.cell.attention, self.cell
-        ones = at_one(a) if cell.repeated and cell.others is not None else np.zeros(len(a)) > 0
+        a, repeated = self.cell.attention, self.cell.repeated
+        alone = repeated and without_ones(a, repeated) is not None
+        ones = at_one(a) if alone else np.zeros(len(a)) > 0
         labels = np.append(0, np.where(ones, 0, a.component + 1))
         return np.unique(labels, return_inverse=True)[1]
 

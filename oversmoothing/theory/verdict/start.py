@@ -299,24 +299,18 @@ def _coefficients(
     leaves at the layer k."""
     x = root.ball(bits)
     unit = first.ball(bits) if root.is_zero else x
-    below = list(_taylor(part.denominator, x, 2 * multiplicity))[multiplicity:]
+    shifted = flint.acb_poly([x, 1])
+    below = flint.acb_poly(part.denominator)(shifted)
     columns = []
     for numerator in part.numerators:
-        above = list(_taylor(numerator, x, multiplicity))
+        above = flint.acb_poly(numerator)(shifted)
         coefficients: list[flint.acb] = []
         for i in range(multiplicity):
-            known = sum((coefficients[j] * below[i - j] for j in range(i)), flint.acb(0))
-            coefficients.append((above[i] - known) / below[0])
+            lower = (c * below[multiplicity + i - j] for j, c in enumerate(coefficients))
+            coefficients.append((above[i] - sum(lower, flint.acb(0))) / below[multiplicity])
         columns.append(coefficients)
     for k in range(multiplicity):
         yield [column[multiplicity - 1 - k] / unit**k for column in columns]
-
-
-def _taylor(polynomial: flint.fmpz_poly, x: flint.acb, count: int) -> Iterator[flint.acb]:
-    """The coefficients of t^0, t^1 ... of polynomial(x + t)."""
-    for i in range(count):
-        yield polynomial(x) / math.factorial(i)
-        polynomial = polynomial.derivative()
 
 
 def changes(A: Matrix, H: Matrix, X0: Matrix, others: Heads = ()) -> Callable[[int], int]:
