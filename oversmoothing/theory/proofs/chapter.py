@@ -403,7 +403,8 @@ def claims_of(python: Path, names: Mapping[str, Any]) -> dict[str, Claim]:
         claims[claim.name] = claim
     wanted = {name for name in names if _executes(name, names)}
     if left := sorted(wanted - reader.named):
-        line = _line_of(left[0], python)
+        lines = enumerate(python.read_text("utf-8").splitlines(), 1)
+        line = next((k for k, text in lines if re.search(rf"\b{left[0]}\b", text)), 1)
         raise InputError(f"{python.name}, line {line}: no line of {path.name} names '{left[0]}'")
     return claims
 
@@ -416,8 +417,3 @@ def _executes(name: str, names: Mapping[str, Any]) -> bool:
         return False
     takes = [*signature(law).parameters] in ([], ["effort"])
     return isinstance(names[name], Searched) or (takes and not name.startswith("_"))
-
-
-def _line_of(name: str, python: Path) -> int:
-    lines = python.read_text("utf-8").splitlines()
-    return next((k for k, line in enumerate(lines, 1) if re.search(rf"\b{name}\b", line)), 1)

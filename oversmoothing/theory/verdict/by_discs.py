@@ -200,10 +200,9 @@ class Comparison:
     rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
     radii, and why.
 
-    attention, value: the spectra in float64, of one head. rank: the asymptotic rank for generic X_0
-    where exact arithmetic knows it (T4c). vague: of either radius rounding leaves no digit. cell:
-    the discs of a case in floats, dominance: the modes of one in fractions, an `ExactDominance`.
-    error: how far rho_C - rho_Q may be off by rounding.
+    attention, value: the spectra in float64, of one head. vague: of either radius rounding leaves
+    no digit. cell: the discs of a case in floats, dominance: the modes of one in fractions, an
+    `ExactDominance`. error: how far rho_C - rho_Q may be off by rounding.
     """
 
     outcome: Outcome
@@ -213,7 +212,6 @@ class Comparison:
     reason: str
     attention: Spectrum | None
     value: Spectrum | None
-    rank: int | None = None
     vague: tuple[bool, bool] = (False, False)
     cell: CellDiscs | None = None
     error: float = 0.0

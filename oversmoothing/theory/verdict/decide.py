@@ -48,24 +48,21 @@ def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_S
 
 
 def _exactly(case: Layer) -> Comparison:
-    from oversmoothing.theory.verdict.by_fractions import exact_dominance, generic_rank, roots_of
+    from oversmoothing.theory.verdict.by_fractions import exact_dominance, roots_of
 
     dominance = exact_dominance(case.rational_A, case.rational_H, case.others)
     outcome = outcome_of_sign(dominance.comparison)
     rho_c, rho_q = dominance.radii()
     if outcome is Outcome.TIE:
         rho_q = rho_c
-    attention = value = rank = None
+    attention = value = None
     if isinstance(case, ManyHeads) and outcome is not Outcome.UNDECIDED:
         reason = _heads_reason(case, outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", "")
     else:
         reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
     if not isinstance(case, ManyHeads):
-        rank = generic_rank(dominance)
         attention, value = map(_in_floats, roots_of(case.rational_A, case.rational_H))
-    return Comparison(
-        outcome, "exact", rho_c, rho_q, reason, attention, value, rank, dominance=dominance
-    )
+    return Comparison(outcome, "exact", rho_c, rho_q, reason, attention, value, dominance=dominance)
 
 
 def _in_floats(roots: Iterable[Eigenvalue]) -> Spectrum:
@@ -139,7 +136,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     open_ = outcome is Outcome.UNDECIDED and case.n > 1
     status = "numerical" if open_ else "certified"
     return Comparison(
-        outcome, status, rho_c, rho_q, reason, attention, value, None, vague, cell, decision.error
+        outcome, status, rho_c, rho_q, reason, attention, value, vague, cell, decision.error
     )
 
 
@@ -162,7 +159,7 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         reason += f"dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if answer.reason else moving.shown
     vague = not answer.reason and _vague(fixed), not answer.reason and _vague(moving)
-    return Comparison(outcome, status, *radii, reason, None, None, None, vague, None, answer.error)
+    return Comparison(outcome, status, *radii, reason, None, None, vague, None, answer.error)
 
 
 def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:
@@ -230,9 +227,12 @@ def generic_limits(case: Layer, comparison: Comparison) -> Limits:
         return merged(behaviour, second=decided_in_cell(case, None, known=True).limits)
     if comparison.outcome is Outcome.UNDECIDED:
         return UNKNOWN
+    from oversmoothing.theory.verdict.by_fractions import generic_rank
     from oversmoothing.theory.verdict.of_start import drawn_limits
 
-    behaviour = agreed(*drawn_limits(case))
-    if comparison.rank is None or (not comparison.rho_consensus and not comparison.rho_quotient):
-        return behaviour
-    return replace(behaviour, limit_rank=comparison.rank)
+    behaviour, grows = (
+        agreed(*drawn_limits(case)),
+        comparison.rho_consensus or comparison.rho_quotient,
+    )
+    rank = None if isinstance(case, ManyHeads) or not grows else generic_rank(comparison.dominance)
+    return behaviour if rank is None else replace(behaviour, limit_rank=rank)

@@ -34,6 +34,7 @@ from oversmoothing.theory.numbers.rounding import (
     gamma,
     inflated,
     mean_of,
+    normalise,
     solved,
 )
 from oversmoothing.theory.spectra.discs import Discs, Failure, eigenvector, enclose
@@ -347,7 +348,7 @@ def _operator(case: ManyHeads, n: int) -> tuple[Array, Array]:
 def _stacked(X0: Array) -> Bounded:
     """vec X_0, up to a power of two: HFC/LFC does not see the scale, and what is lost is below all
     numbers."""
-    x = np.ldexp(X0.T.reshape(-1, 1), -int(np.frexp(np.abs(X0).max())[1]))
+    x, _ = normalise(X0.T.reshape(-1, 1))
     return Bounded(x, UNIT * np.abs(x) + TINY)
 
 

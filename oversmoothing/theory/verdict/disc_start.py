@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import class_families
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, solved
+from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, normalise, solved
 from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
@@ -48,8 +48,7 @@ class DiscStart(DiscModes):
     def __init__(self, cell: CellDiscs, X0: Array) -> None:
         super().__init__(cell)
         # HFC/LFC does not see the scale: a power of two loses what is below all numbers, no more.
-        power = int(np.frexp(np.abs(X0).max())[1])
-        self.X0 = np.ldexp(X0, -power)
+        self.X0, power = normalise(X0)
         self._lost = np.where(np.ldexp(self.X0, power) == X0, 0.0, TINY)
 
     def decided(self, generic: Outcome) -> Decided:
@@ -209,7 +208,7 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
             V, a, classes = _tokens(A)
             h, U = np.linalg.eigh(H) if (H.T == H).all() else np.linalg.eig(H)
             U = U.astype(np.complex128)
-            start = np.ldexp(X0, -int(np.frexp(np.abs(X0).max())[1])).astype(np.complex128)
+            start = normalise(X0)[0].astype(np.complex128)
             C = np.asarray(np.linalg.solve(U, np.linalg.solve(V, start).T).T, dtype=np.complex128)
         except np.linalg.LinAlgError:
             return None

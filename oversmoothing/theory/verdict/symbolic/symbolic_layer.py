@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import permutations
 from typing import Any
 
@@ -274,7 +274,7 @@ class SymbolicLayer:
         # Positive wherever no entry of A that can be positive is 0.
         self.positive: list[Any] = [s for s in self.parameters if s.is_positive]
         self._check_attention()
-        self._signs: dict[Any, int | None] = {}
+        self._sign_of_factor = cache(self._settled)
 
     @staticmethod
     def _checked(symbols: list[Any]) -> list[Any]:
@@ -394,12 +394,10 @@ class SymbolicLayer:
                     total *= sign**power
         return total, rest
 
-    def _sign_of_factor(self, factor: Any) -> int | None:
-        if factor not in self._signs:
-            self._signs[factor] = next(
-                (s for s in (1, -1) if (s * factor).is_positive or self._implied(s * factor)), None
-            )
-        return self._signs[factor]
+    def _settled(self, factor: Any) -> int | None:
+        return next(
+            (s for s in (1, -1) if (s * factor).is_positive or self._implied(s * factor)), None
+        )
 
     def _implied(self, expression: Any) -> bool:
         """Whether it is a sum of the positive ones with coefficients >= 0, not all 0, and perhaps a
