@@ -57,7 +57,8 @@ def inspect(
     stay in its files and are read layer by layer.
     """
     from oversmoothing.experiments.inspection.budget import foresee
-    from oversmoothing.experiments.inspection.inspect import inspect as ask
+    from oversmoothing.experiments.inspection.compare import compare, inspect_stages
+    from oversmoothing.experiments.inspection.inspect import inspect as ask, seen
     from oversmoothing.experiments.models.describe import NotReadError, SeveralStacksError
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
 
@@ -67,16 +68,13 @@ def inspect(
     if as_json:
         opt.unread("beside --json", "--wide")
     opt.look_up(images, text, data_dir)
+    asked: dict[str, Any] = {"images": images, "text": text, "data_dir": data_dir, "drawn": seed}
+    asked["quiet"] = as_json
     staged = False
     try:
         models = [opened(name, part) for name in ([model] if other is None else [model, other])]
     except NotReadError as refused:
-        from oversmoothing.experiments.inspection.inspect import seen
-
-        inputs = named_inputs(
-            refused.model, images=images, text=text, count=count or 8, data_dir=data_dir,
-            quiet=as_json, drawn=seed,
-        )  # fmt: skip
+        inputs = named_inputs(refused.model, count=count or 8, **asked)
         name = Path(refused.model.name).name
         opt.finish(seen(refused, inputs), opt.new_folder(out / "inspect" / name), as_json, False)
         return
@@ -86,10 +84,7 @@ def inspect(
             raise
         models = [opened(model, each) for each in several.parts]
     cut_texts(models, tokens)
-    inputs = named_inputs(
-        models[0], images=images, text=text, count=count, data_dir=data_dir, quiet=as_json,
-        drawn=seed,
-    )  # fmt: skip
+    inputs = named_inputs(models[0], count=count, **asked)
     how: dict[str, Any] = {"budget": budget, "batch_size": batch_size}
     if dry_run or not as_json:
         for each in models:
@@ -102,16 +97,10 @@ def inspect(
     how["progress"] = not as_json
     report: Result
     if staged:
-        from oversmoothing.experiments.inspection.compare import inspect_stages
-
         report = inspect_stages(models, inputs, **how)
     else:
-        reports = [ask(each, inputs, **how) for each in models]
-        report = reports[0]
-        if other is not None:
-            from oversmoothing.experiments.inspection.compare import compare
-
-            report = compare(*reports)
+        first, *second = (ask(each, inputs, **how) for each in models)
+        report = compare(first, *second) if second else first
     opt.finish(report, folder, as_json, wide=wide)
     if not (as_json or wide) and len(models) == 1:
         print("every layer in numbers, and all results: on the page report.html, or with --wide")

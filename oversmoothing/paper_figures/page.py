@@ -105,6 +105,7 @@ def write_page(
     """
     explorer = write_explorer(folder)
     rows = ledger()
+    named = {row["name"]: row for row in rows}
     shown = [_figure(k, name, drawn, folder) for k, (name, drawn) in enumerate(figures.items(), 1)]
     compared = [each for drawn in figures.values() for each in drawn.comparisons]
     page = web_page(
@@ -123,10 +124,10 @@ def write_page(
         short=SHORT,
         observed=_observed(figures),
         checks=checks,
-        opening=opening(),
+        opening=[(words, named[name]) for name, words in OPENING.items()],
         claims=rows,
         tally=tally(row["on_record"] for row in rows),
-        names={row["name"] for row in rows},
+        names=named,
         kinds=sorted({kind for row in rows for kind in row["evidence"]}),
         statuses=sorted({row["status"] for row in rows}),
         sources=sorted({row["cited"] for row in rows}),
@@ -141,18 +142,14 @@ def write_page(
 
 
 def _figure(place: int, name: str, drawn: Drawn, folder: Path) -> dict[str, Any]:
-    own, files = figure(name), drawn.files
+    files = drawn.files
     return {
+        **vars(figure(name)),
+        **vars(drawn),
         "place": place,
-        "name": name,
-        "title": own.title,
-        "short": own.short,
-        "not_shown": own.not_shown,
         "caption": files.txt.read_text("utf-8").strip().split("\n"),
         "picture": _smaller(files.png.read_bytes()),
         "seconds": max(1, round(drawn.seconds)),
-        "kept": drawn.kept,
-        "comparisons": drawn.comparisons,
         **{kind: _link(getattr(files, kind), folder) for kind in ("png", "pdf", "csv")},
     }
 
@@ -215,42 +212,22 @@ def _link(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def opening() -> list[dict[str, Any]]:
-    """The statements of `OPENING` with their formulas, in its order."""
-    known = claims()
-    return [
-        {"name": name, "words": words, "status": str(known[name].on_record),
-         "formula": _formula(known[name])}
-        for name, words in OPENING.items()
-    ]  # fmt: skip
-
-
 def ledger() -> list[dict[str, Any]]:
     """Every claim, in the order of T-numbers, papers last."""
     return [_row(claim) for claim in claims().values()]
 
 
 def _row(claim: Claim) -> dict[str, Any]:
-    kinds: dict[str, list[Markup]] = {}
+    """What is stated, with its evidence by kind and what the page says of it beside."""
+    kinds: dict[str, list[str]] = {}
     for piece in claim.evidence:
-        kinds.setdefault(str(piece.kind), []).append(typeset(piece.title))
-    return {
-        "name": claim.name,
-        "on_record": claim.on_record,
+        kinds.setdefault(str(piece.kind), []).append(piece.title)
+    return vars(claim) | {
         "status": str(claim.on_record),
         "short": str(claim.on_record).split()[0],
-        "clauses": [typeset(clause) for clause in claim.clauses],
-        "formula": _formula(claim),
-        "source": typeset(claim.source),
-        "wording": typeset(claim.wording),
+        "formula": Markup(mathml(claim.latex, display=True)),
         "cited": cited(claim.name),
         "address": address(claim.name),
         "first": claim.name in OPENING or claim.on_record is Status.REFUTED_WORDS,
-        "hypotheses": [typeset(hypothesis.words) for hypothesis in claim.hypotheses],
         "evidence": kinds,
-        "repaired_by": claim.repaired_by,
     }
-
-
-def _formula(claim: Claim) -> Markup:
-    return Markup(mathml(claim.latex, display=True))

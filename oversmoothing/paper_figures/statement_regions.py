@@ -32,8 +32,8 @@ _CIRCULANT = exact.scaled("1/5", exact.matrix("1 1 1 2; 2 1 1 1; 1 2 1 1; 1 1 2 
 class Panel:
     """One statement: the ledger's name, what is stated, both parameters and their values.
 
-    said(x, y): (holds, fails), both False where nothing is said; for fractions and for arrays.
-    checked(x, y): whether it holds, None where the check cannot tell or there is a tie.
+    said(x, y): (holds, fails) of arrays, both False where nothing is said. checked(x, y): whether
+    it holds at two fractions, None where the check cannot tell or there is a tie.
     """
 
     claim: str
@@ -67,10 +67,15 @@ def keeps(A: Matrix, H: Matrix) -> bool | None:
     return known.get(verdict(A=A, H=H).verdict)
 
 
+def _below_zero(x: Any) -> bool | None:
+    """None of 0, and of a ball that holds it."""
+    return True if x < 0 else False if x > 0 else None
+
+
 def _falls(before: Matrix, after: Matrix) -> bool | None:
     """Whether HFC/LFC fell, squared and multiplied out; None where it is what it was."""
     (p, q), (r, s) = exact.squared_norms(before), exact.squared_norms(after)
-    return None if r * q == p * s else r * q < p * s
+    return _below_zero(r * q - p * s)
 
 
 def _larger(p: Any, q: Any) -> tuple[Any, Any]:
@@ -82,9 +87,7 @@ def _some_other_mode(x: Any, y: Any) -> tuple[Any, Any]:
     consensus = (1 + x) ** 2 + y * y
     smallest = (1 - x / 5) ** 2 + y * y / 25
     turning = (1 + y / 5) ** 2 + x * x / 25
-    return (consensus > turning) | (smallest > turning), (consensus < turning) & (
-        smallest < turning
-    )
+    return _larger(np.maximum(consensus, smallest), turning)
 
 
 def _dominant_is_real(x: Fraction, y: Fraction) -> bool | None:
@@ -101,9 +104,7 @@ def _by_the_mean(x: Any, y: Any) -> tuple[Any, Any]:
     """Heads with a = 1/2 and -1/2: consensus |1 + h_1 + h_2|, the rest |1 + (h_1 - h_2)/2|; by the
     mean of both attentions the rest has 1."""
     consensus, rest = abs(1 + x + y), abs(1 + (x - y) / 2)
-    agree = ((consensus > rest) & (consensus > 1)) | ((consensus < rest) & (consensus < 1))
-    differ = ((consensus > rest) & (consensus < 1)) | ((consensus < rest) & (consensus > 1))
-    return agree, differ
+    return _larger((consensus - rest) * (consensus - 1), 0)
 
 
 def _mean_is_right(x: Fraction, y: Fraction) -> bool | None:
@@ -151,8 +152,7 @@ def _bounded_by_e(x: Fraction, y: Fraction) -> bool | None:
     low = total / 2
     hfc, lfc = exact.squared_norms(_X0)
     with at_precision(128):
-        left = to_ball(low / (diagonal - low) * hfc / lfc) - flint.arb(1).exp()
-        return True if left < 0 else False if left > 0 else None
+        return _below_zero(to_ball(low / (diagonal - low) * hfc / lfc) - flint.arb(1).exp())
 
 
 def _come_together(x: Fraction, y: Fraction) -> bool | None:
@@ -167,13 +167,7 @@ def _come_together(x: Fraction, y: Fraction) -> bool | None:
                 mean = sum((w * q for w, q in zip(weights, tokens, strict=True)), flint.arb(0))
                 moved.append(to_ball(y) * mean / sum(weights, flint.arb(0)))
             tokens = moved
-        change = tokens[0] - tokens[1] - to_ball(x)
-        return True if change < 0 else False if change > 0 else None
-
-
-def _below_one(x: Any, y: Any) -> tuple[Any, Any]:
-    factor = np.asarray(y, dtype=float) * np.tanh(np.square(np.asarray(x, dtype=float)) / 4)
-    return factor < 1, factor > 1
+        return _below_zero(tokens[0] - tokens[1] - to_ball(x))
 
 
 def _sinkhorn(x: Fraction, y: Fraction) -> bool | None:
@@ -209,7 +203,7 @@ def _tilts(x: Fraction, y: Fraction) -> bool | None:
         X = exact.layer(pair(Fraction(0)), exact.diagonal([x, y]), start, depth)
         first, second = (sum(row[k] ** 2 for row in X) for k in (0, 1))
         shares.append(first / (first + second))
-    return None if shares[0] == shares[1] else shares[1] > shares[0]
+    return _below_zero(shares[0] - shares[1])
 
 
 def _tilts_by_modulus(x: Any, y: Any) -> tuple[Any, Any]:
@@ -256,7 +250,8 @@ PANELS = (
     ),
     Panel(
         "N-2604.07925-two-tokens", "by Sinkhorn tokens come together", "$D$", "$w$",
-        span(0, 4), span(0, 3), _below_one, _sinkhorn, NUMERICAL,
+        span(0, 4), span(0, 3), lambda x, y: _larger(1, y * np.tanh(x * x / 4)), _sinkhorn,
+        NUMERICAL,
     ),
     Panel(
         "N-2203.05962-rate", "no layer raises HFC", "$n$", "$e^{2a}$",

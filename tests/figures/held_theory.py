@@ -277,8 +277,8 @@ def check_regions(csv: pd.DataFrame, context: Context) -> None:
         for point in points.itertuples():
             x = [each for each in panel.columns if abs(float(each) - point.x) < 1e-9]
             y = [each for each in panel.rows if abs(float(each) - point.y) < 1e-9]
-            says_yes, says_no = panel.said(x[0], y[0]) if x and y else (None, None)
-            assert says_yes is not None
+            assert x and y
+            says_yes, says_no = panel.said(float(x[0]), float(y[0]))
             said = "holds" if says_yes else "fails" if says_no else "nothing said"
             assert point.said == said and point.checked in ("holds", "fails", "tie or cannot tell")
             assert said == "nothing said" or point.checked in (said, "tie or cannot tell")

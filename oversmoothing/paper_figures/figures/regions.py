@@ -89,10 +89,8 @@ def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataF
     for place in chosen:
         row, column = np.unravel_index(place, codes.shape)
         x, y = panel.columns[column], panel.rows[row]
-        holds, fails = panel.said(x, y)
-        said = HOLDS if holds else FAILS if fails else NOTHING
         checked = {None: OPEN, True: HOLDS, False: FAILS}[panel.checked(x, y)]
-        rows.append((float(x), float(y), said, checked))
+        rows.append((float(x), float(y), CODES[codes[row, column]], checked))
     points = pd.DataFrame(rows, columns=["x", "y", "said", "checked"])
     return points.assign(kind="point", claim=panel.claim, check=panel.check)
 

@@ -34,6 +34,8 @@ AsTable = Callable[[pd.DataFrame, Any], str]
 Kind = Literal["number", "integer", "truth", "text"]
 # Keys of the JSON that are no table and no part of the configuration.
 RESERVED = ("words", "form", "provenance")
+# What the form says of a table, beside its rows.
+_SAID_OF_A_TABLE = ("kinds", "units", "shown", "number", "few")
 # Rows of a table beyond which a terminal does not show it: the files have it.
 LONG = 100
 
@@ -287,13 +289,7 @@ class Result:
             "configuration": list(self.configuration),
             "details": list(self.details),
             "tables": {
-                name: {
-                    "kinds": dict(table.kinds),
-                    "units": dict(table.units),
-                    "shown": list(table.shown),
-                    "number": table.number,
-                    "few": table.few,
-                }
+                name: {part: _plain(getattr(table, part)) for part in _SAID_OF_A_TABLE}
                 for name, table in self.tables.items()
             },
             "evidence": [[x.to_json_object() for x in each.evidence] for each in self.sentences],
@@ -379,23 +375,10 @@ def page(result: Result) -> str:
         "oversmoothing.simulations.drawing",
         "result.html",
         filters={"typeset": typeset},
-        title=result.title,
-        sentences=[(each.says, list(map(str, each.evidence))) for each in result.sentences],
+        result=result,
         image=None if result.picture is None else as_link(result.picture.file("png")),
-        tables=[
-            {
-                "name": name,
-                "columns": [(each, table.units.get(each, "")) for each in table.kinds],
-                "rows": [
-                    [_shown(cell, table.number) for cell in row.values()]
-                    for row in table.rows.head(ROWS).to_dict("records")
-                ],
-                "left": max(0, len(table.rows) - ROWS),
-            }
-            for name, table in result.tables.items()
-        ],
-        configuration=result.configuration,
-        provenance=result.made,
+        most=ROWS,
+        shown=_shown,
     )
 
 
